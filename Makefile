@@ -1,0 +1,62 @@
+# Every target makes what it needs: after a fresh clone, `make test` or `make demo` is all there is to do.
+# PYTHON=python3.12 make ...   takes another Python (3.11 or newer) for .venv
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.setup
+TYPED := build/typed/ksqlpy
+TO ?= build/jars
+
+.PHONY: help setup demo test lint format types bench jars lock clean
+
+help:
+	@echo "make demo | test | lint | format | bench | jars [TO=DIR] | lock | clean"
+
+setup: $(STAMP)
+
+# Installed anew when the lock or the packaging changes; sources are used where they lie.
+$(STAMP): requirements.lock pyproject.toml setup.py
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: PYTHON=... make")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup
+	$(BIN)/ksqlpy demo
+
+test: setup
+	$(BIN)/pytest $(ARGS)
+
+lint: setup types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# mypy knows no package that lies in several places, so it gets them put together by links.
+types: setup
+	@rm -rf $(TYPED) && mkdir -p $(TYPED)
+	@for f in ksqlpy/* server grammar; do ln -s "../../../$$f" $(TYPED)/; done
+	@MYPYPATH=build/typed $(BIN)/mypy $(TYPED) > build/mypy.txt; status=$$?; \
+	sed -E 's#^build/typed/(ksqlpy/(server|grammar)/)?#\1#; s#^ksqlpy/(server|grammar)/#\1/#' build/mypy.txt; exit $$status
+
+bench: setup
+	$(BIN)/python -m bench $(ARGS)
+
+jars: setup
+	$(BIN)/ksqlpy jars --to $(TO)
+
+# Newer versions within the limits of pyproject.toml: make lock ARGS=--upgrade
+lock: setup
+	$(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host --no-emit-options --extra java --extra dev $(ARGS) \
+	  -o requirements.lock pyproject.toml
+	@{ echo '# The exact versions that `make setup` installs: everything that ksqlpy and its development need.' \
+	  'Written by `make lock`.'; cat requirements.lock; } > .venv/lock && mv .venv/lock requirements.lock
+
+clean:
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	find ksqlpy server grammar tests -name __pycache__ -type d -prune -exec rm -rf {} +

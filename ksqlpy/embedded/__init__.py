@@ -1,0 +1,1 @@
+"""What one command starts for you: Java, jars, a Kafka broker."""

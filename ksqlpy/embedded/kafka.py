@@ -1,0 +1,349 @@
+"""A real Kafka broker of one node (KRaft) as a child process, for trying things out and for tests."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from ksqlpy.embedded.cache import Progress, cache_folder, digest
+from ksqlpy.embedded.guard import Guarded
+from ksqlpy.embedded.jars import broker_jars
+from ksqlpy.embedded.java import Java, find_java
+from ksqlpy.errors import EnvironmentProblem
+
+__all__ = ["EmbeddedKafka"]
+
+_HOST = "127.0.0.1"
+_NODE = "1"
+_ATTEMPTS = 4
+
+_SETTINGS = {
+    "process.roles": "broker,controller",
+    "node.id": _NODE,
+    "controller.listener.names": "CONTROLLER",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "false",
+    "default.replication.factor": "1",
+    "min.insync.replicas": "1",
+    "num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "4",
+}
+
+# Kafka's own choice of collector: short pauses matter more here than a start that is faster by some 0.2 s.
+_JVM = ["-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true", "-Xlog:disable"]
+
+
+class EmbeddedKafka:
+    """A broker on 127.0.0.1, started by :meth:`start` or ``with``, ended by :meth:`stop` or with this process.
+
+    ``port``: of the listener; None picks a free one. ``folder``: where topics and log are kept for the next start; None
+    takes a temporary folder that goes with the broker. ``settings``: broker settings that replace or extend ours.
+    ``ready_within``: seconds that the broker may take to answer. ``progress``: told about jars being fetched.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int | None = None,
+        folder: Path | str | None = None,
+        settings: Mapping[str, str] | None = None,
+        ready_within: float = 60.0,
+        progress: Progress | None = None,
+    ) -> None:
+        self._wanted_port = port
+        self._wanted_folder = None if folder is None else Path(folder).expanduser().absolute()
+        self._settings = dict(settings or {})
+        self._ready_within = ready_within
+        self._progress = progress
+        self._child: Guarded | None = None
+        self._lock: IO[str] | None = None
+        self._folder = Path()
+        self._archive: tuple[Path, Path] | None = None
+        self._port = 0
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.stop()
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port`` for ``bootstrap.servers``. Raises RuntimeError unless started."""
+        self._running()
+        return f"{_HOST}:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """Process id of the broker. Raises RuntimeError unless started."""
+        return self._running().pid
+
+    @property
+    def folder(self) -> Path:
+        """The folder with data and log of this broker."""
+        return self._folder
+
+    @property
+    def log_file(self) -> Path:
+        """The broker's log; a temporary folder takes it away with it."""
+        return self._folder / "broker.log"
+
+    def start(self) -> Self:
+        """Start the broker and wait until it answers.
+
+        Raises EnvironmentProblem: ``port-in-use``, ``folder-in-use``, ``broker-not-started``, and those of
+        :func:`~ksqlpy.embedded.jars.broker_jars` and :func:`~ksqlpy.embedded.java.find_java`.
+        """
+        if self._child is not None:
+            raise RuntimeError("this broker is already started")
+        if self._wanted_port is not None and not _is_free(self._wanted_port):
+            raise _port_in_use(self._wanted_port)
+        java, jars = find_java(), broker_jars(self._progress)
+        try:
+            self._take_folder()
+            _format(self._folder / "kafka", java, jars)
+            for attempt in range(_ATTEMPTS):
+                if self._try_start(java, jars, last=attempt == _ATTEMPTS - 1):
+                    break
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End the broker in order (10 s, then by force) and wait for it. Does nothing when it does not run."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.stop()
+        if self._archive is not None:
+            part, archive = self._archive
+            self._archive = None
+            with contextlib.suppress(OSError):
+                part.replace(archive)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+            if self._wanted_folder is None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+
+    # --- steps of a start ------------------------------------------------------------------------------------------
+
+    def _running(self) -> Guarded:
+        if self._child is None:
+            raise RuntimeError("the embedded Kafka broker is not started")
+        return self._child
+
+    def _take_folder(self) -> None:
+        """Make the folder ours; the lock is handed to the guard, so it lasts exactly as long as the broker."""
+        if self._wanted_folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="ksqlpy-kafka-"))
+        else:
+            self._folder = self._wanted_folder
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+            except OSError as e:
+                raise EnvironmentProblem(
+                    "folder-not-usable", f"the data folder {self._folder} cannot be created: {e.strerror or e}."
+                ) from e
+        lock = (self._folder / "lock").open("a+")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            owner = lock.read().strip()
+            lock.close()
+            raise EnvironmentProblem(
+                "folder-in-use",
+                f"the data folder {self._folder} is in use by another broker"
+                f"{f', started by process {owner}' if owner else ''}.",
+                hint="stop that one, use it by its bootstrap.servers, or name another folder.",
+            ) from None
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        self._lock = lock
+
+    def _try_start(self, java: Java, jars: Sequence[Path], *, last: bool) -> bool:
+        """One attempt; False when somebody took our port between choosing and binding and another try makes sense."""
+        self._port, controller = _free_ports(self._wanted_port)
+        file = self._folder / "server.properties"
+        file.write_text(_properties(self._folder / "kafka", self._port, controller, self._settings), encoding="utf-8")
+        log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
+        assert self._lock is not None
+        options = [*_JVM, *self._archive_options(java, jars), *_class_path(jars)]
+        self._child = Guarded(
+            [str(java.executable), *options, "kafka.Kafka", str(file)],
+            log=self.log_file,
+            cwd=self._folder,
+            remove=[self._folder] if self._wanted_folder is None else [],
+            keep_open=[self._lock.fileno()],
+        )
+        deadline = time.monotonic() + self._ready_within
+        while time.monotonic() < deadline:
+            status = self._child.poll()
+            if status is not None:
+                lines = _tail(self.log_file, log_start)
+                self._child.stop()
+                self._child = None
+                if not last and any("Address already in use" in line for line in lines):
+                    if self._wanted_port is not None and not _is_free(self._wanted_port):
+                        raise _port_in_use(self._wanted_port)
+                    return False
+                raise self._not_started(f"ended with status {status} at its start", lines)
+            if _answers(self._port):
+                return True
+            time.sleep(0.02)
+        lines = _tail(self.log_file, log_start)
+        raise self._not_started(f"gave no answer within {self._ready_within:g} s", lines)
+
+    def _not_started(self, what: str, lines: Sequence[str]) -> EnvironmentProblem:
+        said = "\n".join(f"   {line}" for line in lines[-12:]) or "   (nothing)"
+        where = f"its log {self.log_file}" if self._wanted_folder is not None else "its log"
+        return EnvironmentProblem(
+            "broker-not-started", f"the embedded Kafka broker {what}.", hint=f"{where} ends with:\n{said}"
+        )
+
+    def _archive_options(self, java: Java, jars: Sequence[Path]) -> list[str]:
+        """Class-data sharing: the first broker leaves an archive of its classes, and later ones start in half the time.
+
+        The JVM checks by itself that an archive fits its version and the jars, and does without it otherwise.
+        """
+        archive = cache_folder("broker") / f"{digest(java.version, *map(str, (java.executable, *jars)))}.jsa"
+        if archive.exists():
+            return [f"-XX:SharedArchiveFile={archive}"]
+        part = archive.with_suffix(f".{os.getpid()}")
+        self._archive = (part, archive)
+        return [f"-XX:ArchiveClassesAtExit={part}"]
+
+
+def _class_path(jars: Sequence[Path]) -> list[str]:
+    log4j = Path(__file__).with_name("log4j2.properties")
+    return [f"-Dlog4j2.configurationFile={log4j}", "-cp", os.pathsep.join(map(str, jars))]
+
+
+def _properties(data: Path, port: int, controller: int, extra: Mapping[str, str]) -> str:
+    places = {
+        "listeners": f"PLAINTEXT://{_HOST}:{port},CONTROLLER://{_HOST}:{controller}",
+        "advertised.listeners": f"PLAINTEXT://{_HOST}:{port}",
+        "controller.quorum.voters": f"{_NODE}@{_HOST}:{controller}",
+        "log.dirs": str(data),
+    }
+    return "".join(f"{key}={value}\n" for key, value in {**_SETTINGS, **places, **extra}.items())
+
+
+def _format(data: Path, java: Java, jars: Sequence[Path]) -> None:
+    """Make ``data`` a log directory of a new cluster, unless it is one already.
+
+    Kafka's own tool takes a JVM and a second for it. All that it writes is the cluster's and the directory's id and a
+    file of feature levels that is the same for one version of Kafka: the tool runs once, and we keep that file.
+    """
+    if (data / "meta.properties").exists():
+        return
+    features = cache_folder("broker") / f"{digest(*(j.name for j in jars))}.checkpoint"
+    if not features.exists():
+        with tempfile.TemporaryDirectory(prefix=".format-", dir=features.parent) as scratch:
+            made, file = Path(scratch) / "kafka", Path(scratch) / "server.properties"
+            file.write_text(_properties(made, 9092, 9093, {}), encoding="utf-8")
+            command = [str(java.executable), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *_class_path(jars)]
+            command += ["kafka.tools.StorageTool", "format", "-t", _new_id(), "-c", str(file)]
+            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            if done.returncode != 0:
+                said = (done.stdout + done.stderr).strip()
+                raise EnvironmentProblem(
+                    "broker-not-started", "a data folder for Kafka could not be formatted.", hint=f"it said: {said}"
+                )
+            (made / "bootstrap.checkpoint").replace(features)
+    data.mkdir(exist_ok=True)
+    shutil.copyfile(features, data / "bootstrap.checkpoint")
+    meta = {"version": "1", "cluster.id": _new_id(), "node.id": _NODE, "directory.id": _new_id()}
+    part = data / "meta.properties.part"
+    part.write_text("".join(f"{key}={value}\n" for key, value in meta.items()), encoding="utf-8")
+    part.replace(data / "meta.properties")  # last, since it marks the folder as formatted
+
+
+def _new_id() -> str:
+    """A random id as Kafka writes them: 16 bytes in URL-safe base64, not starting with a dash."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not text.startswith("-"):
+            return text
+
+
+def _free_ports(wanted: int | None) -> tuple[int, int]:
+    with socket.socket() as a, socket.socket() as b:
+        a.bind((_HOST, 0))
+        b.bind((_HOST, 0))
+        own: int = a.getsockname()[1]
+        controller: int = b.getsockname()[1]
+        # The wanted port may lie where the system picks from: then the controller takes the other one.
+        return (wanted, own if controller == wanted else controller) if wanted else (own, controller)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind((_HOST, port))
+        except OSError:
+            return False
+    return True
+
+
+def _port_in_use(port: int) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        "port-in-use",
+        f"port {port} on {_HOST}, where the embedded Kafka broker shall listen, is in use.",
+        hint=f"if a Kafka broker runs there, use it: bootstrap.servers={_HOST}:{port}; else choose another port.",
+    )
+
+
+def _answers(port: int) -> bool:
+    """Whether a metadata request is answered with a broker in it."""
+    try:
+        with socket.create_connection((_HOST, port), timeout=0.2):
+            pass
+    except OSError:
+        return False
+    quiet = logging.getLogger("ksqlpy.embedded.kafka.probe")
+    quiet.propagate = False
+    admin = AdminClient({"bootstrap.servers": f"{_HOST}:{port}", "log_level": 0}, logger=quiet)
+    try:
+        return bool(admin.list_topics(timeout=2).brokers)
+    except KafkaException:
+        return False
+
+
+def _tail(file: Path, start: int) -> list[str]:
+    """The lines of a log from byte ``start`` on, at most the last 64 KB of them."""
+    try:
+        with file.open("rb") as f:
+            size = f.seek(0, os.SEEK_END)
+            f.seek(max(start, size - 65536))
+            return f.read().decode(errors="replace").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,1 @@
+"""Spark: sessions, compiled plans, running queries."""

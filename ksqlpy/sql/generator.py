@@ -1,0 +1,251 @@
+"""Trees to text: the canonical form of statements.
+
+Every node of the language is in :attr:`KsqlGenerator.PRINTERS`; what sqlglot would print for its own nodes may
+change between its releases, and the text of a statement is stored and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from sqlglot import exp, generator
+
+from ksqlpy.sql import nodes
+from ksqlpy.sql.cursor import needs_quotes
+
+__all__ = ["KsqlGenerator"]
+
+Printer = Callable[[Any, Any], str]
+
+
+def _binary(self: KsqlGenerator, e: exp.Expr) -> str:
+    # A chain is a tower of left sides: walk it, so that a long chain costs no stack.
+    parts = []
+    node = e
+    while (operator := self.OPERATORS.get(type(node))) is not None:
+        parts += [self.sql(node, "expression"), operator]
+        node = node.this
+    parts.append(self.sql(node))
+    return " ".join(reversed(parts))
+
+
+def _name(name: str) -> str:
+    return f"`{name.replace('`', '``')}`" if needs_quotes(name) else name
+
+
+def _constant(text: str) -> Printer:
+    return lambda self, e: text
+
+
+class KsqlGenerator(generator.Generator):
+    """Prints trees of this language, and raises ValueError for a node that it does not have."""
+
+    OPERATORS: ClassVar[dict[type[exp.Expr], str]] = {
+        exp.Or: "OR",
+        exp.And: "AND",
+        exp.EQ: "=",
+        exp.NEQ: "<>",
+        exp.LT: "<",
+        exp.LTE: "<=",
+        exp.GT: ">",
+        exp.GTE: ">=",
+        exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+        exp.NullSafeNEQ: "IS DISTINCT FROM",
+        exp.Is: "IS",
+        exp.DPipe: "||",
+        exp.Add: "+",
+        exp.Sub: "-",
+        exp.Mul: "*",
+        exp.Div: "/",
+        exp.Mod: "%",
+    }
+
+    def generate(self, expression: exp.Expr, copy: bool = True) -> str:
+        """The text of a tree; raises ValueError for a node that the language does not have."""
+        for node in expression.walk():
+            if type(node) not in self.PRINTERS:
+                raise ValueError(f"{type(node).__name__} is not part of the language")
+        return super().generate(expression, copy=copy)
+
+    def _list(self, items: Iterable[exp.Expr] | None) -> str:
+        return ", ".join(self.sql(item) for item in items or ())
+
+    # ------------------------------------------------------------ expressions
+
+    def _literal(self, e: exp.Literal) -> str:
+        text: str = e.this
+        return "'" + text.replace("'", "''") + "'" if e.is_string else text
+
+    def _column(self, e: exp.Column) -> str:
+        table = e.args.get("table")
+        return f"{self.sql(table)}.{self.sql(e.this)}" if table else self.sql(e.this)
+
+    def _negative(self, e: exp.Neg) -> str:
+        inner = self.sql(e, "this")
+        return f"- {inner}" if inner.startswith("-") else f"-{inner}"  # two signs in a row begin a comment
+
+    def _not(self, e: exp.Not) -> str:
+        inner = e.this
+        if isinstance(inner, exp.Is):
+            return f"{self.sql(inner, 'this')} IS NOT {self.sql(inner, 'expression')}"
+        if isinstance(inner, (exp.Between, exp.In, exp.Like, exp.Escape)):
+            return self._matching(inner, "NOT ")
+        return f"NOT {self.sql(inner)}"
+
+    def _matching(self, e: exp.Expr, negation: str = "") -> str:
+        if isinstance(e, exp.Escape):
+            return f"{self._matching(e.this, negation)} ESCAPE {self.sql(e, 'expression')}"
+        left = f"{self.sql(e, 'this')} {negation}"
+        if isinstance(e, exp.Between):
+            return f"{left}BETWEEN {self.sql(e, 'low')} AND {self.sql(e, 'high')}"
+        if isinstance(e, exp.In):
+            return f"{left}IN ({self._list(e.expressions)})"
+        return f"{left}LIKE {self.sql(e, 'expression')}"
+
+    def _case(self, e: exp.Case) -> str:
+        parts = ["CASE"]
+        if e.this:
+            parts.append(self.sql(e, "this"))
+        parts += [self.sql(branch) for branch in e.args["ifs"]]
+        if e.args.get("default"):
+            parts.append(f"ELSE {self.sql(e, 'default')}")
+        return " ".join([*parts, "END"])
+
+    def _lambda(self, e: exp.Lambda) -> str:
+        names = self._list(e.expressions)
+        return f"{names if len(e.expressions) == 1 else f'({names})'} => {self.sql(e, 'this')}"
+
+    def _type(self, e: nodes.TypeName) -> str:
+        if e.args.get("user"):
+            return _name(e.this)
+        if e.this == "DECIMAL":
+            return f"DECIMAL({self._list(e.expressions)})"
+        if e.this in ("ARRAY", "MAP", "STRUCT"):
+            return f"{e.this}<{self._list(e.expressions)}>"
+        return str(e.this)
+
+    # ------------------------------------------------------------ queries
+
+    def _table(self, e: exp.Table) -> str:
+        alias = e.args.get("alias")
+        return f"{self.sql(e.this)} AS {self.sql(alias.this)}" if alias else self.sql(e.this)
+
+    def _join(self, e: nodes.StreamJoin) -> str:
+        side = e.args.get("side")
+        return f"{f'{side} ' if side else ''}JOIN {self.sql(e, 'this')} ON {self.sql(e, 'on')}"
+
+    def _window(self, e: nodes.TimeWindow) -> str:
+        words = (("size", "SIZE"), ("advance", "ADVANCE BY"), ("retention", "RETENTION"), ("grace", "GRACE PERIOD"))
+        parts = [f"{word} {self.sql(e, key)}" for key, word in words if e.args.get(key)]
+        return f"WINDOW {e.args['kind']} ({', '.join(parts)})"
+
+    def _query(self, e: nodes.Query) -> str:
+        parts = [f"SELECT {self._list(e.expressions)}", self.sql(e, "from_")]
+        parts += [self.sql(join) for join in e.args.get("joins") or ()]
+        parts += [self.sql(e, key) for key in ("window", "where", "group", "partition", "having") if e.args.get(key)]
+        if e.args.get("emit"):
+            parts.append(f"EMIT {e.args['emit']}")
+        if e.args.get("limit"):
+            parts.append(self.sql(e, "limit"))
+        return " ".join(parts)
+
+    # ------------------------------------------------------------ statements
+
+    def _column_spec(self, e: nodes.ColumnSpec) -> str:
+        constraint = e.args.get("constraint")
+        return f"{self.sql(e, 'this')} {self.sql(e, 'type')}{f' {constraint}' if constraint else ''}"
+
+    def _create(self, e: nodes.CreateSource) -> str:
+        args = e.args
+        parts = [f"CREATE {args['kind']}", "IF NOT EXISTS" if args.get("exists") else "", self.sql(e, "this")]
+        if args.get("columns"):
+            parts.append(f"({self._list(args['columns'])})")
+        if args.get("properties"):
+            parts.append(f"WITH ({self._list(args['properties'])})")
+        if args.get("query"):
+            parts.append(f"AS {self.sql(e, 'query')}")
+        return " ".join(p for p in parts if p)
+
+    def _insert(self, e: nodes.InsertValues) -> str:
+        columns = e.args.get("columns")
+        names = f" ({self._list(columns)})" if columns else ""
+        return f"INSERT INTO {self.sql(e, 'this')}{names} VALUES ({self._list(e.expressions)})"
+
+    def _drop(self, e: nodes.DropSource) -> str:
+        exists = "IF EXISTS " if e.args.get("exists") else ""
+        topic = " DELETE TOPIC" if e.args.get("delete_topic") else ""
+        return f"DROP {e.args['kind']} {exists}{self.sql(e, 'this')}{topic}"
+
+    def _show(self, e: nodes.Show) -> str:
+        every = "ALL " if e.args.get("all") else ""
+        return f"SHOW {every}{e.args['kind']}{' EXTENDED' if e.args.get('extended') else ''}"
+
+    def _describe(self, e: nodes.DescribeSource) -> str:
+        return f"DESCRIBE {self.sql(e, 'this')}{' EXTENDED' if e.args.get('extended') else ''}"
+
+    PRINTERS: ClassVar[dict[type[exp.Expr], Printer]] = {
+        **dict.fromkeys(OPERATORS, _binary),
+        # names and literals
+        exp.Identifier: lambda self, e: _name(e.this),
+        exp.Column: _column,
+        exp.Star: _constant("*"),
+        exp.Null: _constant("NULL"),
+        exp.Boolean: lambda self, e: "TRUE" if e.this else "FALSE",
+        exp.Literal: _literal,
+        nodes.DecimalLiteral: lambda self, e: f"DECIMAL {self.sql(e, 'this')}",
+        nodes.IntervalUnit: lambda self, e: e.this,
+        nodes.LambdaVariable: lambda self, e: self.sql(e, "this"),
+        # operators
+        exp.Not: _not,
+        exp.Neg: _negative,
+        exp.Between: _matching,
+        exp.In: _matching,
+        exp.Like: _matching,
+        exp.Escape: _matching,
+        # values
+        exp.Paren: lambda self, e: f"({self.sql(e, 'this')})",
+        exp.Case: _case,
+        exp.If: lambda self, e: f"WHEN {self.sql(e, 'this')} THEN {self.sql(e, 'true')}",
+        exp.Cast: lambda self, e: f"CAST({self.sql(e, 'this')} AS {self.sql(e, 'to')})",
+        exp.Bracket: lambda self, e: f"{self.sql(e, 'this')}[{self._list(e.expressions)}]",
+        exp.Array: lambda self, e: f"ARRAY[{self._list(e.expressions)}]",
+        exp.Struct: lambda self, e: f"STRUCT({self._list(e.expressions)})",
+        exp.PropertyEQ: lambda self, e: f"{self.sql(e, 'this')} := {self.sql(e, 'expression')}",
+        exp.Anonymous: lambda self, e: f"{_name(e.this)}({self._list(e.expressions)})",
+        exp.Lambda: _lambda,
+        nodes.MapOf: lambda self, e: f"MAP({self._list(e.expressions)})",
+        nodes.FieldAccess: lambda self, e: f"{self.sql(e, 'this')}->{self.sql(e, 'expression')}",
+        nodes.StructStar: lambda self, e: f"{self.sql(e, 'this')}->*",
+        nodes.TypeName: _type,
+        # queries
+        exp.Alias: lambda self, e: f"{self.sql(e, 'this')} AS {self.sql(e, 'alias')}",
+        exp.Table: _table,
+        exp.TableAlias: lambda self, e: self.sql(e, "this"),
+        exp.From: lambda self, e: f"FROM {self.sql(e, 'this')}",
+        exp.Where: lambda self, e: f"WHERE {self.sql(e, 'this')}",
+        exp.Group: lambda self, e: f"GROUP BY {self._list(e.expressions)}",
+        exp.Having: lambda self, e: f"HAVING {self.sql(e, 'this')}",
+        exp.Limit: lambda self, e: f"LIMIT {self.sql(e, 'expression')}",
+        nodes.PartitionBy: lambda self, e: f"PARTITION BY {self._list(e.expressions)}",
+        nodes.StreamJoin: _join,
+        nodes.TimeWindow: _window,
+        nodes.Duration: lambda self, e: f"{self.sql(e, 'this')} {e.args['unit']}",
+        nodes.Query: _query,
+        # statements
+        exp.Property: lambda self, e: f"{self.sql(e, 'this')} = {self.sql(e, 'value')}",
+        nodes.ColumnSpec: _column_spec,
+        nodes.CreateSource: _create,
+        nodes.InsertValues: _insert,
+        nodes.DropSource: _drop,
+        nodes.Show: _show,
+        nodes.DescribeSource: _describe,
+        nodes.DescribeFunction: lambda self, e: f"DESCRIBE FUNCTION {self.sql(e, 'this')}",
+        nodes.Explain: lambda self, e: f"EXPLAIN {self.sql(e, 'this') or self.sql(e, 'statement')}",
+        nodes.Terminate: lambda self, e: f"TERMINATE {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
+        nodes.SetProperty: lambda self, e: f"SET {self.sql(e, 'this')} = {self.sql(e, 'expression')}",
+        nodes.UnsetProperty: lambda self, e: f"UNSET {self.sql(e, 'this')}",
+    }
+    """The closed set of nodes, and how each is printed."""
+
+    TRANSFORMS: ClassVar[dict[type[exp.Expr], Printer]] = {**generator.Generator.TRANSFORMS, **PRINTERS}

@@ -1,0 +1,307 @@
+"""The nodes of the language that sqlglot does not have; one class a statement.
+
+Nodes of sqlglot that are used as they are: Identifier, Column (``this``, ``table``; ``source.*`` is a Column of Star),
+Star, Alias, Literal, Boolean, Null, Paren, Not, And, Or, EQ NEQ LT LTE GT GTE, NullSafeEQ, NullSafeNEQ, Is (with Null),
+Between (``this``, ``low``, ``high``), In (``this``, ``expressions``), Like, Escape (``this`` a Like, ``expression``),
+Add Sub Mul Div Mod, DPipe, Neg, Case (``this``, ``ifs``, ``default``) of If (``this``, ``true``), Cast (``this``,
+``to`` a TypeName), Bracket (``this``, ``expressions`` = [index], counted as written), Array (``expressions``), Struct
+(``expressions`` of PropertyEQ), Anonymous (every function call: ``this`` the name as a str, ``expressions``), Lambda
+(``this`` the body, ``expressions`` the parameters), From (``this`` a Table), Table (``this``, ``alias`` a TableAlias),
+Where, Group, Having, Limit, Property (``this`` Identifier or Literal, ``value``).
+
+Names are folded when parsed: an Identifier holds the name as the catalog knows it. ``quoted`` says only whether its
+canonical text needs quotes. The offsets of a node are in its ``meta``: ``start`` and ``end``, both inclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar
+
+from sqlglot import exp
+
+from ksqlpy.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    ArrayType,
+    DecimalType,
+    MapType,
+    SqlType,
+    StructType,
+)
+
+__all__ = [
+    "BUILT_IN_TYPES",
+    "UNIT_MILLIS",
+    "ColumnSpec",
+    "CreateSource",
+    "DecimalLiteral",
+    "DescribeFunction",
+    "DescribeSource",
+    "DropSource",
+    "Duration",
+    "Explain",
+    "FieldAccess",
+    "InsertValues",
+    "IntervalUnit",
+    "LambdaVariable",
+    "MapOf",
+    "PartitionBy",
+    "Query",
+    "SetProperty",
+    "Show",
+    "StreamJoin",
+    "StructStar",
+    "Terminate",
+    "TimeWindow",
+    "TypeName",
+    "UnsetProperty",
+]
+
+UNIT_MILLIS: Mapping[str, int] = MappingProxyType(
+    {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": 86_400_000}
+)
+"""Milliseconds of the time units; each may be written with or without a final S."""
+
+BUILT_IN_TYPES: Mapping[str, SqlType] = MappingProxyType(
+    {
+        "BOOLEAN": BOOLEAN,
+        "INT": INTEGER,
+        "INTEGER": INTEGER,
+        "BIGINT": BIGINT,
+        "DOUBLE": DOUBLE,
+        "STRING": STRING,
+        "VARCHAR": STRING,
+        "BYTES": BYTES,
+        "DATE": DATE,
+        "TIME": TIME,
+        "TIMESTAMP": TIMESTAMP,
+    }
+)
+"""The types without parameters, with their synonyms."""
+
+
+class Statement(exp.Expression):
+    """Base of all statements but the query."""
+
+
+# ---------------------------------------------------------------- types
+
+
+class TypeName(exp.Expression):
+    """A type as written.
+
+    ``this``: str, the canonical name (INTEGER, STRING, …), ``DECIMAL``, ``ARRAY``, ``MAP``, ``STRUCT``, or the folded
+    name of a user type. ``expressions``: DECIMAL two Literals, ARRAY and MAP TypeNames, STRUCT ColumnSpecs.
+    ``user``: True for a user type.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "user": False}
+
+    @property
+    def sql_type(self) -> SqlType | None:
+        """The type, or None where a user type is part of it."""
+        return self.resolve({})
+
+    def resolve(self, user_types: Mapping[str, SqlType]) -> SqlType | None:
+        """The type with the names of user types looked up in ``user_types``; None if one is not there."""
+        name: str = self.this
+        if self.args.get("user"):
+            return user_types.get(name)
+        if name == "DECIMAL":
+            precision, scale = self.expressions
+            return DecimalType(int(precision.this), int(scale.this))
+        if name == "STRUCT":
+            fields = [(f.this.this, f.args["type"].resolve(user_types)) for f in self.expressions]
+            return None if any(t is None for _, t in fields) else StructType(tuple(fields))
+        parts = [part.resolve(user_types) for part in self.expressions]
+        if any(part is None for part in parts):
+            return None
+        if name == "ARRAY":
+            return ArrayType(parts[0])
+        if name == "MAP":
+            return MapType(parts[0], parts[1])
+        return BUILT_IN_TYPES[name]
+
+
+# ---------------------------------------------------------------- expressions
+
+
+class FieldAccess(exp.Expression):
+    """``s->f``. ``this``: the struct; ``expression``: Identifier of the field."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class StructStar(exp.Expression):
+    """``s->*`` in a select list. ``this``: the struct."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class MapOf(exp.Expression):
+    """``MAP(k := v, …)``. ``expressions``: PropertyEQ nodes with ``this`` = key and ``expression`` = value."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": False}
+
+
+class DecimalLiteral(exp.Expression):
+    """``DECIMAL '1.20'``. ``this``: string Literal with the digits."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class IntervalUnit(exp.Expression):
+    """A time unit as argument of a function, as in ``DATEADD(DAYS, 1, d)``. ``this``: str, the word in upper case."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class LambdaVariable(exp.Expression):
+    """A parameter of an enclosing lambda, used in its body. ``this``: Identifier."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+# ---------------------------------------------------------------- query
+
+
+class Duration(exp.Expression):
+    """``10 SECONDS``. ``this``: integer Literal; ``unit``: str in upper case, as written (with or without S)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True}
+
+    @property
+    def millis(self) -> int:
+        """The length in milliseconds."""
+        unit: str = self.args["unit"]
+        return int(self.this.this) * UNIT_MILLIS[unit.removesuffix("S")]
+
+
+class TimeWindow(exp.Expression):
+    """A WINDOW clause. ``kind``: TUMBLING or HOPPING; ``size``, ``advance``, ``retention``, ``grace``: Durations."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "size": True,
+        "advance": False,
+        "retention": False,
+        "grace": False,
+    }
+
+
+class StreamJoin(exp.Join):
+    """One join. ``this``: Table; ``side``: '' (inner) or 'LEFT'; ``on``: the condition."""
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.Join.arg_types}
+
+
+class PartitionBy(exp.Expression):
+    """A PARTITION BY clause. ``expressions``: what it lists."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
+class Query(exp.Select):
+    """A SELECT.
+
+    ``expressions``: items; ``from_``: From of Table; ``joins``: StreamJoins; ``window``: TimeWindow; ``where``: Where;
+    ``group``: Group with ``expressions``; ``partition``: PartitionBy; ``having``: Having; ``emit``: 'CHANGES' or
+    absent; ``limit``: Limit with ``expression`` an integer Literal.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.Select.arg_types, "window": False, "partition": False, "emit": False}
+
+
+# ---------------------------------------------------------------- statements
+
+
+class ColumnSpec(exp.Expression):
+    """A declared column, or a field of a STRUCT type.
+
+    ``this``: Identifier; ``type``: TypeName; ``constraint``: None, 'KEY' or 'PRIMARY KEY'.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "type": True, "constraint": False}
+
+
+class CreateSource(Statement):
+    """CREATE STREAM or TABLE, with columns or AS a query.
+
+    ``this``: Identifier; ``kind``: 'STREAM' or 'TABLE'; ``columns``: ColumnSpecs, absent if not written;
+    ``properties``: Property nodes, absent without WITH; ``query``: Query of the AS form; ``exists``: IF NOT EXISTS.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "kind": True,
+        "columns": False,
+        "properties": False,
+        "query": False,
+        "exists": False,
+    }
+
+
+class InsertValues(Statement):
+    """INSERT INTO … VALUES. ``this``: Identifier; ``columns``: Identifiers or absent; ``expressions``: the values."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "columns": False, "expressions": True}
+
+
+class DropSource(Statement):
+    """DROP. ``this``: Identifier; ``kind``: 'STREAM' or 'TABLE'; ``exists``: IF EXISTS; ``delete_topic``: bool."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "exists": False, "delete_topic": False}
+
+
+class Show(Statement):
+    """SHOW or LIST.
+
+    ``kind``: STREAMS, TABLES, QUERIES, TOPICS, PROPERTIES or FUNCTIONS; ``extended``: bool; ``all``: SHOW ALL TOPICS.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "extended": False, "all": False}
+
+
+class DescribeSource(Statement):
+    """DESCRIBE a stream or table. ``this``: Identifier; ``extended``: bool."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "extended": False}
+
+
+class DescribeFunction(Statement):
+    """DESCRIBE FUNCTION. ``this``: Identifier."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class Explain(Statement):
+    """EXPLAIN. Either ``this``: Identifier of a query id, or ``statement``: Query or CreateSource with a query."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "statement": False}
+
+
+class Terminate(Statement):
+    """TERMINATE. ``this``: Identifier of a query id, absent with ``all``: True."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "all": False}
+
+
+class SetProperty(Statement):
+    """SET 'k'='v'. ``this``: string Literal, the key; ``expression``: string Literal, the value."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class UnsetProperty(Statement):
+    """UNSET 'k'. ``this``: string Literal, the key."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}

@@ -1,0 +1,144 @@
+"""Text to tokens, by the lexical rules of ksqlDB.
+
+Source of the rules: ksqlDB manual, "Lexical structure". The tokens are sqlglot's own class, so that
+``sqlglot.tokenize(sql, read="ksql")`` works too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar
+
+from sqlglot import tokens
+from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]  # public, but not marked as exported
+
+from ksqlpy.errors import Span, SyntaxProblem
+from ksqlpy.grammar import reserved
+
+__all__ = ["IDENTIFIER", "NUMBER", "RESERVED", "STRING", "WORD", "KsqlTokenizer", "Token", "tokenize"]
+
+STRING = TokenType.STRING
+NUMBER = TokenType.NUMBER
+IDENTIFIER = TokenType.IDENTIFIER
+WORD = TokenType.VAR
+RESERVED = TokenType.COMMAND
+"""One type for all reserved words: the parser tells them apart by their text."""
+
+SYMBOLS: Mapping[str, TokenType] = MappingProxyType(
+    {
+        "->": TokenType.ARROW,
+        "=>": TokenType.FARROW,
+        ":=": TokenType.COLON_EQ,
+        "<>": TokenType.NEQ,
+        "!=": TokenType.NEQ,
+        "<=": TokenType.LTE,
+        ">=": TokenType.GTE,
+        "||": TokenType.DPIPE,
+        "-": TokenType.DASH,
+        "+": TokenType.PLUS,
+        "*": TokenType.STAR,
+        "/": TokenType.SLASH,
+        "%": TokenType.MOD,
+        "=": TokenType.EQ,
+        "<": TokenType.LT,
+        ">": TokenType.GT,
+        "(": TokenType.L_PAREN,
+        ")": TokenType.R_PAREN,
+        "[": TokenType.L_BRACKET,
+        "]": TokenType.R_BRACKET,
+        ",": TokenType.COMMA,
+        ".": TokenType.DOT,
+        ";": TokenType.SEMICOLON,
+    }
+)
+"""Extension point: the longer symbols stand first."""
+
+# The look-ahead after a closing quote keeps an unterminated 'a''b from being read as 'a' and a rest.
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>[ \t\r\n]+)
+    | (?P<comment>--[^\n]*|/\*.*?\*/)
+    | (?P<string>'[^']*(?:''[^']*)*'(?!'))
+    | (?P<quoted>`[^`]*(?:``[^`]*)*`(?!`)|"[^"]*(?:""[^"]*)*"(?!"))
+    | (?P<open>'|`|"|/\*)
+    | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z0-9_@]))
+    | (?P<word>[A-Za-z0-9_][A-Za-z0-9_@]*)
+    | (?P<symbol>"""
+    + "|".join(re.escape(s) for s in SYMBOLS)
+    + ")",
+    re.VERBOSE | re.DOTALL,
+)
+
+_UNTERMINATED: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "'": ("unterminated-string", "string", "close it with ', and write a quote inside it twice"),
+        "`": ("unterminated-identifier", "quoted name", "close it with `, and write a quote inside it twice"),
+        '"': ("unterminated-identifier", "quoted name", 'close it with ", and write a quote inside it twice'),
+        "/*": ("unterminated-comment", "comment", "close it with */"),
+    }
+)
+
+
+def tokenize(sql: str) -> list[Token]:
+    """The tokens of ``sql`` without blanks and comments; words keep the case in which they are written.
+
+    Raises SyntaxProblem for an unterminated string, name or comment and for a character outside the language.
+    """
+    words = reserved()
+    result: list[Token] = []
+    position, size, line, line_start = 0, len(sql), 1, 0
+    match = _TOKEN.match
+    while position < size:
+        found = match(sql, position)
+        if found is None:
+            raise _bad_character(sql, position)
+        kind, text, end = found.lastgroup, found.group(), found.end()
+        if kind == "open":
+            code, what, hint = _UNTERMINATED[text]
+            raise SyntaxProblem(
+                code, f"The {what} that starts here never ends", span=Span(position, end), sql=sql, hint=hint
+            )
+        if kind not in ("blank", "comment"):
+            token_type = WORD
+            if kind == "symbol":
+                token_type = SYMBOLS[text]
+            elif kind == "number":
+                token_type = NUMBER
+            elif kind == "word":
+                token_type = RESERVED if text.upper() in words else WORD
+            else:
+                token_type = STRING if kind == "string" else IDENTIFIER
+                text = text[1:-1].replace(text[0] * 2, text[0])
+            result.append(Token(token_type, text, line, end - line_start, position, end - 1))
+        if kind in ("blank", "comment", "string", "quoted"):
+            breaks = sql.count("\n", position, end)
+            if breaks:
+                line += breaks
+                line_start = sql.rindex("\n", position, end) + 1
+        position = end
+    return result
+
+
+def _bad_character(sql: str, position: int) -> SyntaxProblem:
+    char = sql[position]
+    shown = char if char.isprintable() else f"U+{ord(char):04X}"
+    hint = "names with other characters than letters, digits, _ and @ need quotes: `name`"
+    return SyntaxProblem(
+        "unexpected-character",
+        f"Unexpected character {shown}",
+        span=Span(position, position + 1),
+        sql=sql,
+        hint=hint if char.isalpha() else None,
+    )
+
+
+class KsqlTokenizer(tokens.Tokenizer):
+    """The tokenizer in the form in which sqlglot wants it."""
+
+    IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`", '"']
+
+    def tokenize(self, sql: str) -> list[Token]:
+        """See :func:`tokenize`."""
+        return tokenize(sql)
