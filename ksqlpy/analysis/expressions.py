@@ -1,0 +1,480 @@
+"""From syntax to typed expressions: names, overloads, coercion.
+
+Sources of the rules: ksqlDB's operators, type coercion and CAST tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from types import MappingProxyType
+
+from sqlglot import exp
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.scope import Scope, Text
+from ksqlpy.errors import similar_names
+from ksqlpy.functions import FUNCTIONS, Aggregate
+from ksqlpy.sql import nodes
+from ksqlpy.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    ArrayType,
+    DecimalType,
+    MapType,
+    Scalar,
+    SqlType,
+    StructType,
+    as_decimal,
+    common_type,
+    is_numeric,
+    widens_to,
+)
+
+__all__ = ["NULL", "ExpressionAnalyzer", "castable", "coerce"]
+
+NULL = Scalar("NULL")
+"""The type of a NULL whose surroundings have not said what it is."""
+
+_COMPARISONS = MappingProxyType(
+    {
+        exp.EQ: "=",
+        exp.NEQ: "<>",
+        exp.LT: "<",
+        exp.LTE: "<=",
+        exp.GT: ">",
+        exp.GTE: ">=",
+        exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+        exp.NullSafeNEQ: "IS DISTINCT FROM",
+    }
+)
+_ARITHMETIC = MappingProxyType({exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"})
+_TEMPORAL = (DATE, TIME, TIMESTAMP)
+_MAX_INT = 2**31 - 1
+
+
+def coerce(value: t.Expr, target: SqlType) -> t.Expr:
+    """The value as ``target``, which it is known to widen to."""
+    if value.type == target:
+        return value
+    if value.type == NULL:
+        return t.Literal(target, None)
+    return t.Cast(target, value)
+
+
+def castable(source: SqlType, target: SqlType) -> bool:
+    """Whether CAST between the types is legal (ksqlDB, CAST table)."""
+    if source in (target, NULL):
+        return True
+    if target == STRING:
+        return source != BYTES
+    if source == STRING:
+        return is_numeric(target) or target in (BOOLEAN, BYTES, *_TEMPORAL)
+    if is_numeric(source) and is_numeric(target):
+        return True
+    if source == TIMESTAMP:
+        return target in (DATE, TIME)
+    if source == DATE:
+        return target == TIMESTAMP
+    if isinstance(source, ArrayType) and isinstance(target, ArrayType):
+        return castable(source.item, target.item)
+    if isinstance(source, MapType) and isinstance(target, MapType):
+        return castable(source.key, target.key) and castable(source.value, target.value)
+    if isinstance(source, StructType) and isinstance(target, StructType):
+        return all(castable(f, w) for n, f in source.fields if (w := target.field(n)) is not None)
+    return False
+
+
+class ExpressionAnalyzer:
+    """Types the expressions of one statement.
+
+    ``aggregates``: whether aggregate functions are legal where the expression stands; ``place`` names that place.
+    """
+
+    def __init__(self, scope: Scope, text: Text) -> None:
+        self.scope = scope
+        self.text = text
+        self._aggregates = False
+        self._inside_aggregate = False
+        self._place = "here"
+
+    def analyze(self, node: exp.Expr, *, aggregates: bool = False, place: str = "here") -> t.Expr:
+        """The typed expression; raises AnalysisProblem for whatever is wrong with it."""
+        self._aggregates, self._place = aggregates, place
+        return self._type(node)
+
+    def condition(self, node: exp.Expr, *, aggregates: bool = False, place: str = "here") -> t.Expr:
+        """As :meth:`analyze`, for a BOOLEAN."""
+        value = self.analyze(node, aggregates=aggregates, place=place)
+        return self._boolean(value, node)
+
+    # ------------------------------------------------------------ dispatch
+
+    def _type(self, node: exp.Expr) -> t.Expr:
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            self.text.refuse("not-an-expression", f"this cannot stand {self._place}", node)
+        return handler(self, node)
+
+    def _paren(self, node: exp.Expr) -> t.Expr:
+        return self._type(node.this)
+
+    def _column(self, node: exp.Expr) -> t.Expr:
+        assert isinstance(node, exp.Column)
+        if isinstance(node.this, exp.Star):
+            self.text.refuse("not-an-expression", "* can only be an item of SELECT", node)
+        return self.scope.find(node, self.text)
+
+    def _literal(self, node: exp.Expr) -> t.Expr:
+        raw: str = node.this
+        if node.args.get("is_string"):
+            return t.Literal(STRING, raw)
+        if "e" in raw.lower():
+            return t.Literal(DOUBLE, float(raw))
+        if "." in raw:
+            return self._decimal_value(raw, node)
+        number = int(raw)
+        return t.Literal(INTEGER if number <= _MAX_INT else BIGINT, number)
+
+    def _decimal_literal(self, node: exp.Expr) -> t.Expr:
+        return self._decimal_value(node.this.this, node)
+
+    def _decimal_value(self, raw: str, node: exp.Expr) -> t.Expr:
+        try:
+            value = Decimal(raw.strip())
+        except ArithmeticError:
+            self.text.refuse("invalid-number", f"{raw!r} is no decimal number", node)
+        _, digits, exponent = value.as_tuple()
+        scale = max(0, -int(exponent))
+        precision = max(len(digits), scale)
+        if precision > 38:
+            self.text.refuse("number-too-large", "a DECIMAL has at most 38 digits", node)
+        return t.Literal(DecimalType(max(precision, 1), scale), value)
+
+    def _boolean_literal(self, node: exp.Expr) -> t.Expr:
+        return t.Literal(BOOLEAN, bool(node.this))
+
+    def _null(self, node: exp.Expr) -> t.Expr:
+        return t.Literal(NULL, None)
+
+    def _boolean(self, value: t.Expr, node: exp.Expr) -> t.Expr:
+        if value.type == NULL:
+            return t.Literal(BOOLEAN, None)
+        if value.type != BOOLEAN:
+            self.text.refuse("not-boolean", f"a condition must be BOOLEAN, this is {value.type}", node)
+        return value
+
+    def _logical(self, node: exp.Expr) -> t.Expr:
+        op = "AND" if isinstance(node, exp.And) else "OR"
+        left = self._boolean(self._type(node.this), node.this)
+        right = self._boolean(self._type(node.expression), node.expression)
+        return t.Logical(BOOLEAN, op, left, right)
+
+    def _not(self, node: exp.Expr) -> t.Expr:
+        return t.Not(BOOLEAN, self._boolean(self._type(node.this), node.this))
+
+    def _is(self, node: exp.Expr) -> t.Expr:
+        return t.IsNull(BOOLEAN, self._type(node.this))
+
+    def _negate(self, node: exp.Expr) -> t.Expr:
+        value = self._type(node.this)
+        if isinstance(value, t.Literal) and isinstance(value.value, int | float | Decimal):
+            negative = -value.value
+            # 2147483648 alone is a BIGINT, with its sign an INTEGER.
+            kind = INTEGER if value.type == BIGINT and negative == -_MAX_INT - 1 else value.type
+            return t.Literal(kind, negative)
+        if not is_numeric(value.type):
+            self.text.refuse("not-a-number", f"- needs a number, this is {value.type}", node.this)
+        return t.Negate(value.type, value)
+
+    # ------------------------------------------------------------ operators
+
+    def _compare(self, node: exp.Expr) -> t.Expr:
+        op = _COMPARISONS[type(node)]
+        left, right = self._comparable(self._type(node.this), self._type(node.expression), op, node)
+        return t.Compare(BOOLEAN, op, left, right)
+
+    def _comparable(self, left: t.Expr, right: t.Expr, op: str, node: exp.Expr) -> tuple[t.Expr, t.Expr]:
+        """Both sides in the type they are compared in: numbers widened, ISO text read where the other is a time."""
+        if left.type == NULL or right.type == NULL:
+            other = right.type if left.type == NULL else left.type
+            other = BOOLEAN if other == NULL else other
+            return coerce(left, other), coerce(right, other)
+        left, right = self._time_text(left, right), self._time_text(right, left)
+        if is_numeric(left.type) and is_numeric(right.type):
+            common = common_type((left.type, right.type)) or DOUBLE
+            return coerce(left, common), coerce(right, common)
+        if {left.type, right.type} == {DATE, TIMESTAMP}:
+            return coerce(left, TIMESTAMP), coerce(right, TIMESTAMP)
+        equality = op in ("=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
+        if left.type == right.type and (
+            equality or not (left.type == BOOLEAN or isinstance(left.type, ArrayType | MapType | StructType))
+        ):
+            return left, right
+        common = common_type((left.type, right.type)) if equality else None
+        if common is None:
+            self.text.refuse(
+                "not-comparable",
+                f"{left.type} and {right.type} cannot be compared with {op}",
+                node,
+                hint="CAST one side",
+            )
+        return coerce(left, common), coerce(right, common)
+
+    @staticmethod
+    def _time_text(value: t.Expr, other: t.Expr) -> t.Expr:
+        """An ISO string literal beside a time, a date or a timestamp is one."""
+        if isinstance(value, t.Literal) and value.type == STRING and other.type in _TEMPORAL:
+            return t.Cast(other.type, value)
+        magic = isinstance(other, t.ColumnRef) and other.name in ("__ts", "__ws", "__we")
+        if isinstance(value, t.Literal) and value.type == STRING and magic:
+            return t.Cast(BIGINT, t.Cast(TIMESTAMP, value))
+        return value
+
+    def _between(self, node: exp.Expr) -> t.Expr:
+        value = self._type(node.this)
+        low, high = self._type(node.args["low"]), self._type(node.args["high"])
+        value_low, low = self._comparable(value, low, ">=", node)
+        value_high, high = self._comparable(value, high, "<=", node)
+        if value_low.type == value_high.type:
+            return t.Between(BOOLEAN, value_low, low, high)
+        common = common_type((low.type, high.type)) or DOUBLE
+        return t.Between(BOOLEAN, coerce(value, common), coerce(low, common), coerce(high, common))
+
+    def _in(self, node: exp.Expr) -> t.Expr:
+        value = self._type(node.this)
+        pairs = [self._comparable(value, self._type(item), "=", item) for item in node.expressions]
+        common = common_type([p[1].type for p in pairs] + [value.type]) if value.type != NULL else pairs[0][1].type
+        if common is None:
+            common = pairs[0][0].type
+        return t.InList(BOOLEAN, coerce(value, common), tuple(coerce(p[1], common) for p in pairs))
+
+    def _like(self, node: exp.Expr) -> t.Expr:
+        escape = None
+        if isinstance(node, exp.Escape):
+            escape = node.expression.this
+            if not node.expression.args.get("is_string") or len(escape) != 1:
+                self.text.refuse("invalid-escape", "ESCAPE takes one character", node.expression)
+            node = node.this
+        value, pattern = self._type(node.this), self._type(node.expression)
+        for side, at in ((value, node.this), (pattern, node.expression)):
+            if side.type not in (STRING, NULL):
+                self.text.refuse("not-comparable", f"LIKE compares STRINGs, this is {side.type}", at)
+        return t.Like(BOOLEAN, coerce(value, STRING), coerce(pattern, STRING), escape)
+
+    def _arithmetic(self, node: exp.Expr) -> t.Expr:
+        op = _ARITHMETIC[type(node)]
+        left, right = self._type(node.this), self._type(node.expression)
+        if left.type == NULL or right.type == NULL:
+            other = right.type if left.type == NULL else left.type
+            other = INTEGER if other == NULL else other
+            left, right = coerce(left, other), coerce(right, other)
+        if op == "+" and left.type == right.type == STRING:
+            return t.Arithmetic(STRING, "+", left, right)
+        if not (is_numeric(left.type) and is_numeric(right.type)):
+            self.text.refuse(
+                "not-a-number", f"{left.type} {op} {right.type} has no meaning", node, hint="CAST one side"
+            )
+        if DOUBLE in (left.type, right.type):
+            return t.Arithmetic(DOUBLE, op, coerce(left, DOUBLE), coerce(right, DOUBLE))
+        if isinstance(left.type, DecimalType) or isinstance(right.type, DecimalType):
+            a, b = as_decimal(left.type), as_decimal(right.type)
+            return t.Arithmetic(decimal_result(op, a, b), op, coerce(left, a), coerce(right, b))
+        whole = BIGINT if BIGINT in (left.type, right.type) else INTEGER
+        return t.Arithmetic(whole, op, coerce(left, whole), coerce(right, whole))
+
+    def _concat(self, node: exp.Expr) -> t.Expr:
+        return self._call("CONCAT", [node.this, node.expression], node)
+
+    # ------------------------------------------------------------ CASE, CAST, access, constructors
+
+    def _same_type(self, values: Sequence[t.Expr], at: Sequence[exp.Expr], what: str) -> tuple[t.Expr, ...]:
+        known = [v.type for v in values if v.type != NULL]
+        common = common_type(known)
+        if known and common is None:
+            first = known[0]
+            odd = next(i for i, v in enumerate(values) if v.type != NULL and common_type((first, v.type)) is None)
+            self.text.refuse("mixed-types", f"{what} must be of one type: {first} and {values[odd].type}", at[odd])
+        return tuple(coerce(v, common or NULL) for v in values)
+
+    def _case(self, node: exp.Expr) -> t.Expr:
+        if node.args.get("this") is not None:
+            self.text.refuse(
+                "simple-case", "CASE takes conditions", node.this, hint="write CASE WHEN value = … THEN … END"
+            )
+        ifs = node.args["ifs"]
+        conditions = [self._boolean(self._type(i.this), i.this) for i in ifs]
+        results = [self._type(i.args["true"]) for i in ifs]
+        at = [i.args["true"] for i in ifs]
+        default = node.args.get("default")
+        if default is not None:
+            results.append(self._type(default))
+            at.append(default)
+        results = list(self._same_type(results, at, "the results of CASE"))
+        last = results.pop() if default is not None else t.Literal(results[0].type, None)
+        return t.Case(last.type, tuple(zip(conditions, results, strict=True)), last)
+
+    def _cast(self, node: exp.Expr) -> t.Expr:
+        target = self.data_type(node.args["to"])
+        value = self._type(node.this)
+        if not castable(value.type, target):
+            self.text.refuse("no-cast", f"{value.type} cannot be cast to {target}", node)
+        return coerce(value, target)
+
+    def data_type(self, node: exp.Expr) -> SqlType:
+        """The type that a TypeName names; raises AnalysisProblem ``unknown-type``."""
+        assert isinstance(node, nodes.TypeName)
+        found = node.sql_type
+        if found is None:
+            unknown = next((n for n in node.find_all(nodes.TypeName) if n.args.get("user")), node)
+            self.text.refuse(
+                "unknown-type", f"there is no type {unknown.this}", unknown, similar=similar_names(unknown.this, _TYPES)
+            )
+        return found
+
+    def _field(self, node: exp.Expr) -> t.Expr:
+        value, name = self._type(node.this), node.expression.this
+        if not isinstance(value.type, StructType):
+            self.text.refuse("not-a-struct", f"-> needs a STRUCT, this is {value.type}", node.this)
+        found = value.type.field(name)
+        if found is None:
+            self.text.refuse(
+                "unknown-field",
+                f"the struct has no field {name}",
+                node.expression,
+                similar=similar_names(name, [n for n, _ in value.type.fields]),
+                hint=f"it is {value.type}",
+            )
+        return t.FieldRef(found, value, name)
+
+    def _index(self, node: exp.Expr) -> t.Expr:
+        value, index = self._type(node.this), self._type(node.expressions[0])
+        if isinstance(value.type, ArrayType):
+            if index.type not in (INTEGER, BIGINT):
+                self.text.refuse(
+                    "bad-index", f"an array index is an INTEGER, this is {index.type}", node.expressions[0]
+                )
+            return t.Index(value.type.item, value, index)
+        if isinstance(value.type, MapType):
+            if not widens_to(index.type, value.type.key):
+                self.text.refuse(
+                    "bad-index", f"the keys of the map are {value.type.key}, this is {index.type}", node.expressions[0]
+                )
+            return t.Index(value.type.value, value, coerce(index, value.type.key))
+        self.text.refuse("bad-index", f"[] needs an ARRAY or a MAP, this is {value.type}", node.this)
+
+    def _array(self, node: exp.Expr) -> t.Expr:
+        items = self._same_type([self._type(i) for i in node.expressions], node.expressions, "the items of an ARRAY")
+        if not items or items[0].type == NULL:
+            self.text.refuse("untyped", "an ARRAY needs an item with a type", node, hint="CAST one item")
+        return t.ArrayOf(ArrayType(items[0].type), items)
+
+    def _map(self, node: exp.Expr) -> t.Expr:
+        entries = node.expressions
+        keys = self._same_type([self._type(e.this) for e in entries], [e.this for e in entries], "the keys of a MAP")
+        values = self._same_type(
+            [self._type(e.expression) for e in entries], [e.expression for e in entries], "the values of a MAP"
+        )
+        if not entries or NULL in (keys[0].type, values[0].type):
+            self.text.refuse("untyped", "a MAP needs a key and a value with a type", node, hint="CAST one of them")
+        return t.MapOf(MapType(keys[0].type, values[0].type), tuple(zip(keys, values, strict=True)))
+
+    def _struct(self, node: exp.Expr) -> t.Expr:
+        fields = [(e.this.this, self._type(e.expression)) for e in node.expressions]
+        names = [n for n, _ in fields]
+        for e, (name, value) in zip(node.expressions, fields, strict=True):
+            if names.count(name) > 1:
+                self.text.refuse("duplicate-field", f"field {name} is given twice", e)
+            if value.type == NULL:
+                self.text.refuse("untyped", f"field {name} needs a type", e, hint="CAST the NULL")
+        return t.StructOf(StructType(tuple((n, v.type) for n, v in fields)), tuple(fields))
+
+    # ------------------------------------------------------------ functions
+
+    def _function(self, node: exp.Expr) -> t.Expr:
+        return self._call(node.this, node.expressions, node)
+
+    def _call(self, name: str, arguments: Sequence[exp.Expr], node: exp.Expr) -> t.Expr:
+        function = FUNCTIONS.get(name, self.text.span(node), self.text.sql)
+        aggregate = isinstance(function, Aggregate)
+        if aggregate and not self._aggregates:
+            self.text.refuse(
+                "misplaced-aggregate", f"aggregate function {function.name} cannot stand {self._place}", node
+            )
+        if aggregate and self._inside_aggregate:
+            self.text.refuse("misplaced-aggregate", "an aggregate function cannot stand inside another", node)
+        star = len(arguments) == 1 and isinstance(arguments[0], exp.Star)
+        self._inside_aggregate, outer = self._inside_aggregate or aggregate, self._inside_aggregate
+        values = [] if star and aggregate else [self._type(a) for a in arguments]
+        self._inside_aggregate = outer
+        types = [None if v.type == NULL else v.type for v in values]
+        if star and aggregate and function.name != "COUNT":
+            # Elsewhere than in COUNT, * means ROWTIME (ksqlDB, aggregate functions).
+            values, types = [t.ROWTIME], [t.ROWTIME.type]
+        call = FUNCTIONS.resolve(name, types, self.text.span(node), self.text.sql)
+        brought = tuple(coerce(v, a) for v, a in zip(values, call.arguments, strict=True))
+        if aggregate:
+            return t.AggregateCall(call.returns, call, brought)
+        return t.FunctionCall(call.returns, call, brought)
+
+
+def decimal_result(op: str, a: DecimalType, b: DecimalType) -> DecimalType:
+    """The type of decimal arithmetic (ksqlDB, operators), cut to 38 digits as Spark does: the scale gives way first."""
+    if op in "+-":
+        scale = max(a.scale, b.scale)
+        precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
+    elif op == "*":
+        scale, precision = a.scale + b.scale, a.precision + b.precision + 1
+    elif op == "/":
+        scale = max(6, a.scale + b.precision + 1)
+        precision = a.precision - a.scale + b.scale + scale
+    else:
+        scale = max(a.scale, b.scale)
+        precision = min(a.precision - a.scale, b.precision - b.scale) + scale
+    if precision > 38:
+        whole = precision - scale
+        scale = max(38 - whole, min(scale, 6))
+        precision = 38
+    return DecimalType(precision, scale)
+
+
+_TYPES = [*nodes.BUILT_IN_TYPES, "DECIMAL", "ARRAY", "MAP", "STRUCT"]
+
+_Handler = Callable[[ExpressionAnalyzer, exp.Expr], t.Expr]
+
+# The analyzer's own methods by node class: the closed list of what an expression can be.
+_HANDLERS: dict[type[exp.Expr], _Handler] = {
+    exp.Paren: ExpressionAnalyzer._paren,
+    exp.Column: ExpressionAnalyzer._column,
+    exp.Literal: ExpressionAnalyzer._literal,
+    nodes.DecimalLiteral: ExpressionAnalyzer._decimal_literal,
+    exp.Boolean: ExpressionAnalyzer._boolean_literal,
+    exp.Null: ExpressionAnalyzer._null,
+    exp.And: ExpressionAnalyzer._logical,
+    exp.Or: ExpressionAnalyzer._logical,
+    exp.Not: ExpressionAnalyzer._not,
+    exp.Is: ExpressionAnalyzer._is,
+    exp.Neg: ExpressionAnalyzer._negate,
+    **dict.fromkeys(_COMPARISONS, ExpressionAnalyzer._compare),
+    exp.Between: ExpressionAnalyzer._between,
+    exp.In: ExpressionAnalyzer._in,
+    exp.Like: ExpressionAnalyzer._like,
+    exp.Escape: ExpressionAnalyzer._like,
+    **dict.fromkeys(_ARITHMETIC, ExpressionAnalyzer._arithmetic),
+    exp.DPipe: ExpressionAnalyzer._concat,
+    exp.Case: ExpressionAnalyzer._case,
+    exp.Cast: ExpressionAnalyzer._cast,
+    nodes.FieldAccess: ExpressionAnalyzer._field,
+    exp.Bracket: ExpressionAnalyzer._index,
+    exp.Array: ExpressionAnalyzer._array,
+    nodes.MapOf: ExpressionAnalyzer._map,
+    exp.Struct: ExpressionAnalyzer._struct,
+    exp.Anonymous: ExpressionAnalyzer._function,
+}

@@ -1,0 +1,481 @@
+"""A SELECT becomes a typed query: every name resolved, every rule of the language checked.
+
+Sources of the rules: ksqlDB's reference of SELECT and CREATE … AS SELECT (keys and names, windows, joins). After a GROUP
+BY the outputs and HAVING speak of ``__k0, __k1, …`` (grouping expressions) and ``__a0, __a1, …`` (aggregates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sqlglot import exp
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
+from ksqlpy.analysis.scope import Relation, Scope, Text, find_source
+from ksqlpy.catalog import Catalog, Column, SourceKind
+from ksqlpy.functions import FUNCTIONS, Aggregate
+from ksqlpy.sql import nodes, to_sql
+from ksqlpy.types import BIGINT, StructType
+
+__all__ = ["Grouping", "JoinSpec", "Output", "TypedQuery", "Window", "analyze_query"]
+
+_DAY = 86_400_000
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the result."""
+
+    name: str
+    expr: t.Expr
+    key: bool = False
+
+
+@dataclass(frozen=True)
+class JoinSpec:
+    """A join with a table: ``left`` over the rows so far, ``right`` the table's primary key."""
+
+    relation: Relation
+    kind: Literal["INNER", "LEFT"]
+    left: t.Expr
+    right: t.ColumnRef
+
+
+@dataclass(frozen=True)
+class Window:
+    """TUMBLING or HOPPING; all lengths in milliseconds. A row is too late when window end + grace ≤ stream time."""
+
+    kind: str
+    size: int
+    advance: int
+    grace: int
+    retention: int | None
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """GROUP BY with its aggregates; ``having`` is over ``__k…`` and ``__a…``."""
+
+    keys: tuple[t.Expr, ...]
+    aggregates: tuple[t.AggregateCall, ...]
+    window: Window | None
+    having: t.Expr | None
+
+
+@dataclass(frozen=True)
+class TypedQuery:
+    """A SELECT that is legal. ``kind`` says whether its result is a stream or a table."""
+
+    relations: tuple[Relation, ...]
+    joins: tuple[JoinSpec, ...]
+    where: t.Expr | None
+    grouping: Grouping | None
+    partition_by: tuple[t.Expr, ...] | None
+    outputs: tuple[Output, ...]
+    kind: SourceKind
+    limit: int | None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The result's columns, keys first."""
+        ordered = [o for o in self.outputs if o.key] + [o for o in self.outputs if not o.key]
+        return tuple(Column(o.name, o.expr.type, o.key) for o in ordered)
+
+
+def analyze_query(node: nodes.Query, catalog: Catalog, text: Text, *, persistent: bool) -> TypedQuery:
+    """The typed query.
+
+    ``persistent``: it writes a topic, so that key columns, names of pseudo columns and LIMIT have stricter rules. Raises
+    AnalysisProblem.
+    """
+    return _QueryAnalyzer(node, catalog, text, persistent).analyze()
+
+
+@dataclass(frozen=True)
+class _Item:
+    """An item of SELECT: its name if it has one by itself, the expression, and where it stands."""
+
+    name: str | None
+    expr: t.Expr
+    node: exp.Expr
+    aliased: bool = False
+
+
+class _QueryAnalyzer:
+    def __init__(self, node: nodes.Query, catalog: Catalog, text: Text, persistent: bool) -> None:
+        self.node, self.catalog, self.text, self.persistent = node, catalog, text, persistent
+        args = node.args
+        joined = bool(args.get("joins"))
+        self.first = self._relation(args["from_"].this, joined)
+        self.kind: SourceKind = self.first.source.kind
+        self.grouped = args.get("group") is not None
+
+    def _relation(self, table: exp.Expr, joined: bool) -> Relation:
+        source = find_source(self.catalog, table.this, self.text)
+        if source.window is not None and (self.persistent or joined):
+            self.text.refuse(
+                "windowed-source",
+                f"{source.name} has a windowed key; only SELECT … EMIT CHANGES can read it",
+                table,
+            )
+        alias = table.args.get("alias")
+        return Relation(source, alias.this.this if alias is not None else source.name, joined)
+
+    def analyze(self) -> TypedQuery:
+        args, text = self.node.args, self.text
+        joins, relations = self._joins(args.get("joins") or [])
+        scope = Scope(relations, window=self.first.source.window is not None)
+        expressions = ExpressionAnalyzer(scope, text)
+        where = None
+        if args.get("where") is not None:
+            where = expressions.condition(args["where"].this, place="in WHERE")
+        self._check_clauses()
+        if self.grouped:
+            items, grouping = self._grouped(relations)
+            keys: tuple[t.Expr, ...] = tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(grouping.keys))
+            partition = None
+            kind: SourceKind = "TABLE"
+        else:
+            grouping, kind = None, self.kind
+            items = self._items(expressions, relations)
+            partition = self._partition(expressions)
+            keys = partition if partition is not None else self._keys(joins, items)
+        outputs = self._outputs(items, keys)
+        limit = args.get("limit")
+        if limit is not None and self.persistent:
+            text.refuse("misplaced-limit", "LIMIT is for SELECT … EMIT CHANGES, a persistent query has no end", limit)
+        return TypedQuery(
+            relations,
+            joins,
+            where,
+            grouping,
+            partition,
+            outputs,
+            kind,
+            int(limit.expression.this) if limit is not None else None,
+        )
+
+    # ------------------------------------------------------------ clauses
+
+    def _check_clauses(self) -> None:
+        args, refuse = self.node.args, self.text.refuse
+        if not self.grouped:
+            for clause, name in (("having", "HAVING"), ("window", "WINDOW")):
+                if args.get(clause) is not None:
+                    refuse("no-group-by", f"{name} needs GROUP BY", args[clause])
+            for item in self.node.expressions:
+                self._no_aggregate(item)
+        if self.grouped and args.get("partition") is not None:
+            refuse("partition-and-group", "PARTITION BY and GROUP BY exclude each other", args["partition"])
+        if args.get("partition") is not None and self.kind == "TABLE":
+            refuse("partition-of-table", "PARTITION BY needs a stream; the key of a table is fixed", args["partition"])
+        if self.grouped and self.kind == "TABLE":
+            refuse(
+                "group-of-table",
+                f"GROUP BY reads streams, {self.first.source.name} is a table",
+                args["group"],
+                hint="group the stream from which the table is made",
+            )
+
+    def _no_aggregate(self, node: exp.Expr) -> None:
+        for call in node.find_all(exp.Anonymous):
+            if isinstance(FUNCTIONS.find(call.this), Aggregate):
+                self.text.refuse("no-group-by", f"aggregate function {call.this} needs GROUP BY", call)
+
+    def _joins(self, nodes_: Sequence[exp.Expr]) -> tuple[tuple[JoinSpec, ...], tuple[Relation, ...]]:
+        relations = [self.first]
+        joins: list[JoinSpec] = []
+        for node in nodes_:
+            right = self._relation(node.this, True)
+            self._check_sides(node, relations, right)
+            left_expr, right_ref = self._join_keys(node, tuple(relations), right)
+            joins.append(JoinSpec(right, "LEFT" if node.args.get("side") else "INNER", left_expr, right_ref))
+            relations.append(right)
+        return tuple(joins), tuple(relations)
+
+    def _check_sides(self, node: exp.Expr, relations: list[Relation], right: Relation) -> None:
+        refuse = self.text.refuse
+        if any(r.alias == right.alias for r in relations):
+            refuse("duplicate-alias", f"two sources of this query are called {right.alias}", node.this)
+        if any(r.source.name == right.source.name for r in relations):
+            refuse("self-join", f"{right.source.name} occurs twice; a source can be joined once only", node.this)
+        clash = next((r for r in relations if r.source.topic == right.source.topic), None)
+        if clash is not None:
+            refuse(
+                "same-topic",
+                f"{right.source.name} and {clash.source.name} read the same topic {right.source.topic}",
+                node.this,
+            )
+        if self.kind != "STREAM" or right.source.kind != "TABLE":
+            refuse(
+                "join-kinds",
+                f"a {self.kind.lower()} cannot be joined with a {right.source.kind.lower()}",
+                node.this,
+                hint="a stream stands on the left of JOIN, a table on the right",
+            )
+        if len(right.source.keys) != 1:
+            refuse("join-key", f"the primary key of {right.source.name} has several columns", node.this)
+
+    def _join_keys(self, node: exp.Expr, lefts: tuple[Relation, ...], right: Relation) -> tuple[t.Expr, t.ColumnRef]:
+        on, refuse = node.args["on"], self.text.refuse
+        while isinstance(on, exp.Paren):
+            on = on.this
+        if not isinstance(on, exp.EQ):
+            refuse("join-condition", "ON takes one equality", on)
+        scope = ExpressionAnalyzer(Scope((*lefts, right)), self.text)
+        sides = [scope.analyze(s, place="in ON") for s in (on.this, on.expression)]
+        at = [on.this, on.expression]
+        own = [self._belongs(s, right) for s in sides]
+        if own == [True, False]:
+            sides.reverse()
+            at.reverse()
+        elif own != [False, True]:
+            refuse("join-condition", "ON compares the sources on the left with the table on the right", on)
+        key = right.ref(right.source.keys[0])
+        if sides[1] != key:
+            refuse(
+                "join-key",
+                f"a stream is joined with a table by its primary key {right.alias}.{right.source.keys[0].name}",
+                at[1],
+            )
+        if sides[0].type != key.type:
+            refuse(
+                "join-types",
+                f"the sides of ON have the types {sides[0].type} and {key.type}",
+                on,
+                hint=f"CAST the left side AS {key.type}",
+            )
+        return sides[0], key
+
+    def _belongs(self, expr: t.Expr, relation: Relation) -> bool | None:
+        """Whether the expression speaks of this relation only; None if of several, or of none."""
+        names = {e.name for e in t.walk(expr) if isinstance(e, t.ColumnRef)}
+        own = {relation.internal(c.name) for c in relation.source.columns}
+        if not names or (names & own and names - own):
+            return None
+        return names <= own
+
+    # ------------------------------------------------------------ SELECT items
+
+    def _items(self, expressions: ExpressionAnalyzer, relations: tuple[Relation, ...]) -> list[_Item]:
+        items: list[_Item] = []
+        for node in self.node.expressions:
+            star = self._star(node, relations, expressions)
+            if star is not None:
+                items += star
+                continue
+            inner = node.this if isinstance(node, exp.Alias) else node
+            expr = expressions.analyze(inner, aggregates=self.grouped, place="in SELECT")
+            if expr.type == NULL:
+                self.text.refuse("untyped", "this NULL has no type", inner, hint="CAST(NULL AS …) gives it one")
+            if isinstance(node, exp.Alias):
+                items.append(_Item(node.args["alias"].this, expr, node, aliased=True))
+            else:
+                items.append(_Item(_own_name(inner), expr, node))
+        return items
+
+    def _star(
+        self, node: exp.Expr, relations: tuple[Relation, ...], expressions: ExpressionAnalyzer
+    ) -> list[_Item] | None:
+        if isinstance(node, nodes.StructStar):
+            value = expressions.analyze(node.this, place="in SELECT")
+            if not isinstance(value.type, StructType):
+                self.text.refuse("not-a-struct", f"->* needs a STRUCT, this is {value.type}", node.this)
+            return [_Item(n, t.FieldRef(f, value, n), node) for n, f in value.type.fields]
+        qualified = isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+        if not (qualified or isinstance(node, exp.Star)):
+            return None
+        wanted = relations
+        if qualified:
+            alias = node.args["table"].this
+            wanted = tuple(r for r in relations if r.alias == alias)
+            if not wanted:
+                self.text.refuse("unknown-alias", f"no source of this query is called {alias}", node)
+        items = []
+        for r in wanted:
+            columns = [(c.name, r.ref(c)) for c in r.source.keys]
+            if r.source.window is not None:
+                columns += [(n, t.ColumnRef(BIGINT, t.SYSTEM[n][0])) for n in ("WINDOWSTART", "WINDOWEND")]
+            columns += [(c.name, r.ref(c)) for c in r.source.values]
+            items += [_Item(f"{r.alias}_{n}" if r.joined else n, ref, node, aliased=True) for n, ref in columns]
+        return items
+
+    def _partition(self, expressions: ExpressionAnalyzer) -> tuple[t.Expr, ...] | None:
+        clause = self.node.args.get("partition")
+        if clause is None:
+            return None
+        return tuple(expressions.analyze(e, place="in PARTITION BY") for e in clause.expressions)
+
+    def _keys(self, joins: tuple[JoinSpec, ...], items: list[_Item]) -> tuple[t.Expr, ...]:
+        """What identifies a row of the result; of a join the side that is selected, or both sides' left one."""
+        if not self.persistent:
+            return ()
+        if not joins:
+            return tuple(self.first.ref(c) for c in self.first.source.keys)
+        last = joins[-1]
+        either = [e for e in (last.left, last.right) if isinstance(e, t.ColumnRef)]
+        selected = [i.expr for i in items]
+        return (next((e for e in either if e in selected), either[0]),)
+
+    # ------------------------------------------------------------ GROUP BY
+
+    def _grouped(self, relations: tuple[Relation, ...]) -> tuple[list[_Item], Grouping]:
+        args, refuse = self.node.args, self.text.refuse
+        window = self._window(args.get("window"))
+        inner = ExpressionAnalyzer(Scope(relations), self.text)
+        keys = []
+        for node in args["group"].expressions:
+            key = inner.analyze(node, place="in GROUP BY")
+            if not any(isinstance(e, t.ColumnRef) for e in t.walk(key)):
+                refuse("constant-group", "a grouping expression must use a column", node)
+            if key in keys:
+                refuse("duplicate-group", "this expression is listed twice in GROUP BY", node)
+            keys.append(key)
+        outer = ExpressionAnalyzer(Scope(relations, window=window is not None), self.text)
+        aggregates: list[t.AggregateCall] = []
+        items = [
+            replace(i, expr=self._after_grouping(i.expr, keys, aggregates, i.node))
+            for i in self._items(outer, relations)
+        ]
+        having = None
+        if args.get("having") is not None:
+            node = args["having"].this
+            condition = outer.condition(node, aggregates=True, place="in HAVING")
+            having = self._after_grouping(condition, keys, aggregates, node)
+        if not aggregates:
+            refuse("no-aggregate", "GROUP BY needs an aggregate function in SELECT or HAVING", args["group"])
+        return items, Grouping(tuple(keys), tuple(aggregates), window, having)
+
+    def _after_grouping(
+        self, expr: t.Expr, keys: list[t.Expr], aggregates: list[t.AggregateCall], node: exp.Expr
+    ) -> t.Expr:
+        """The expression over the groups; refuses columns that are neither grouped nor aggregated."""
+
+        def change(e: t.Expr) -> t.Expr | None:
+            if e in keys:
+                return t.ColumnRef(e.type, f"__k{keys.index(e)}")
+            if isinstance(e, t.AggregateCall):
+                if e not in aggregates:
+                    aggregates.append(e)
+                return t.ColumnRef(e.type, f"__a{aggregates.index(e)}")
+            if isinstance(e, t.ColumnRef) and e.name not in ("__ws", "__we", "__ts"):
+                self.text.refuse(
+                    "not-grouped",
+                    f"column {e.name} is neither in GROUP BY nor inside an aggregate function",
+                    node,
+                    hint=f"add it to GROUP BY, or use an aggregate such as MAX({e.name})",
+                )
+            return None
+
+        return t.rewrite(expr, change)
+
+    def _window(self, node: exp.Expr | None) -> Window | None:
+        if node is None:
+            return None
+        args, refuse = node.args, self.text.refuse
+        size = args["size"].millis
+        advance = args["advance"].millis if args.get("advance") is not None else size
+        if size <= 0 or advance <= 0:
+            refuse("bad-window", "the lengths of a window must be positive", node)
+        if advance > size:
+            refuse("bad-window", "ADVANCE BY must not be longer than SIZE: rows between windows would be lost", node)
+        # ksqlDB's default keeps a window open for a day in all.
+        grace = args["grace"].millis if args.get("grace") is not None else max(0, _DAY - size)
+        retention = args["retention"].millis if args.get("retention") is not None else None
+        if retention is not None and retention < size + grace:
+            refuse("bad-window", "RETENTION must be at least SIZE + GRACE PERIOD", args["retention"])
+        return Window(args["kind"], size, advance, grace, retention)
+
+    # ------------------------------------------------------------ result columns
+
+    def _outputs(self, items: list[_Item], keys: tuple[t.Expr, ...]) -> tuple[Output, ...]:
+        outputs: list[Output] = []
+        used: dict[str, exp.Expr] = {}
+        taken = {i.name for i in items if i.name is not None}
+        counter = 0
+        seen: set[t.Expr] = set()
+        for item in items:
+            name = item.name
+            if name is None:
+                while (name := f"KSQL_COL_{counter}") in taken:
+                    counter += 1
+                counter += 1
+            elif name in t.SYSTEM and (self.persistent or (item.aliased and not _is_system(item.expr))):
+                self.text.refuse(
+                    "reserved-name",
+                    f"{name} is a pseudo column and cannot name a column of the result",
+                    item.node,
+                    hint=f"rename it, as in {name} AS {name}_VALUE",
+                )
+            if not item.aliased and isinstance(item.expr, t.FieldRef) and name in used:
+                name = next(n for i in range(1, len(items) + 1) if (n := f"{name}_{i}") not in taken | set(used))
+            if name in used:
+                self.text.refuse(
+                    "duplicate-column",
+                    f"two columns of the result are called {name}",
+                    item.node,
+                    hint="give one an alias",
+                )
+            used[name] = item.node
+            key = item.expr in keys and self.persistent
+            if key and item.expr in seen:
+                self.text.refuse(
+                    "key-twice",
+                    f"the key column {name} is selected twice",
+                    item.node,
+                    hint="AS_VALUE(…) copies a key column into the value",
+                )
+            seen.add(item.expr)
+            outputs.append(Output(name, item.expr, key))
+        if self.persistent:
+            self._check_keys(outputs, keys)
+        return tuple(outputs)
+
+    def _check_keys(self, outputs: list[Output], keys: tuple[t.Expr, ...]) -> None:
+        present = {o.expr for o in outputs if o.key}
+        missing = [k for k in keys if k not in present]
+        if missing:
+            what = "GROUP BY" if self.grouped else "PARTITION BY" if self.node.args.get("partition") else "source"
+            names = ", ".join(_key_name(k, self.node) for k in missing)
+            self.text.refuse(
+                "key-missing",
+                f"the key of the result is missing from SELECT: {names}",
+                self.node.expressions[0],
+                hint=f"every key column of the {what} must be selected",
+            )
+        if all(o.key for o in outputs):
+            self.text.refuse(
+                "no-values",
+                "the result has no value column",
+                self.node.expressions[0],
+                hint="AS_VALUE(…) copies a key column into the value",
+            )
+
+
+def _is_system(expr: t.Expr) -> bool:
+    return isinstance(expr, t.ColumnRef) and expr.name.startswith("__")
+
+
+def _own_name(node: exp.Expr) -> str | None:
+    """The name that an item without alias has by itself: of a column, or of the last field of a struct access."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Column):
+        name: str = node.this.this
+        return name
+    if isinstance(node, nodes.FieldAccess):
+        field: str = node.expression.this
+        return field
+    return None
+
+
+def _key_name(key: t.Expr, query: nodes.Query) -> str:
+    """How a message calls a key: its name, or for a grouping expression its text."""
+    if isinstance(key, t.ColumnRef) and key.name.startswith("__k"):
+        return to_sql(query.args["group"].expressions[int(key.name[3:])])
+    if isinstance(key, t.ColumnRef):
+        return key.name
+    return to_sql(query.args["partition"])

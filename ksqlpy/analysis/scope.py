@@ -1,0 +1,120 @@
+"""Which names a query can see, and the refusals that every part of the analysis shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from sqlglot import exp
+
+from ksqlpy.analysis.typed import SYSTEM, ColumnRef
+from ksqlpy.catalog import Catalog, Column, Source
+from ksqlpy.errors import AnalysisProblem, Span, similar_names
+from ksqlpy.sql import span_of
+
+__all__ = ["Relation", "Scope", "Text", "find_source"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """The SQL that nodes are positions in; raises refusals that point at a node."""
+
+    sql: str
+
+    def span(self, node: exp.Expr | None) -> Span | None:
+        """Where the node stands."""
+        return None if node is None else span_of(node, self.sql)
+
+    def refuse(
+        self,
+        code: str,
+        message: str,
+        node: exp.Expr | None = None,
+        hint: str | None = None,
+        similar: Iterable[str] = (),
+    ) -> NoReturn:
+        """Raises AnalysisProblem at the node."""
+        raise AnalysisProblem(code, message, span=self.span(node), sql=self.sql, hint=hint, similar=similar)
+
+
+def find_source(catalog: Catalog, node: exp.Expr, text: Text) -> Source:
+    """The source that an Identifier names; raises AnalysisProblem ``unknown-source``."""
+    name: str = node.this
+    source = catalog.sources.get(name)
+    if source is None:
+        text.refuse(
+            "unknown-source",
+            f"there is no stream or table {name}",
+            node,
+            hint="SHOW STREAMS and SHOW TABLES list what there is",
+            similar=similar_names(name, catalog.sources),
+        )
+    return source
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A source in FROM or JOIN, under its alias."""
+
+    source: Source
+    alias: str
+    joined: bool
+    """Whether the query has several sources, so that internal names carry the alias."""
+
+    def internal(self, column: str) -> str:
+        """The internal name of a column."""
+        return f"{self.alias}.{column}" if self.joined else column
+
+    def ref(self, column: Column) -> ColumnRef:
+        """A typed reference to a column."""
+        return ColumnRef(column.type, self.internal(column.name))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The relations of a query; the first is the one whose time and place rows have."""
+
+    relations: tuple[Relation, ...]
+    window: bool = False
+    """Whether WINDOWSTART and WINDOWEND exist: a windowed aggregate, or a windowed source."""
+
+    def find(self, column: exp.Column, text: Text) -> ColumnRef:
+        """The column that is meant.
+
+        Raises AnalysisProblem ``unknown-column``, ``unknown-alias`` or ``ambiguous-column``.
+        """
+        name: str = column.this.this
+        table = column.args.get("table")
+        if table is not None:
+            relation = next((r for r in self.relations if r.alias == table.this), None)
+            if relation is None:
+                text.refuse(
+                    "unknown-alias",
+                    f"no source of this query is called {table.this}",
+                    column,
+                    similar=similar_names(table.this, [r.alias for r in self.relations]),
+                )
+            found = [(relation, c)] if (c := relation.source.column(name)) else []
+        else:
+            found = [(r, c) for r in self.relations if (c := r.source.column(name))]
+        if len(found) > 1:
+            options = " or ".join(f"{r.alias}.{name}" for r, _ in found)
+            text.refuse("ambiguous-column", f"column {name} is in several sources", column, hint=f"write {options}")
+        if found:
+            return found[0][0].ref(found[0][1])
+        if name in SYSTEM:
+            internal, t = SYSTEM[name]
+            if name in ("WINDOWSTART", "WINDOWEND") and not self.window:
+                text.refuse(
+                    "no-window", f"{name} exists only with a windowed source or a WINDOW clause with GROUP BY", column
+                )
+            return ColumnRef(t, internal)
+        names = [c.name for r in self.relations for c in r.source.columns]
+        text.refuse(
+            "unknown-column",
+            f"there is no column {name}" + (f" in {table.this}" if table is not None else ""),
+            column,
+            similar=similar_names(name, [*names, *SYSTEM]),
+            hint=f"the columns are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}",
+        )

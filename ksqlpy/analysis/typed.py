@@ -1,0 +1,250 @@
+"""Typed expressions: what analysis makes of the syntax tree. Immutable values; equal expressions compare equal.
+
+A column is named by its internal name: the column's own name with one source, ``ALIAS.COLUMN`` in a join. Names that
+begin with two underscores are the system columns of a row (see :data:`SYSTEM`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+
+from ksqlpy.functions import Call as Resolved
+from ksqlpy.types import BIGINT, INTEGER, SqlType
+
+__all__ = [
+    "ROWTIME",
+    "SYSTEM",
+    "AggregateCall",
+    "Arithmetic",
+    "ArrayOf",
+    "Between",
+    "Case",
+    "Cast",
+    "ColumnRef",
+    "Compare",
+    "Expr",
+    "FieldRef",
+    "FunctionCall",
+    "InList",
+    "Index",
+    "IsNull",
+    "Like",
+    "Literal",
+    "Logical",
+    "MapOf",
+    "Negate",
+    "Not",
+    "StructOf",
+    "rewrite",
+    "walk",
+]
+
+SYSTEM: dict[str, tuple[str, SqlType]] = {
+    "ROWTIME": ("__ts", BIGINT),
+    "ROWPARTITION": ("__partition", INTEGER),
+    "ROWOFFSET": ("__offset", BIGINT),
+    "WINDOWSTART": ("__ws", BIGINT),
+    "WINDOWEND": ("__we", BIGINT),
+}
+"""Pseudo columns: their internal names and types (ksqlDB, data definition: pseudo columns)."""
+
+
+@dataclass(frozen=True)
+class Expr:
+    """Base: every expression has a ``type``."""
+
+    type: SqlType
+
+
+@dataclass(frozen=True)
+class ColumnRef(Expr):
+    """A column of the input row, by its internal name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Literal(Expr):
+    """A constant; None is a NULL of the given type."""
+
+    value: bool | int | float | Decimal | str | bytes | None
+
+
+@dataclass(frozen=True)
+class FunctionCall(Expr):
+    """A scalar function with its arguments already brought to the parameter types."""
+
+    call: Resolved
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class AggregateCall(Expr):
+    """An aggregate function over the rows of the group."""
+
+    call: Resolved
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Cast(Expr):
+    """``CAST(value AS type)``, written or implied."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Arithmetic(Expr):
+    """``left op right`` for op in ``+ - * / %``; both sides have the types that the operation works on."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Negate(Expr):
+    """``-value``."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Compare(Expr):
+    """``left op right`` for op in ``= <> < <= > >=`` (false if a side is null) and ``IS [NOT] DISTINCT FROM``."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Logical(Expr):
+    """``AND`` or ``OR``."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Not(Expr):
+    """``NOT value``."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
+class IsNull(Expr):
+    """``value IS NULL``."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Between(Expr):
+    """``value BETWEEN low AND high``; false if any is null."""
+
+    value: Expr
+    low: Expr
+    high: Expr
+
+
+@dataclass(frozen=True)
+class InList(Expr):
+    """``value IN (…)``; null elements never match, a null value is in no list."""
+
+    value: Expr
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Like(Expr):
+    """``value LIKE pattern [ESCAPE escape]``."""
+
+    value: Expr
+    pattern: Expr
+    escape: str | None
+
+
+@dataclass(frozen=True)
+class Case(Expr):
+    """Searched CASE; ``default`` is a NULL literal where ELSE is not written."""
+
+    whens: tuple[tuple[Expr, Expr], ...]
+    default: Expr
+
+
+@dataclass(frozen=True)
+class FieldRef(Expr):
+    """``value->name``."""
+
+    value: Expr
+    name: str
+
+
+@dataclass(frozen=True)
+class Index(Expr):
+    """``value[index]`` of an array (from 1, negative from the end) or a map."""
+
+    value: Expr
+    index: Expr
+
+
+@dataclass(frozen=True)
+class ArrayOf(Expr):
+    """``ARRAY[…]``."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class MapOf(Expr):
+    """``MAP(k := v, …)``."""
+
+    entries: tuple[tuple[Expr, Expr], ...]
+
+
+@dataclass(frozen=True)
+class StructOf(Expr):
+    """``STRUCT(name := value, …)``."""
+
+    fields: tuple[tuple[str, Expr], ...]
+
+
+def _children(value: object) -> Iterator[Expr]:
+    if isinstance(value, Expr):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _children(item)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and all below it, parents first."""
+    yield expr
+    for f in fields(expr):
+        for child in _children(getattr(expr, f.name)):
+            yield from walk(child)
+
+
+def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """A copy in which ``change`` replaced nodes, parents first; None means: keep, and go on below."""
+    changed = change(expr)
+    if changed is not None:
+        return changed
+
+    def inside(value: object) -> object:
+        if isinstance(value, Expr):
+            return rewrite(value, change)
+        if isinstance(value, tuple):
+            return tuple(inside(v) for v in value)
+        return value
+
+    new = {f.name: inside(getattr(expr, f.name)) for f in fields(expr) if f.name not in ("type", "call")}
+    return replace(expr, **new) if new else expr
+
+
+ROWTIME = ColumnRef(BIGINT, "__ts")

@@ -1,0 +1,156 @@
+"""What exists: sources, their columns, persistent queries and who depends on whom.
+
+A :class:`Catalog` is an immutable snapshot; the engine replaces it as a whole, so that analysis always sees one state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from ksqlpy.types import ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+
+__all__ = ["Catalog", "Column", "PersistentQuery", "Source", "WindowKey", "type_from_json", "type_to_json"]
+
+SourceKind = Literal["STREAM", "TABLE"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a source; key columns come first."""
+
+    name: str
+    type: SqlType
+    key: bool = False
+
+
+@dataclass(frozen=True)
+class WindowKey:
+    """The key of the source is windowed: kind TUMBLING or HOPPING, size in milliseconds."""
+
+    kind: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream or table over a topic.
+
+    ``timestamp``: the column that gives ROWTIME, or None for the record's timestamp;
+    ``timestamp_format``: its Java pattern if it is text. ``query``: id of the persistent
+    query that made it. ``wrapped``: whether a single value column is written as a record.
+    """
+
+    name: str
+    kind: SourceKind
+    topic: str
+    columns: tuple[Column, ...]
+    key_format: str
+    value_format: str
+    statement: str
+    timestamp: str | None = None
+    timestamp_format: str | None = None
+    window: WindowKey | None = None
+    query: str | None = None
+    wrapped: bool = True
+
+    @property
+    def keys(self) -> tuple[Column, ...]:
+        """The key columns."""
+        return tuple(c for c in self.columns if c.key)
+
+    @property
+    def values(self) -> tuple[Column, ...]:
+        """The value columns."""
+        return tuple(c for c in self.columns if not c.key)
+
+    def column(self, name: str) -> Column | None:
+        """The column of that exact name, or None."""
+        return next((c for c in self.columns if c.name == name), None)
+
+    @property
+    def schema_text(self) -> str:
+        """The columns as ksqlDB prints a schema: ``\\`ID\\` BIGINT KEY, \\`V\\` STRING``."""
+        return ", ".join(f"`{c.name}` {c.type}{' KEY' if c.key else ''}" for c in self.columns)
+
+
+@dataclass(frozen=True)
+class PersistentQuery:
+    """A running CREATE … AS SELECT.
+
+    ``offsets``: where it started, by topic and partition; ``properties``: those in force when it was made.
+    """
+
+    id: str
+    statement: str
+    sink: str
+    sources: tuple[str, ...]
+    properties: Mapping[str, str] = field(default_factory=dict)
+    offsets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    shuffle_partitions: int = 1
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Sources and queries by name."""
+
+    sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
+    queries: Mapping[str, PersistentQuery] = field(default_factory=lambda: MappingProxyType({}))
+
+    def with_source(self, source: Source) -> Catalog:
+        """A snapshot with this source added or replaced."""
+        return replace(self, sources=MappingProxyType({**self.sources, source.name: source}))
+
+    def without_source(self, name: str) -> Catalog:
+        """A snapshot without this source."""
+        return replace(self, sources=MappingProxyType({n: s for n, s in self.sources.items() if n != name}))
+
+    def with_query(self, query: PersistentQuery) -> Catalog:
+        """A snapshot with this query added or replaced."""
+        return replace(self, queries=MappingProxyType({**self.queries, query.id: query}))
+
+    def without_query(self, query_id: str) -> Catalog:
+        """A snapshot without this query."""
+        return replace(self, queries=MappingProxyType({i: q for i, q in self.queries.items() if i != query_id}))
+
+    def readers(self, name: str) -> tuple[str, ...]:
+        """Ids of the queries that read the source."""
+        return tuple(q.id for q in self.queries.values() if name in q.sources)
+
+    def writers(self, name: str) -> tuple[str, ...]:
+        """Ids of the queries that write the source."""
+        return tuple(q.id for q in self.queries.values() if q.sink == name)
+
+
+def type_to_json(t: SqlType) -> Any:
+    """A type as plain JSON data: a name, or an object with ``kind``; the form of the command log and the readers."""
+    match t:
+        case Scalar(name):
+            return name
+        case DecimalType(precision, scale):
+            return {"kind": "DECIMAL", "precision": precision, "scale": scale}
+        case ArrayType(item):
+            return {"kind": "ARRAY", "item": type_to_json(item)}
+        case MapType(key, value):
+            return {"kind": "MAP", "key": type_to_json(key), "item": type_to_json(value)}
+        case StructType(fields):
+            return {"kind": "STRUCT", "fields": [[n, type_to_json(f)] for n, f in fields]}
+    raise TypeError(f"not a type: {t!r}")
+
+
+def type_from_json(data: Any) -> SqlType:
+    """The inverse of :func:`type_to_json`; raises ValueError for anything else."""
+    if isinstance(data, str):
+        return Scalar(data)
+    match data:
+        case {"kind": "DECIMAL", "precision": int(precision), "scale": int(scale)}:
+            return DecimalType(precision, scale)
+        case {"kind": "ARRAY", "item": item}:
+            return ArrayType(type_from_json(item))
+        case {"kind": "MAP", "key": key, "item": item}:
+            return MapType(type_from_json(key), type_from_json(item))
+        case {"kind": "STRUCT", "fields": fields}:
+            return StructType(tuple((n, type_from_json(f)) for n, f in fields))
+    raise ValueError(f"not a type: {data!r}")

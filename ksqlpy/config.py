@@ -1,0 +1,197 @@
+"""The properties of the server and of statements: default, check and meaning of each.
+
+Names follow ksqlDB's server configuration; what only ksqlpy has begins with ``ksqlpy.``. A property may be written with
+the prefix ``ksql.streams.`` where ksqlDB allows it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ksqlpy.errors import ConfigProblem, similar_names
+
+__all__ = ["PROPERTIES", "Config", "Property"]
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        for a in allowed:
+            if value.lower() == a.lower():
+                return a
+        raise ValueError(f"must be one of {', '.join(allowed)}")
+
+    return check
+
+
+def _integer(low: int, high: int) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        number = int(value) if value.strip().lstrip("+-").isdigit() else None
+        if number is None or not low <= number <= high:
+            raise ValueError(f"must be a whole number from {low} to {high}")
+        return str(number)
+
+    return check
+
+
+def _memory(value: str) -> str:
+    if not (value[:-1].isdigit() and value[-1:] in "mgMG"):
+        raise ValueError("must be a size such as 1g or 800m")
+    return value.lower()
+
+
+def _prefix(value: str) -> str:
+    if not all(c.isalnum() or c in "._-" for c in value):
+        raise ValueError("may hold letters, digits, '.', '_' and '-' only")
+    return value
+
+
+@dataclass(frozen=True)
+class Property:
+    """One property.
+
+    ``check`` gives the canonical text or raises ValueError with what is wanted. ``session``: whether a statement's SET or
+    ``streamsProperties`` may change it.
+    """
+
+    name: str
+    default: str
+    help: str
+    check: Callable[[str], str] = _text
+    session: bool = False
+
+
+_DEFINED = (
+    Property("bootstrap.servers", "", "Kafka to use; empty: a broker is started and stopped with the server."),
+    Property("ksql.service.id", "default_", "Name of the service; prefix of its internal topics.", _prefix),
+    Property("ksqlpy.data.dir", "", "Folder for checkpoints, logs and the embedded broker; empty: a temporary one."),
+    Property("ksqlpy.checkpoint.dir", "", "Folder or URI for checkpoints; empty: inside ksqlpy.data.dir."),
+    Property("ksqlpy.host", "127.0.0.1", "Address that the server listens on."),
+    Property("ksqlpy.port", "8088", "Port that the server listens on; 0 picks a free one.", _integer(0, 65535)),
+    Property("ksqlpy.kafka.port", "0", "Port of the embedded broker; 0 picks a free one.", _integer(0, 65535)),
+    Property("ksqlpy.spark.master", "local[512]", "Spark master; every task of a running query holds a slot of it."),
+    Property("ksqlpy.spark.memory", "700m", "Heap of Spark's driver JVM.", _memory),
+    Property(
+        "auto.offset.reset",
+        "latest",
+        "Where a new query starts to read: earliest or latest. Tables are read from the start unless it is set.",
+        _one_of("earliest", "latest"),
+        session=True,
+    ),
+    Property(
+        "commit.interval.ms",
+        "60000",
+        "Time between the checkpoints of a query; it costs recovery time, never latency.",
+        _integer(1000, 3_600_000),
+        session=True,
+    ),
+    Property(
+        "ksql.persistence.default.format.key",
+        "KAFKA",
+        "Key format where a statement names none.",
+        _one_of("KAFKA", "JSON", "NONE"),
+        session=True,
+    ),
+    Property(
+        "ksql.persistence.default.format.value",
+        "",
+        "Value format where a statement names none; empty: it must be named.",
+        _one_of("", "JSON"),
+        session=True,
+    ),
+    Property(
+        "ksql.output.topic.name.prefix",
+        "",
+        "Put before the names of the topics that queries make.",
+        _prefix,
+        session=True,
+    ),
+)
+
+PROPERTIES: Mapping[str, Property] = {p.name: p for p in _DEFINED}
+"""All properties by name."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Properties that are set; the rest have their defaults."""
+
+    values: Mapping[str, str]
+
+    @classmethod
+    def of(cls, values: Mapping[str, object] | None = None) -> Config:
+        """Checks and keeps the given properties; raises ConfigProblem ``unknown-property`` or ``invalid-property``."""
+        return cls({p.name: text for p, text in _checked((values or {}).items())})
+
+    @classmethod
+    def from_file(cls, file: Path) -> dict[str, str]:
+        """The ``key=value`` lines of a properties file; ``#`` starts a comment line. Raises ConfigProblem."""
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except OSError as e:
+            raise ConfigProblem("config-unreadable", f"the configuration file {file} cannot be read: {e}") from e
+        found = {}
+        for number, line in enumerate(lines, 1):
+            if line.strip() and not line.lstrip().startswith("#"):
+                key, equals, value = line.partition("=")
+                if not equals:
+                    raise ConfigProblem("config-unreadable", f"line {number} of {file} is not key=value")
+                found[key.strip()] = value.strip()
+        return found
+
+    @classmethod
+    def from_environment(cls) -> dict[str, str]:
+        """Properties from variables such as ``KSQLPY_BOOTSTRAP_SERVERS`` or ``KSQLPY_PORT``."""
+        found = {}
+        for p in PROPERTIES.values():
+            variable = "KSQLPY_" + p.name.removeprefix("ksqlpy.").replace(".", "_").upper()
+            if variable in os.environ:
+                found[p.name] = os.environ[variable]
+        return found
+
+    def get(self, name: str) -> str:
+        """The value in force."""
+        return self.values.get(name, PROPERTIES[name].default)
+
+    def is_set(self, name: str) -> bool:
+        """Whether somebody set it, so that its default does not apply."""
+        return name in self.values
+
+    def number(self, name: str) -> int:
+        """The value of a numeric property."""
+        return int(self.get(name))
+
+    def for_statement(self, overrides: Mapping[str, object]) -> Config:
+        """With the overrides of a request; raises ConfigProblem where one is unknown, invalid or not for statements."""
+        checked = _checked(overrides.items())
+        for p, _ in checked:
+            if not p.session:
+                raise ConfigProblem(
+                    "fixed-property", f"{p.name} is set when the server starts and cannot be changed by a statement"
+                )
+        return Config({**self.values, **{p.name: text for p, text in checked}})
+
+
+def _checked(items: Iterable[tuple[str, object]]) -> list[tuple[Property, str]]:
+    result = []
+    for name, value in items:
+        plain = name.strip().removeprefix("ksql.streams.").removeprefix("consumer.")
+        p = PROPERTIES.get(plain) or PROPERTIES.get(name.strip())
+        if p is None:
+            raise ConfigProblem(
+                "unknown-property",
+                f"there is no property {name!r}",
+                similar=similar_names(plain, PROPERTIES),
+                hint="SHOW PROPERTIES lists them all",
+            )
+        try:
+            result.append((p, p.check(str(value))))
+        except ValueError as e:
+            raise ConfigProblem("invalid-property", f"property {p.name}: {value!r} {e}") from e
+    return result

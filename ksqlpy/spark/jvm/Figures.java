@@ -1,0 +1,106 @@
+package ksqlpy;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.lang.management.ManagementFactory;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import javax.management.JMException;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+
+/**
+ * What the Kafka clients of a query have done so far, from their JMX beans: Spark's own progress stays empty until a
+ * batch ends.
+ *
+ * <p>Sums over the clients that exist now, in this JVM. Spark closes a consumer when it has been idle for a while, and
+ * all of them when a batch ends; what they had counted goes with them. So a figure can fall, and who wants a total adds
+ * what it lost.
+ */
+public final class Figures {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  private Figures() {}
+
+  /**
+   * {@code {"consumed":{topic:n},"lag":n,"sent":{topic:n}}} of the clients whose id holds {@code prefix} as a whole
+   * word: {@code Q_1} is not in {@code Q_10}. {@code lag} is null before a consumer knows any.
+   */
+  public static String read(String prefix) throws JMException, JsonProcessingException {
+    MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
+    Map<String, Long> consumed = new TreeMap<String, Long>();
+    Map<String, Long> sent = new TreeMap<String, Long>();
+    Long lag = null;
+    Object[] readers = names(beans, "kafka.consumer:type=consumer-fetch-manager-metrics,*");
+    for (int i = 0; i < readers.length; i++) {
+      ObjectName bean = (ObjectName) readers[i];
+      String topic = bean.getKeyProperty("topic");
+      if (topic == null || !holds(bean.getKeyProperty("client-id"), prefix)) {
+        continue;
+      }
+      if (bean.getKeyProperty("partition") == null) {
+        add(consumed, topic, number(beans, bean, "records-consumed-total"));
+      } else {
+        double behind = number(beans, bean, "records-lag");
+        if (!Double.isNaN(behind)) {
+          lag = Long.valueOf((lag == null ? 0 : lag.longValue()) + (long) behind);
+        }
+      }
+    }
+    Object[] writers = names(beans, "kafka.producer:type=producer-topic-metrics,*");
+    for (int i = 0; i < writers.length; i++) {
+      ObjectName bean = (ObjectName) writers[i];
+      if (holds(bean.getKeyProperty("client-id"), prefix)) {
+        add(sent, bean.getKeyProperty("topic"), number(beans, bean, "record-send-total"));
+      }
+    }
+    Map<String, Object> all = new LinkedHashMap<String, Object>();
+    all.put("consumed", consumed);
+    all.put("lag", lag);
+    all.put("sent", sent);
+    return MAPPER.writeValueAsString(all);
+  }
+
+  private static Object[] names(MBeanServer beans, String pattern) throws JMException {
+    return beans.queryNames(new ObjectName(pattern), null).toArray();
+  }
+
+  private static double number(MBeanServer beans, ObjectName bean, String name) {
+    try {
+      return ((Number) beans.getAttribute(bean, name)).doubleValue();
+    } catch (JMException e) {
+      return Double.NaN; // closed since it was listed
+    }
+  }
+
+  private static void add(Map<String, Long> sums, String topic, double count) {
+    if (!Double.isNaN(count)) {
+      Long before = (Long) sums.get(unquoted(topic));
+      sums.put(unquoted(topic), Long.valueOf((before == null ? 0 : before.longValue()) + (long) count));
+    }
+  }
+
+  /** Kafka quotes values with other characters than letters, digits and a few signs. */
+  private static String unquoted(String value) {
+    return value.startsWith("\"") ? ObjectName.unquote(value) : value;
+  }
+
+  private static boolean holds(String client, String prefix) {
+    if (client == null || prefix.isEmpty()) {
+      return false;
+    }
+    for (int at = client.indexOf(prefix); at >= 0; at = client.indexOf(prefix, at + 1)) {
+      int end = at + prefix.length();
+      boolean starts = at == 0 || !isWord(client.charAt(at - 1));
+      if (starts && (end == client.length() || !isWord(client.charAt(end)))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static boolean isWord(char c) {
+    return Character.isLetterOrDigit(c) || c == '_';
+  }
+}

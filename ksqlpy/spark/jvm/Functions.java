@@ -1,0 +1,85 @@
+package ksqlpy;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * The catalog that Spark asks for our functions, by {@code spark.sql.catalog.ksqlpy=ksqlpy.Functions}.
+ *
+ * <p>A function's name is its specification, since Spark gives a function no other place for constants that fix the
+ * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
+ * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type.
+ */
+public final class Functions implements FunctionCatalog {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  private String name;
+
+  public void initialize(String name, CaseInsensitiveStringMap options) {
+    this.name = name;
+  }
+
+  public String name() {
+    return name;
+  }
+
+  public Identifier[] listFunctions(String[] namespace) {
+    return new Identifier[0];
+  }
+
+  public UnboundFunction loadFunction(Identifier identifier) {
+    return new Unbound(identifier.name());
+  }
+
+  /** A function before Spark knows its arguments. Spark makes an AnalysisException of what bind throws. */
+  private static final class Unbound implements UnboundFunction {
+    private final String spec;
+
+    Unbound(String spec) {
+      this.spec = spec;
+    }
+
+    public BoundFunction bind(StructType arguments) {
+      if (arguments.length() != 1) {
+        throw new UnsupportedOperationException("it takes one argument, the bytes to read");
+      }
+      try {
+        return reader();
+      } catch (JsonProcessingException e) {
+        throw new UnsupportedOperationException("its name is not a specification in JSON: " + e.getOriginalMessage());
+      } catch (IOException e) {
+        throw new UnsupportedOperationException("its name is not a specification: " + e.getMessage());
+      } catch (IllegalArgumentException e) {
+        throw new UnsupportedOperationException("its specification is wrong: " + e.getMessage());
+      }
+    }
+
+    private Reader reader() throws IOException {
+      JsonNode described = MAPPER.readTree(spec);
+      String format = ((JsonNode) described.path("read")).asText();
+      if (format.equals("JSON")) {
+        return new JsonReader(spec);
+      }
+      if (format.equals("KAFKA")) {
+        return new KafkaReader(spec);
+      }
+      throw new IllegalArgumentException("\"read\" must be JSON or KAFKA, not \"" + format + "\"");
+    }
+
+    public String description() {
+      return "reads the key or the value of a record";
+    }
+
+    public String name() {
+      return spec;
+    }
+  }
+}
