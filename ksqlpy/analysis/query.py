@@ -1,7 +1,7 @@
 """A SELECT becomes a typed query: every name resolved, every rule of the language checked.
 
-Sources of the rules: ksqlDB's reference of SELECT and CREATE … AS SELECT (keys and names, windows, joins). After a GROUP
-BY the outputs and HAVING speak of ``__k0, __k1, …`` (grouping expressions) and ``__a0, __a1, …`` (aggregates).
+Sources of the rules: ksqlDB's reference of SELECT and CREATE … AS SELECT (keys and names, windows, joins). After a
+GROUP BY the outputs and HAVING speak of ``__k0, __k1, …`` (grouping expressions) and ``__a0, __a1, …`` (aggregates).
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class TypedQuery:
 def analyze_query(node: nodes.Query, catalog: Catalog, text: Text, *, persistent: bool) -> TypedQuery:
     """The typed query.
 
-    ``persistent``: it writes a topic, so that key columns, names of pseudo columns and LIMIT have stricter rules. Raises
-    AnalysisProblem.
+    ``persistent``: it writes a topic, so that key columns, names of pseudo columns and LIMIT have stricter rules.
+    Raises AnalysisProblem.
     """
     return _QueryAnalyzer(node, catalog, text, persistent).analyze()
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from ksqlpy.embedded.java import find_java
 from ksqlpy.embedded.jars import spark_jars
+from ksqlpy.embedded.java import find_java
 from ksqlpy.spark.jvm.build import helper_jar
 
 _SETTINGS = {

@@ -14,9 +14,10 @@ import javax.management.ObjectName;
  * What the Kafka clients of a query have done so far, from their JMX beans: Spark's own progress stays empty until a
  * batch ends.
  *
- * <p>Sums over the clients that exist now, in this JVM. Spark closes a consumer when it has been idle for a while, and
- * all of them when a batch ends; what they had counted goes with them. So a figure can fall, and who wants a total adds
- * what it lost.
+ * <p>Sums over the clients that exist now, in this JVM. Spark keeps consumers and producers in pools: from batch to
+ * batch, and for minutes after a query has stopped. When it closes one, what that one had counted is gone; so a figure
+ * can fall, and who wants a total adds what it lost. A query that starts again gets new consumers beside the idle ones
+ * of before: with the number of the start behind its id ({@code groupIdPrefix=CSAS_X_1-2}) they can be told apart.
  */
 public final class Figures {
   private static final ObjectMapper MAPPER = new ObjectMapper();

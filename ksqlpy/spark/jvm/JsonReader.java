@@ -224,7 +224,7 @@ public final class JsonReader extends Reader {
     if (token != JsonToken.VALUE_STRING) {
       throw unreadable(parser, type, null);
     }
-    String text = parser.getText(); // first, as a text that was decoded in part is lost for the message
+    parser.getText(); // a text that is decoded while it is read would be lost for the message
     try {
       return parser.getBinaryValue();
     } catch (JsonProcessingException e) {

@@ -1,0 +1,127 @@
+"""How records are read and written, by format, as Spark SQL text.
+
+Reading gives ``struct<row, error>`` and is done by the readers in ``ksqlpy.spark.jvm`` (ksqlDB's rules are looser than
+Spark's own, and a record that cannot be read must say why). Writing gives BINARY and is native Spark.
+Source of the rules: ksqlDB, serialization formats.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ksqlpy.catalog import Column, Source, type_to_json
+from ksqlpy.formats import text
+from ksqlpy.types import BYTES, DATE, DOUBLE, TIMESTAMP, ArrayType, MapType, Scalar, SqlType, StructType
+
+__all__ = ["Part", "Written", "json_object", "key_part", "read", "value_part", "write"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The key or the value of a source's records: its columns, its format, and whether a single column stands bare."""
+
+    columns: tuple[Column, ...]
+    format: str
+    bare: bool
+
+    @property
+    def present(self) -> bool:
+        """Whether there is anything to read or write."""
+        return bool(self.columns) and self.format != "NONE"
+
+
+def key_part(source: Source) -> Part:
+    """The key: bare with one column, a record with several."""
+    return Part(source.keys, source.key_format, len(source.keys) == 1)
+
+
+def value_part(source: Source) -> Part:
+    """The value: a record, unless the source says otherwise."""
+    return Part(source.values, source.value_format, not source.wrapped)
+
+
+def read(part: Part, data: str) -> str:
+    """Spark SQL text that reads bytes into ``struct<row, error>``; ``row`` is the value itself where it stands bare."""
+    if part.bare:
+        kind = type_to_json(part.columns[0].type)
+    else:
+        kind = {"kind": "STRUCT", "fields": [[c.name, type_to_json(c.type)] for c in part.columns]}
+    spec = json.dumps({"read": part.format, "bare": part.bare, "type": kind}, separators=(",", ":"))
+    return f"ksqlpy.{text.name(spec)}({data})"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A column to write: its name, its type, and the Spark SQL text of its value."""
+
+    name: str
+    type: SqlType
+    value: str
+
+
+def write(part: Part, columns: Sequence[Written]) -> str:
+    """Spark SQL text that gives the bytes of the columns, which are those of ``part`` in its order."""
+    if not part.present:
+        return "cast(null as binary)"
+    return _WRITERS[part.format](part.bare, columns)
+
+
+def _write_kafka(bare: bool, columns: Sequence[Written]) -> str:
+    column = columns[0]
+    if column.type == BYTES:
+        return column.value
+    if column.type == DOUBLE:
+        bits = f"java_method('java.lang.Double', 'doubleToLongBits', {column.value})"
+        return f"case when {column.value} is not null then cast(cast({bits} as bigint) as binary) end"
+    return f"cast({column.value} as binary)"  # whole numbers come out big-endian, as Kafka's serializers write them
+
+
+def _write_json(bare: bool, columns: Sequence[Written]) -> str:
+    if not bare:
+        return f"cast({json_object(columns)} as binary)"
+    column = columns[0]
+    # to_json takes no scalars: written as an array of one, without its brackets.
+    listed = f"to_json(array({_json_value(column.value, column.type)}), {_KEEP_NULLS})"
+    return f"case when {column.value} is not null then cast(substr({listed}, 2, length({listed}) - 2) as binary) end"
+
+
+_KEEP_NULLS = "map('ignoreNullFields', 'false')"
+
+_WRITERS: dict[str, Callable[[bool, Sequence[Written]], str]] = {"KAFKA": _write_kafka, "JSON": _write_json}
+
+
+def json_object(columns: Sequence[Written]) -> str:
+    """Spark SQL text of the JSON object with all columns, nulls written out."""
+    fields = ", ".join(f"{text.string(c.name)}, {_json_value(c.value, c.type)}" for c in columns)
+    return f"to_json(named_struct({fields}), {_KEEP_NULLS})"
+
+
+def _json_value(value: str, t: SqlType) -> str:
+    """The value as Spark's to_json writes it right: DATE as days, TIMESTAMP as ms, also inside of other types."""
+    if not _needs_change(t):
+        return value
+    match t:
+        case Scalar("DATE"):
+            return f"unix_date({value})"
+        case Scalar("TIMESTAMP"):
+            return f"unix_millis({value})"
+        case ArrayType(item):
+            return f"transform({value}, x -> {_json_value('x', item)})"
+        case MapType(_, item):
+            return f"transform_values({value}, (k, x) -> {_json_value('x', item)})"
+        case StructType(fields):
+            inner = ", ".join(f"{text.string(n)}, {_json_value(f'{value}.{text.name(n)}', f)}" for n, f in fields)
+            return f"case when {value} is not null then named_struct({inner}) end"
+    raise TypeError(f"not a type: {t!r}")
+
+
+def _needs_change(t: SqlType) -> bool:
+    if isinstance(t, ArrayType):
+        return _needs_change(t.item)
+    if isinstance(t, MapType):
+        return _needs_change(t.value)
+    if isinstance(t, StructType):
+        return any(_needs_change(f) for _, f in t.fields)
+    return t in (DATE, TIMESTAMP)

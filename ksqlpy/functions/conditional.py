@@ -1,0 +1,56 @@
+"""Functions that choose between their arguments.
+
+Source of the semantics: ksqlDB's null functions and AS_VALUE.
+"""
+
+from __future__ import annotations
+
+from ksqlpy.functions.registry import ANY, ArgTypes, Scalar, Signature, same
+from ksqlpy.types import ArrayType, MapType, SqlType, StructType
+
+__all__ = ["CONDITIONAL"]
+
+
+def _first(types: ArgTypes) -> SqlType:
+    return types[0]
+
+
+def comparable(t: SqlType) -> bool:
+    """Whether Spark can compare two values of the type: no MAP is part of it."""
+    if isinstance(t, ArrayType):
+        return comparable(t.item)
+    if isinstance(t, StructType):
+        return all(comparable(inner) for _, inner in t.fields)
+    return not isinstance(t, MapType)
+
+
+CONDITIONAL = (
+    Scalar(
+        "COALESCE",
+        "CONDITIONAL",
+        "The first argument that is not null.",
+        "COALESCE(NICKNAME, NAME, '?')",
+        (Signature((same(),), _first, lambda a, t: f"coalesce({', '.join(a)})", variadic=True),),
+    ),
+    Scalar(
+        "IFNULL",
+        "CONDITIONAL",
+        "The first argument, or the second if the first is null.",
+        "IFNULL(NAME, '?')",
+        (Signature((same(), same()), _first, lambda a, t: f"coalesce({a[0]}, {a[1]})"),),
+    ),
+    Scalar(
+        "NULLIF",
+        "CONDITIONAL",
+        "Null if both arguments are equal, else the first; not for maps.",
+        "NULLIF(NAME, '')",
+        (Signature((same("T", comparable), same("T", comparable)), _first, lambda a, t: f"nullif({a[0]}, {a[1]})"),),
+    ),
+    Scalar(
+        "AS_VALUE",
+        "OTHER",
+        "A copy of a key column as a column of the value; for select lists.",
+        "AS_VALUE(ID)",
+        (Signature((ANY,), _first, lambda a, t: a[0]),),
+    ),
+)

@@ -1,0 +1,48 @@
+"""Small tools for functions that write Spark SQL text from the texts of their arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ksqlpy.types import DecimalType
+
+__all__ = ["bound", "decimal", "quoted", "text_constant", "whole_constant"]
+
+_SHORT = 60
+_TEXT = re.compile(r"'((?:[^'\\]|''|\\['\\])*)'")
+_ESCAPED = re.compile(r"''|\\(['\\])")
+_WHOLE = re.compile(r"\(?\s*(-?)\s*([0-9]+)\s*\)?")
+
+
+def bound(argument: str, body: Callable[[str], str]) -> str:
+    """The text of ``body``, which names its parameter several times.
+
+    A long argument is evaluated once and named by a lambda variable, so that nested calls do not grow without measure.
+    A short one is repeated: Spark finds the repetition, and compiles what a lambda would make it interpret.
+    """
+    if len(argument) <= _SHORT:
+        return body(f"({argument})")
+    return f"element_at(transform(array({argument}), __value -> {body('__value')}), 1)"
+
+
+def quoted(text: str) -> str:
+    """A string as a Spark SQL literal."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def text_constant(argument: str) -> str | None:
+    """The value of an argument that is a plain string literal, else None."""
+    found = _TEXT.fullmatch(argument.strip())
+    return None if found is None else _ESCAPED.sub(lambda m: m[1] or "'", found[1])
+
+
+def whole_constant(argument: str) -> int | None:
+    """The value of an argument that is a plain whole number, else None."""
+    found = _WHOLE.fullmatch(argument.strip())
+    return None if found is None else int(found[1] + found[2])
+
+
+def decimal(t: DecimalType) -> str:
+    """The name that Spark has for a DECIMAL."""
+    return f"decimal({t.precision}, {t.scale})"

@@ -1,0 +1,9 @@
+"""The logical plan of a query: nodes, builder, EXPLAIN."""
+
+from __future__ import annotations
+
+from ksqlpy.plan.build import PLAN_VERSION, build_plan
+from ksqlpy.plan.explain import plan_json, plan_text
+from ksqlpy.plan.nodes import Plan
+
+__all__ = ["PLAN_VERSION", "Plan", "build_plan", "plan_json", "plan_text"]

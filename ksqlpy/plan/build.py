@@ -1,0 +1,34 @@
+"""From a typed query to its logical plan."""
+
+from __future__ import annotations
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.query import TypedQuery
+from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin
+
+__all__ = ["PLAN_VERSION", "build_plan"]
+
+PLAN_VERSION = 1
+"""Raised when an unchanged statement gets a plan whose state an older checkpoint does not fit."""
+
+
+def build_plan(query: TypedQuery) -> Plan:
+    """The plan: scan, joins, WHERE, GROUP BY with HAVING, projection."""
+    first = query.relations[0]
+    node: Node = Scan(first)
+    for join in query.joins:
+        node = TableJoin(node, Scan(join.relation), join.kind, join.left)
+    if query.where is not None:
+        if first.source.kind == "TABLE":
+            node = TableFilter(node, query.where, tuple(first.ref(c) for c in first.source.keys))
+        else:
+            node = Filter(node, query.where)
+    if query.grouping is not None:
+        grouping = query.grouping
+        node = Aggregate(node, grouping.keys, grouping.aggregates, grouping.window)
+        if grouping.having is not None:
+            keys: tuple[t.Expr, ...] = tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(grouping.keys))
+            if grouping.window is not None:
+                keys += (t.ColumnRef(t.SYSTEM["WINDOWSTART"][1], "__ws"),)
+            node = TableFilter(node, grouping.having, keys)
+    return Plan(Project(node, query.outputs), query.kind)

@@ -1,0 +1,115 @@
+"""A plan in words: the text of EXPLAIN, and the same as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, inputs_of
+
+__all__ = ["expression_text", "plan_json", "plan_text"]
+
+
+def plan_text(plan: Plan) -> str:
+    """The tree, one node a line, inputs indented; then the mode and why."""
+    lines: list[str] = []
+
+    def add(node: Node, depth: int) -> None:
+        name, detail = _describe(node)
+        lines.append(f"{'  ' * depth}{name} {detail}".rstrip())
+        for below in inputs_of(node):
+            add(below, depth + 1)
+
+    add(plan.root, 0)
+    lines.append(f"mode: {_mode(plan)}")
+    return "\n".join(lines)
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """The same as nested objects: ``node``, ``detail``, ``inputs``; at the top also ``mode``."""
+
+    def data(node: Node) -> dict[str, Any]:
+        name, detail = _describe(node)
+        return {"node": name, "detail": detail, "inputs": [data(n) for n in inputs_of(node)]}
+
+    return {**data(plan.root), "mode": _mode(plan)}
+
+
+def _mode(plan: Plan) -> str:
+    text = "real-time, every step is native"
+    if plan.ordered_backlog:
+        text += "; the backlog is read first, in event-time order"
+    return text
+
+
+def _describe(node: Node) -> tuple[str, str]:
+    match node:
+        case Scan(relation):
+            s = relation.source
+            alias = "" if relation.alias == s.name else f" AS {relation.alias}"
+            formats = f"key {s.key_format}, value {s.value_format}"
+            return f"Scan {s.kind.lower()}", f"{s.name}{alias} [topic {s.topic}, {formats}]"
+        case Filter(_, predicate):
+            return "Filter", expression_text(predicate)
+        case TableFilter(_, predicate, _):
+            return "Filter table", expression_text(predicate)
+        case TableJoin(_, table, kind, left):
+            key = table.relation.ref(table.relation.source.keys[0])
+            return f"{kind.capitalize()} join", f"{expression_text(left)} = {expression_text(key)}"
+        case Aggregate(_, keys, aggregates, window):
+            detail = f"by {', '.join(map(expression_text, keys))}: {', '.join(map(expression_text, aggregates))}"
+            if window is not None:
+                advance = f", advance {window.advance} ms" if window.kind == "HOPPING" else ""
+                detail += f" [{window.kind} {window.size} ms{advance}, grace {window.grace} ms]"
+            return "Aggregate", detail
+        case Project(_, outputs):
+            return "Project", ", ".join(
+                f"{expression_text(o.expr)} AS {o.name}{' KEY' if o.key else ''}" for o in outputs
+            )
+
+
+def expression_text(expr: t.Expr) -> str:
+    """An expression as SQL-like text, with implied casts written out."""
+    text = expression_text
+    match expr:
+        case t.ColumnRef(name=name):
+            return next((n for n, (internal, _) in t.SYSTEM.items() if internal == name), name)
+        case t.Literal(value=str(value)):
+            return "'" + value.replace("'", "''") + "'"
+        case t.Literal(value=value):
+            return "NULL" if value is None else str(value).upper() if isinstance(value, bool) else str(value)
+        case t.FunctionCall(call=call, arguments=arguments) | t.AggregateCall(call=call, arguments=arguments):
+            shown = ", ".join(map(text, arguments))
+            return f"{call.function.name}({shown or '*'})"
+        case t.Cast(type=type_, value=value):
+            return f"CAST({text(value)} AS {type_})"
+        case t.Arithmetic(op=op, left=left, right=right) | t.Compare(op=op, left=left, right=right):
+            return f"({text(left)} {op} {text(right)})"
+        case t.Logical(op=op, left=left, right=right):
+            return f"({text(left)} {op} {text(right)})"
+        case t.Negate(value=value):
+            return f"-{text(value)}"
+        case t.Not(value=value):
+            return f"NOT {text(value)}"
+        case t.IsNull(value=value):
+            return f"{text(value)} IS NULL"
+        case t.Between(value=value, low=low, high=high):
+            return f"({text(value)} BETWEEN {text(low)} AND {text(high)})"
+        case t.InList(value=value, items=items):
+            return f"{text(value)} IN ({', '.join(map(text, items))})"
+        case t.Like(value=value, pattern=pattern):
+            return f"{text(value)} LIKE {text(pattern)}"
+        case t.Case(whens=whens, default=default):
+            shown = " ".join(f"WHEN {text(c)} THEN {text(r)}" for c, r in whens)
+            return f"CASE {shown} ELSE {text(default)} END"
+        case t.FieldRef(value=value, name=name):
+            return f"{text(value)}->{name}"
+        case t.Index(value=value, index=index):
+            return f"{text(value)}[{text(index)}]"
+        case t.ArrayOf(items=items):
+            return f"ARRAY[{', '.join(map(text, items))}]"
+        case t.MapOf(entries=entries):
+            return f"MAP({', '.join(f'{text(k)} := {text(v)}' for k, v in entries)})"
+        case t.StructOf(fields=fields):
+            return f"STRUCT({', '.join(f'{n} := {text(v)}' for n, v in fields)})"
+    raise TypeError(f"unknown expression {expr!r}")

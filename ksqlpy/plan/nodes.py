@@ -1,0 +1,126 @@
+"""The logical plan: what a query does, as a tree of frozen values, independent of Spark.
+
+Rows flow from :class:`Scan` up to :class:`Project`. Every row has, beside its columns, the system columns of
+``ksqlpy.analysis.typed.SYSTEM``; a row that cannot be read travels along as it is and leaves as a dead letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.query import Output, Window
+from ksqlpy.analysis.scope import Relation
+from ksqlpy.catalog import SourceKind
+
+__all__ = [
+    "Aggregate",
+    "Filter",
+    "Node",
+    "Plan",
+    "Project",
+    "Scan",
+    "TableFilter",
+    "TableJoin",
+    "inputs_of",
+    "nodes_of",
+]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Records of a source's topic, read by its formats."""
+
+    relation: Relation
+
+
+@dataclass(frozen=True)
+class Filter:
+    """WHERE on a stream: keeps the rows for which the predicate is true; records without a value never pass."""
+
+    input: Node
+    predicate: t.Expr
+
+
+@dataclass(frozen=True)
+class TableFilter:
+    """WHERE on a table, or HAVING: a row that fails becomes a tombstone if its key's last row had passed.
+
+    ``keys``: the expressions that identify a row (ksqlDB: first-time suppression of tombstones).
+    """
+
+    input: Node
+    predicate: t.Expr
+    keys: tuple[t.Expr, ...]
+
+
+@dataclass(frozen=True)
+class TableJoin:
+    """A stream joined with a table: each row of ``input`` sees the table as read so far; table rows only update it."""
+
+    input: Node
+    table: Scan
+    kind: Literal["INNER", "LEFT"]
+    left: t.Expr
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """GROUP BY: every input row updates its group (and window) and the new result comes out at once."""
+
+    input: Node
+    keys: tuple[t.Expr, ...]
+    aggregates: tuple[t.AggregateCall, ...]
+    window: Window | None
+
+
+@dataclass(frozen=True)
+class Project:
+    """The result's columns."""
+
+    input: Node
+    outputs: tuple[Output, ...]
+
+
+Node = Scan | Filter | TableFilter | TableJoin | Aggregate | Project
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A query's tree and what follows from it."""
+
+    root: Project
+    kind: SourceKind
+
+    @property
+    def scans(self) -> tuple[Scan, ...]:
+        """All inputs; the one whose rows come out is the first."""
+        return tuple(n for n in nodes_of(self.root) if isinstance(n, Scan))
+
+    @property
+    def stateful(self) -> bool:
+        """Whether anything is remembered between rows."""
+        return any(isinstance(n, Aggregate | TableJoin | TableFilter) for n in nodes_of(self.root))
+
+    @property
+    def ordered_backlog(self) -> bool:
+        """Whether the backlog must be read in event-time order: several inputs, or windows."""
+        return len(self.scans) > 1 or any(isinstance(n, Aggregate) and n.window for n in nodes_of(self.root))
+
+
+def inputs_of(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below."""
+    if isinstance(node, Scan):
+        return ()
+    if isinstance(node, TableJoin):
+        return (node.input, node.table)
+    return (node.input,)
+
+
+def nodes_of(node: Node) -> Iterator[Node]:
+    """The node and all below, inputs first."""
+    for below in inputs_of(node):
+        yield from nodes_of(below)
+    yield node

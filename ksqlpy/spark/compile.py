@@ -1,0 +1,405 @@
+"""From a logical plan to a Spark DataFrame: one function a node, composed of native operators only.
+
+A row carries its columns under their internal names, and beside them
+
+- ``__raw``, ``__reason``: the record as it came, for rows that no scan has read yet or that cannot be read (then with
+  the reason); null for all others. Such rows pass every operator unchanged and leave as dead letters.
+- ``__ts``, ``__topic``, ``__partition``, ``__offset``: ROWTIME in ms and the place of the record.
+- ``__del``: the record has no value: a tombstone of a table.
+- ``__headers``: the record's headers, where nothing stateful is between source and sink.
+
+Stateful operators are Spark's own streaming aggregate, which in real-time mode (and with the streamline aggregator in
+micro-batches) merges each row and emits it at once: one output row an input row, in order, per key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.catalog import Column, Source
+from ksqlpy.formats import Part, Written, json_object, key_part, read, text, value_part, write
+from ksqlpy.functions import AggregateSignature
+from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, nodes_of
+from ksqlpy.spark.expressions import spark_text
+from ksqlpy.types import BIGINT, STRING, TIMESTAMP
+
+__all__ = ["HEADERS", "Compiler", "Distribution", "kafka_output"]
+
+PLACE = ("__topic", "__partition", "__offset")
+HEADERS = {
+    "topic": "ksqlpy.source.topic",
+    "partition": "ksqlpy.source.partition",
+    "offset": "ksqlpy.source.offset",
+    "reason": "ksqlpy.reason",
+    "query": "ksqlpy.query",
+}
+"""Header names of a dead letter; all values are text."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How stateful steps are spread.
+
+    ``partitions``: of every shuffle. ``shuffled``: False where all rows come from one source partition, so that a
+    shuffle would only cost latency. ``sorted``: for the micro-batch that reads a backlog in event-time order.
+    """
+
+    partitions: int
+    shuffled: bool
+    sorted: bool = False
+
+
+class Compiler:
+    """Compiles one plan over a DataFrame of Kafka records (Spark's Kafka source columns)."""
+
+    def __init__(self, plan: Plan, records: DataFrame, distribution: Distribution) -> None:
+        self.plan = plan
+        self.distribution = distribution
+        self.several = len(plan.scans) > 1
+        self.headers = not plan.stateful and "headers" in records.columns
+        self.used = _used_columns(plan)
+        self._distributed = False
+        place = "struct(key, value, topic, partition, offset, unix_millis(timestamp) AS ts) AS __raw"
+        headers = ["headers AS __headers"] if self.headers else []
+        self.records = records.selectExpr(place, "cast(null as string) AS __reason", *headers)
+
+    def rows(self) -> DataFrame:
+        """The rows that come out of the plan's last node, before projection."""
+        return self._rows(self.plan.root.input, self.records)
+
+    def _rows(self, node: Node, records: DataFrame) -> DataFrame:
+        match node:
+            case Scan():
+                return self._scan(node, records)
+            case Filter():
+                return self._filter(node, self._rows(node.input, records))
+            case TableJoin():
+                return self._join(node, self._rows(node.input, records))
+            case Aggregate():
+                return self._aggregate(node, self._rows(node.input, records))
+            case TableFilter():
+                return self._table_filter(node, self._rows(node.input, records))
+            case Project():
+                return self._rows(node.input, records)
+
+    # ------------------------------------------------------------ reading
+
+    def _scan(self, scan: Scan, rows: DataFrame) -> DataFrame:
+        """Reads the raw rows of the scan's topic; all other rows stay as they are."""
+        relation, source = scan.relation, scan.relation.source
+        here = f"(__reason IS NULL AND __raw.topic <=> {text.string(source.topic)})" if self.several else "true"
+        key, value = key_part(source), value_part(source)
+        key_bytes = "__raw.key"
+        if source.window is not None:
+            key_bytes = "substring(__raw.key, 1, length(__raw.key) - 8)"
+        reads = [("__v", value.present, read(value, "__raw.value")), ("__k", key.present, read(key, key_bytes))]
+        if source.window is not None:
+            reads.append(("__w", True, _WINDOW_START))
+        # Reading may come after a column of an earlier scan is there: keep what rows have so far.
+        kept = [c for c in rows.columns if c not in ("__raw", "__reason")]
+        parts = [(n, call) for n, present, call in reads if present]
+        rows = rows.selectExpr(
+            *(text.name(c) for c in rows.columns),
+            *(f"{call} AS {n}" if here == "true" else f"CASE WHEN {here} THEN {call} END AS {n}" for n, call in parts),
+            f"{here} AS __here",
+        )
+        columns = []
+        for part, prefix in ((key, "__k"), (value, "__v")):
+            for c in part.columns:
+                at = f"{prefix}.row" if part.bare else f"{prefix}.row.{text.name(c.name)}"
+                columns.append((c.name, at))
+        empty = "__raw.value IS NULL" if not value.present else "(__raw.value IS NULL OR __v.row IS NULL)"
+        time, time_error = self._time(source, dict(columns), empty)
+        errors = [f"{n}.error" for n, _ in parts]
+        if source.kind == "TABLE":
+            missing = " OR ".join(f"{at} IS NULL" for n, at in columns if n in {c.name for c in source.keys})
+            errors.append(f"CASE WHEN {missing} THEN 'the key of a table record is null' END")
+        if time_error:
+            errors.append(time_error)
+        error = f"coalesce({', '.join(errors)})" if len(errors) > 1 else errors[0]
+        fresh = [f"{at} AS {text.name(relation.internal(n))}" for n, at in columns if relation.internal(n) in self.used]
+        system = {
+            "__ts": time,
+            "__topic": "__raw.topic",
+            "__partition": "__raw.partition",
+            "__offset": "__raw.offset",
+            "__del": empty,
+        }
+        if source.window is not None:
+            system |= {"__ws": "__w.row", "__we": f"__w.row + {source.window.size}"}
+        rows = rows.selectExpr("*", f"CASE WHEN __here THEN {error} END AS __error")
+        read_now = "(__here AND __error IS NULL)"
+        out = [*fresh]
+        for c, value_text in system.items():
+            out.append(
+                f"CASE WHEN {read_now} THEN {value_text} ELSE {c} END AS {c}" if c in kept else f"{value_text} AS {c}"
+            )
+        out += [text.name(c) for c in kept if c not in system]
+        out.append(f"CASE WHEN NOT {read_now} THEN __raw END AS __raw")
+        out.append("coalesce(__reason, __error) AS __reason")
+        if self.several:
+            out.append(f"{read_now} AS __read")
+        return rows.selectExpr(*out)
+
+    def _time(self, source: Source, columns: dict[str, str], empty: str) -> tuple[str, str | None]:
+        """Spark text of ROWTIME in ms, and of the error where it cannot be told (ksqlDB, WITH TIMESTAMP)."""
+        if source.timestamp is None:
+            return "__raw.ts", None
+        column = source.column(source.timestamp)
+        assert column is not None
+        at = columns[column.name]
+        if column.type == STRING:
+            at = f"unix_millis(try_to_timestamp({at}, {text.string(source.timestamp_format or '')}))"
+        elif column.type == TIMESTAMP:
+            at = f"unix_millis({at})"
+        time = f"CASE WHEN {empty} THEN __raw.ts ELSE {at} END"
+        problem = text.string(f"column {column.name} gives no time")
+        return time, f"CASE WHEN NOT {empty} AND ({at} IS NULL OR {at} < 0) THEN {problem} END"
+
+    # ------------------------------------------------------------ stateless
+
+    def _filter(self, node: Filter, rows: DataFrame) -> DataFrame:
+        return rows.where(f"__raw IS NOT NULL OR (NOT __del AND {spark_text(node.predicate)})")
+
+    # ------------------------------------------------------------ stateful
+
+    def _distribute(self, rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+        """Brings rows of one key together, ahead of a stateful step.
+
+        Spark shuffles by itself. With one source partition it need not; the backlog is sorted once, ahead of the first
+        step, a table's row before a stream's row of the same time.
+        """
+        if self._distributed:
+            return rows
+        self._distributed = True
+        d = self.distribution
+        if d.sorted:
+            stream = text.string(self.plan.scans[0].relation.source.topic)
+            order = [
+                "coalesce(__ts, __raw.ts)",
+                f"coalesce(__topic, __raw.topic) = {stream}",
+                "coalesce(__offset, __raw.offset)",
+            ]
+            spread = rows.repartition(d.partitions, *(F.expr(k) for k in keys))
+            return spread.sortWithinPartitions(*(F.expr(o) for o in order))
+        return rows if d.shuffled else rows.coalesce(1)
+
+    def _join(self, node: TableJoin, rows: DataFrame) -> DataFrame:
+        left = [c for c in rows.columns if c not in ("__raw", "__reason", "__read")]
+        rows = self._scan(node.table, rows.drop("__read"))
+        relation = node.table.relation
+        key = relation.internal(relation.source.keys[0].name)
+        values = [i for c in relation.source.values if (i := relation.internal(c.name)) in self.used]
+        join_key = (
+            f"CASE WHEN __raw IS NOT NULL THEN null WHEN __read THEN {text.name(key)} ELSE {spark_text(node.left)} END"
+        )
+        rows = rows.selectExpr("*", f"{join_key} AS __jk")
+        # A stream record without a value, and one without a key, never joins.
+        rows = rows.where("__raw IS NOT NULL OR (__jk IS NOT NULL AND (__read OR NOT __del))")
+        table_row = f"struct({', '.join(['__del', *map(text.name, values)])})"
+        left_row = f"struct({', '.join(map(text.name, left))})"
+        rows = (
+            self._distribute(rows, ["__jk"])
+            .groupBy("__jk")
+            .agg(
+                F.expr(f"last(CASE WHEN __read THEN {table_row} END, true)").alias("__t"),
+                F.expr(f"last(CASE WHEN NOT __read AND __raw IS NULL THEN {left_row} END)").alias("__l"),
+                F.expr("last(__raw)").alias("__raw"),
+                F.expr("last(__reason)").alias("__reason"),
+            )
+        )
+        found = "(__t IS NOT NULL AND NOT __t.__del)"
+        wanted = f"__l IS NOT NULL AND {found}" if node.kind == "INNER" else "__l IS NOT NULL"
+        rows = rows.where(f"__raw IS NOT NULL OR ({wanted})")
+        joined = [f"__l.{text.name(c)} AS {text.name(c)}" for c in left]
+        if key in self.used:
+            joined.append(f"CASE WHEN {found} THEN __jk END AS {text.name(key)}")
+        joined += [f"CASE WHEN {found} THEN __t.{text.name(v)} END AS {text.name(v)}" for v in values]
+        return rows.selectExpr(*joined, "__raw", "__reason")
+
+    def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
+        keys = [f"__k{i}" for i in range(len(node.keys))]
+        calls = list(enumerate(node.aggregates))
+        arguments = {f"__x{i}_{j}": spark_text(x) for i, a in calls for j, x in enumerate(a.arguments)}
+        rows = rows.selectExpr(
+            *(f"CASE WHEN __raw IS NULL THEN {spark_text(k)} END AS {n}" for k, n in zip(node.keys, keys, strict=True)),
+            *(f"{x} AS {n}" for n, x in arguments.items()),
+            "__ts", "__topic", "__partition", "__offset", "__del", "__raw", "__reason",
+        )  # fmt: skip
+        # A row of a null group, or without a value, belongs to no group.
+        grouped = " AND ".join(f"{k} IS NOT NULL" for k in keys)
+        rows = rows.where(f"__raw IS NOT NULL OR (NOT __del AND {grouped})")
+        if node.window is not None:
+            rows = self._windows(node, rows)
+            keys = [*keys, "__ws", "__wend"]
+        state: list[tuple[str, str]] = []
+        results = []
+        for i, a in enumerate(node.aggregates):
+            signature = a.call.signature
+            assert isinstance(signature, AggregateSignature)
+            names = [f"__x{i}_{j}" for j in range(len(a.arguments))]
+            parts = {n: f"__s{i}_{n}" for n in signature.state(names, a.call.arguments)}
+            state += [(parts[n], e) for n, e in signature.state(names, a.call.arguments).items()]
+            results.append(f"{signature.result(parts, a.call.arguments)} AS __a{i}")
+        state += [
+            ("__ts", "max(__ts)"),
+            ("__seq", "count(1)"),
+            ("__raw", "last(__raw)"),
+            ("__reason", "last(__reason)"),
+        ]
+        aggregates = [F.expr(e).alias(n) for n, e in state]
+        rows = self._distribute(rows, keys).groupBy(*keys).agg(*aggregates)
+        window = [f"__ws + {node.window.size} AS __we"] if node.window is not None else []
+        return rows.selectExpr(*keys, *results, *window, "__ts", "__seq", "false AS __del", "__raw", "__reason")
+
+    def _windows(self, node: Aggregate, rows: DataFrame) -> DataFrame:
+        """Puts each row into its windows, and drops it from those that are closed.
+
+        Stream time is the largest ROWTIME so far in the source partition, carried as state, so that grace is exact for
+        every record (ksqlDB, windows: a row is late when window end + grace ≤ stream time).
+        """
+        w = node.window
+        assert w is not None
+        columns = [c for c in rows.columns if c not in ("__topic", "__partition")]
+        rows = rows.selectExpr(
+            *columns,
+            "coalesce(__topic, __raw.topic) AS __topic",
+            "coalesce(__partition, __raw.partition) AS __partition",
+        )
+        rows = self._distribute(rows, ["__topic", "__partition"]).groupBy("__topic", "__partition").agg(
+            F.expr("max(CASE WHEN __raw IS NULL THEN __ts END)").alias("__st"),
+            F.expr(f"last(struct({', '.join(columns)}))").alias("__r"),
+        )  # fmt: skip
+        first = f"greatest(0L, __r.__ts - {w.size - w.advance}) div {w.advance} * {w.advance}"
+        last = f"__r.__ts div {w.advance} * {w.advance}"
+        starts = f"sequence({first}, {last}, {w.advance}L)"
+        if w.kind == "TUMBLING":
+            rows = rows.selectExpr("__r.*", "__st", f"CASE WHEN __r.__raw IS NULL THEN {last} END AS __ws")
+        else:
+            each = f"explode(CASE WHEN __r.__raw IS NULL THEN {starts} ELSE array(cast(null as bigint)) END) AS __ws"
+            rows = rows.selectExpr("__r.*", "__st", each)
+        rows = rows.where(f"__raw IS NOT NULL OR __ws + {w.size + w.grace} > __st")
+        rows = rows.selectExpr("*", f"timestamp_millis(__ws + {w.size}) AS __wend")
+        # The watermark only evicts the state of closed windows, at checkpoints: the largest end is at most SIZE ahead
+        # of stream time, so a delay of GRACE + SIZE never closes a window early.
+        return rows.withWatermark("__wend", f"{w.size + w.grace} milliseconds")
+
+    def _table_filter(self, node: TableFilter, rows: DataFrame) -> DataFrame:
+        window = ["__ws"] if "__wend" in rows.columns else []
+        names = [spark_text(k) for k in node.keys if not (window and spark_text(k) == "`__ws`")]
+        keys = [*names, "__ws", "__wend"] if window else names
+        if "__seq" not in rows.columns:
+            rows = self._numbered(rows, keys)
+        carried = [c for c in rows.columns if c not in ("__raw", "__reason", "__seq", "__del")]
+        passes = f"(NOT __del AND coalesce({spark_text(node.predicate)}, false))"
+        row = f"struct({', '.join(map(text.name, carried))})"
+        rows = rows.selectExpr("*", f"(__raw IS NULL AND {passes}) AS __pass")
+        group = [F.expr(k).alias(f"__g{i}") if k != "__wend" else F.col(k) for i, k in enumerate(keys)]
+        rows = rows.groupBy(*group).agg(
+            F.expr("max(CASE WHEN __pass THEN __seq END)").alias("__passed"),
+            F.expr("last(__seq)").alias("__seq"),
+            F.expr("last(__pass)").alias("__pass"),
+            F.expr(f"last({row})").alias("__r"),
+            F.expr("last(__raw)").alias("__raw"),
+            F.expr("last(__reason)").alias("__reason"),
+        )
+        rows = rows.where("__raw IS NOT NULL OR __pass OR __passed = __seq - 1")
+        return rows.selectExpr("__r.*", "NOT __pass AS __del", "__seq", "__raw", "__reason")
+
+    def _numbered(self, rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+        """Adds ``__seq``: the how-many-th row of its key this is."""
+        columns = [c for c in rows.columns if c not in ("__raw", "__reason")]
+        row = f"struct({', '.join(map(text.name, columns))})"
+        group = [F.expr(f"CASE WHEN __raw IS NULL THEN {k} END").alias(f"__g{i}") for i, k in enumerate(keys)]
+        spread = self._distribute(rows, list(keys))
+        rows = spread.groupBy(*group).agg(
+            F.expr("count(1)").alias("__seq"),
+            F.expr(f"last({row})").alias("__r"),
+            F.expr("last(__raw)").alias("__raw"),
+            F.expr("last(__reason)").alias("__reason"),
+        )
+        return rows.selectExpr("__r.*", "__seq", "__raw", "__reason")
+
+
+_WINDOW_START = read(Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True), "substring(__raw.key, -8, 8)")
+"""The start of the window in a windowed key: its last eight bytes (ksqlDB, windowed keys)."""
+
+
+def _used_columns(plan: Plan) -> frozenset[str]:
+    """Internal names of the columns that some expression of the plan needs."""
+    expressions: list[t.Expr] = []
+    for node in nodes_of(plan.root):
+        match node:
+            case Filter(_, predicate):
+                expressions.append(predicate)
+            case TableFilter(_, predicate, keys):
+                expressions += [predicate, *keys]
+            case TableJoin(_, _, _, left):
+                expressions.append(left)
+            case Aggregate(_, keys, aggregates, _):
+                expressions += [*keys, *aggregates]
+            case Project(_, outputs):
+                expressions += [o.expr for o in outputs]
+            case Scan():
+                pass
+    names = {e.name for x in expressions for e in t.walk(x) if isinstance(e, t.ColumnRef)}
+    joined = {n.table.relation for n in nodes_of(plan.root) if isinstance(n, TableJoin)}
+    return frozenset(names | {r.internal(r.source.keys[0].name) for r in joined})
+
+
+def kafka_output(plan: Plan, rows: DataFrame, query_id: str, sink: Source | str, dead_topic: str) -> DataFrame:
+    """The rows as records for Spark's Kafka sink: topic, key, value, headers.
+
+    ``sink``: the source that is written, or the topic of a transient query, whose values are JSON objects of all
+    columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers.
+    """
+    outputs = [Written(o.name, o.expr.type, spark_text(o.expr)) for o in plan.root.outputs]
+    if isinstance(sink, str):
+        topic, key = sink, "cast(null as binary)"
+        value = f"cast({json_object(outputs)} as binary)"
+        rowtime = "__ts"
+    else:
+        topic = sink.topic
+        by_name = {o.name: o for o in outputs}
+        key = write(key_part(sink), [by_name[c.name] for c in sink.keys])
+        if sink.window is not None:
+            key = f"concat({key}, cast(__ws as binary))"
+        value = write(value_part(sink), [by_name[c.name] for c in sink.values])
+        rowtime = _sink_time(sink, by_name)
+    headers = "__headers" if "__headers" in rows.columns else "null"
+    time_header = f"array(struct('__rowtime' AS key, cast(cast({rowtime} as bigint) as binary) AS value))"
+    live_headers = f"concat({headers}, {time_header})" if headers != "null" else time_header
+    if headers != "null":
+        live_headers = f"CASE WHEN __headers IS NULL THEN {time_header} ELSE {live_headers} END"
+    dead = {
+        HEADERS["topic"]: "__raw.topic",
+        HEADERS["partition"]: "cast(__raw.partition as string)",
+        HEADERS["offset"]: "cast(__raw.offset as string)",
+        HEADERS["reason"]: "__reason",
+        HEADERS["query"]: text.string(query_id),
+    }
+    dead_fields = ", ".join(f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in dead.items())
+    dead_headers = f"array({dead_fields}, struct('__rowtime' AS key, cast(__raw.ts as binary) AS value))"
+    return rows.selectExpr(
+        f"CASE WHEN __raw IS NULL THEN {text.string(topic)} ELSE {text.string(dead_topic)} END AS topic",
+        f"CASE WHEN __raw IS NULL THEN {key} ELSE __raw.key END AS key",
+        f"CASE WHEN __raw IS NULL THEN (CASE WHEN NOT __del THEN {value} END) ELSE __raw.value END AS value",
+        f"CASE WHEN __raw IS NULL THEN {live_headers} ELSE {dead_headers} END AS headers",
+    )
+
+
+def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:
+    """ROWTIME of the result: of the row, or the column that the sink's TIMESTAMP names."""
+    if sink.timestamp is None:
+        return "__ts"
+    column = outputs[sink.timestamp]
+    if column.type == STRING:
+        given = f"unix_millis(try_to_timestamp({column.value}, {text.string(sink.timestamp_format or '')}))"
+    else:
+        given = f"unix_millis({column.value})" if column.type == TIMESTAMP else column.value
+    return f"coalesce({given}, __ts)"

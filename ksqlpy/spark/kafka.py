@@ -1,0 +1,115 @@
+"""Facts about topics, by Kafka's admin client: partitions, first and end offsets; topics made and deleted.
+
+Lies left of the engine since a running query asks for its backlog.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from ksqlpy.errors import EngineProblem, EnvironmentProblem
+
+__all__ = ["Kafka", "end_offsets"]
+
+TIMEOUT = 15.0
+"""Seconds that a request to the brokers may take."""
+
+
+class Kafka:
+    """The brokers behind one bootstrap address."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 10_000})
+
+    def _away(self, error: Exception) -> EnvironmentProblem:
+        return EnvironmentProblem(
+            "broker-away",
+            f"Kafka at {self.bootstrap} does not answer",
+            hint=f"check that it runs and that bootstrap.servers is right ({error})",
+            error_code=50000,
+        )
+
+    def cluster_id(self) -> str:
+        """The id of the cluster; raises EnvironmentProblem ``broker-away``."""
+        try:
+            return str(self._admin.list_topics(timeout=TIMEOUT).cluster_id)
+        except KafkaException as e:
+            raise self._away(e) from e
+
+    def topics(self) -> dict[str, list[int]]:
+        """All topics with the number of replicas of each partition; raises EnvironmentProblem ``broker-away``."""
+        try:
+            found = self._admin.list_topics(timeout=TIMEOUT).topics
+        except KafkaException as e:
+            raise self._away(e) from e
+        return {
+            name: [len(p.replicas) for _, p in sorted(meta.partitions.items())]
+            for name, meta in sorted(found.items())
+            if meta.error is None
+        }
+
+    def partitions(self, topics: Iterable[str]) -> dict[str, int]:
+        """The number of partitions of the topics; those that do not exist are left out."""
+        known = self.topics()
+        return {t: len(known[t]) for t in topics if t in known}
+
+    def create_topic(self, name: str, partitions: int, replicas: int | None, config: Mapping[str, str]) -> None:
+        """Makes a topic and waits until it is known; raises EngineProblem ``topic-not-made``."""
+        topic = NewTopic(name, partitions, -1 if replicas is None else replicas, config=dict(config))
+        try:
+            self._admin.create_topics([topic], operation_timeout=TIMEOUT)[name].result(timeout=TIMEOUT)
+        except KafkaException as e:
+            raise EngineProblem("topic-not-made", f"topic {name} cannot be made: {e.args[0].str()}") from e
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
+            meta = self._admin.list_topics(name, timeout=TIMEOUT).topics.get(name)
+            if meta is not None and meta.error is None and len(meta.partitions) == partitions:
+                return
+            time.sleep(0.02)
+        raise EngineProblem("topic-not-made", f"topic {name} was made, but the brokers do not show it")
+
+    def delete_topics(self, names: Iterable[str]) -> None:
+        """Deletes topics; those that do not exist are no error. Raises EngineProblem ``topic-not-deleted``."""
+        wanted = [n for n in names if n in self.topics()]
+        if not wanted:
+            return
+        for name, done in self._admin.delete_topics(wanted, operation_timeout=TIMEOUT).items():
+            try:
+                done.result(timeout=TIMEOUT)
+            except KafkaException as e:
+                raise EngineProblem("topic-not-deleted", f"topic {name} cannot be deleted: {e.args[0].str()}") from e
+
+    def offsets(self, topics: Mapping[str, int], *, latest: bool) -> dict[str, dict[str, int]]:
+        """First or end offsets of all partitions of the topics (name to number of partitions)."""
+        spec = OffsetSpec.latest() if latest else OffsetSpec.earliest()
+        wanted = {TopicPartition(t, p): spec for t, n in topics.items() for p in range(n)}
+        found: dict[str, dict[str, int]] = {t: {} for t in topics}
+        try:
+            for place, answer in self._admin.list_offsets(wanted, request_timeout=TIMEOUT).items():
+                found[place.topic][str(place.partition)] = answer.result(timeout=TIMEOUT).offset
+        except KafkaException as e:
+            raise self._away(e) from e
+        return found
+
+    def reader(self) -> Consumer:
+        """A consumer without a group, for partitions that are assigned by hand."""
+        return Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": "ksqlpy-reader",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 5,
+                "log_level": 0,
+            }
+        )
+
+
+def end_offsets(bootstrap: str, topics: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """End offsets of the partitions of the topics."""
+    return Kafka(bootstrap).offsets({t: len(p) for t, p in topics.items()}, latest=True)

@@ -1,0 +1,99 @@
+"""The Spark session: one a process, with the settings that real-time mode and ksqlDB's semantics need.
+
+Why each setting is there stands beside it; they were found by running them (see ARCHITECTURE.md, "Spark").
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ksqlpy.embedded.jars import spark_jars
+from ksqlpy.embedded.java import find_java
+from ksqlpy.spark.jvm.build import helper_jar
+
+__all__ = ["SETTINGS", "start_session"]
+
+SETTINGS: Mapping[str, str] = {
+    # A failing expression is NULL, as in ksqlDB; also casts of numbers to their big-endian bytes need it.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.catalog.ksqlpy": "ksqlpy.Functions",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Required by real-time mode.
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    # The per-row aggregate in micro-batches too, so that a backlog gives every change.
+    "spark.sql.streaming.useStreamlineAggregator": "true",
+    # Chained stateful operators in update mode, and the sort of a backlog.
+    "spark.sql.streaming.unsupportedOperationCheck": "false",
+    # coalesce is not on real-time mode's list; it replaces the shuffle where there is one source partition.
+    "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
+    "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
+    # The default of 50 ms costs 30 ms of latency at every shuffle.
+    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.streaming.minBatchesToRetain": "4",
+}
+
+
+def start_session(
+    master: str, memory: str, folder: Path, progress: Callable[[str], None] | None = None
+) -> SparkSession:
+    """The session of this process.
+
+    ``master``: a Spark master; ``memory``: heap of the driver such as ``700m``; ``folder``: for Spark's own files and
+    the log ``spark.log``. Raises EnvironmentProblem without a fit Java or the pinned jars.
+    """
+    java = find_java()
+    os.environ.update(java.environ())
+    jars = [*spark_jars(progress), helper_jar(progress)]
+    folder.mkdir(parents=True, exist_ok=True)
+    if progress is not None:
+        progress("starting Spark")
+    log_settings = folder / "log4j2.properties"
+    log_settings.write_text(_LOGGING.format(file=folder / "spark.log"), encoding="utf-8")
+    options = f"-Dlog4j2.configurationFile=file:{log_settings} -Dderby.system.home={folder} -Djava.io.tmpdir={_tmp()}"
+    builder = SparkSession.builder.appName("ksqlpy").master(master)
+    for key, value in {
+        **SETTINGS,
+        "spark.jars": ",".join(map(str, jars)),
+        "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": options,
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    if progress is not None:
+        progress("")
+    return session
+
+
+def _tmp() -> str:
+    return tempfile.gettempdir()
+
+
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {file}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
+"""

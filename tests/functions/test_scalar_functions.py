@@ -1,0 +1,247 @@
+"""What the scalar functions give, computed by Spark: the calls of scalar.txt."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from sqlglot import exp
+
+from ksqlpy.errors import AnalysisProblem
+from ksqlpy.functions import FUNCTIONS, Signature
+from ksqlpy.functions.sparktext import bound, quoted, text_constant, whole_constant
+from ksqlpy.sql import nodes, parse
+from ksqlpy.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    ArrayType,
+    DecimalType,
+    MapType,
+    SqlType,
+    common_type,
+)
+
+pytestmark = pytest.mark.spark
+
+COLUMNS: dict[str, tuple[SqlType, Any]] = {
+    "C_CONTROLS": (STRING, "\x00\x1f\t a \r\n"),
+    "C_LINES": (STRING, "one\ttwo\nTHREE"),
+    "C_LINES_CAPITAL": (STRING, "One\tTwo\nThree"),
+    "C_EMPTY": (STRING, ""),
+    "C_POINT": (STRING, "."),
+    "C_QUOTE_END": (STRING, "\\E"),
+    "C_PATTERN": (STRING, "yyyy-MM"),
+    "C_BAD_PATTERN": (STRING, "YYYY"),
+    "C_MINUS": (INTEGER, -1),
+    "C_THREE": (INTEGER, 3),
+    "C_NULL_INT": (INTEGER, None),
+    "C_MINUS_ZERO": (DOUBLE, -0.0),
+    "C_NAN": (DOUBLE, float("nan")),
+    "C_INFINITY": (DOUBLE, float("inf")),
+    "C_MINUS_INFINITY": (DOUBLE, float("-inf")),
+    "C_NO_NUMBERS": (ArrayType(INTEGER), []),
+}
+"""Values that no literal can say, and texts that are to be no constants."""
+
+SPECIAL = {"HEX": (BYTES, "X{}"), "DATE": (DATE, "date{}"), "TIMESTAMP": (TIMESTAMP, "timestamp{}")}
+
+
+@dataclass(frozen=True)
+class Text:
+    """Spark SQL text of a type; None: an untyped NULL."""
+
+    type: SqlType | None
+    text: str
+
+    def brought_to(self, t: SqlType) -> str:
+        return self.text if self.type == t else f"cast({self.text} as {spark_type(t)})"
+
+
+def spark_type(t: SqlType) -> str:
+    return re.sub("integer|time$", "int", str(t).lower()).replace("bytes", "binary")
+
+
+def compiled(node: exp.Expr) -> Text:
+    """Just enough of a compiler for the data file."""
+    match node:
+        case exp.Null():
+            return Text(None, "null")
+        case exp.Boolean():
+            return Text(BOOLEAN, str(node.this).lower())
+        case exp.Literal() if node.is_string:
+            return Text(STRING, quoted(node.this))
+        case exp.Literal() | exp.Neg():
+            return number(node)
+        case exp.Column():
+            return Text(COLUMNS[node.name][0], node.name)
+        case exp.Cast():
+            inner = compiled(node.this)
+            assert isinstance(node.args["to"], nodes.TypeName)
+            t = node.args["to"].sql_type
+            assert t is not None
+            return Text(t, f"cast({inner.text} as {spark_type(t)})")
+        case exp.Array():
+            items = [compiled(x) for x in node.expressions]
+            t = common_type(x.type for x in items if x.type is not None)
+            assert t is not None
+            return Text(ArrayType(t), f"array({', '.join(x.brought_to(t) for x in items)})")
+        case nodes.MapOf():
+            keys = [compiled(x.this).text for x in node.expressions]
+            items = [compiled(x.expression) for x in node.expressions]
+            t = common_type(x.type for x in items if x.type is not None)
+            assert t is not None
+            pairs = (f"{k}, {x.brought_to(t)}" for k, x in zip(keys, items, strict=True))
+            return Text(MapType(STRING, t), f"map({', '.join(pairs)})")
+        case exp.Anonymous() if node.this in SPECIAL:
+            special, form = SPECIAL[node.this]
+            return Text(special, form.format(quoted(node.expressions[0].this)))
+        case exp.Anonymous():
+            arguments = [compiled(x) for x in node.expressions]
+            call = FUNCTIONS.resolve(node.this, [x.type for x in arguments])
+            assert isinstance(call.signature, Signature)
+            brought = [x.brought_to(t) for x, t in zip(arguments, call.arguments, strict=True)]
+            return Text(call.returns, call.signature.spark(brought, call.arguments))
+    raise AssertionError(f"not for the data file: {node!r}")
+
+
+def number(node: exp.Expr) -> Text:
+    sign, literal = ("-", node.this) if isinstance(node, exp.Neg) else ("", node)
+    digits = literal.this
+    if re.fullmatch("[0-9]+", digits):
+        small = int(digits) < 2**31
+        return Text(INTEGER, f"{sign}{digits}") if small else Text(BIGINT, f"{sign}{digits}L")
+    if "E" in digits.upper():
+        return Text(DOUBLE, f"{sign}{digits}D")
+    whole, _, places = digits.partition(".")
+    return Text(DecimalType(len(whole + places), len(places)), f"{sign}{digits}BD")
+
+
+def expression(sql: str) -> exp.Expr:
+    [statement] = parse(f"SELECT {sql} FROM X EMIT CHANGES;")
+    [node] = statement.node.expressions
+    assert isinstance(node, exp.Expr)
+    return node
+
+
+LINES = (Path(__file__).parent / "scalar.txt").read_text(encoding="utf-8").splitlines()
+CASES = [line for line in LINES if "  ->  " in line and not line.startswith("#")]
+
+
+@dataclass(frozen=True)
+class Result:
+    call: Text
+    want: Text
+    got_type: str
+    want_type: str
+    got_value: str
+    want_value: str
+
+
+@pytest.fixture(scope="module")
+def results(plain_spark: SparkSession) -> dict[str, Result]:
+    """All cases by their lines, computed at once."""
+    schema = ", ".join(f"{name} {spark_type(t)}" for name, (t, _) in COLUMNS.items())
+    # Kept in memory, so that Spark cannot take the columns for constants.
+    source = plain_spark.createDataFrame([tuple(value for _, value in COLUMNS.values())], schema).cache()
+    pairs = [tuple(compiled(expression(side)) for side in line.split("  ->  ")) for line in CASES]
+    texts = [f"{side.text} as c{i}_{j}" for i, pair in enumerate(pairs) for j, side in enumerate(pair)]
+    computed = source.selectExpr(*texts)
+    [row] = computed.collect()
+    types = [field.dataType.simpleString() for field in computed.schema]
+    # repr tells -0.0 from 0.0 and finds NaN equal to itself.
+    values = [repr(value) for value in row]
+    source.unpersist()
+    return {
+        line: Result(call, want, *types[2 * i : 2 * i + 2], *values[2 * i : 2 * i + 2])
+        for i, (line, (call, want)) in enumerate(zip(CASES, pairs, strict=True))
+    }
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_call(line: str, results: dict[str, Result]) -> None:
+    result = results[line]
+    assert result.got_value == result.want_value, result.call.text
+    assert result.call.type == result.want.type
+    assert result.got_type == result.want_type, result.call.text
+
+
+def test_every_scalar_function_has_cases() -> None:
+    called = {call.this for line in CASES for call in expression(line.split("  ->  ")[0]).find_all(exp.Anonymous)}
+    assert {f.name for f in FUNCTIONS.functions.values() if f.kind == "SCALAR"} == called - set(SPECIAL)
+
+
+def test_the_clock_is_read(plain_spark: SparkSession) -> None:
+    clock, today = (compiled(expression(call)).text for call in ("UNIX_TIMESTAMP()", "UNIX_DATE()"))
+    [row] = plain_spark.sql(f"select {clock}, {today}, {clock} div 86400000").collect()
+    assert row[0] > 1_700_000_000_000
+    assert row[1] == row[2]
+
+
+@pytest.mark.parametrize(
+    ("call", "letter"),
+    [
+        ("FORMAT_TIMESTAMP(TIMESTAMP('2024-05-06'), 'YYYY')", "Y"),
+        ("FORMAT_DATE(DATE('2024-05-06'), 'uuuu G')", "u"),
+        ("PARSE_TIMESTAMP('Mon', 'E')", "E"),
+        ("PARSE_DATE('Q2', 'QQQ')", "Q"),
+        ("FORMAT_DATE(DATE('2024-05-06'), 'MMMMM')", "MMMMM"),
+    ],
+)
+def test_patterns_that_spark_lacks_are_refused(call: str, letter: str) -> None:
+    with pytest.raises(AnalysisProblem) as caught:
+        compiled(expression(call))
+    assert caught.value.code == "unsupported-pattern"
+    assert caught.value.message.startswith(f"{letter} ")
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ("UCASE(1)", "no-overload"),
+        ("CONCAT('a')", "no-overload"),
+        ("ARRAY_JOIN(ARRAY[ARRAY[1]])", "no-overload"),
+        ("NULLIF(MAP('a' := 1), MAP('a' := 1))", "no-overload"),
+        ("GREATEST(1, 'a')", "no-overload"),
+        ("UCASES('a')", "unknown-function"),
+    ],
+)
+def test_calls_that_do_not_fit_are_refused(call: str, code: str) -> None:
+    with pytest.raises(AnalysisProblem) as caught:
+        compiled(expression(call))
+    assert caught.value.code == code
+
+
+def test_examples_are_calls_of_their_function() -> None:
+    for function in FUNCTIONS.functions.values():
+        assert expression(function.example).this == function.name
+
+
+def test_long_arguments_are_named_once() -> None:
+    argument = "x + " * 40 + "x"
+    assert bound(argument, lambda v: f"{v} * {v}").count(argument) == 1
+    assert bound("x + y", lambda v: f"{v} * {v}") == "(x + y) * (x + y)"
+
+
+@pytest.mark.parametrize("text", ["", "a", "it's", "back\\slash", "\\'", "''"])
+def test_constants_are_read_back(text: str) -> None:
+    assert text_constant(quoted(text)) == text
+
+
+@pytest.mark.parametrize(("text", "value"), [("5", 5), ("-5", -5), ("(-5)", -5), ("x", None), ("5 + 1", None)])
+def test_whole_constants(text: str, value: int | None) -> None:
+    assert whole_constant(text) == value
+
+
+@pytest.mark.parametrize("text", ["x", "'a' || 'b'", "'a", "'\\n'", "concat('a')"])
+def test_other_texts_are_no_constants(text: str) -> None:
+    assert text_constant(text) is None

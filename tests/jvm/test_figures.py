@@ -1,0 +1,17 @@
+"""The live figures of Kafka clients, here where there are none; with a broker they belong to the tests of queries."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("prefix", ["CSAS_X_1", ""])
+def test_no_clients_no_figures(plain_spark: SparkSession, prefix: str) -> None:
+    assert plain_spark._jvm is not None
+    figures = json.loads(plain_spark._jvm.ksqlpy.Figures.read(prefix))
+    assert figures == {"consumed": {}, "lag": None, "sent": {}}
