@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksqlpy.functions.registry import ANY_DECIMAL, ArgTypes, Scalar, Signature, SparkText, same
-from ksqlpy.functions.sparktext import bound, decimal, whole_constant
+from ksqlpy.functions.sparktext import bound, decimal, quoted, whole_constant
 from ksqlpy.types import (
     BIGINT,
     DATE,
@@ -23,6 +23,10 @@ from ksqlpy.types import (
 )
 
 __all__ = ["NUMBERS"]
+
+
+_LAST_FIVE = quoted(r"(?<!E.{0,3})5(?=0*(?:\.0)?(?:E-?[0-9]+)?$)")
+"""A 5 as the last digit of a DOUBLE's text, added zeros and the exponent aside."""
 
 
 def _first(types: ArgTypes) -> SqlType:
@@ -68,15 +72,14 @@ def _round(a: Sequence[str], t: ArgTypes) -> str:
 
 def _round_places(a: Sequence[str], t: ArgTypes) -> str:
     places = a[1]
-    half = f"0.5D * power(10D, -({places}))"
 
     def body(x: str) -> str:
-        # Spark rounds a half away from zero. `above` is right where x lies exactly half a unit below it.
-        above = f"round({x} + {half}, {places})"
-        is_half = f"{x} = round({above} - {half}, ({places}) + 1)"
-        # NaN and the infinities have no decimal digits: an error in ksqlDB.
+        # Spark rounds a half away from zero, ksqlDB up. So a negative number loses a 5 that is its last digit and the
+        # one to go. NaN and the infinities have no digits: an error in ksqlDB.
+        one_too_many = f"{x} < 0 and {x} = round({x}, ({places}) + 1) and {x} <> round({x}, {places})"
+        nearer = f"cast(regexp_replace(cast({x} as string), {_LAST_FIVE}, '0') as double)"
         return (
-            f"case when isnan({x} - {x}) then cast(null as double) when {is_half} then {above}"
+            f"case when isnan({x} - {x}) then cast(null as double) when {one_too_many} then round({nearer}, {places})"
             f" else round({x}, {places}) end"
         )
 

@@ -19,6 +19,8 @@ __all__ = ["FORMAT_DATE", "FORMAT_TIMESTAMP", "PARSE_DATE", "PARSE_TIMESTAMP", "
 _PIECE = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|.", re.DOTALL)
 _FIXED_WIDTH = re.compile(r"(?:yyyy|MM|dd|DDD|HH|mm|ss|[^A-Za-z'\[\]])*")
 _JAVA_LETTERS = frozenset("GuyYDMLdQqwWEecFaBhKkHmsSAnNvVzOXxZpg")
+_LINE_ENDS = r"\n\r\u0085\u2028\u2029"
+"""Spark does not find the fraction in a pattern of several lines."""
 _NARROW = frozenset(letter * 5 for letter in "GMLEQq")
 _GMT = {"z": "'GMT'", "zz": "'GMT'", "zzz": "'GMT'", "zzzz": "'Greenwich Mean Time'", "VV": "'GMT'", "OOOO": "'GMT'"}
 
@@ -69,7 +71,7 @@ class Patterns:
     def regex(self) -> str:
         """What a pattern for Spark looks like; Python and Java read this expression alike."""
         runs = "|".join(f"{x}{{{count}}}+(?!{x})" for x, count in self.letters.items())
-        item = rf"(?:{runs}|'(?:[^']|'')*+'|[^A-Za-z'\[\]{{}}#])"
+        item = rf"(?:{runs}|'(?:[^'{_LINE_ENDS}]|'')*+'|[^A-Za-z'\[\]{{}}#{_LINE_ENDS}])"
         return rf"(?:{item}|\[{item}*+\])*+"
 
     def condition(self, pattern: str) -> str:

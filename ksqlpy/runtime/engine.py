@@ -1,0 +1,419 @@
+"""The engine: the one place where the catalog changes and queries start and end.
+
+A request's statements are checked one after the other against a copy of the catalog; only when all are legal is the
+first one done. A change is done in the order topic, command log, catalog, query, so that what is logged can run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from ksqlpy import __version__
+from ksqlpy.analysis import CreateAs, Declare, Text, analyze_create, analyze_query
+from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError
+from ksqlpy.plan import Plan, build_plan
+from ksqlpy.runtime import statements
+from ksqlpy.runtime.commandlog import CommandLog, query_from_json, query_to_json, source_from_json, source_to_json
+from ksqlpy.runtime.deadletters import DeadLetters
+from ksqlpy.runtime.push import PushQuery
+from ksqlpy.runtime.queries import Queries
+from ksqlpy.runtime.topics import Topics
+from ksqlpy.spark.check import check_plan
+from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.query import QuerySpec
+from ksqlpy.spark.session import start_session
+from ksqlpy.sql import Parsed, nodes, parse
+
+__all__ = ["COMPATIBLE_VERSION", "Engine"]
+
+log = logging.getLogger(__name__)
+
+COMPATIBLE_VERSION = "0.29.0"
+"""The ksqlDB version whose REST API is spoken; clients read it."""
+
+
+class Engine:
+    """Runs statements. All methods may be called from any thread; changes happen one at a time."""
+
+    def __init__(self, config: Config, progress: Callable[[str], None] | None = None) -> None:
+        self.config = config
+        self.catalog = Catalog()
+        self.bootstrap = config.get("bootstrap.servers")
+        self._progress = progress or (lambda text: None)
+        self._lock = threading.RLock()
+        self._closing = contextlib.ExitStack()
+        self._push: dict[str, PushQuery] = {}
+        self._plans: dict[str, Plan] = {}
+        self._ready = False
+
+    # ------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Starts the broker if none is configured, then Spark; reads the command log and starts its queries.
+
+        Raises EnvironmentProblem for what the machine lacks; nothing is left running then.
+        """
+        with contextlib.ExitStack() as stack:
+            folder = self._folder(stack)
+            if not self.bootstrap:
+                self._progress("starting Kafka")
+                broker = EmbeddedKafka(
+                    port=self.config.number("ksqlpy.kafka.port") or None,
+                    folder=folder / "kafka",
+                    settings=_BROKER_SETTINGS,
+                    progress=self._progress,
+                )
+                starting = threading.Thread(target=self._start_broker, args=(broker, failure := []))
+                starting.start()
+            else:
+                self.kafka = Kafka(self.bootstrap)
+                self.cluster_id = self.kafka.cluster_id()
+                broker = starting = None
+                failure = []
+            # The broker and Spark's JVM start side by side.
+            try:
+                self._start_spark(folder, stack)
+            finally:
+                if starting is not None and broker is not None:
+                    starting.join()
+                    stack.callback(broker.stop)
+            if failure:
+                raise failure[0]
+            if broker is not None:
+                self.bootstrap = broker.bootstrap
+                self.kafka = Kafka(self.bootstrap)
+                self.cluster_id = self.kafka.cluster_id()
+            self._open(stack)
+            self._closing = stack.pop_all()
+        self._ready = True
+        self._progress("")
+
+    @staticmethod
+    def _start_broker(broker: EmbeddedKafka, failure: list[Exception]) -> None:
+        try:
+            broker.start()
+        except Exception as e:  # carried to the thread that starts the engine
+            failure.append(e)
+
+    def _folder(self, stack: contextlib.ExitStack) -> Path:
+        given = self.config.get("ksqlpy.data.dir")
+        if given:
+            folder = Path(given).expanduser().absolute()
+            folder.mkdir(parents=True, exist_ok=True)
+            return folder
+        temporary = tempfile.TemporaryDirectory(prefix="ksqlpy-", ignore_cleanup_errors=True)
+        return Path(stack.enter_context(temporary))
+
+    def _start_spark(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        master = self.config.get("ksqlpy.spark.master")
+        self.session: SparkSession = start_session(
+            master, self.config.get("ksqlpy.spark.memory"), folder / "spark", self._progress
+        )
+        stack.callback(self.session.stop)
+        checkpoints = Path(self.config.get("ksqlpy.checkpoint.dir") or folder / "checkpoints")
+        self.queries = Queries(self.session, master, checkpoints)
+        stack.callback(self.queries.stop_all)
+
+    def _open(self, stack: contextlib.ExitStack) -> None:
+        service = self.config.get("ksql.service.id")
+        self.topics = Topics(self.kafka, service)
+        self.dead_letters = DeadLetters(self.kafka, self.topics.dead_letters)
+        self.dead_letters.start()
+        stack.callback(self.dead_letters.stop)
+        self.producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0, "log_level": 0, "acks": "all"})
+        self.log = CommandLog(self.kafka, self.topics.command_log)
+        self._progress("reading the command log")
+        for offset, entry in enumerate(self.log.read()):
+            self._replay(offset, entry)
+        for query in self.catalog.queries.values():
+            self._run(query, self._plans[query.id])
+
+    def stop(self) -> None:
+        """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker."""
+        self._ready = False
+        for push in list(self._push.values()):
+            push.close()
+        self._closing.close()
+
+    # ------------------------------------------------------------ command log
+
+    def _replay(self, offset: int, entry: Mapping[str, Any]) -> None:
+        """Applies an entry to the catalog; touches no topic and starts nothing."""
+        if entry["op"] == "create":
+            source = source_from_json(entry["source"])
+            if entry.get("query") is not None:
+                query = query_from_json(entry["query"])
+                self._plans[query.id] = self._planned_again(offset, source, query)
+                self.catalog = self.catalog.with_query(query)
+            self.catalog = self.catalog.with_source(source)
+        elif entry["op"] == "drop":
+            self.catalog = self.catalog.without_source(entry["source"])
+            if entry.get("query") is not None:
+                self.catalog = self.catalog.without_query(entry["query"])
+        elif entry["op"] == "terminate":
+            self.catalog = self.catalog.without_query(entry["query"])
+
+    def _planned_again(self, offset: int, source: Source, query: PersistentQuery) -> Plan:
+        [parsed] = parse(query.statement)
+        made = analyze_create(parsed, self.catalog, self.config.for_statement(query.properties))
+        assert isinstance(made, CreateAs)
+        if made.source.columns != source.columns:
+            raise EngineProblem(
+                "command-log",
+                f"entry {offset} of the command log: {source.name} would now have other columns",
+                hint="start the version of ksqlpy that wrote it, drop the query there, and create it anew",
+            )
+        return build_plan(made.query)
+
+    # ------------------------------------------------------------ statements
+
+    def execute(self, sql: str, properties: Mapping[str, object] | None = None) -> list[dict[str, Any]]:
+        """Runs all statements of a text; returns one entity for each that has an answer.
+
+        ``properties``: session properties; SET in the text changes them for what follows. Raises KsqlError; on it
+        ``statement_text`` names the statement and ``entities`` holds the answers of those done before it.
+        """
+        parsed = parse(sql)
+        overrides = dict(properties or {})
+        entities: list[dict[str, Any]] = []
+        with self._lock:
+            sandbox = statements.Sandbox(self, self.catalog, dict(overrides))
+            for statement in parsed:
+                with _named(statement, entities):
+                    statements.check(statement, sandbox)
+            context = statements.Context(self, overrides)
+            for statement in parsed:
+                with _named(statement, entities):
+                    entity = statements.run(statement, context)
+                if entity is not None:
+                    entities.append(entity)
+        return entities
+
+    def create(self, made: Declare | CreateAs, properties: Mapping[str, object]) -> tuple[int, str | None]:
+        """Makes a checked source and its query; returns the command's number and the id of the query."""
+        with self._lock:
+            if isinstance(made, Declare):
+                self.topics.ensure_declared(made)
+                sequence = self.log.append({"op": "create", "source": source_to_json(made.source), "query": None})
+                self.catalog = self.catalog.with_source(made.source)
+                return sequence, None
+            config = self.config.for_statement(properties)
+            plan = build_plan(made.query)
+            query, partitions = self._persistent(made, plan, config, properties)
+            self.queries.check_room(plan, partitions, query.shuffle_partitions)
+            self.topics.ensure_sink(made, partitions)
+            source = replace(made.source, query=query.id)
+            sequence = self.log.append(
+                {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
+            )
+            self.catalog = self.catalog.with_source(source).with_query(query)
+            self._plans[query.id] = plan
+            self._run(query, plan)
+            return sequence, query.id
+
+    def _persistent(
+        self, made: CreateAs, plan: Plan, config: Config, properties: Mapping[str, object]
+    ) -> tuple[PersistentQuery, dict[str, int]]:
+        sources = {s.relation.source.name: s.relation.source for s in plan.scans}
+        partitions = self.topics.partitions([s.topic for s in sources.values()])
+        prefix = "CTAS" if made.source.kind == "TABLE" else "CSAS"
+        query = PersistentQuery(
+            f"{prefix}_{made.source.name.upper()}_{self.log.next_offset}",
+            made.source.statement,
+            made.source.name,
+            tuple(sources),
+            {k: str(v) for k, v in properties.items()},
+            self._first_offsets(tuple(sources.values()), partitions, config),
+            max(partitions.values()),
+        )
+        return query, partitions
+
+    def _first_offsets(
+        self, sources: tuple[Source, ...], partitions: Mapping[str, int], config: Config
+    ) -> dict[str, dict[str, int]]:
+        """Where a new query begins: auto.offset.reset, but tables at their start unless it is set (as in ksqlDB)."""
+        reset = config.get("auto.offset.reset")
+        explicit = config.is_set("auto.offset.reset")
+        offsets: dict[str, dict[str, int]] = {}
+        for latest in (True, False):
+            topics = {
+                s.topic: partitions[s.topic]
+                for s in sources
+                if (reset == "latest" and (explicit or s.kind == "STREAM")) == latest
+            }
+            if topics:
+                offsets |= self.kafka.offsets(topics, latest=latest)
+        return offsets
+
+    def _run(self, query: PersistentQuery, plan: Plan) -> None:
+        partitions = {t: len(p) for t, p in query.offsets.items()}
+        config = self.config.for_statement(query.properties)
+        self.queries.start(
+            QuerySpec(
+                query.id,
+                plan,
+                self.catalog.sources[query.sink],
+                self.bootstrap,
+                query.offsets,
+                partitions,
+                query.shuffle_partitions,
+                self.topics.dead_letters,
+                self.queries.checkpoint(query.id),
+                config.number("commit.interval.ms"),
+            )
+        )
+
+    def drop(self, source: Source, *, delete_topic: bool) -> int:
+        """Removes a source that nothing else uses, and the query that made it; returns the command's number."""
+        with self._lock:
+            query = source.query if source.query in self.catalog.queries else None
+            sequence = self.log.append({"op": "drop", "source": source.name, "query": query})
+            self.catalog = self.catalog.without_source(source.name)
+            if query is not None:
+                self._end(query)
+            if delete_topic:
+                self.kafka.delete_topics([source.topic])
+            return sequence
+
+    def terminate(self, query_id: str) -> int:
+        """Ends a persistent query for good; its sink stays. Returns the command's number."""
+        with self._lock:
+            sequence = self.log.append({"op": "terminate", "query": query_id})
+            self._end(query_id)
+            return sequence
+
+    def _end(self, query_id: str) -> None:
+        self.catalog = self.catalog.without_query(query_id)
+        self._plans.pop(query_id, None)
+        self.queries.stop(query_id, forget=True)
+
+    def plan_of(self, query_id: str) -> Plan:
+        """The plan of a persistent query."""
+        return self._plans[query_id]
+
+    # ------------------------------------------------------------ push queries
+
+    def push(self, sql: str, properties: Mapping[str, object] | None = None) -> PushQuery:
+        """Starts SELECT … EMIT CHANGES; raises KsqlError. The caller reads its rows and closes it."""
+        parsed = parse(sql)
+        text = Text(sql)
+        if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query):
+            node = parsed[0].node if parsed else None
+            raise StatementError(
+                "not-a-query", "one SELECT … EMIT CHANGES is wanted here", span=text.span(node), sql=sql
+            )
+        query = parsed[0].node
+        with self._lock, _named(parsed[0], []):
+            config = self.config.for_statement(properties or {})
+            if query.args.get("emit") is None:
+                text.refuse(
+                    "no-emit",
+                    "this SELECT has no EMIT CHANGES",
+                    query,
+                    hint="add EMIT CHANGES to see rows as they come",
+                )
+            typed = analyze_query(query, self.catalog, text, persistent=False)
+            plan = build_plan(typed)
+            check_plan(plan)
+            sources = tuple({s.relation.source.name: s.relation.source for s in plan.scans}.values())
+            partitions = self.topics.partitions([s.topic for s in sources])
+            width = max(partitions.values())
+            self.queries.check_room(plan, partitions, width)
+            query_id = f"transient_{sources[0].name}_{uuid.uuid4().hex[:12]}"
+            topic = self.topics.make_transient(query_id)
+            spec = QuerySpec(
+                query_id,
+                plan,
+                topic,
+                self.bootstrap,
+                self._first_offsets(sources, partitions, config),
+                partitions,
+                width,
+                self.topics.dead_letters,
+                self.queries.checkpoint(query_id),
+                config.number("commit.interval.ms"),
+            )
+            running = self.queries.start(spec)
+            push = PushQuery(running, typed.columns, topic, typed.limit, self.kafka.reader(), self._closed)
+            self._push[query_id] = push
+        return push
+
+    def _closed(self, push: PushQuery) -> None:
+        self._push.pop(push.id, None)
+        self.queries.stop(push.id, forget=True)
+        with contextlib.suppress(KsqlError):
+            self.topics.remove_transient(push.id)
+
+    @property
+    def open_push_queries(self) -> tuple[str, ...]:
+        """Ids of the push queries that are open."""
+        return tuple(self._push)
+
+    def close_query(self, query_id: str) -> bool:
+        """Ends a push query; False if there is none of that id."""
+        push = self._push.get(query_id)
+        if push is None:
+            return False
+        push.close()
+        return True
+
+    # ------------------------------------------------------------ about
+
+    def info(self) -> dict[str, Any]:
+        """What GET /info tells."""
+        return {
+            "version": COMPATIBLE_VERSION,
+            "kafkaClusterId": self.cluster_id,
+            "ksqlServiceId": self.config.get("ksql.service.id"),
+            "serverStatus": "RUNNING",
+            "ksqlpyVersion": __version__,
+        }
+
+    def health(self) -> dict[str, Any]:
+        """What GET /healthcheck tells."""
+        try:
+            self.kafka.cluster_id()
+            kafka = True
+        except KsqlError:
+            kafka = False
+        jvm: Any = self.session.sparkContext._jsc
+        spark = self._ready and not jvm.sc().isStopped()
+        details = {
+            "metastore": {"isHealthy": True},
+            "kafka": {"isHealthy": kafka},
+            "commandRunner": {"isHealthy": self._ready},
+            "spark": {"isHealthy": spark},
+        }
+        healthy = all(d["isHealthy"] for d in details.values())
+        return {"isHealthy": healthy, "details": details, "serverState": "READY" if self._ready else "TERMINATING"}
+
+
+# A developer's broker keeps what it is given, and takes records of any time: data of past years is usual there.
+_BROKER_SETTINGS = {"log.retention.ms": "-1", "log.message.timestamp.after.max.ms": str(2**63 - 1)}
+
+
+@contextlib.contextmanager
+def _named(statement: Parsed, entities: list[dict[str, Any]]) -> Any:
+    """Puts the statement, its SQL and the answers so far on an error that comes out of it."""
+    try:
+        yield
+    except KsqlError as e:
+        if e.sql is None and isinstance(e, AnalysisProblem):
+            e.sql = statement.sql
+        e.statement_text = statement.text  # type: ignore[attr-defined]
+        e.entities = list(entities)  # type: ignore[attr-defined]
+        raise

@@ -1,0 +1,241 @@
+"""The answers to statements, in the JSON shapes of ksqlDB's REST API (its "entities"; field ``@type``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ksqlpy.catalog import Catalog, Column, PersistentQuery, Source
+from ksqlpy.config import PROPERTIES, Config
+from ksqlpy.functions import FUNCTIONS
+from ksqlpy.functions.registry import Function
+from ksqlpy.plan import Plan, plan_json, plan_text
+from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
+
+__all__ = [
+    "described_function",
+    "described_query",
+    "described_source",
+    "functions",
+    "listed_queries",
+    "listed_sources",
+    "listed_topics",
+    "properties",
+    "status",
+    "warning",
+]
+
+Entity = dict[str, Any]
+
+
+def _entity(kind: str, statement: str, **fields: Any) -> Entity:
+    return {"@type": kind, "statementText": statement, **fields, "warnings": []}
+
+
+def status(statement: str, what: str, message: str, sequence: int, query_id: str | None = None) -> Entity:
+    """``currentStatus``: a change was made. ``what`` is such as ``stream/`RIDES`/create``."""
+    return _entity(
+        "currentStatus",
+        statement,
+        commandId=what,
+        commandStatus={"status": "SUCCESS", "message": message, "queryId": query_id},
+        commandSequenceNumber=sequence,
+    )
+
+
+def warning(statement: str, message: str) -> Entity:
+    """``warning_entity``: nothing was to be done, as with IF NOT EXISTS."""
+    return _entity("warning_entity", statement, message=message)
+
+
+def listed_sources(statement: str, kind: str, catalog: Catalog) -> Entity:
+    """``streams`` or ``tables``."""
+    listed = [
+        {
+            "type": s.kind,
+            "name": s.name,
+            "topic": s.topic,
+            "keyFormat": s.key_format,
+            "valueFormat": s.value_format,
+            "isWindowed": s.window is not None,
+        }
+        for s in sorted(catalog.sources.values(), key=lambda s: s.name)
+        if s.kind == kind
+    ]
+    name = f"{kind.lower()}s"
+    return _entity(name, statement, **{name: listed})
+
+
+def described_all(statement: str, descriptions: list[Entity]) -> Entity:
+    """``source_descriptions``, the answer to SHOW … EXTENDED."""
+    return _entity("source_descriptions", statement, sourceDescriptions=descriptions)
+
+
+def schema(t: SqlType) -> Entity:
+    """A type as the ``schema`` field of REST entities."""
+    fields = None
+    member = None
+    parameters: Entity = {}
+    if isinstance(t, StructType):
+        fields = [{"name": n, "schema": schema(f)} for n, f in t.fields]
+    elif isinstance(t, ArrayType):
+        member = schema(t.item)
+    elif isinstance(t, MapType):
+        member = schema(t.value)
+    elif isinstance(t, DecimalType):
+        parameters = {"precision": t.precision, "scale": t.scale}
+    shown: Entity = {"type": t.base, "fields": fields, "memberSchema": member}
+    return {**shown, "parameters": parameters} if parameters else shown
+
+
+def _fields(columns: Iterable[Column]) -> list[Entity]:
+    return [{"name": c.name, "schema": schema(c.type), **({"type": "KEY"} if c.key else {})} for c in columns]
+
+
+def source_description(source: Source, catalog: Catalog, extended: Mapping[str, Any] | None = None) -> Entity:
+    """The ``sourceDescription`` of a source; ``extended`` adds the figures of DESCRIBE … EXTENDED."""
+    return {
+        "name": source.name,
+        "windowType": source.window.kind if source.window is not None else None,
+        "readQueries": [query_summary(catalog.queries[q], "RUNNING", catalog) for q in catalog.readers(source.name)],
+        "writeQueries": [query_summary(catalog.queries[q], "RUNNING", catalog) for q in catalog.writers(source.name)],
+        "fields": _fields(source.columns),
+        "type": source.kind,
+        "timestamp": source.timestamp or "",
+        "statistics": "",
+        "errorStats": "",
+        "extended": extended is not None,
+        "keyFormat": source.key_format,
+        "valueFormat": source.value_format,
+        "topic": source.topic,
+        "partitions": 0,
+        "replication": 0,
+        "statement": source.statement,
+        "queryOffsetSummaries": [],
+        "sourceConstraints": [],
+        "clusterStatistics": [],
+        "clusterErrorStats": [],
+        **(extended or {}),
+    }
+
+
+def described_source(statement: str, description: Entity) -> Entity:
+    """``sourceDescription``, the answer to DESCRIBE."""
+    return _entity("sourceDescription", statement, sourceDescription=description)
+
+
+def query_summary(query: PersistentQuery, state: str, catalog: Catalog) -> Entity:
+    """One line of SHOW QUERIES."""
+    sink = catalog.sources.get(query.sink)
+    return {
+        "queryString": query.statement,
+        "sinks": [query.sink],
+        "sinkKafkaTopics": [sink.topic] if sink is not None else [],
+        "id": query.id,
+        "statusCount": {state: 1},
+        "queryType": "PERSISTENT",
+        "state": state,
+    }
+
+
+def listed_queries(statement: str, summaries: list[Entity]) -> Entity:
+    """``queries``."""
+    return _entity("queries", statement, queries=summaries)
+
+
+def query_description(
+    query_id: str, text: str, plan: Plan, sources: list[str], sinks: list[str], state: str | None, **more: Any
+) -> Entity:
+    """The ``queryDescription`` of a query or of a statement that is not run."""
+    columns = [Column(o.name, o.expr.type, o.key) for o in plan.root.outputs]
+    return {
+        "id": query_id,
+        "statementText": text,
+        "windowType": None,
+        "fields": _fields(columns),
+        "sources": sources,
+        "sinks": sinks,
+        "topology": plan_text(plan),
+        "executionPlan": plan_text(plan),
+        "plan": plan_json(plan),
+        "overriddenProperties": {},
+        "ksqlHostQueryStatus": {"local": state} if state is not None else {},
+        "queryType": "PERSISTENT" if sinks else "PUSH",
+        "queryErrors": [],
+        "tasksMetadata": [],
+        "consumerGroupId": None,
+        "state": state,
+        **more,
+    }
+
+
+def described_query(statement: str, description: Entity) -> Entity:
+    """``queryDescription``, the answer to EXPLAIN."""
+    return _entity("queryDescription", statement, queryDescription=description)
+
+
+def described_queries(statement: str, descriptions: list[Entity]) -> Entity:
+    """``query_descriptions``, the answer to SHOW QUERIES EXTENDED."""
+    return _entity("query_descriptions", statement, queryDescriptions=descriptions)
+
+
+def listed_topics(statement: str, topics: Mapping[str, list[int]]) -> Entity:
+    """``kafka_topics``: names with the replicas of each partition."""
+    return _entity("kafka_topics", statement, topics=[{"name": n, "replicaInfo": r} for n, r in topics.items()])
+
+
+def properties(statement: str, config: Config, overrides: Mapping[str, object]) -> Entity:
+    """``properties``: all of them with the value in force."""
+    listed = [
+        {
+            "name": p.name,
+            "scope": "KSQL",
+            "value": config.get(p.name),
+            "editable": p.session,
+            "level": "SESSION" if p.session else "SERVER",
+            "description": p.help,
+        }
+        for p in PROPERTIES.values()
+    ]
+    defaults = [p.name for p in PROPERTIES.values() if not config.is_set(p.name)]
+    return _entity(
+        "properties", statement, properties=listed, overwrittenProperties=sorted(overrides), defaultProperties=defaults
+    )
+
+
+def functions(statement: str) -> Entity:
+    """``function_names``."""
+    listed = [{"name": f.name, "type": f.kind, "category": f.category} for f in FUNCTIONS.functions.values()]
+    return _entity("function_names", statement, functions=listed)
+
+
+def described_function(statement: str, function: Function) -> Entity:
+    """``describe_function``: every overload with its types."""
+    overloads = [
+        {
+            "arguments": [
+                {
+                    "name": "",
+                    "type": str(p),
+                    "description": "",
+                    "isVariadic": s.is_variadic and i == len(s.parameters) - 1,
+                }
+                for i, p in enumerate(s.parameters)
+            ],
+            "returnType": "as the arguments" if callable(s.returns) else str(s.returns),
+            "description": function.help,
+        }
+        for s in function.signatures
+    ]
+    return _entity(
+        "describe_function",
+        statement,
+        name=function.name,
+        description=function.help,
+        author="ksqlpy",
+        version="",
+        path="internal",
+        functions=overloads,
+        type=function.kind,
+        example=function.example,
+    )

@@ -1,0 +1,86 @@
+"""Push queries: SELECT … EMIT CHANGES, a query whose result goes to one reader and ends with it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+from confluent_kafka import Consumer, TopicPartition
+
+from ksqlpy.catalog import Column
+from ksqlpy.errors import EngineProblem
+from ksqlpy.spark.query import RunningQuery
+
+__all__ = ["PushQuery"]
+
+IDLE_SECONDS = 0.5
+
+
+class PushQuery:
+    """A running push query; rows come by way of a topic of its own, which goes when it is closed."""
+
+    def __init__(
+        self,
+        query: RunningQuery,
+        columns: tuple[Column, ...],
+        topic: str,
+        limit: int | None,
+        consumer: Consumer,
+        closed: Callable[[PushQuery], None],
+    ) -> None:
+        self.id = query.spec.id
+        self.columns = columns
+        self.limit_reached = False
+        self._query = query
+        self._limit = limit
+        self._consumer = consumer
+        self._closed = closed
+        self._closing = threading.Event()
+        self._close_lock = threading.Lock()
+        self._reading = threading.Lock()
+        consumer.assign([TopicPartition(topic, 0, 0)])
+
+    def rows(self) -> Iterator[list[Any] | None]:
+        """The rows as JSON values in the order of ``columns``; None about twice a second while nothing comes.
+
+        Fractions are Decimals, with the digits that the result has. Ends at the LIMIT or when the query is closed. Raises EngineProblem when the query fails.
+        """
+        sent = 0
+        with self._reading:
+            if self._limit == 0:
+                self.limit_reached = True
+            while not self._closing.is_set() and not self.limit_reached:
+                message = self._consumer.poll(IDLE_SECONDS)
+                if message is None:
+                    if self._query.state == "ERROR":
+                        raise EngineProblem("query-failed", f"query {self.id} failed: {self._query.error}")
+                    yield None
+                    continue
+                if message.error() is not None:
+                    raise EngineProblem("query-failed", f"the result of query {self.id} cannot be read")
+                value = message.value()
+                if value is None:
+                    continue  # a tombstone has no row
+                record = json.loads(value, parse_float=Decimal)
+                yield [record[c.name] for c in self.columns]
+                sent += 1
+                self.limit_reached = sent == self._limit
+        self.close()
+
+    def close(self) -> None:
+        """Ends the query and removes all that belongs to it; closing twice does nothing."""
+        with self._close_lock:
+            if self._closing.is_set():
+                return
+            self._closing.set()
+        # Spark takes a moment to stop: the reader need not wait for it.
+        threading.Thread(target=self._finish, name=f"close {self.id}", daemon=True).start()
+
+    def _finish(self) -> None:
+        self._query.stop()
+        with self._reading:
+            self._consumer.close()
+        self._closed(self)

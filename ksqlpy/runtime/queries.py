@@ -1,0 +1,120 @@
+"""The persistent queries that run: start, stop, state, slots, figures."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shutil
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from ksqlpy.errors import EngineProblem
+from ksqlpy.plan import Plan
+from ksqlpy.spark.query import QuerySpec, RunningQuery, slots
+
+__all__ = ["Queries"]
+
+log = logging.getLogger(__name__)
+
+
+class Queries:
+    """All queries of one Spark session, persistent and transient."""
+
+    def __init__(self, session: SparkSession, master: str, checkpoints: Path) -> None:
+        self._session = session
+        self._checkpoints = checkpoints
+        self._running: dict[str, RunningQuery] = {}
+        self._lock = threading.Lock()
+        local = re.fullmatch(r"local\[(\d+)\]", master)
+        self.capacity = int(local.group(1)) if local else None
+        """Task slots in all, or None where the cluster decides."""
+
+    def checkpoint(self, query_id: str) -> Path:
+        """The checkpoint folder of a query."""
+        return self._checkpoints / query_id
+
+    def check_room(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> None:
+        """Refuses a query whose tasks would not all run at once: it would starve, silently.
+
+        Raises EngineProblem ``no-slots`` with the numbers.
+        """
+        if self.capacity is None:
+            return
+        wanted = slots(plan, partitions, shuffle_partitions)
+        taken = sum(self._slots(q) for q in self._all())
+        if taken + wanted > self.capacity:
+            raise EngineProblem(
+                "no-slots",
+                f"the query needs {wanted} task slots, {self.capacity - taken} of {self.capacity} are free",
+                hint="terminate a query, or start the server with a larger ksqlpy.spark.master, such as local[1024]",
+                error_code=40001,
+            )
+
+    def _slots(self, query: RunningQuery) -> int:
+        return slots(query.spec.plan, query.spec.partitions, query.spec.shuffle_partitions)
+
+    def _all(self) -> list[RunningQuery]:
+        with self._lock:
+            return list(self._running.values())
+
+    def start(self, spec: QuerySpec) -> RunningQuery:
+        """Starts a query; it reports its state by itself."""
+        query = RunningQuery(self._session, spec, _report)
+        with self._lock:
+            self._running[spec.id] = query
+        query.start()
+        return query
+
+    def stop(self, query_id: str, *, forget: bool) -> None:
+        """Stops a query; ``forget``: its checkpoint goes too, so that it can never go on."""
+        with self._lock:
+            query = self._running.pop(query_id, None)
+        if query is not None:
+            query.stop()
+        if forget:
+            shutil.rmtree(self.checkpoint(query_id), ignore_errors=True)
+
+    def stop_all(self) -> None:
+        """Stops all queries side by side; their checkpoints stay."""
+        with self._lock:
+            running, self._running = list(self._running.values()), {}
+        threads = [threading.Thread(target=q.stop, name=f"stop {q.spec.id}") for q in running]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join(timeout=40)
+
+    def get(self, query_id: str) -> RunningQuery | None:
+        """The running query of that id."""
+        with self._lock:
+            return self._running.get(query_id)
+
+    def state(self, query_id: str) -> str:
+        """RUNNING, or what else it is; a query that is about to start counts as running."""
+        query = self.get(query_id)
+        if query is None:
+            return "ERROR"
+        return "RUNNING" if query.state == "STARTING" else query.state
+
+    def figures(self, query_id: str) -> dict[str, Any]:
+        """Live counts of the query's Kafka clients: ``consumed`` and ``sent`` by topic, ``lag`` in records."""
+        try:
+            jvm: Any = self._session._jvm
+            found: dict[str, Any] = json.loads(jvm.ksqlpy.Figures.read(query_id))
+        except (Py4JError, ValueError, OSError) as e:
+            log.warning("no figures of query %s: %s", query_id, e)
+            return {"consumed": {}, "lag": None, "sent": {}}
+        return found
+
+
+def _report(query: RunningQuery) -> None:
+    if query.state == "ERROR":
+        log.error("query %s: %s", query.spec.id, query.error)
+    else:
+        log.info("query %s is %s", query.spec.id, query.state)

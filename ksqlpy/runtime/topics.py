@@ -1,0 +1,93 @@
+"""The topics of the service: names of its own ones, and what statements need of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ksqlpy.analysis import CreateAs, Declare, TopicWish
+from ksqlpy.errors import AnalysisProblem, similar_names
+from ksqlpy.spark.kafka import Kafka
+
+__all__ = ["Topics"]
+
+_HIDDEN = ("_ksqlpy", "_confluent", "__confluent", "_schemas", "__consumer_offsets", "__transaction_state", "connect-")
+_ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
+"""ROWTIME is an event's time and may lie in the future; the brokers would refuse that."""
+
+
+class Topics:
+    """Topics as one service sees them."""
+
+    def __init__(self, kafka: Kafka, service: str) -> None:
+        self._kafka = kafka
+        prefix = f"_ksqlpy-{service}"
+        self.command_log = f"{prefix}command_log"
+        self.dead_letters = f"{prefix}dead_letters"
+        self._transient = prefix
+
+    def listed(self, *, hidden: bool) -> dict[str, list[int]]:
+        """All topics with the replicas of their partitions; ``hidden``: internal ones too."""
+        return {n: r for n, r in self._kafka.topics().items() if hidden or not n.startswith(_HIDDEN)}
+
+    def partitions(self, topics: Iterable[str]) -> dict[str, int]:
+        """The partitions of topics that must exist; raises AnalysisProblem ``missing-topic``."""
+        wanted = list(topics)
+        found = self._kafka.partitions(wanted)
+        for topic in wanted:
+            if topic not in found:
+                raise AnalysisProblem("missing-topic", f"topic {topic} does not exist any more")
+        return found
+
+    def check(self, wish: TopicWish, promised: Mapping[str, int], *, declared: bool) -> int | None:
+        """Whether the topic is there or can be made: its partitions, or None if a query's sink will be made.
+
+        ``promised``: topics that earlier statements of the request will make. Raises AnalysisProblem.
+        """
+        known = {n: len(r) for n, r in self._kafka.topics().items()} | dict(promised)
+        have = known.get(wish.name)
+        if have is None and declared and wish.partitions is None:
+            raise AnalysisProblem(
+                "missing-topic",
+                f"topic {wish.name} does not exist",
+                similar=similar_names(wish.name, [n for n in known if not n.startswith(_HIDDEN)]),
+                hint="WITH (PARTITIONS = 1) makes it",
+            )
+        if have is not None and wish.partitions is not None and have != wish.partitions:
+            raise AnalysisProblem(
+                "partitions-differ", f"topic {wish.name} exists with {have} partitions, not {wish.partitions}"
+            )
+        if have is None and wish.name.startswith(_HIDDEN):
+            raise AnalysisProblem("internal-topic", f"topics such as {wish.name} are internal")
+        return have if have is not None else wish.partitions
+
+    def ensure_declared(self, made: Declare) -> None:
+        """Makes the topic of a CREATE with columns if it is not there."""
+        wish = made.topic
+        if wish.name not in self._kafka.topics():
+            policy = "compact" if made.source.kind == "TABLE" else "delete"
+            self._make(wish, wish.partitions or 1, policy)
+
+    def ensure_sink(self, made: CreateAs, partitions: Mapping[str, int]) -> None:
+        """Makes the sink's topic if it is not there: as many partitions as the left-most source has."""
+        wish = made.topic
+        if wish.name in self._kafka.topics():
+            return
+        left = made.query.relations[0].source.topic
+        policy = "delete" if made.source.kind == "STREAM" else "compact,delete" if made.source.window else "compact"
+        self._make(wish, wish.partitions or partitions[left], policy)
+
+    def _make(self, wish: TopicWish, partitions: int, policy: str) -> None:
+        config = {"cleanup.policy": policy, **_ANY_TIME}
+        if wish.retention_ms is not None:
+            config["retention.ms"] = str(wish.retention_ms)
+        self._kafka.create_topic(wish.name, partitions, wish.replicas, config)
+
+    def make_transient(self, query_id: str) -> str:
+        """The topic for the rows of a push query."""
+        name = self._transient + query_id
+        self._kafka.create_topic(name, 1, None, {"cleanup.policy": "delete", **_ANY_TIME})
+        return name
+
+    def remove_transient(self, query_id: str) -> None:
+        """Deletes the topic of a push query."""
+        self._kafka.delete_topics([self._transient + query_id])

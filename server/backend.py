@@ -1,0 +1,108 @@
+"""What the endpoints share: the engine behind them, the state of the server, and the way into threads.
+
+The engine blocks; nothing here may. Every call of it goes through :meth:`Backend.call`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, Protocol, TypeVar
+
+import anyio
+from fastapi import Request
+
+from ksqlpy.catalog import Column
+from ksqlpy.config import Config
+from ksqlpy.errors import EngineProblem, KsqlError
+
+__all__ = ["Backend", "Engine", "PushQuery", "State", "backend_of"]
+
+T = TypeVar("T")
+
+THREADS = 256
+"""Calls of the engine at one time; more of them wait. Open push queries do not count: each has its own thread."""
+
+
+class PushQuery(Protocol):
+    """What the server needs of a running push query."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def columns(self) -> Sequence[Column]: ...
+    @property
+    def limit_reached(self) -> bool: ...
+    def rows(self) -> Iterator[list[Any] | None]: ...
+    def close(self) -> None: ...
+
+
+class Engine(Protocol):
+    """What the server needs of an engine; :class:`ksqlpy.runtime.Engine` is one, tests have another."""
+
+    @property
+    def config(self) -> Config: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def execute(self, sql: str, properties: Mapping[str, object] = ...) -> list[dict[str, Any]]: ...
+    def push(self, sql: str, properties: Mapping[str, object] = ...) -> PushQuery: ...
+    def close_query(self, query_id: str) -> bool: ...
+    def info(self) -> dict[str, Any]: ...
+    def health(self) -> dict[str, Any]: ...
+
+
+class State(Enum):
+    """Where the server is in its life; the text is what a client is told while it cannot be served."""
+
+    STARTING = "the server is starting"
+    READY = "the server is ready"
+    STOPPING = "the server is shutting down"
+
+
+class Backend:
+    """The engine, with the state of the server before it."""
+
+    def __init__(self, engine: Engine, state: State = State.READY) -> None:
+        self.engine = engine
+        self.state = state
+        self._limiter = anyio.CapacityLimiter(THREADS)
+        self._open: set[PushQuery] = set()
+
+    def problem(self) -> KsqlError | None:
+        """Why no request can be served now: ksqlDB's 50302 (starting) or 50303 (shutting down), else None."""
+        if self.state is State.STARTING:
+            return EngineProblem("server-starting", State.STARTING.value, hint="try again soon", error_code=50302)
+        if self.state is State.STOPPING:
+            return EngineProblem("server-stopping", State.STOPPING.value, error_code=50303)
+        return None
+
+    def check(self) -> None:
+        """Raises :meth:`problem` if there is one."""
+        if (problem := self.problem()) is not None:
+            raise problem
+
+    async def call(self, function: Callable[..., T], *args: object) -> T:
+        """Runs a blocking call in a thread and gives its result; raises what it raises."""
+        return await anyio.to_thread.run_sync(function, *args, limiter=self._limiter)
+
+    @contextlib.contextmanager
+    def streaming(self, query: PushQuery) -> Iterator[None]:
+        """Counts the query among those that :meth:`shut_down` ends."""
+        self._open.add(query)
+        try:
+            yield
+        finally:
+            self._open.discard(query)
+
+    async def shut_down(self) -> None:
+        """Refuses new requests from now on and ends all push queries; their clients see the end of the stream."""
+        self.state = State.STOPPING
+        await asyncio.gather(*(self.call(q.close) for q in tuple(self._open)), return_exceptions=True)
+
+
+def backend_of(request: Request) -> Backend:
+    """The backend of the app that serves the request."""
+    backend: Backend = request.app.state.backend
+    return backend

@@ -1,0 +1,54 @@
+"""POST /ksql: everything but queries.
+
+Source of the rules: ksqlDB manual, "Execute a statement (/ksql)".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+
+from ksqlpy.errors import ConfigProblem
+from ksqlpy.server.backend import backend_of
+from ksqlpy.server.wire import JSON, KSQL_V1, Body, JsonResponse, negotiate, read_body
+
+__all__ = ["Statements", "refuse_variables", "router"]
+
+router = APIRouter()
+
+
+class Statements(Body):
+    """Body of a request. A statement is over when its answer is sent, so no ``commandSequenceNumber`` is waited for."""
+
+    sql: str = Field(alias="ksql")
+    properties: dict[str, Any] | None = Field(None, alias="streamsProperties")
+    request_properties: dict[str, Any] | None = Field(None, alias="requestProperties")
+    variables: dict[str, Any] | None = Field(None, alias="sessionVariables")
+    sequence_number: int | None = Field(None, alias="commandSequenceNumber")
+
+
+def refuse_variables(variables: dict[str, Any] | None) -> None:
+    """Raises ConfigProblem ``no-session-variables`` when a request brings some."""
+    if variables:
+        raise ConfigProblem(
+            "no-session-variables",
+            f"session variables are not supported yet: {', '.join(sorted(variables))}",
+            hint="put the values into the statements",
+        )
+
+
+@router.post("/ksql")
+async def execute(request: Request) -> JsonResponse:
+    """Runs statements; answers with a list of entities, one for each statement that yields one.
+
+    A statement that fails ends the request with its error, which lists the entities before it.
+    """
+    backend = backend_of(request)
+    backend.check()
+    media_type = negotiate(request, (KSQL_V1, JSON))
+    body = await read_body(request, Statements)
+    refuse_variables(body.variables)
+    entities = await backend.call(backend.engine.execute, body.sql, body.properties or {})
+    return JsonResponse(entities, media_type=media_type)

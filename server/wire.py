@@ -1,0 +1,116 @@
+"""Bytes in and out: media types, request bodies, JSON.
+
+Source of the rules: ksqlDB manual, "ksqlDB REST API", pages "Content types" of each endpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import orjson
+from fastapi import Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ksqlpy.errors import ConfigProblem, KsqlError
+
+__all__ = ["DELIMITED", "JSON", "KSQL_V1", "Body", "JsonResponse", "encode", "negotiate", "read_body"]
+
+JSON = "application/json"
+KSQL_V1 = "application/vnd.ksql.v1+json"
+DELIMITED = "application/vnd.ksqlapi.delimited.v1"
+
+T = TypeVar("T", bound="Body")
+
+
+class Body(BaseModel):
+    """Base of request bodies: types are strict, and unknown keys, which newer clients send, are ignored."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", populate_by_name=True)
+
+
+def encode(value: object) -> bytes:
+    """A value as compact JSON; a Decimal becomes a number with all its digits."""
+    return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Decimal):
+        return orjson.Fragment(format(value, "f"))
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+class JsonResponse(Response):
+    """A JSON body, written by :func:`encode`."""
+
+    media_type = JSON
+
+    def render(self, content: Any) -> bytes:
+        """The bytes of the body."""
+        return encode(content)
+
+
+async def read_body(request: Request, shape: type[T]) -> T:
+    """The body of a request, checked; raises ConfigProblem ``bad-request`` (40000) that names the first thing wrong."""
+    try:
+        data = orjson.loads(await request.body())
+    except orjson.JSONDecodeError as e:
+        raise ConfigProblem("bad-request", f"the request body is not JSON: {e}") from e
+    if not isinstance(data, dict):
+        raise ConfigProblem("bad-request", "the request body must be a JSON object")
+    try:
+        return shape.model_validate(data)
+    except ValidationError as e:
+        first = e.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        wrong = "is missing" if first["type"] == "missing" else f"is wrong: {first['msg']}"
+        raise ConfigProblem("bad-request", f"key {place!r} of the request body {wrong}") from e
+
+
+def negotiate(request: Request, offered: Sequence[str]) -> str:
+    """The offered media type that the ``Accept`` header likes best; without the header the first one.
+
+    Of types that are liked equally, the one that the client names explicitly wins (so that a browser's or a library's
+    ``application/json, */*`` gets JSON), then the one it names first. Raises KsqlError ``not-acceptable`` (406).
+    """
+    header = ",".join(request.headers.getlist("accept")).strip()
+    if not header:
+        return offered[0]
+    best: tuple[float, int, int, int] | None = None
+    chosen = ""
+    for preference, media_type in enumerate(offered):
+        match = _match(header, media_type)
+        if match is not None:
+            quality, explicit, position = match
+            rank = (quality, explicit, -position, -preference)
+            if quality > 0 and (best is None or rank > best):
+                best, chosen = rank, media_type
+    if best is None:
+        raise KsqlError(
+            "not-acceptable",
+            f"this endpoint cannot answer with {header[:200]}",
+            hint=f"it can with {', '.join(offered)}",
+            error_code=40600,
+        )
+    return chosen
+
+
+def _match(header: str, media_type: str) -> tuple[float, int, int] | None:
+    """Quality, explicitness (2, 1, 0) and position of the most explicit range that fits the type."""
+    found: tuple[int, int, float] | None = None
+    for position, part in enumerate(header.split(",")):
+        name, *parameters = (p.strip() for p in part.lower().split(";"))
+        explicit = {media_type: 2, f"{media_type.split('/')[0]}/*": 1, "*/*": 0, "*": 0}.get(name)
+        if explicit is not None and (found is None or explicit > found[0]):
+            found = (explicit, position, _quality(parameters))
+    return None if found is None else (found[2], found[0], found[1])
+
+
+def _quality(parameters: Sequence[str]) -> float:
+    values: Mapping[str, str] = {k.strip(): v.strip() for k, _, v in (p.partition("=") for p in parameters)}
+    try:
+        return float(values.get("q", "1"))
+    except ValueError:
+        return 1.0
