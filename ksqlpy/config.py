@@ -56,8 +56,8 @@ def _prefix(value: str) -> str:
 class Property:
     """One property.
 
-    ``check`` gives the canonical text or raises ValueError with what is wanted. ``session``: whether a statement's SET or
-    ``streamsProperties`` may change it.
+    ``check`` gives the canonical text or raises ValueError with what is wanted. ``session``: whether a statement's SET
+    or ``streamsProperties`` may change it.
     """
 
     name: str

@@ -5,7 +5,7 @@ Sources of the rules: ksqlDB's operators, type coercion and CAST tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
 
@@ -43,7 +43,7 @@ __all__ = ["NULL", "ExpressionAnalyzer", "castable", "coerce"]
 NULL = Scalar("NULL")
 """The type of a NULL whose surroundings have not said what it is."""
 
-_COMPARISONS = MappingProxyType(
+_COMPARISONS: Mapping[type[exp.Expr], str] = MappingProxyType(
     {
         exp.EQ: "=",
         exp.NEQ: "<>",
@@ -55,7 +55,9 @@ _COMPARISONS = MappingProxyType(
         exp.NullSafeNEQ: "IS DISTINCT FROM",
     }
 )
-_ARITHMETIC = MappingProxyType({exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"})
+_ARITHMETIC: Mapping[type[exp.Expr], str] = MappingProxyType(
+    {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+)
 _TEMPORAL = (DATE, TIME, TIMESTAMP)
 _MAX_INT = 2**31 - 1
 
@@ -209,8 +211,8 @@ class ExpressionAnalyzer:
             return coerce(left, other), coerce(right, other)
         left, right = self._time_text(left, right), self._time_text(right, left)
         if is_numeric(left.type) and is_numeric(right.type):
-            common = common_type((left.type, right.type)) or DOUBLE
-            return coerce(left, common), coerce(right, common)
+            number = common_type((left.type, right.type)) or DOUBLE
+            return coerce(left, number), coerce(right, number)
         if {left.type, right.type} == {DATE, TIMESTAMP}:
             return coerce(left, TIMESTAMP), coerce(right, TIMESTAMP)
         equality = op in ("=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")

@@ -6,6 +6,7 @@ GROUP BY the outputs and HAVING speak of ``__k0, __k1, …`` (grouping expressio
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -398,11 +399,9 @@ class _QueryAnalyzer:
         counter = 0
         seen: set[t.Expr] = set()
         for item in items:
-            name = item.name
-            if name is None:
-                while (name := f"KSQL_COL_{counter}") in taken:
-                    counter += 1
-                counter += 1
+            name = item.name or self._generated(counter, taken)
+            if item.name is None:
+                counter = int(name.removeprefix("KSQL_COL_")) + 1
             elif name in t.SYSTEM and (self.persistent or (item.aliased and not _is_system(item.expr))):
                 self.text.refuse(
                     "reserved-name",
@@ -433,6 +432,11 @@ class _QueryAnalyzer:
         if self.persistent:
             self._check_keys(outputs, keys)
         return tuple(outputs)
+
+    @staticmethod
+    def _generated(first: int, taken: set[str | None]) -> str:
+        """The next free name of an expression without one."""
+        return next(n for i in itertools.count(first) if (n := f"KSQL_COL_{i}") not in taken)
 
     def _check_keys(self, outputs: list[Output], keys: tuple[t.Expr, ...]) -> None:
         present = {o.expr for o in outputs if o.key}

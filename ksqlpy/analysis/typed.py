@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
+from typing import Any
 
 from ksqlpy.functions import Call as Resolved
 from ksqlpy.types import BIGINT, INTEGER, SqlType
@@ -236,7 +237,7 @@ def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
     if changed is not None:
         return changed
 
-    def inside(value: object) -> object:
+    def inside(value: Any) -> Any:
         if isinstance(value, Expr):
             return rewrite(value, change)
         if isinstance(value, tuple):

@@ -32,6 +32,7 @@ from ksqlpy.runtime.deadletters import DeadLetters
 from ksqlpy.runtime.push import PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
+from ksqlpy.runtime.warmup import warm_up
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec
@@ -69,6 +70,9 @@ class Engine:
         """
         with contextlib.ExitStack() as stack:
             folder = self._folder(stack)
+            broker: EmbeddedKafka | None = None
+            starting: threading.Thread | None = None
+            failure: list[Exception] = []
             if not self.bootstrap:
                 self._progress("starting Kafka")
                 broker = EmbeddedKafka(
@@ -77,13 +81,11 @@ class Engine:
                     settings=_BROKER_SETTINGS,
                     progress=self._progress,
                 )
-                starting = threading.Thread(target=self._start_broker, args=(broker, failure := []))
+                starting = threading.Thread(target=self._start_broker, args=(broker, failure))
                 starting.start()
             else:
                 self.kafka = Kafka(self.bootstrap)
                 self.cluster_id = self.kafka.cluster_id()
-                broker = starting = None
-                failure = []
             # The broker and Spark's JVM start side by side.
             try:
                 self._start_spark(folder, stack)
@@ -141,6 +143,7 @@ class Engine:
             self._replay(offset, entry)
         for query in self.catalog.queries.values():
             self._run(query, self._plans[query.id])
+        warm_up(self.session, self.bootstrap, self.topics.command_log)
 
     def stop(self) -> None:
         """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker."""

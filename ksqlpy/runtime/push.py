@@ -46,7 +46,8 @@ class PushQuery:
     def rows(self) -> Iterator[list[Any] | None]:
         """The rows as JSON values in the order of ``columns``; None about twice a second while nothing comes.
 
-        Fractions are Decimals, with the digits that the result has. Ends at the LIMIT or when the query is closed. Raises EngineProblem when the query fails.
+        Fractions are Decimals, with the digits that the result has. Ends at the LIMIT or when the query is closed.
+        Raises EngineProblem when the query fails.
         """
         sent = 0
         with self._reading:

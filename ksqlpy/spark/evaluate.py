@@ -20,7 +20,7 @@ def record_of(session: SparkSession, insert: Insert) -> tuple[bytes | None, byte
     key = write(key_part(source), [written[c.name] for c in source.keys])
     value = write(value_part(source), [written[c.name] for c in source.values])
     time = spark_text(insert.rowtime) if insert.rowtime is not None else "cast(null as bigint)"
-    row = session.range(1).selectExpr(f"{key} AS k", f"{value} AS v", f"cast({time} as bigint) AS t").head()
+    row = session.range(0, 1, 1, 1).selectExpr(f"{key} AS k", f"{value} AS v", f"cast({time} as bigint) AS t").head()
     assert row is not None
     return (
         bytes(row.k) if row.k is not None else None,

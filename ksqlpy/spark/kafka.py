@@ -9,7 +9,9 @@ import time
 from collections.abc import Iterable, Mapping
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka.cimpl import NewTopic
 
 from ksqlpy.errors import EngineProblem, EnvironmentProblem
 
@@ -86,7 +88,7 @@ class Kafka:
 
     def offsets(self, topics: Mapping[str, int], *, latest: bool) -> dict[str, dict[str, int]]:
         """First or end offsets of all partitions of the topics (name to number of partitions)."""
-        spec = OffsetSpec.latest() if latest else OffsetSpec.earliest()
+        spec = OffsetSpec.latest() if latest else OffsetSpec.earliest()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(t, p): spec for t, n in topics.items() for p in range(n)}
         found: dict[str, dict[str, int]] = {t: {} for t in topics}
         try:

@@ -18,7 +18,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem
@@ -151,7 +151,7 @@ class RunningQuery:
         writer = (
             writer.trigger(availableNow=True)
             if sorted_backlog
-            else writer.trigger(realTime=f"{spec.interval_ms} milliseconds")
+            else writer.trigger(realTime=f"{spec.interval_ms} milliseconds")  # type: ignore[call-overload]  # newer than its types
         )
         with self._lock:
             if self._stopping.is_set():

@@ -42,6 +42,8 @@ SETTINGS: Mapping[str, str] = {
     # The default of 50 ms costs 30 ms of latency at every shuffle.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
     "spark.sql.shuffle.partitions": "1",
+    # Else every small job is cut into as many tasks as there are slots.
+    "spark.default.parallelism": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

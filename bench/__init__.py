@@ -1,0 +1,1 @@
+"""Measures ksqlpy on this machine: `make bench`, or `python -m bench --help`."""

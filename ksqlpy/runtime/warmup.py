@@ -1,0 +1,95 @@
+"""Makes the first statement of a fresh server as quick as the later ones.
+
+A JVM is slow where it has not been yet: parser, optimizer, code generation, state store, record readers, Kafka clients.
+In the background small queries go through all of them once: two over invented records, and one in real-time mode that
+reads the command log and gives no row. They write to no topic.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ksqlpy.analysis import Text, analyze_create, analyze_query
+from ksqlpy.catalog import Catalog
+from ksqlpy.config import Config
+from ksqlpy.plan import Plan, build_plan
+from ksqlpy.spark.compile import Compiler, Distribution, kafka_output
+from ksqlpy.spark.query import QuerySpec, RunningQuery
+from ksqlpy.sql import nodes, parse
+
+__all__ = ["warm_up"]
+
+log = logging.getLogger(__name__)
+
+_SOURCES = """
+CREATE STREAM S (K STRING KEY, V INT, D DECIMAL(10, 2), T STRING) WITH (KAFKA_TOPIC = 's', VALUE_FORMAT = 'JSON');
+CREATE TABLE T (K STRING PRIMARY KEY, N STRING) WITH (KAFKA_TOPIC = 't', VALUE_FORMAT = 'JSON');
+CREATE STREAM LOG (X STRING) WITH (KAFKA_TOPIC = '{command_log}', VALUE_FORMAT = 'JSON');
+"""
+_LIVE = "SELECT X FROM LOG WHERE X IS NOT NULL EMIT CHANGES;"
+_QUERIES = (
+    "SELECT S.K, COUNT(*), SUM(D), UCASE(N) FROM S JOIN T ON S.K = T.K WHERE V > 0 GROUP BY S.K, UCASE(N) EMIT CHANGES;",
+    "SELECT K, CASE WHEN V > 1 THEN 'a' ELSE T END AS C, V * 2 AS W FROM S WHERE V >= 0 EMIT CHANGES;",
+)
+_RECORD = (
+    "cast('k' AS binary) AS key",
+    """cast('{"V": 1, "D": "1.50", "T": "x", "N": "n"}' AS binary) AS value""",
+    "CASE WHEN value % 2 = 0 THEN 's' ELSE 't' END AS topic",
+    "0 AS partition",
+    "value AS offset",
+    "timestamp",
+)
+
+
+def warm_up(session: SparkSession, bootstrap: str, command_log: str) -> threading.Thread:
+    """Begins to warm up; the thread ends by itself."""
+    thread = threading.Thread(target=_run, args=(session, bootstrap, command_log), name="warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+def _plan(sql: str, catalog: Catalog) -> Plan:
+    node = parse(sql)[0].node
+    assert isinstance(node, nodes.Query)
+    return build_plan(analyze_query(node, catalog, Text(sql), persistent=False))
+
+
+def _run(session: SparkSession, bootstrap: str, command_log: str) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="ksqlpy-warm-up-"))
+    try:
+        catalog = Catalog()
+        for parsed in parse(_SOURCES.format(command_log=command_log)):
+            catalog = catalog.with_source(analyze_create(parsed, catalog, Config.of()).source)
+        spec = QuerySpec(
+            "warm-up", _plan(_LIVE, catalog), "out", bootstrap, {command_log: {"0": 0}}, {command_log: 1}, 1, "dead",
+            folder / "live", 60_000,
+        )  # fmt: skip
+        live = RunningQuery(session, spec, lambda query: None)
+        live.start()
+        own = session.newSession()
+        for i, sql in enumerate(_QUERIES):
+            plan = _plan(sql, catalog)
+            made_up = own.readStream.format("rate-micro-batch").option("rowsPerBatch", 4).option("numPartitions", 1)
+            records = made_up.load().selectExpr(*_RECORD)
+            rows = Compiler(plan, records, Distribution(1, shuffled=False, sorted=i == 0)).rows()
+            output = kafka_output(plan, rows, "warm-up", "out", "dead")
+            query = (
+                output.writeStream.format("noop")
+                .option("checkpointLocation", f"{folder}/{i}")
+                .outputMode("update")
+                .trigger(availableNow=True)
+                .start()
+            )
+            query.awaitTermination(30)
+            query.stop()
+        live.stop()
+    except Exception as e:  # without it the first statement is slower, nothing else
+        log.info("warm-up ended early: %s", str(e).splitlines()[0] if str(e) else type(e).__name__)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
