@@ -7,10 +7,10 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test lint format types bench jars lock clean
+.PHONY: help setup demo test lint format types grammar bench jars lock clean
 
 help:
-	@echo "make demo | test | lint | format | bench | jars [TO=DIR] | lock | clean"
+	@echo "make demo | test | lint | format | grammar | bench | jars [TO=DIR] | lock | clean"
 
 setup: $(STAMP)
 
@@ -42,6 +42,10 @@ types: setup
 	@for f in ksqlpy/* server grammar; do ln -s "../../../$$f" $(TYPED)/; done
 	@MYPYPATH=build/typed $(BIN)/mypy $(TYPED) > build/mypy.txt; status=$$?; \
 	sed -E 's#^build/typed/(ksqlpy/(server|grammar)/)?#\1#; s#^ksqlpy/(server|grammar)/#\1/#' build/mypy.txt; exit $$status
+
+# The files of grammar/ that are made from the code.
+grammar: setup
+	$(BIN)/python -m ksqlpy.functions.listing
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)

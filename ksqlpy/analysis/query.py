@@ -434,7 +434,7 @@ class _QueryAnalyzer:
         return tuple(outputs)
 
     @staticmethod
-    def _generated(first: int, taken: set[str | None]) -> str:
+    def _generated(first: int, taken: set[str]) -> str:
         """The next free name of an expression without one."""
         return next(n for i in itertools.count(first) if (n := f"KSQL_COL_{i}") not in taken)
 

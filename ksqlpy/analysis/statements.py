@@ -18,7 +18,8 @@ from ksqlpy.analysis.query import Grouping, TypedQuery, analyze_query
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.catalog import Catalog, Column, Source, WindowKey
 from ksqlpy.config import Config
-from ksqlpy.errors import similar_names
+from ksqlpy.errors import AnalysisProblem, similar_names
+from ksqlpy.functions.times import time_of_text
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.types import (
     BIGINT,
@@ -175,6 +176,15 @@ def _timestamp(properties: SourceProperties, columns: Sequence[Column], text: Te
             node,
             hint="a STRING column needs TIMESTAMP_FORMAT" if column.type == STRING else None,
         )
+    if properties.timestamp_format is not None:
+        at = properties.nodes["TIMESTAMP_FORMAT"]
+        try:
+            legal = time_of_text("", properties.timestamp_format) is not None
+        except AnalysisProblem as e:
+            e.span, e.sql = text.span(at), text.sql
+            raise
+        if not legal:
+            text.refuse("bad-timestamp", "TIMESTAMP_FORMAT is no pattern of Java's DateTimeFormatter", at)
     return column.name
 
 

@@ -19,7 +19,7 @@ from ksqlpy.functions.registry import ArgTypes, Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import bound, quoted, text_constant
 from ksqlpy.types import BIGINT, DATE, INTEGER, STRING, TIMESTAMP
 
-__all__ = ["TIMES"]
+__all__ = ["TIMES", "time_of_text"]
 
 _LAST_MILLIS = (2**63 - 1) // 1000
 """Spark counts microseconds in 64 bits."""
@@ -61,6 +61,16 @@ def _parse_timestamp(a: Sequence[str], t: ArgTypes) -> str:
     return f"date_trunc('MILLISECOND', {_parsed(a, PARSE_TIMESTAMP)})"
 
 
+def time_of_text(value: str, pattern: str) -> str | None:
+    """Spark text of the milliseconds since 1970 that a text says in a Java pattern; None for an invalid pattern.
+
+    Raises AnalysisProblem ``unsupported-pattern`` for one that Spark cannot read.
+    """
+    if PARSE_TIMESTAMP.spark(pattern) is None:
+        return None
+    return f"unix_millis({_parse_timestamp([value, quoted(pattern)], (STRING, STRING))})"
+
+
 def _parse_date(a: Sequence[str], t: ArgTypes) -> str:
     return bound(_parsed(a, PARSE_DATE), lambda x: f"case when date_trunc('DAY', {x}) = {x} then cast({x} as date) end")
 
@@ -75,9 +85,10 @@ _STRICT = f"{_PATTERN}, E F Q; a day that its month does not have gives null"
 TIMES = (
     _time(
         "UNIX_TIMESTAMP",
-        "The milliseconds since 1970 of a TIMESTAMP; without an argument, of the time at which a batch of rows began.",
+        "The milliseconds since 1970 of a TIMESTAMP; without an argument, of now, by the clock of the row's machine.",
         "UNIX_TIMESTAMP()",
-        Signature((), BIGINT, lambda a, t: "unix_millis(current_timestamp())"),
+        # Spark's own current_timestamp() stands still for a batch, which in real-time mode is a minute.
+        Signature((), BIGINT, lambda a, t: "cast(java_method('java.lang.System', 'currentTimeMillis') as bigint)"),
         Signature((TIMESTAMP,), BIGINT, lambda a, t: f"unix_millis({a[0]})"),
     ),
     _time(

@@ -24,6 +24,7 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.catalog import Column, Source
 from ksqlpy.formats import Part, Written, json_object, key_part, read, text, value_part, write
 from ksqlpy.functions import AggregateSignature
+from ksqlpy.functions.times import time_of_text
 from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, nodes_of
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
@@ -135,10 +136,9 @@ class Compiler:
         rows = rows.selectExpr("*", f"CASE WHEN __here THEN {error} END AS __error")
         read_now = "(__here AND __error IS NULL)"
         out = [*fresh]
-        for c, value_text in system.items():
-            out.append(
-                f"CASE WHEN {read_now} THEN {value_text} ELSE {c} END AS {c}" if c in kept else f"{value_text} AS {c}"
-            )
+        for name, fresh_value in system.items():
+            known = f"CASE WHEN {read_now} THEN {fresh_value} ELSE {name} END"
+            out.append(f"{known if name in kept else fresh_value} AS {name}")
         out += [text.name(c) for c in kept if c not in system]
         out.append(f"CASE WHEN NOT {read_now} THEN __raw END AS __raw")
         out.append("coalesce(__reason, __error) AS __reason")
@@ -154,7 +154,7 @@ class Compiler:
         assert column is not None
         at = columns[column.name]
         if column.type == STRING:
-            at = f"unix_millis(try_to_timestamp({at}, {text.string(source.timestamp_format or '')}))"
+            at = time_of_text(at, source.timestamp_format or "") or "cast(null as bigint)"
         elif column.type == TIMESTAMP:
             at = f"unix_millis({at})"
         time = f"CASE WHEN {empty} THEN __raw.ts ELSE {at} END"
@@ -399,7 +399,7 @@ def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:
         return "__ts"
     column = outputs[sink.timestamp]
     if column.type == STRING:
-        given = f"unix_millis(try_to_timestamp({column.value}, {text.string(sink.timestamp_format or '')}))"
+        given = time_of_text(column.value, sink.timestamp_format or "") or "cast(null as bigint)"
     else:
         given = f"unix_millis({column.value})" if column.type == TIMESTAMP else column.value
     return f"coalesce({given}, __ts)"
