@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI, Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from fastapi import FastAPI
 
 from ksqlpy import __version__
 from ksqlpy.server import info, queries, statements
 from ksqlpy.server.backend import Backend, Engine
-from ksqlpy.server.errors import add_handlers, unforeseen
+from ksqlpy.server.errors import add_handlers
 
 __all__ = ["create_app"]
 
@@ -24,32 +23,4 @@ def create_app(engine: Engine | Backend) -> FastAPI:
     for family in (info, statements, queries):
         app.include_router(family.router)
     add_handlers(app)
-    app.add_middleware(_CatchAll)
     return app
-
-
-class _CatchAll:
-    """Turns failures that nobody planned for into error entities, if the answer has not begun."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        begun = False
-
-        async def watched(message: object) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)  # type: ignore[arg-type]
-
-        try:
-            await self.app(scope, receive, watched)
-        except Exception as e:
-            if begun:
-                raise
-            from ksqlpy.server.errors import _response
-
-            await _response(unforeseen(e))(scope, receive, send)

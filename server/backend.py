@@ -17,8 +17,9 @@ from fastapi import Request
 from ksqlpy.catalog import Column
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem, KsqlError
+from ksqlpy.server.wire import negotiate
 
-__all__ = ["Backend", "Engine", "PushQuery", "State", "backend_of"]
+__all__ = ["Backend", "Engine", "PushQuery", "State", "backend_of", "begin"]
 
 T = TypeVar("T")
 
@@ -106,3 +107,15 @@ def backend_of(request: Request) -> Backend:
     """The backend of the app that serves the request."""
     backend: Backend = request.app.state.backend
     return backend
+
+
+async def begin(request: Request, offered: Sequence[str]) -> tuple[Backend, str]:
+    """What every request starts with: the backend, if it can serve now, and the media type of the answer.
+
+    Raises KsqlError: 50302, 50303, ``not-acceptable``.
+    """
+    # Whole before any answer: a connection with an answer before the request's end cannot be used again.
+    await request.body()
+    backend = backend_of(request)
+    backend.check()
+    return backend, negotiate(request, offered)

@@ -5,7 +5,6 @@ Source of the rules: ksqlDB manual, "ksqlDB REST API", section "Errors"; the sta
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -15,8 +14,6 @@ from ksqlpy.errors import EngineProblem, KsqlError, StatementError
 from ksqlpy.server.wire import JsonResponse
 
 __all__ = ["add_handlers", "error_body", "unforeseen"]
-
-_log = logging.getLogger("ksqlpy.server")
 
 
 def error_body(error: KsqlError) -> dict[str, Any]:
@@ -51,8 +48,7 @@ def error_body(error: KsqlError) -> dict[str, Any]:
 
 
 def unforeseen(error: Exception) -> KsqlError:
-    """A failure that nobody planned for, as an error for the client; the log gets the whole story."""
-    _log.error("unforeseen failure", exc_info=error)
+    """A failure that nobody planned for, as an error for the client."""
     return EngineProblem("internal-error", f"{type(error).__name__}: {error}", hint="the server's log has the details")
 
 
@@ -65,6 +61,7 @@ def add_handlers(app: FastAPI) -> None:
 
     async def http(request: Request, error: Exception) -> JsonResponse:
         assert isinstance(error, HTTPException)
+        await request.body()  # as at the beginning of every endpoint
         messages = {
             404: f"there is no endpoint {request.url.path}",
             405: f"the endpoint {request.url.path} does not take {request.method}",
@@ -73,8 +70,12 @@ def add_handlers(app: FastAPI) -> None:
         problem = KsqlError(f"http-{error.status_code}", message, error_code=error.status_code * 100)
         return _response(problem, error.headers)
 
+    async def unknown(request: Request, error: Exception) -> JsonResponse:
+        return _response(unforeseen(error))
+
     app.add_exception_handler(KsqlError, known)
     app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(Exception, unknown)  # raised again after the answer, so that the log has it
 
 
 def _response(error: KsqlError, headers: Any = None) -> JsonResponse:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from ksqlpy.errors import ConfigProblem
-from ksqlpy.server.backend import State, backend_of
-from ksqlpy.server.wire import JSON, KSQL_V1, JsonResponse, negotiate
+from ksqlpy.config import PROPERTIES
+from ksqlpy.server.backend import State, backend_of, begin
+from ksqlpy.server.wire import JSON, KSQL_V1, JsonResponse
 
 __all__ = ["router"]
 
@@ -27,33 +27,26 @@ async def root() -> Response:
 @router.get("/info")
 async def info(request: Request) -> JsonResponse:
     """Version and names; 503 while the server starts or stops."""
-    backend = backend_of(request)
-    backend.check()
-    media_type = negotiate(request, (KSQL_V1, JSON))
+    backend, media_type = await begin(request, (KSQL_V1, JSON))
     return JsonResponse({"KsqlServerInfo": await backend.call(backend.engine.info)}, media_type=media_type)
 
 
 @router.get("/healthcheck")
 async def healthcheck(request: Request) -> JsonResponse:
     """Health of the parts; 503 when one of them is ill."""
-    backend = backend_of(request)
-    backend.check()
-    media_type = negotiate(request, (KSQL_V1, JSON))
+    backend, media_type = await begin(request, (KSQL_V1, JSON))
     health = await backend.call(backend.engine.health)
     return JsonResponse(health, 200 if health.get("isHealthy") else 503, media_type=media_type)
 
 
-@router.get("/is_valid_property/{name}")
+@router.get("/is_valid_property/{name:path}")
 async def is_valid_property(request: Request, name: str) -> JsonResponse:
     """``true`` for a property that a statement may set; 400 with the reason for any other."""
-    backend = backend_of(request)
-    backend.check()
-    try:
-        backend.engine.config.for_statement({name: ""})
-    except ConfigProblem as e:
-        if e.code != "invalid-property":  # the name is asked about, not the value
-            raise
-    return JsonResponse(True)
+    backend, media_type = await begin(request, (KSQL_V1, JSON))
+    # The name is asked about, not a value, so it is tried with one that is right.
+    known = PROPERTIES.get(name) or PROPERTIES.get(name.removeprefix("ksql.streams.").removeprefix("consumer."))
+    backend.engine.config.for_statement({name: known.default if known else ""})
+    return JsonResponse(True, media_type=media_type)
 
 
 @router.get("/chc/live")

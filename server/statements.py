@@ -11,8 +11,8 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 
 from ksqlpy.errors import ConfigProblem
-from ksqlpy.server.backend import backend_of
-from ksqlpy.server.wire import JSON, KSQL_V1, Body, JsonResponse, negotiate, read_body
+from ksqlpy.server.backend import begin
+from ksqlpy.server.wire import JSON, KSQL_V1, Body, JsonResponse, read_body
 
 __all__ = ["Statements", "refuse_variables", "router"]
 
@@ -45,9 +45,7 @@ async def execute(request: Request) -> JsonResponse:
 
     A statement that fails ends the request with its error, which lists the entities before it.
     """
-    backend = backend_of(request)
-    backend.check()
-    media_type = negotiate(request, (KSQL_V1, JSON))
+    backend, media_type = await begin(request, (KSQL_V1, JSON))
     body = await read_body(request, Statements)
     refuse_variables(body.variables)
     entities = await backend.call(backend.engine.execute, body.sql, body.properties or {})

@@ -5,6 +5,7 @@ Source of the rules: ksqlDB manual, "ksqlDB REST API", pages "Content types" of 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -32,14 +33,35 @@ class Body(BaseModel):
 
 
 def encode(value: object) -> bytes:
-    """A value as compact JSON; a Decimal becomes a number with all its digits."""
-    return orjson.dumps(value, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    """A value as compact JSON; a Decimal becomes a number with all its digits.
+
+    Raises TypeError for what JSON has no form for.
+    """
+    try:
+        return orjson.dumps(value, default=_number)
+    except orjson.JSONEncodeError:  # a rare value that orjson does not take
+        return orjson.dumps(_exact(value), default=_number)
 
 
-def _plain(value: object) -> object:
+def _number(value: object) -> object:
     if isinstance(value, Decimal):
-        return orjson.Fragment(format(value, "f"))
+        if not value.is_finite():
+            return str(value)
+        # Written out, as ksqlDB does, unless that would be zeros only.
+        return orjson.Fragment(format(value, "f") if -40 < value.adjusted() < 40 else str(value))
     raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def _exact(value: object) -> object:
+    """The value with integers of more than 64 bits and text with lone surrogates as finished JSON."""
+    if isinstance(value, dict):
+        return {str(k): _exact(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_exact(v) for v in value]
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return orjson.Fragment(text.encode(errors="backslashreplace"))
 
 
 class JsonResponse(Response):

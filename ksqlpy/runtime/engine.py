@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from ksqlpy import __version__
@@ -32,7 +33,7 @@ from ksqlpy.runtime.deadletters import DeadLetters
 from ksqlpy.runtime.push import PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
-from ksqlpy.runtime.warmup import warm_up
+from ksqlpy.runtime.warmup import WarmUp
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec
@@ -122,10 +123,12 @@ class Engine:
 
     def _start_spark(self, folder: Path, stack: contextlib.ExitStack) -> None:
         master = self.config.get("ksqlpy.spark.master")
+        shared = SparkContext._active_spark_context is not None
         self.session: SparkSession = start_session(
             master, self.config.get("ksqlpy.spark.memory"), folder / "spark", self._progress
         )
-        stack.callback(self.session.stop)
+        if not shared:  # a process has one session; who made it ends it
+            stack.callback(self.session.stop)
         checkpoints = Path(self.config.get("ksqlpy.checkpoint.dir") or folder / "checkpoints")
         self.queries = Queries(self.session, master, checkpoints)
         stack.callback(self.queries.stop_all)
@@ -143,7 +146,9 @@ class Engine:
             self._replay(offset, entry)
         for query in self.catalog.queries.values():
             self._run(query, self._plans[query.id])
-        warm_up(self.session, self.bootstrap, self.topics.command_log)
+        warm_up = WarmUp(self.session, self.bootstrap, self.topics.command_log)
+        warm_up.start()
+        stack.callback(warm_up.stop)
 
     def stop(self) -> None:
         """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker."""

@@ -7,6 +7,7 @@ reads the command log and gives no row. They write to no topic.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import shutil
 import tempfile
@@ -23,7 +24,7 @@ from ksqlpy.spark.compile import Compiler, Distribution, kafka_output
 from ksqlpy.spark.query import QuerySpec, RunningQuery
 from ksqlpy.sql import nodes, parse
 
-__all__ = ["warm_up"]
+__all__ = ["WarmUp"]
 
 log = logging.getLogger(__name__)
 
@@ -47,49 +48,65 @@ _RECORD = (
 )
 
 
-def warm_up(session: SparkSession, bootstrap: str, command_log: str) -> threading.Thread:
-    """Begins to warm up; the thread ends by itself."""
-    thread = threading.Thread(target=_run, args=(session, bootstrap, command_log), name="warm-up", daemon=True)
-    thread.start()
-    return thread
-
-
 def _plan(sql: str, catalog: Catalog) -> Plan:
     node = parse(sql)[0].node
     assert isinstance(node, nodes.Query)
     return build_plan(analyze_query(node, catalog, Text(sql), persistent=False))
 
 
-def _run(session: SparkSession, bootstrap: str, command_log: str) -> None:
-    folder = Path(tempfile.mkdtemp(prefix="ksqlpy-warm-up-"))
-    try:
+class WarmUp:
+    """Warms up in a thread of its own, which ends by itself."""
+
+    def __init__(self, session: SparkSession, bootstrap: str, command_log: str) -> None:
+        self._session, self._bootstrap, self._command_log = session, bootstrap, command_log
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
+
+    def start(self) -> None:
+        """Begins."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends it early; returns when nothing of it runs any more."""
+        self._stop.set()
+        self._thread.join(timeout=30)
+
+    def _run(self) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="ksqlpy-warm-up-"))
+        with contextlib.ExitStack() as stack:
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            try:
+                self._queries(folder, stack)
+            except Exception as e:  # without it the first statement is slower, nothing else
+                log.info("warm-up ended early: %s", str(e).splitlines()[0] if str(e) else type(e).__name__)
+
+    def _queries(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        topic = self._command_log
         catalog = Catalog()
-        for parsed in parse(_SOURCES.format(command_log=command_log)):
+        for parsed in parse(_SOURCES.format(command_log=topic)):
             catalog = catalog.with_source(analyze_create(parsed, catalog, Config.of()).source)
         spec = QuerySpec(
-            "warm-up", _plan(_LIVE, catalog), "out", bootstrap, {command_log: {"0": 0}}, {command_log: 1}, 1, "dead",
+            "warm-up", _plan(_LIVE, catalog), "out", self._bootstrap, {topic: {"0": 0}}, {topic: 1}, 1, "dead",
             folder / "live", 60_000,
         )  # fmt: skip
-        live = RunningQuery(session, spec, lambda query: None)
+        live = RunningQuery(self._session, spec, lambda query: None)
         live.start()
-        own = session.newSession()
+        stack.callback(live.stop)
+        own = self._session.newSession()
         for i, sql in enumerate(_QUERIES):
+            if self._stop.is_set():
+                return
             plan = _plan(sql, catalog)
             made_up = own.readStream.format("rate-micro-batch").option("rowsPerBatch", 4).option("numPartitions", 1)
             records = made_up.load().selectExpr(*_RECORD)
             rows = Compiler(plan, records, Distribution(1, shuffled=False, sorted=i == 0)).rows()
-            output = kafka_output(plan, rows, "warm-up", "out", "dead")
             query = (
-                output.writeStream.format("noop")
+                kafka_output(plan, rows, "warm-up", "out", "dead")
+                .writeStream.format("noop")
                 .option("checkpointLocation", f"{folder}/{i}")
                 .outputMode("update")
                 .trigger(availableNow=True)
                 .start()
             )
+            stack.callback(query.stop)
             query.awaitTermination(30)
-            query.stop()
-        live.stop()
-    except Exception as e:  # without it the first statement is slower, nothing else
-        log.info("warm-up ended early: %s", str(e).splitlines()[0] if str(e) else type(e).__name__)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

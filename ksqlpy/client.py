@@ -1,0 +1,207 @@
+"""A client of the REST API; blocking, and quick to import.
+
+>>> with Client("http://127.0.0.1:8088") as client:                               # doctest: +SKIP
+...     client.statements("SHOW STREAMS;")
+...     header, *rows = client.push("SELECT * FROM s EMIT CHANGES LIMIT 3;")
+
+Source of the rules: ksqlDB manual, "ksqlDB REST API". It speaks to ksqlDB servers too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError
+
+__all__ = ["DEFAULT_URL", "Client"]
+
+DEFAULT_URL = "http://127.0.0.1:8088"
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Client:
+    """A session with one server; to be closed, or used as a context manager.
+
+    Every method raises EnvironmentProblem (``server-away``, ``connection-lost``) when the server cannot be talked to
+    and what the server refused as the error that it was there: code, place and hint included.
+    """
+
+    def __init__(self, url: str = DEFAULT_URL) -> None:
+        """Raises ConfigProblem ``bad-url`` for what is no URL of a server; connects at the first request."""
+        self.url = url.rstrip("/")
+        try:
+            parts = urlsplit(self.url)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+            usable = usable and (parts.port is None or parts.port > 0)
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ConfigProblem("bad-url", f"{url!r} is no URL of a server", hint=f"one looks like {DEFAULT_URL}")
+        self._http = httpx.Client(
+            base_url=self.url,
+            timeout=httpx.Timeout(None, connect=10),  # a statement may take as long as it takes
+            trust_env=parts.hostname not in _LOOPBACK,
+            verify=parts.scheme == "https",  # loading certificates takes time
+        )
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._http.close()
+
+    def statements(self, sql: str, properties: Mapping[str, object] | None = None) -> list[dict[str, Any]]:
+        """Runs statements and gives their entities.
+
+        A failing statement raises its error, which has the entities of those before it as ``entities``.
+        """
+        body = {"ksql": sql, "streamsProperties": dict(properties or {})}
+        entities: list[dict[str, Any]] = self._request("POST", "/ksql", body, sql)
+        return entities
+
+    def push(self, sql: str, properties: Mapping[str, object] | None = None) -> Iterator[Any]:
+        """Runs a query; gives first its header (``queryId``, ``columnNames``, ``columnTypes``), then rows as lists.
+
+        Fractions are Decimals with the digits that the server sent, save those of DOUBLE columns. Ends when the query
+        ends. Closing the iterator closes the query.
+        """
+        body = {"sql": sql, "properties": dict(properties or {})}
+        accept = {"Accept": "application/vnd.ksqlapi.delimited.v1"}
+        with self._talking(), self._http.stream("POST", "/query-stream", json=body, headers=accept) as response:
+            if response.status_code >= 400:
+                response.read()
+                raise _error(response, sql)
+            rest = b""
+            doubles: list[int] = []
+            for chunk in response.iter_bytes():
+                # Not by lines of text: a row may hold what Unicode calls a line end.
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if line:
+                        item = json.loads(line, parse_float=Decimal)
+                        if isinstance(item, dict):
+                            if "error_code" in item:
+                                raise _restored(item, sql)
+                            doubles = [i for i, t in enumerate(item.get("columnTypes") or []) if t == "DOUBLE"]
+                        for i in doubles if isinstance(item, list) else ():
+                            if isinstance(item[i], Decimal):
+                                item[i] = float(item[i])
+                        yield item
+
+    def close_query(self, query_id: str) -> bool:
+        """Ends a push query; False if the server knows none of that id."""
+        try:
+            self._request("POST", "/close-query", {"queryId": query_id})
+        except KsqlError as e:
+            if e.error_code // 100 == 400:
+                return False
+            raise
+        return True
+
+    def info(self) -> dict[str, Any]:
+        """Version and names of the server."""
+        info: dict[str, Any] = self._request("GET", "/info")["KsqlServerInfo"]
+        return info
+
+    def healthcheck(self) -> dict[str, Any]:
+        """The health of the server's parts, also when it is bad."""
+        with self._talking():
+            response = self._http.get("/healthcheck")
+        data = _json(response)
+        if isinstance(data, dict) and "isHealthy" in data:
+            return data
+        raise _error(response, None)
+
+    def check_property(self, name: str) -> None:
+        """Raises ConfigProblem when the server knows no property of that name that statements may set."""
+        self._request("GET", f"/is_valid_property/{quote(name, safe='')}")
+
+    def _request(self, method: str, path: str, body: object = None, sql: str | None = None) -> Any:
+        with self._talking():
+            response = self._http.request(method, path, json=body)
+        if response.status_code >= 400:
+            raise _error(response, sql)
+        data = _json(response)
+        if data is None and response.content:
+            raise _error(response, sql)
+        return data
+
+    @contextlib.contextmanager
+    def _talking(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.ConnectError, httpx.ConnectTimeout) as e:
+            raise EnvironmentProblem(
+                "server-away", f"no server answers at {self.url}", hint="start one: ksqlpy server"
+            ) from e
+        except httpx.TransportError as e:
+            raise EnvironmentProblem(
+                "connection-lost",
+                f"the connection to {self.url} broke: {e or type(e).__name__}",
+                hint="see the server's log",
+            ) from e
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return json.loads(response.content)
+    except ValueError:
+        return None
+
+
+def _error(response: httpx.Response, sql: str | None) -> KsqlError:
+    data = _json(response)
+    if isinstance(data, dict) and "message" in data:
+        return _restored(data, sql)
+    return EnvironmentProblem(
+        "no-ksqldb-server",
+        f"{response.request.url} answers {response.status_code} {response.reason_phrase}, which is no answer of a"
+        " ksqlDB server",
+        hint="check the URL",
+    )
+
+
+def _restored(body: Mapping[str, Any], sql: str | None) -> KsqlError:
+    """The error that a server's error entity stands for."""
+    number = body.get("error_code")
+    number = number if isinstance(number, int) else 50000
+    kind: type[KsqlError] = ConfigProblem if number < 50000 else EngineProblem
+    if body.get("@type") == "statement_error":
+        kind = StatementError
+    more = body.get("ksqlpy")
+    more = more if isinstance(more, dict) else {}
+    error = kind(
+        str(more.get("code") or f"server-{number}"),
+        str(more.get("message") or body.get("message")),
+        span=_span(more, sql),
+        sql=sql,
+        hint=more.get("hint"),
+        error_code=number,
+    )
+    error.__dict__["statement_text"] = body.get("statementText") or ""
+    error.__dict__["entities"] = body.get("entities") or []
+    return error
+
+
+def _span(more: Mapping[str, Any], sql: str | None) -> Span | None:
+    line, column, length = (more.get(key) for key in ("line", "column", "length"))
+    if not (sql is not None and isinstance(line, int) and isinstance(column, int) and isinstance(length, int)):
+        return None
+    # Lines end as Span.position counts them: at "\n" only.
+    start = sum(len(text) + 1 for text in sql.split("\n")[: line - 1]) + column - 1
+    return Span(start, min(start + length, len(sql))) if 0 <= start <= len(sql) else None

@@ -1,0 +1,229 @@
+"""What the ``ksqlpy`` command does. Every function gives the exit code: 0 done, 1 failed, 130 interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from ksqlpy.errors import ConfigProblem, KsqlError, Span
+
+__all__ = ["Piece", "demo", "execute", "jars", "run", "run_text", "server", "split"]
+
+Pairs = Sequence[tuple[str, str]]
+
+
+def server(file: Path | None, defined: Pairs, flags: Mapping[str, str]) -> int:
+    """Runs a server until it is told to stop; later sources win: file, environment, ``defined``, ``flags``."""
+
+    def body() -> int:
+        from ksqlpy.config import Config
+        from ksqlpy.embedded.cache import StatusLine
+
+        values = Config.from_file(file) if file else {}
+        config = Config.of({**values, **Config.from_environment(), **dict(defined), **flags})
+        from ksqlpy.server.run import serve
+
+        serve(config, StatusLine())
+        return 0
+
+    return _guarded(body)
+
+
+def execute(sql: str, url: str, output: str, defined: Pairs) -> int:
+    """Runs the statements of a text on a server; the last one needs no semicolon."""
+    return _guarded(lambda: run_text(sql, url, output, dict(defined), complete=True))
+
+
+def run(file: Path, url: str, output: str, defined: Pairs) -> int:
+    """Runs the statements of a file on a server, one after the other; the first that fails is the last."""
+
+    def body() -> int:
+        try:
+            sql = file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as e:
+            raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {e}") from e
+        return run_text(sql, url, output, dict(defined))
+
+    return _guarded(body)
+
+
+def jars(to: Path) -> int:
+    """Copies all jars into a folder that KSQLPY_JARS can name on a machine without network."""
+
+    def body() -> int:
+        from ksqlpy.embedded.cache import StatusLine
+        from ksqlpy.embedded.jars import fill
+
+        print(f"{len(fill(to, StatusLine()))} jars are in {to}")
+        return 0
+
+    return _guarded(body)
+
+
+def demo(arguments: list[str]) -> int:
+    """Runs the demonstration."""
+
+    def body() -> int:
+        from ksqlpy.demo import run as run_demo
+
+        return run_demo(arguments)
+
+    return _guarded(body)
+
+
+# ------------------------------------------------------------ statements for a server
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A statement of a text.
+
+    ``text``: as written, with its semicolon; ``start``: where it begins; ``words``: its words in upper case and its
+    symbols, with '' for a string and a backtick for a quoted name; ``literals``: its strings and where they stand.
+    """
+
+    text: str
+    start: int
+    words: tuple[str, ...]
+    literals: tuple[tuple[str, Span], ...]
+
+
+def split(sql: str, complete: bool = False) -> list[Piece]:
+    """The statements of a text, by its semicolons only: the server says what they mean.
+
+    ``complete``: adds the last semicolon if it is missing. Raises SyntaxProblem for what has no tokens.
+    """
+    from ksqlpy.sql.tokens import IDENTIFIER, STRING, SYMBOLS, tokenize
+
+    special = {STRING: "", IDENTIFIER: "`"}
+    pieces = []
+    tokens = tokenize(sql)
+    first = 0
+    for index, token in enumerate(tokens):
+        ends = token.token_type is SYMBOLS[";"]
+        if not ends and index + 1 < len(tokens):
+            continue
+        part = tokens[first : index + 1]
+        text = sql[part[0].start : token.end + 1]
+        words = tuple(special.get(t.token_type, t.text.upper()) for t in part)
+        literals = tuple((t.text, Span(t.start, t.end + 1)) for t in part if t.token_type is STRING)
+        if words != (";",):
+            pieces.append(Piece(text if ends or not complete else f"{text};", part[0].start, words, literals))
+        first = index + 1
+    return pieces
+
+
+def run_text(sql: str, url: str, output: str, properties: dict[str, str], complete: bool = False) -> int:
+    """Runs the statements of a text in order and prints what they give.
+
+    SET and UNSET change ``properties``, which go with every later statement. Raises KsqlError with the place in the
+    whole text; KeyboardInterrupt is dealt with: exit code 130.
+    """
+    from ksqlpy.client import Client
+    from ksqlpy.shell.output import Printer
+
+    pieces = split(sql, complete)
+    with Client(url) as client:
+        printer = Printer(output)
+        for piece in pieces:
+            try:
+                if piece.words[:1] in (("SET",), ("UNSET",)):
+                    _change(client, piece, sql, properties)
+                elif piece.words[0] == "SELECT":
+                    if _stream(client, piece, properties, printer) == 130:
+                        return 130
+                else:
+                    printer.entities(client.statements(piece.text, properties))
+            except KsqlError as e:
+                printer.entities(getattr(e, "entities", None) or [])
+                raise _moved(e, piece, sql) from None
+    return 0
+
+
+def _stream(client: Any, piece: Piece, properties: Mapping[str, str], printer: Any) -> int:
+    """Prints the rows of a query until it ends or is interrupted (130)."""
+    query_id = None
+    try:
+        with contextlib.closing(client.push(piece.text, properties)) as items:
+            for item in items:
+                if query_id is None:
+                    query_id = str(item.get("queryId"))
+                    printer.header(item)
+                else:
+                    printer.row(item)
+    except KeyboardInterrupt:
+        if query_id is not None:
+            with contextlib.suppress(KsqlError):
+                client.close_query(query_id)
+            print(f"\nquery {query_id} is closed", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _change(client: Any, piece: Piece, sql: str, properties: dict[str, str]) -> None:
+    """Does SET 'name'='value'; or UNSET 'name'; here: the session is the client's."""
+    from ksqlpy.errors import SyntaxProblem
+
+    setting = piece.words[0] == "SET"
+    shape = ("SET", "", "=", "", ";") if setting else ("UNSET", "", ";")
+    if piece.words not in (shape, shape[:-1]) or piece.text[-1:] != ";":
+        raise SyntaxProblem(
+            "bad-set" if setting else "bad-unset",
+            f"This is no {piece.words[0]} statement",
+            span=Span(piece.start, piece.start + len(piece.text.rstrip())),
+            sql=sql,
+            hint="SET 'property'='value';" if setting else "UNSET 'property';",
+        )
+    name, place = piece.literals[0]
+    try:
+        client.check_property(name)
+    except KsqlError as e:
+        if e.error_code // 100 == 400:
+            e.span, e.sql = place, sql
+        raise
+    if setting:
+        properties[name] = piece.literals[1][0]
+    else:
+        properties.pop(name, None)
+
+
+def _moved(error: KsqlError, piece: Piece, sql: str) -> KsqlError:
+    """The error of a statement with its place in the whole text."""
+    if error.span is not None and error.sql == piece.text:
+        error.span = Span(error.span.start + piece.start, error.span.end + piece.start)
+        error.sql = sql
+    return error
+
+
+# ------------------------------------------------------------ errors and interruptions
+
+
+def _guarded(body: Callable[[], int]) -> int:
+    """Runs a command; draws its error on stderr."""
+    from ksqlpy.shell.output import escaped
+
+    try:
+        status = body()
+        sys.stdout.flush()
+        return status
+    except KsqlError as e:
+        sys.stdout.flush()
+        print(escaped(e.render(), keep="\n"), file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `ksqlpy … | head`: nobody reads any more
+        with _nowhere() as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        return 141
+
+
+@contextlib.contextmanager
+def _nowhere() -> Iterator[TextIO]:
+    with open(os.devnull, "w") as nowhere:
+        yield nowhere

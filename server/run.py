@@ -1,0 +1,185 @@
+"""Serving: the server process, and a server in a thread.
+
+hypercorn serves HTTP/1.1 and cleartext HTTP/2 (prior knowledge and upgrade) on one port, which ksqlDB's clients need.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import signal
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+
+from fastapi import FastAPI
+from hypercorn.asyncio import serve as hypercorn_serve
+from hypercorn.config import Config as HypercornConfig
+
+from ksqlpy.config import Config
+from ksqlpy.errors import EnvironmentProblem, KsqlError
+from ksqlpy.server.app import create_app
+from ksqlpy.server.backend import Backend, Engine, State
+
+__all__ = ["ServerThread", "listen", "serve"]
+
+Progress = Callable[[str], None]
+
+PATIENCE = 10
+"""Seconds that requests get to end when the server stops."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one.
+
+    Raises EnvironmentProblem: ``port-in-use``, ``address-unusable``.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as e:
+        raise _unusable(host, port, e) from e
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.bind(address)
+        listener.listen(256)  # at once: two sockets may be bound to one port as long as neither listens
+    except OSError as e:
+        listener.close()
+        if e.errno == errno.EADDRINUSE:
+            raise EnvironmentProblem(
+                "port-in-use",
+                f"port {port} on {host} is in use by another program",
+                hint="take another one with --port N (0: any free one), or stop the other program",
+            ) from e
+        raise _unusable(host, port, e) from e
+    return listener
+
+
+def serve(config: Config, progress: Progress | None = None, engine: Engine | None = None) -> None:
+    """Runs the server until SIGINT or SIGTERM: starts the engine, serves the API, stops both.
+
+    The port is taken first. While the engine starts, requests get 503. ``progress`` gets short texts about the start;
+    one line with the URL is printed when statements are taken. ``engine``: another one than the usual, not yet started.
+    Raises EnvironmentProblem ``port-in-use`` or ``address-unusable``, and what starting the engine raises. A second
+    signal ends the process at once.
+    """
+    listener = listen(config.get("ksqlpy.host"), config.number("ksqlpy.port"))
+    with listener:
+        if engine is None:
+            from ksqlpy.runtime import Engine as SparkEngine
+
+            engine = SparkEngine(config, progress)
+        asyncio.run(_serve(Backend(engine, State.STARTING), listener, progress or (lambda text: None)))
+
+
+async def _serve(backend: Backend, listener: socket.socket, progress: Progress) -> None:
+    loop = asyncio.get_running_loop()
+    stop, end = asyncio.Event(), asyncio.Event()
+
+    def interrupted() -> None:
+        if stop.is_set():
+            os._exit(130)
+        stop.set()
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, interrupted)
+    serving = asyncio.create_task(_hypercorn(create_app(backend), listener, end.wait))
+    starting = asyncio.create_task(asyncio.to_thread(backend.engine.start))
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({starting, stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            progress("stopping: the engine has to finish its start first")
+        await starting
+        progress("")
+        if not stop.is_set():
+            backend.state = State.READY
+            print(f"ksqlpy server is ready at {_url(listener)}", flush=True)
+            await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        progress("stopping")
+        stopping.cancel()
+        await _end(backend, end, serving)
+        await asyncio.to_thread(backend.engine.stop)
+        progress("")
+
+
+async def _end(backend: Backend, end: asyncio.Event, serving: asyncio.Task[None]) -> None:
+    """Ends the push queries, then the server when all answers are sent."""
+    await backend.shut_down()
+    end.set()
+    with contextlib.suppress(TimeoutError):  # a request that does not end
+        await asyncio.wait_for(serving, PATIENCE)
+
+
+async def _hypercorn(app: FastAPI, listener: socket.socket, end: Callable[..., Awaitable[object]]) -> None:
+    config = HypercornConfig()
+    # A second descriptor of the socket, because hypercorn closes the one it is given.
+    config.bind = [f"fd://{os.dup(listener.fileno())}"]
+    config.loglevel = "WARNING"
+    config.include_server_header = False
+    config.keep_alive_timeout = 600  # clients keep a session open between statements; ksqlDB's default too
+    config.keep_alive_max_requests = 2**62  # ending a connection would end the push queries that share it
+    config.h2_max_concurrent_streams = 1000
+    config.graceful_timeout = 3
+    await hypercorn_serve(app, config, shutdown_trigger=end)  # type: ignore[arg-type]
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _unusable(host: str, port: int, error: OSError) -> KsqlError:
+    return EnvironmentProblem(
+        "address-unusable",
+        f"the server cannot listen on {host}, port {port}: {error.strerror or error}",
+        hint="name an address of this machine with --host and a port above 1023 with --port",
+    )
+
+
+class ServerThread:
+    """A server for an engine that runs already, in a thread with its own event loop; a context manager.
+
+    ``url``: where it listens. The engine is neither started nor stopped. Raises EnvironmentProblem as :func:`listen`.
+    """
+
+    def __init__(self, engine: Engine | Backend, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.backend = engine if isinstance(engine, Backend) else Backend(engine)
+        self._listener = listen(host, port)
+        self.url = _url(self._listener)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._running = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="server", daemon=True)
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        end = asyncio.Event()
+        serving = asyncio.create_task(_hypercorn(create_app(self.backend), self._listener, end.wait))
+        stopping = asyncio.create_task(self._stop.wait())
+        self._running.set()
+        await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        await _end(self.backend, end, serving)
+
+    def __enter__(self) -> ServerThread:
+        self._thread.start()
+        self._running.wait()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._loop is not None and self._stop is not None
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        self._listener.close()

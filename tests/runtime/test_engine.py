@@ -1,0 +1,200 @@
+"""The engine as a whole, on a real broker: restart, refusals that leave nothing behind, dead letters, push queries."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from pyspark.sql import SparkSession
+
+from ksqlpy.config import Config
+from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, SyntaxProblem
+from ksqlpy.runtime import Engine
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+EARLIEST = {"auto.offset.reset": "earliest"}
+RIDES = "CREATE STREAM rides (id INT KEY, total INT) WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS=1);"
+
+
+@pytest.fixture(scope="module")
+def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    made = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")), "commit.interval.ms": 2000}))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(autouse=True)
+def clean(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "engine" in request.fixturenames:
+        engine: Engine = request.getfixturevalue("engine")
+        engine.execute("TERMINATE ALL;")
+        while engine.catalog.sources:
+            for source in list(engine.catalog.sources.values()):
+                engine.execute(f"DROP {source.kind} `{source.name}` DELETE TOPIC;")
+
+
+def records(engine: Engine, topic: str, count: int, deadline: float = 60) -> list[tuple[bytes | None, bytes | None]]:
+    """The first ``count`` records of a topic; fewer if they do not come in time."""
+    consumer = engine.kafka.reader()
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found: list[tuple[bytes | None, bytes | None]] = []
+    end = time.monotonic() + deadline
+    while len(found) < count and time.monotonic() < end:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found.append((message.key(), message.value()))
+    consumer.close()
+    return found
+
+
+def until(condition: Callable[[], bool], deadline: float = 60) -> bool:
+    end = time.monotonic() + deadline
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def state(engine: Engine) -> tuple[Any, ...]:
+    """All that a refused statement must not change."""
+    return engine.catalog, engine.log.next_offset, sorted(engine.kafka.topics())
+
+
+def test_insert_query_and_result(engine: Engine) -> None:
+    engine.execute(RIDES + "CREATE STREAM big AS SELECT id, total FROM rides WHERE total >= 40;", EARLIEST)
+    engine.execute("INSERT INTO rides (id, total) VALUES (1, 39); INSERT INTO rides VALUES (2, 40);")
+    assert records(engine, "BIG", 1) == [(b"\x00\x00\x00\x02", b'{"TOTAL":40}')]
+
+
+def test_restart_replays_the_log_and_touches_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    config = Config.of({"ksqlpy.data.dir": str(tmp_path), "commit.interval.ms": 1000})
+    first = Engine(config)
+    first.start()
+    try:
+        first.execute(RIDES + "CREATE TABLE n AS SELECT id, COUNT(*) AS n FROM rides GROUP BY id;", EARLIEST)
+        first.execute("CREATE STREAM gone AS SELECT id, total FROM rides; DROP STREAM gone;")
+        first.execute("INSERT INTO rides VALUES (1, 5);")
+        assert records(first, "N", 1) == [(b"\x00\x00\x00\x01", b'{"N":1}')]
+        [query] = first.catalog.queries
+        commits = first.queries.checkpoint(query) / "commits"
+        assert until(lambda: commits.is_dir() and len([f for f in commits.iterdir() if f.name.isdigit()]) > 1)
+        before = first.catalog
+    finally:
+        first.stop()
+
+    second = Engine(config)
+    second.start()
+    try:
+        assert second.catalog == before
+        assert second.log.next_offset == len(second.log.read())
+        assert {t for t in second.kafka.topics() if not t.startswith("_")} == {"rides", "N", "GONE"}
+        second.execute("INSERT INTO rides VALUES (1, 6);")
+        assert until(lambda: (b"\x00\x00\x00\x01", b'{"N":2}') in records(second, "N", 5, deadline=2))
+        assert second.execute("SHOW QUERIES;")[0]["queries"][0]["state"] == "RUNNING"
+    finally:
+        second.stop()
+
+
+JSON_TOPIC = "WITH (KAFKA_TOPIC='nope', VALUE_FORMAT='JSON');"
+REFUSED = [
+    ("CREATE STREAM s (id INT KEY, v INT WITH (KAFKA_TOPIC='s');", SyntaxProblem, "syntax-error", 36),
+    ("CREATE STREAM x AS SELECT id, nope FROM rides;", AnalysisProblem, "unknown-column", 31),
+    ("CREATE STREAM x AS SELECT * FROM nope;", AnalysisProblem, "unknown-source", 34),
+    (f"CREATE STREAM x (a NOPE) {JSON_TOPIC}", AnalysisProblem, "unknown-type", 20),
+    (f"CREATE STREAM x (a INT) {JSON_TOPIC}", AnalysisProblem, "missing-topic", 15),
+    (RIDES, AnalysisProblem, "already-exists", 15),
+    ("CREATE STREAM x AS SELECT * FROM rides; DROP STREAM y;", AnalysisProblem, "unknown-source", 53),
+    ("SET 'auto.offset.reset' = 'sometimes'; SHOW TOPICS;", ConfigProblem, "invalid-property", 1),
+]
+
+
+@pytest.mark.parametrize(("sql", "kind", "code", "column"), REFUSED, ids=[r[2] for r in REFUSED])
+def test_a_refused_request_leaves_nothing(
+    engine: Engine, sql: str, kind: type[KsqlError], code: str, column: int
+) -> None:
+    engine.execute(RIDES)
+    before = state(engine)
+    with pytest.raises(kind) as refused:
+        engine.execute(sql)
+    error = refused.value
+    assert error.code == code
+    assert error.span is not None
+    assert error.span.position(sql) == (1, column)
+    assert state(engine) == before
+
+
+def test_a_query_that_does_not_fit_is_refused_with_the_numbers(engine: Engine) -> None:
+    engine.execute(RIDES)
+    before = state(engine)
+    capacity, engine.queries.capacity = engine.queries.capacity, 0
+    try:
+        with pytest.raises(EngineProblem, match="needs 1 task slots, 0 of 0 are free"):
+            engine.execute("CREATE STREAM x AS SELECT id, total FROM rides;")
+    finally:
+        engine.queries.capacity = capacity
+    assert state(engine) == before
+
+
+def test_what_is_in_use_is_not_dropped(engine: Engine) -> None:
+    engine.execute(RIDES + "CREATE STREAM x AS SELECT id, total FROM rides;")
+    with pytest.raises(AnalysisProblem, match="RIDES is used by the queries CSAS_X_"):
+        engine.execute("DROP STREAM rides;")
+    engine.execute("DROP STREAM x; DROP STREAM rides;")
+    assert not engine.catalog.sources
+
+
+def test_dead_letters_are_kept_and_counted(engine: Engine) -> None:
+    engine.execute(RIDES + "CREATE TABLE n AS SELECT id, COUNT(*) AS n FROM rides GROUP BY id;", EARLIEST)
+    [query] = engine.catalog.queries
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    for value in (b'{"TOTAL": 1}', b"nonsense", b'{"TOTAL": "many"}', b'{"total": "7"}'):
+        producer.produce("rides", key=b"\x00\x00\x00\x01", value=value)
+    producer.flush()
+    assert [v for _, v in records(engine, "N", 2)] == [b'{"N":1}', b'{"N":2}']
+    assert until(lambda: engine.dead_letters.count(query) == 2)
+    description = engine.execute("DESCRIBE rides EXTENDED;")[0]["sourceDescription"]
+    assert description["deadLetters"] == 2
+    assert description["queryFigures"][0]["rowsIn"] == 4
+    assert "many" in str(description["queryFigures"][0]["lastDeadLetter"])
+
+
+def test_a_push_query_ends_at_its_limit_and_leaves_nothing(engine: Engine) -> None:
+    engine.execute(RIDES)
+    for i in range(4):
+        engine.execute(f"INSERT INTO rides VALUES ({i}, {i * 10});")
+    push = engine.push("SELECT id, total / 4 AS t FROM rides WHERE total > 0 EMIT CHANGES LIMIT 2;", EARLIEST)
+    assert [str(c.type) for c in push.columns] == ["INTEGER", "INTEGER"]
+    assert [row for row in push.rows() if row is not None] == [[1, 2], [2, 5]]
+    assert push.limit_reached
+    assert until(lambda: not engine.open_push_queries)
+    assert until(lambda: not [t for t in engine.kafka.topics() if "transient" in t])
+
+
+def test_a_closed_push_query_ends(engine: Engine) -> None:
+    engine.execute(RIDES)
+    push = engine.push("SELECT * FROM rides EMIT CHANGES;")
+    rows = push.rows()
+    assert next(rows) is None
+    assert engine.close_query(push.id)
+    assert list(rows) in ([], [None])
+    assert until(lambda: not engine.open_push_queries)
+    assert not engine.close_query(push.id)
+
+
+def test_kafka_away_is_said_at_once(spark: SparkSession) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(EnvironmentProblem, match="does not answer") as away:
+        Engine(Config.of({"bootstrap.servers": address})).start()
+    assert away.value.code == "broker-away"
+    assert "bootstrap.servers" in (away.value.hint or "")

@@ -1,0 +1,164 @@
+"""An engine without Spark and Kafka that answers by the first words of a statement; also runs a server: see main."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ksqlpy.catalog import Column
+from ksqlpy.config import Config
+from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, Span, StatementError
+from ksqlpy.types import BIGINT, STRING
+
+
+class FakePush:
+    """Gives rows 0, 1, … as fast as they are taken, up to ``limit``; rows that tests put into ``source`` otherwise."""
+
+    def __init__(self, engine: FakeEngine, id: str, limit: int | None = None, source: str = "rows") -> None:
+        self.engine = engine
+        self.id = id
+        self.columns = (Column("ID", BIGINT, True), Column("name", STRING))
+        self.limit_reached = False
+        self.limit = limit
+        self.fails = source == "fails"
+        self.padding = "x" * 10_000 if source == "wide" else ""
+        self.source: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
+        self.closed = threading.Event()
+        self.closed_at = 0.0
+        self.taken = 0
+
+    def rows(self) -> Iterator[list[Any] | None]:
+        if self.limit is not None:
+            for n in range(self.limit):
+                if self.closed.is_set():
+                    return
+                self.taken += 1
+                yield [n, f"row {n}{self.padding}"]
+            if self.fails:
+                raise EngineProblem("query-failed", "the query failed")
+            self.limit_reached = True
+            return
+        while not self.closed.is_set():
+            try:
+                yield self.source.get(timeout=0.05)
+            except queue.Empty:
+                yield None
+
+    def close(self) -> None:
+        if not self.closed.is_set():
+            self.closed_at = time.monotonic()
+            self.closed.set()
+            self.engine.pushes.pop(self.id, None)
+
+
+class FakeEngine:
+    """Statements: SHOW STREAMS, CREATE …, SLOW, BAD, BROKEN, HOSTILE, ECHO; queries: FROM rows, wide, fails, live."""
+
+    def __init__(self, start_takes: float = 0) -> None:
+        self.config = Config.of({})
+        self.start_takes = start_takes
+        self.calls: list[tuple[str, dict[str, object]]] = []
+        self.pushes: dict[str, FakePush] = {}
+        self.healthy = True
+        self.stopped = False
+        self.count = 0
+
+    def start(self) -> None:
+        time.sleep(self.start_takes)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def execute(self, sql: str, properties: Mapping[str, object] = {}) -> list[dict[str, Any]]:
+        self.calls.append((sql, dict(properties)))
+        entities: list[dict[str, Any]] = []
+        offset = 0
+        for text in sql.splitlines(keepends=True):
+            try:
+                entities += self._one(text.strip(), sql, offset, properties)
+            except StatementError as e:
+                e.__dict__.update(statement_text=text.strip(), entities=entities)
+                raise
+            offset += len(text)
+        return entities
+
+    def _one(self, text: str, sql: str, offset: int, properties: Mapping[str, object]) -> list[dict[str, Any]]:
+        base: dict[str, Any] = {"statementText": text, "warnings": []}
+        match text.split(" ")[0].rstrip(";").upper():
+            case "SHOW":
+                stream = {"type": "STREAM", "name": "S", "topic": "t", "keyFormat": "KAFKA", "valueFormat": "JSON"}
+                return [{"@type": "streams", **base, "streams": [{**stream, "isWindowed": False}]}]
+            case "CREATE":
+                status = {"status": "SUCCESS", "message": "Stream created", "queryId": None}
+                return [{"@type": "currentStatus", **base, "commandId": "stream/`S`/create", "commandStatus": status}]
+            case "SLOW":
+                time.sleep(1)
+                return []
+            case "BAD":
+                place = Span(offset + 4, offset + 8)
+                raise AnalysisProblem("bad-thing", "There is no thing", span=place, sql=sql, similar=["THINGS"])
+            case "SELECT":
+                raise StatementError("query-here", "send queries to /query-stream", sql=sql, error_code=40002)
+            case "BROKEN":
+                raise RuntimeError("nobody saw this coming")
+            case "HOSTILE":
+                novel = {"@type": "novel", **base, "text": "\x1b[31mred\u202e"}
+                return [novel, {"@type": "warning_entity", "message": "bell \x07"}]
+            case "ECHO":
+                return [{"@type": "novel", "properties": dict(properties)}]
+        return []
+
+    def push(self, sql: str, properties: Mapping[str, object] = {}) -> FakePush:
+        self.calls.append((sql, dict(properties)))
+        words = sql.rstrip(";").lower().split()
+        if "emit" not in words:
+            raise StatementError("no-pull", "pull queries are not there", sql=sql)
+        source = words[words.index("from") + 1]
+        limit = int(words[words.index("limit") + 1]) if "limit" in words else 3
+        self.count += 1
+        push = FakePush(self, f"q{self.count}", None if source == "live" else limit, source)
+        self.pushes[push.id] = push
+        return push
+
+    def close_query(self, query_id: str) -> bool:
+        push = self.pushes.get(query_id)
+        if push is not None:
+            push.close()
+        return push is not None
+
+    def info(self) -> dict[str, Any]:
+        names = {"version": "0.29.0", "kafkaClusterId": "k", "ksqlServiceId": "default_", "ksqlpyVersion": "0"}
+        return {**names, "serverStatus": "RUNNING"}
+
+    def health(self) -> dict[str, Any]:
+        return {"isHealthy": self.healthy, "details": {}, "serverState": "READY"}
+
+
+def main() -> int:
+    """Arguments: port, and for how long the engine starts, or ``fails``."""
+    from ksqlpy.server.run import serve
+
+    engine = FakeEngine()
+
+    def fail() -> None:
+        raise EngineProblem("no-start", "the engine does not start")
+
+    if sys.argv[2] == "fails":
+        engine.start = fail  # type: ignore[method-assign]
+    else:
+        engine.start_takes = float(sys.argv[2])
+    try:
+        serve(Config.of({"ksqlpy.port": sys.argv[1]}), engine=engine)
+    except KsqlError as e:
+        print(e.render())
+        return 1
+    print("stopped" if engine.stopped else "not stopped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,230 @@
+"""Streams of rows: their forms, one frame a row, and how they end."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import h2.connection
+import h2.events
+import httpx
+import pytest
+from fake_engine import FakeEngine, FakePush
+
+from ksqlpy.server.queries import AHEAD
+from ksqlpy.server.run import ServerThread
+
+HEADER = {"queryId": "q1", "columnNames": ["ID", "name"], "columnTypes": ["BIGINT", "STRING"]}
+
+
+def query(source: str, limit: int | None = None) -> dict[str, str]:
+    return {"sql": f"SELECT * FROM {source} EMIT CHANGES{f' LIMIT {limit}' if limit is not None else ''};"}
+
+
+def wait_for_push(engine: FakeEngine, id: str = "q1") -> FakePush:
+    until = time.monotonic() + 5
+    while id not in engine.pushes:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    return engine.pushes[id]
+
+
+def wait_for_no_push(engine: FakeEngine) -> None:
+    until = time.monotonic() + 5
+    while engine.pushes:
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+@pytest.fixture(params=["http", "http2"])
+def client(request: pytest.FixtureRequest) -> httpx.Client:
+    client: httpx.Client = request.getfixturevalue(request.param)
+    return client
+
+
+def test_lines(client: httpx.Client, engine: FakeEngine) -> None:
+    answer = client.post("/query-stream", json={**query("rows", 2), "properties": {"auto.offset.reset": "earliest"}})
+    assert answer.headers["content-type"] == "application/vnd.ksqlapi.delimited.v1"
+    assert answer.text.endswith("\n")
+    assert [json.loads(line) for line in answer.text.splitlines()] == [HEADER, [0, "row 0"], [1, "row 1"]]
+    assert engine.calls[0][1] == {"auto.offset.reset": "earliest"}
+    wait_for_no_push(engine)  # the answer ends first, closing takes time
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("accept", ["application/json", "application/json, text/plain, */*"])
+def test_array(client: httpx.Client, accept: str, rows: int) -> None:
+    answer = client.post("/query-stream", json=query("rows", rows), headers={"Accept": accept})
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == [HEADER, *([n, f"row {n}"] for n in range(rows))]
+
+
+def test_one_frame_a_row_in_a_burst(http2: httpx.Client) -> None:
+    with http2.stream("POST", "/query-stream", json=query("rows", 3000)) as answer:
+        assert answer.http_version == "HTTP/2"
+        frames = list(answer.iter_raw())
+    assert len(frames) == 3001
+    assert all(isinstance(json.loads(f), list) and f.endswith(b"\n") for f in frames[1:])
+
+
+def test_rows_leave_at_once(client: httpx.Client, engine: FakeEngine) -> None:
+    with client.stream("POST", "/query-stream", json=query("live")) as answer:
+        lines = answer.iter_lines()
+        assert json.loads(next(lines)) == HEADER
+        push = wait_for_push(engine)
+        for n in range(20):
+            begin = time.monotonic()
+            push.source.put([n, "x"])
+            assert json.loads(next(lines)) == [n, "x"]
+            assert time.monotonic() - begin < 0.3
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json"])
+def test_failure_on_the_way(client: httpx.Client, accept: str) -> None:
+    answer = client.post("/query-stream", json=query("fails", 2), headers={"Accept": accept})
+    assert answer.status_code == 200
+    items = answer.json() if accept == "application/json" else [json.loads(s) for s in answer.text.splitlines()]
+    assert items[:-1] == [HEADER, [0, "row 0"], [1, "row 1"]]
+    assert items[-1]["@type"] == "generic_error"
+    assert (items[-1]["error_code"], items[-1]["message"]) == (50000, "the query failed")
+
+
+def test_refused_query(client: httpx.Client) -> None:
+    answer = client.post("/query-stream", json={"sql": "SELECT * FROM s;"})
+    assert (answer.status_code, answer.json()["@type"]) == (400, "statement_error")
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/vnd.ksql.v1+protobuf"])
+def test_unknown_form(client: httpx.Client, engine: FakeEngine, accept: str) -> None:
+    assert client.post("/query-stream", json=query("rows"), headers={"Accept": accept}).status_code == 406
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize("source", ["live", "rows"])
+def test_client_that_leaves_ends_its_query(client: httpx.Client, engine: FakeEngine, source: str) -> None:
+    limit = 5_000_000 if source == "rows" else None
+    with client.stream("POST", "/query-stream", json=query(source, limit)) as answer:
+        chunks = answer.iter_raw()
+        next(chunks)
+        push = wait_for_push(engine)
+        assert not push.closed.is_set()
+        left = time.monotonic()
+        client.close()
+    assert push.closed.wait(5)
+    assert push.closed_at - left < 0.5
+
+
+def test_stream_that_is_reset_ends_its_query(server: ServerThread, engine: FakeEngine) -> None:
+    """HTTP/2 clients leave a stream without leaving the connection; other streams of it go on."""
+    with HttpTwo(server.url) as connection:
+        for id in (1, 3):
+            connection.post(id, "/query-stream", query("live"))
+            assert json.loads(connection.data(id))["queryId"]
+        leaves, stays = wait_for_push(engine, "q1"), wait_for_push(engine, "q2")
+        connection.reset(1)
+        assert leaves.closed.wait(5)
+        assert not stays.closed.is_set()
+        stays.source.put([1, "still here"])
+        assert json.loads(connection.data(3)) == [1, "still here"]
+    assert stays.closed.wait(5)
+
+
+class HttpTwo:
+    """A connection by hand, because httpx never resets a stream."""
+
+    def __init__(self, url: str) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", httpx.URL(url).port or 0), timeout=5)
+        self.state = h2.connection.H2Connection()
+        self.waiting: list[h2.events.DataReceived] = []
+        self.state.initiate_connection()
+
+    def __enter__(self) -> HttpTwo:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.socket.close()
+
+    def post(self, id: int, path: str, body: object) -> None:
+        head = [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "x")]
+        self.state.send_headers(id, head)
+        self.state.send_data(id, json.dumps(body).encode(), end_stream=True)
+        self.socket.sendall(self.state.data_to_send())
+
+    def reset(self, id: int) -> None:
+        self.state.reset_stream(id)
+        self.socket.sendall(self.state.data_to_send())
+
+    def data(self, id: int) -> bytes:
+        while True:
+            for event in self.waiting:
+                if event.stream_id == id:
+                    self.waiting.remove(event)
+                    return event.data or b""
+            events = self.state.receive_data(self.socket.recv(65536))
+            self.waiting += [e for e in events if isinstance(e, h2.events.DataReceived)]
+
+
+def test_close_query(client: httpx.Client, http: httpx.Client, engine: FakeEngine) -> None:
+    with client.stream("POST", "/query-stream", json=query("live")) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        closed = http.post("/close-query", json={"queryId": "q1"})
+        assert (closed.status_code, closed.json()) == (200, {})
+        assert list(lines) == []
+    again = http.post("/close-query", json={"queryId": "q1"})
+    assert (again.status_code, again.json()["error_code"]) == (400, 40000)
+
+
+def test_slow_client_holds_its_query_back(http: httpx.Client, engine: FakeEngine) -> None:
+    with http.stream("POST", "/query-stream", json=query("wide", 100_000)) as answer:
+        chunks = answer.iter_raw()
+        next(chunks)
+        push = wait_for_push(engine)
+        last = -1
+        while last != push.taken:
+            last = push.taken
+            time.sleep(0.3)
+        assert AHEAD < last < 20_000
+    assert push.closed.wait(5)
+
+
+def test_hundred_queries_and_a_statement(server: ServerThread, http2: httpx.Client, engine: FakeEngine) -> None:
+    def one(n: int) -> int:
+        url = f"{server.url}/query-stream"
+        with httpx.stream("POST", url, json=query("live"), trust_env=False, verify=False, timeout=30) as answer:
+            lines = answer.iter_lines()
+            started.append(json.loads(next(lines))["queryId"])
+            return len(list(lines))
+
+    started: list[str] = []
+    with ThreadPoolExecutor(100) as pool:
+        results = [pool.submit(one, n) for n in range(100)]
+        until = time.monotonic() + 15
+        while len(started) < 100:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        assert http2.post("/ksql", json={"ksql": "SHOW STREAMS;"}).status_code == 200
+        for push in list(engine.pushes.values()):
+            push.source.put([1, "x"])
+        for id in started:
+            time.sleep(0.001)
+            assert http2.post("/close-query", json={"queryId": id}).status_code == 200
+        assert {r.result(timeout=10) for r in results} <= {0, 1}
+
+
+def test_server_that_stops_ends_its_queries() -> None:
+    engine = FakeEngine()
+    server = ServerThread(engine)
+    with server, httpx.stream("POST", f"{server.url}/query-stream", json=query("live"), trust_env=False) as answer:
+        lines = answer.iter_lines()
+        assert json.loads(next(lines)) == HEADER
+        begin = time.monotonic()
+        stopper = threading.Thread(target=server.__exit__, args=(None, None, None))
+        stopper.start()
+        assert [json.loads(line)["error_code"] for line in lines] == [50303]
+        stopper.join()
+        assert time.monotonic() - begin < 3
+    assert engine.pushes == {}

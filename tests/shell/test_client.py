@@ -1,0 +1,144 @@
+"""The client: what it gives, and the errors that it restores."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from fake_engine import FakeEngine
+
+from ksqlpy.client import Client
+from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, Span, StatementError
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with Client(url) as client:
+        yield client
+
+
+def test_everything_that_works(client: Client, engine: FakeEngine) -> None:
+    assert client.statements("SHOW STREAMS;", {"a": 1})[0]["streams"][0]["name"] == "S"
+    assert engine.calls == [("SHOW STREAMS;", {"a": 1})]
+    assert client.info()["serverStatus"] == "RUNNING"
+    assert client.healthcheck()["isHealthy"] is True
+    engine.healthy = False
+    assert client.healthcheck()["isHealthy"] is False
+    client.check_property("auto.offset.reset")
+
+
+def test_push(client: Client) -> None:
+    header, *rows = client.push("SELECT * FROM rows EMIT CHANGES LIMIT 2;")
+    assert header["columnNames"] == ["ID", "name"]
+    assert rows == [[0, "row 0"], [1, "row 1"]]
+
+
+def test_row_with_unicode_line_ends(client: Client, engine: FakeEngine) -> None:
+    rows = client.push("SELECT * FROM live EMIT CHANGES;")
+    next(rows)
+    engine.pushes["q1"].source.put([1, "a\u2028b\x85c\x1cd\ne"])
+    assert next(rows) == [1, "a\u2028b\x85c\x1cd\ne"]
+    assert client.close_query("q1") is True
+    assert list(rows) == []
+    assert client.close_query("q1") is False
+
+
+def test_closed_iterator_ends_the_query(client: Client, engine: FakeEngine) -> None:
+    rows = client.push("SELECT * FROM live EMIT CHANGES;")
+    next(rows)
+    push = engine.pushes["q1"]
+    rows.close()  # type: ignore[attr-defined]
+    assert push.closed.wait(5)
+
+
+def test_statement_error_is_restored(client: Client) -> None:
+    sql = "CREATE STREAM s;\nBAD thing;"
+    with pytest.raises(StatementError) as e:
+        client.statements(sql)
+    error = e.value
+    assert (error.code, error.message, error.error_code) == ("bad-thing", "There is no thing", 40001)
+    assert (error.span, error.sql, error.full_hint) == (Span(21, 25), sql, "did you mean `THINGS`?")
+    assert error.statement_text == "BAD thing;"  # type: ignore[attr-defined]
+    assert len(error.entities) == 1  # type: ignore[attr-defined]
+
+
+def test_other_errors(client: Client) -> None:
+    with pytest.raises(EngineProblem, match="RuntimeError: nobody"):
+        client.statements("BROKEN;")
+    with pytest.raises(ConfigProblem, match="there is no property") as e:
+        client.check_property("auto.offset.rest/../x")
+    assert e.value.code == "unknown-property"
+    with pytest.raises(EngineProblem, match="the query failed") as e:
+        list(client.push("SELECT * FROM fails EMIT CHANGES LIMIT 1;"))
+    assert e.value.code == "query-failed"
+
+
+@pytest.mark.parametrize("url", ["", "localhost:8088", "ftp://x", "http://", "http://x:port", "http://[::1"])
+def test_no_url(url: str) -> None:
+    with pytest.raises(ConfigProblem) as e:
+        Client(url)
+    assert e.value.code == "bad-url"
+
+
+def test_nobody_there() -> None:
+    with Client("http://127.0.0.1:9") as client, pytest.raises(EnvironmentProblem) as e:
+        client.info()
+    assert (e.value.code, e.value.hint) == ("server-away", "start one: ksqlpy server")
+
+
+class Other(BaseHTTPRequestHandler):
+    """A server of another kind: an error of ksqlDB's, a page, a stream that breaks."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        if self.path == "/ksql":
+            self.send_response(400)
+            self.end_headers()
+            self.wfile.write(b'{"@type":"statement_error","error_code":40001,"message":"line 1:1: no","entities":[]}')
+        else:
+            self.send_response(200)
+            self.send_header("content-length", "100")
+            self.end_headers()
+            self.wfile.write(b'{"queryId":"q"}\n[1]\n')
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<h1>hello</h1>")
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def other() -> Iterator[Client]:
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        with Client(f"http://127.0.0.1:{server.server_port}") as client:
+            yield client
+        server.shutdown()
+        thread.join()
+
+
+def test_errors_of_a_ksqldb_server(other: Client) -> None:
+    with pytest.raises(StatementError, match="line 1:1: no") as e:
+        other.statements("x;")
+    assert (e.value.code, e.value.span) == ("server-40001", None)
+
+
+def test_no_ksqldb_server_at_all(other: Client) -> None:
+    for call in (other.info, other.healthcheck):
+        with pytest.raises(EnvironmentProblem) as e:
+            call()
+        assert e.value.code == "no-ksqldb-server"
+
+
+def test_connection_that_breaks(other: Client) -> None:
+    rows = other.push("SELECT 1;")
+    assert [next(rows), next(rows)] == [{"queryId": "q"}, [1]]
+    with pytest.raises(EnvironmentProblem) as e:
+        next(rows)
+    assert e.value.code == "connection-lost"
