@@ -82,6 +82,7 @@ class Engine:
                     settings=_BROKER_SETTINGS,
                     progress=self._progress,
                 )
+                stack.callback(broker.stop)  # ahead of all that needs it, so that it ends last
                 starting = threading.Thread(target=self._start_broker, args=(broker, failure))
                 starting.start()
             else:
@@ -91,9 +92,8 @@ class Engine:
             try:
                 self._start_spark(folder, stack)
             finally:
-                if starting is not None and broker is not None:
+                if starting is not None:
                     starting.join()
-                    stack.callback(broker.stop)
             if failure:
                 raise failure[0]
             if broker is not None:
@@ -146,7 +146,7 @@ class Engine:
             self._replay(offset, entry)
         for query in self.catalog.queries.values():
             self._run(query, self._plans[query.id])
-        warm_up = WarmUp(self.session, self.bootstrap, self.topics.command_log)
+        warm_up = WarmUp(self.session, self.bootstrap, self.topics.command_log, self.queries.any)
         warm_up.start()
         stack.callback(warm_up.stop)
 

@@ -90,6 +90,10 @@ class Queries:
         for t in threads:
             t.join(timeout=40)
 
+    def any(self) -> bool:
+        """Whether any query runs."""
+        return bool(self._all())
+
     def get(self, query_id: str) -> RunningQuery | None:
         """The running query of that id."""
         with self._lock:

@@ -1,8 +1,8 @@
 """Makes the first statement of a fresh server as quick as the later ones.
 
 A JVM is slow where it has not been yet: parser, optimizer, code generation, state store, record readers, Kafka clients.
-In the background small queries go through all of them once: two over invented records, and one in real-time mode that
-reads the command log and gives no row. They write to no topic.
+In the background a query in real-time mode, which reads the command log and gives no row, goes through most of them
+once. If nothing is asked of the server meanwhile, two over invented records follow. They write to no topic.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import logging
 import shutil
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -25,6 +26,8 @@ from ksqlpy.spark.query import QuerySpec, RunningQuery
 from ksqlpy.sql import nodes, parse
 
 __all__ = ["WarmUp"]
+
+IDLE_SECONDS = 3.0
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +60,11 @@ def _plan(sql: str, catalog: Catalog) -> Plan:
 class WarmUp:
     """Warms up in a thread of its own, which ends by itself."""
 
-    def __init__(self, session: SparkSession, bootstrap: str, command_log: str) -> None:
+    def __init__(
+        self, session: SparkSession, bootstrap: str, command_log: str, busy: Callable[[], bool] = lambda: False
+    ) -> None:
         self._session, self._bootstrap, self._command_log = session, bootstrap, command_log
+        self._busy = busy
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
 
@@ -92,10 +98,12 @@ class WarmUp:
         live = RunningQuery(self._session, spec, lambda query: None)
         live.start()
         stack.callback(live.stop)
+        if live.live.wait(30):
+            self._stop.wait(IDLE_SECONDS)
         own = self._session.newSession()
         for i, sql in enumerate(_QUERIES):
-            if self._stop.is_set():
-                return
+            if self._stop.is_set() or self._busy():
+                return  # real queries warm up as well
             plan = _plan(sql, catalog)
             made_up = own.readStream.format("rate-micro-batch").option("rowsPerBatch", 4).option("numPartitions", 1)
             records = made_up.load().selectExpr(*_RECORD)

@@ -148,11 +148,11 @@ class Result:
 
 
 @pytest.fixture(scope="module")
-def results(plain_spark: SparkSession) -> dict[str, Result]:
+def results(spark: SparkSession) -> dict[str, Result]:
     """All cases by their lines, computed at once."""
     schema = ", ".join(f"{name} {spark_type(t)}" for name, (t, _) in COLUMNS.items())
     # Kept in memory, so that Spark cannot take the columns for constants.
-    source = plain_spark.createDataFrame([tuple(value for _, value in COLUMNS.values())], schema).cache()
+    source = spark.createDataFrame([tuple(value for _, value in COLUMNS.values())], schema).cache()
     pairs = [tuple(compiled(expression(side)) for side in line.split("  ->  ")) for line in CASES]
     texts = [f"{side.text} as c{i}_{j}" for i, pair in enumerate(pairs) for j, side in enumerate(pair)]
     computed = source.selectExpr(*texts)
@@ -180,9 +180,9 @@ def test_every_scalar_function_has_cases() -> None:
     assert {f.name for f in FUNCTIONS.functions.values() if f.kind == "SCALAR"} == called - set(SPECIAL)
 
 
-def test_the_clock_is_read(plain_spark: SparkSession) -> None:
+def test_the_clock_is_read(spark: SparkSession) -> None:
     clock, today = (compiled(expression(call)).text for call in ("UNIX_TIMESTAMP()", "UNIX_DATE()"))
-    [row] = plain_spark.sql(f"select {clock}, {today}, {clock} div 86400000").collect()
+    [row] = spark.sql(f"select {clock}, {today}, {clock} div 86400000").collect()
     assert row[0] > 1_700_000_000_000
     assert row[1] == row[2]
 

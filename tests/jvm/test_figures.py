@@ -11,7 +11,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("prefix", ["CSAS_X_1", ""])
-def test_no_clients_no_figures(plain_spark: SparkSession, prefix: str) -> None:
-    assert plain_spark._jvm is not None
-    figures = json.loads(plain_spark._jvm.ksqlpy.Figures.read(prefix))
+def test_no_clients_no_figures(spark: SparkSession, prefix: str) -> None:
+    assert spark._jvm is not None
+    figures = json.loads(spark._jvm.ksqlpy.Figures.read(prefix))
     assert figures == {"consumed": {}, "lag": None, "sent": {}}

@@ -53,8 +53,8 @@ def sections() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("bare", "type_", "cases"), list(sections()))
-def test_cases(plain_spark: SparkSession, bare: bool, type_: Any, cases: list[Case]) -> None:
-    frame = records(plain_spark, [c.text.encode() for c in cases])
+def test_cases(spark: SparkSession, bare: bool, type_: Any, cases: list[Case]) -> None:
+    frame = records(spark, [c.text.encode() for c in cases])
     frame = frame.selectExpr("i", f"{read('value', type_, bare=bare)} r")
     texts = frame.selectExpr("i", "to_json(struct(r.row), map('ignoreNullFields', 'false')) row", "r.error")
     wrong = []
@@ -68,14 +68,14 @@ def test_cases(plain_spark: SparkSession, bare: bool, type_: Any, cases: list[Ca
     assert not wrong, "\n".join(wrong)
 
 
-def test_what_no_text_file_can_hold(plain_spark: SparkSession) -> None:
+def test_what_no_text_file_can_hold(spark: SparkSession) -> None:
     deep = b'{"X":' + b"[" * 100_000
     long = b'{"V":"' + b"x" * 100_000 + b'"}'
     digits = b'{"D":"' + b"9" * 100_000 + b'"}'
     many = b"{" + b",".join(b'"n%d":%d' % (i, i) for i in range(5000)) + b',"v":7}'
     marked = [b'\xef\xbb\xbf{"V":1}', '{"V":2}'.encode("utf-16")]
     type_ = struct(V="INTEGER", D={"kind": "DECIMAL", "precision": 4, "scale": 2})
-    frame = records(plain_spark, [None, b"\xff", b'{"\xff":1}', deep, long, digits, many, *marked])
+    frame = records(spark, [None, b"\xff", b'{"\xff":1}', deep, long, digits, many, *marked])
     rows = frame.selectExpr("i", f"{read('value', type_)} r").selectExpr("i", "r.row.V", "r.error")
     none, bad, inside, nested, cut, number, *good = [(v, e) for _, v, e in sorted(rows.collect())]
     assert none == (None, None)
@@ -87,8 +87,8 @@ def test_what_no_text_file_can_hold(plain_spark: SparkSession) -> None:
     assert good == [(7, None), (1, None), (2, None)]
 
 
-def test_once_a_record_whatever_is_asked(plain_spark: SparkSession) -> None:
-    frame = records(plain_spark, [b'{"V":1}', b"{"]).selectExpr(f"{read('value', struct(V='INTEGER'))} r")
+def test_once_a_record_whatever_is_asked(spark: SparkSession) -> None:
+    frame = records(spark, [b'{"V":1}', b"{"]).selectExpr(f"{read('value', struct(V='INTEGER'))} r")
     frame = frame.where("r.error IS NULL AND r.row.V > 0").selectExpr("r.row.V", "r.row.V + 1", "r.error")
     plan = frame._jdf.queryExecution().executedPlan().toString()
     assert plan.count(".invoke(") == 1
@@ -112,9 +112,9 @@ def test_once_a_record_whatever_is_asked(plain_spark: SparkSession) -> None:
         ('{"read":"KAFKA","type":{"kind":"STRUCT","fields":[["A","STRING"],["B","STRING"]]}}', "one column, not 2"),
     ],
 )
-def test_a_wrong_specification_is_an_analysis_error(plain_spark: SparkSession, spec: str, words: str) -> None:
+def test_a_wrong_specification_is_an_analysis_error(spark: SparkSession, spec: str, words: str) -> None:
     with pytest.raises(AnalysisException) as e:
-        plain_spark.range(1).selectExpr(f"ksqlpy.`{spec}`(CAST('x' AS BINARY))")
+        spark.range(1).selectExpr(f"ksqlpy.`{spec}`(CAST('x' AS BINARY))")
     assert words in str(e.value)
 
 
@@ -163,7 +163,7 @@ def written(value: Any, rng: random.Random) -> str:
     return f'"{text}"' if as_text else text
 
 
-def test_random_rows_come_back(plain_spark: SparkSession) -> None:
+def test_random_rows_come_back(spark: SparkSession) -> None:
     rng = random.Random(20261120)
     decimal = {"kind": "DECIMAL", "precision": 20, "scale": 5}
     inner = struct(S="STRING", D=decimal, L={"kind": "ARRAY", "item": "BIGINT"})
@@ -177,7 +177,7 @@ def test_random_rows_come_back(plain_spark: SparkSession) -> None:
         fields = [*row.items(), ("unknown", {"B": [1, {"I": "x"}]})]
         rng.shuffle(fields)
         texts.append(written({n if rng.random() < 0.5 else n.lower(): v for n, v in fields}, rng).encode())
-    got = records(plain_spark, texts).selectExpr("i", f"{read('value', type_)} r").orderBy("i").collect()
+    got = records(spark, texts).selectExpr("i", f"{read('value', type_)} r").orderBy("i").collect()
     for row, text, (_, result) in zip(rows, texts, got, strict=True):
         assert result["error"] is None, text
         assert result["row"].asDict(recursive=True) == row, text

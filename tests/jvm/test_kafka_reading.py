@@ -22,8 +22,8 @@ pytestmark = pytest.mark.spark
         ("BYTES", [b"\x00\xff", b""], [b"\x00\xff", b""]),
     ],
 )
-def test_values(plain_spark: SparkSession, type_: str, values: list[bytes], expected: list[Any]) -> None:
-    frame = plain_spark.createDataFrame([(i, v) for i, v in enumerate([*values, None])], "i INT, value BINARY")
+def test_values(spark: SparkSession, type_: str, values: list[bytes], expected: list[Any]) -> None:
+    frame = spark.createDataFrame([(i, v) for i, v in enumerate([*values, None])], "i INT, value BINARY")
     column = {"kind": "STRUCT", "fields": [["A", type_]]}
     bare = json.dumps({"read": "KAFKA", "bare": True, "type": type_})
     wrapped = json.dumps({"read": "KAFKA", "bare": False, "type": column})

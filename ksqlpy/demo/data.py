@@ -1,0 +1,141 @@
+"""The files of ``examples/taxi`` and the records that are made of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import ksqlpy
+from ksqlpy.errors import EnvironmentProblem
+
+__all__ = ["Files", "Ride", "Value", "Zone", "find_files", "int_key", "read_rides", "read_zones"]
+
+Value = int | str | Decimal | None
+
+_NAMES = ("taxi.sql", "taxi_rides.csv", "taxi_zones.csv")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the three files lie."""
+
+    sql: Path
+    rides: Path
+    zones: Path
+
+
+def find_files(folder: Path | None = None) -> Files:
+    """The files in ``folder``, or those of the installation or checkout.
+
+    Raises EnvironmentProblem ``no-demo-files`` where one is missing.
+    """
+    package = Path(ksqlpy.__file__).parent
+    for place in [folder] if folder is not None else [package / "examples/taxi", package.parent / "examples/taxi"]:
+        if all((place / name).is_file() for name in _NAMES):
+            return Files(*(place / name for name in _NAMES))
+    where = f"in {folder}" if folder is not None else "beside this installation of ksqlpy"
+    raise EnvironmentProblem(
+        "no-demo-files",
+        f"the files of the demo ({', '.join(_NAMES)}) are not {where}",
+        hint="they are the folder examples/taxi of the ksqlpy repository: get it and name it with --files DIR",
+    )
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A line of the zone table."""
+
+    id: int
+    name: str
+    borough: str
+
+    @property
+    def record(self) -> tuple[bytes, bytes]:
+        """Key and value for Kafka."""
+        return int_key(self.id), json.dumps({"zone": self.name, "borough": self.borough}).encode()
+
+
+@dataclass(frozen=True)
+class Ride:
+    """A line of the ride file: its columns, in upper case; an empty field is None."""
+
+    columns: Mapping[str, Value]
+
+    @property
+    def vendor(self) -> int:
+        """Who made the taximeter; the key."""
+        return _int(self.columns["VENDORID"])
+
+    @property
+    def pickup_zone(self) -> int:
+        """Id of the zone where the ride begins."""
+        return _int(self.columns["PULOCATIONID"])
+
+    @property
+    def total(self) -> Decimal:
+        """What was paid, tips included."""
+        value = self.columns["TOTAL_AMOUNT"]
+        assert isinstance(value, Decimal)
+        return value
+
+    @property
+    def time(self) -> int:
+        """The pickup time in ms, local time read as UTC."""
+        local = datetime.fromisoformat(str(self.columns["TPEP_PICKUP_DATETIME"]))
+        return int(local.replace(tzinfo=UTC).timestamp()) * 1000
+
+    @property
+    def value(self) -> dict[str, Value]:
+        """All columns but the key."""
+        return {name: value for name, value in self.columns.items() if name != "VENDORID"}
+
+    @property
+    def record(self) -> tuple[bytes, bytes]:
+        """Key and value for Kafka; amounts are JSON numbers with the digits of the file."""
+        fields = (f"{json.dumps(name)}:{_json(value)}" for name, value in self.value.items())
+        return int_key(self.vendor), f"{{{','.join(fields)}}}".encode()
+
+
+def _int(value: Value) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _json(value: Value) -> str:
+    return str(value) if isinstance(value, Decimal) else json.dumps(value)
+
+
+def int_key(number: int) -> bytes:
+    """An INTEGER as key format KAFKA writes it."""
+    return struct.pack(">i", number)
+
+
+def _code(text: str) -> int:
+    return int(text.removesuffix(".0"))  # the file has trip_type as 1.0 and 2.0
+
+
+_TEXT = ("TPEP_PICKUP_DATETIME", "TPEP_DROPOFF_DATETIME", "STORE_AND_FWD_FLAG", "COLOR")
+_CODES = ("VENDORID", "PASSENGER_COUNT", "RATECODEID", "PULOCATIONID", "DOLOCATIONID", "PAYMENT_TYPE", "TRIP_TYPE")
+_READ: Mapping[str, Callable[[str], Value]] = {**dict.fromkeys(_TEXT, str), **dict.fromkeys(_CODES, _code)}
+
+
+def read_rides(file: Path) -> Sequence[Ride]:
+    """All rides, in the order of the file."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        return [Ride(_columns(line)) for line in csv.DictReader(lines)]
+
+
+def _columns(line: Mapping[str, str]) -> dict[str, Value]:
+    return {name.upper(): _READ.get(name.upper(), Decimal)(text) if text != "" else None for name, text in line.items()}
+
+
+def read_zones(file: Path) -> Sequence[Zone]:
+    """All lines of the zone table, in the order of the file; an id may occur more than once."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        return [Zone(int(z["LocationID"]), z["zone"], z["borough"]) for z in csv.DictReader(lines)]

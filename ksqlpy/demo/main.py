@@ -1,0 +1,291 @@
+"""The course of the demo."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ksqlpy.demo.data import Files, Ride, Zone, find_files, read_rides, read_zones
+from ksqlpy.demo.expected import RESULTS, Check, Record, compare, expect, totals
+from ksqlpy.demo.view import Query, View, result_text
+from ksqlpy.errors import EngineProblem
+
+if TYPE_CHECKING:
+    from ksqlpy.client import Client
+    from ksqlpy.demo.topics import Reader
+    from ksqlpy.runtime import Engine
+
+__all__ = ["add_arguments", "run"]
+
+PATIENCE = 30.0
+"""Seconds without any new result after which no more are waited for."""
+
+_LOADED = time.monotonic()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``ksqlpy demo``."""
+    parser.add_argument(
+        "--files", metavar="DIR", type=Path, help="folder with taxi.sql, taxi_rides.csv, taxi_zones.csv"
+    )
+    parser.add_argument("--keep", action="store_true", help="leave broker and server running at the end, until Ctrl-C")
+    parser.add_argument("--quiet", action="store_true", help="print the checks only")
+
+
+def run(arguments: Sequence[str] = ()) -> int:
+    """Runs the demo with these arguments; gives the exit code: 0 when all checks pass, 1 when one fails, 2 for usage.
+
+    Raises KsqlError for what hinders it, and KeyboardInterrupt; nothing is left running then.
+    """
+    parser = argparse.ArgumentParser(
+        prog="ksqlpy demo", description="Taxi rides through broker, server and queries; every result is checked."
+    )
+    add_arguments(parser)
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as e:  # argparse has said what is wrong
+        return e.code if isinstance(e.code, int) else 2
+    with _ended_in_order(), View(_process_start(), quiet=options.quiet) as view:
+        checks, first = _course(find_files(options.files), view, keep=options.keep)
+        view.close()
+        return _verdict(checks, first, view)
+
+
+def _verdict(checks: Sequence[Check], first: float | None, view: View) -> int:
+    """Prints the closing lines; gives the exit code."""
+    if first is not None:
+        view.say(f"first result row after {first:.1f} s, whole demo {view.elapsed:.1f} s")
+    failed = sum(not c.ok for c in checks)
+    view.say(f"demo: {failed} of {len(checks)} checks failed" if failed else f"demo: {len(checks)} checks passed")
+    return 1 if failed else 0
+
+
+def _course(files: Files, view: View, *, keep: bool) -> tuple[list[Check], float | None]:
+    """The whole demo; gives the checks, and the seconds from the start of the process to the first result."""
+    from ksqlpy.client import Client
+    from ksqlpy.config import Config
+    from ksqlpy.demo.topics import Reader, produce
+    from ksqlpy.runtime import Engine
+    from ksqlpy.server.run import ServerThread
+
+    rides, zones = read_rides(files.rides), read_zones(files.zones)
+    engine = Engine(Config.of(), view.phase)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_quick_jvm())
+        engine.start()
+        stack.callback(engine.stop)
+        stack.callback(view.phase, "stopping")
+        server = stack.enter_context(ServerThread(engine))
+        client = stack.enter_context(Client(server.url))
+        properties, sources, queries = _statements(files.sql)
+        for statement in sources:
+            view.phase(f"{_name(statement)}: sent to {server.url}")
+            client.statements(statement, properties)
+        # The zones are there before the join is made: so it has read all of them before its first ride, for sure.
+        produce(engine.bootstrap, "taxi_zones", (z.record for z in zones))
+        ids: list[str] = []
+        for statement in queries:
+            view.phase(f"{_name(statement)}: sent to {server.url}")
+            ids += [e["commandStatus"]["queryId"] for e in client.statements(statement, properties)]
+        reader = stack.enter_context(Reader(engine.bootstrap, list(RESULTS)))
+        view.phase("waiting for the queries to be live")
+        for query_id in ids:
+            _wait_until_live(engine, query_id)
+        demo = _Demo(client, reader, view, {z.id: z.name for z in zones})
+        view.phase(f"writing {len(rides):,} rides")
+        produce(engine.bootstrap, "taxi_rides", (r.record for r in rides), lambda n: demo.sent(n, len(rides)))
+        view.phase("reading the results")
+        expected = expect(rides, zones)
+        demo.wait({topic: len(records) for topic, records in expected.items()})
+        first = None if reader.first is None else view.elapsed - (time.monotonic() - reader.first)
+        checks = compare(expected, totals(rides, zones), reader.records, len(rides))
+        checks += _of_the_server(client, engine.bootstrap, reader.records)
+        view.close()
+        _report(checks, rides, zones, reader.records, view)
+        if keep:
+            _wait_for_interrupt(server.url, engine.bootstrap, view)
+    return checks, first
+
+
+# ---------------------------------------------------------------- statements
+
+
+def _statements(file: Path) -> tuple[dict[str, object], list[str], list[str]]:
+    """The file in three parts: properties that SET sets, the statements that name sources, those that are queries.
+
+    SET is for a session, and that is the client's: the properties go with each request.
+    """
+    from ksqlpy.sql import nodes, parse
+
+    properties: dict[str, object] = {}
+    sources: list[str] = []
+    queries: list[str] = []
+    for parsed in parse(file.read_text(encoding="utf-8")):
+        if isinstance(parsed.node, nodes.SetProperty):
+            properties[parsed.node.this.this] = parsed.node.expression.this
+        else:
+            (sources if parsed.node.args.get("query") is None else queries).append(parsed.text)
+    return properties, sources, queries
+
+
+def _name(statement: str) -> str:
+    return " ".join(statement.split(maxsplit=3)[:3])
+
+
+def _wait_until_live(engine: Engine, query_id: str) -> None:
+    """Waits until the query takes record by record: what is there before that it reads at once, sorted by time."""
+    deadline = time.monotonic() + 2 * PATIENCE
+    running = engine.queries.get(query_id)
+    while running is None or not running.live.wait(0.1):
+        if running is None or running.error is not None:
+            raise EngineProblem("query-failed", f"query {query_id}: {running.error if running else 'is gone'}")
+        if time.monotonic() > deadline:
+            raise EngineProblem("query-not-live", f"query {query_id} did not get live", hint="is the machine busy?")
+
+
+def _of_the_server(client: Client, bootstrap: str, got: Mapping[str, Sequence[Record]]) -> list[Check]:
+    """The checks of what the server says, and of topics as the broker counts them."""
+    from ksqlpy.demo.topics import written
+
+    described = client.statements("SHOW QUERIES EXTENDED;")[0]["queryDescriptions"]
+    bad = [f"{d['id']}: {d['state']} {d['figures']['error'] or ''}" for d in described if d["state"] != "RUNNING"]
+    source = client.statements("DESCRIBE rides EXTENDED;")[0]["sourceDescription"]
+    dead = source["deadLetterTopic"]
+    ends = written(bootstrap, [*got, dead])
+    letters = [f"{d['id']}: {n} dead letters" for d in described if (n := d["figures"]["deadLetters"])]
+    letters += [f"{ends[dead]} records in topic {dead}"] if ends[dead] else []
+    unread = [f"{t}: {ends[t]} records, {len(r)} were read" for t, r in got.items() if ends[t] != len(r)]
+    return [
+        Check(f"queries: {len(described)} running", not bad, tuple(bad)),
+        Check("dead letters: none", not letters, tuple(letters)),
+        Check("result topics: nothing else in them", not unread, tuple(unread)),
+    ]
+
+
+# ---------------------------------------------------------------- results
+
+
+class _Demo:
+    """Keeps the view up to date while results come."""
+
+    def __init__(self, client: Client, reader: Reader, view: View, zones: Mapping[int, str]) -> None:
+        self._client, self._reader, self._view, self._zones = client, reader, view, zones
+        self._looked = 0.0
+
+    def sent(self, count: int, of: int) -> None:
+        """Rides that were written."""
+        self._view.sent(count, of)
+        self._look()
+
+    def wait(self, wanted: Mapping[str, int]) -> None:
+        """Returns when every topic has as many records as wanted, or none has come for :data:`PATIENCE` seconds."""
+        seen, since = -1, time.monotonic()
+        records = self._reader.records
+        while any(len(records[t]) < n for t, n in wanted.items()):
+            count = sum(map(len, records.values()))
+            if count != seen:
+                seen, since = count, time.monotonic()
+            elif time.monotonic() - since > PATIENCE:
+                return
+            self._look()
+            time.sleep(0.05)
+        time.sleep(0.5)  # a record too many would come now
+        self._look(always=True)
+
+    def _look(self, *, always: bool = False) -> None:
+        if self._view.quiet or (time.monotonic() - self._looked < 0.5 and not always):
+            return
+        self._looked = time.monotonic()
+        described = self._client.statements("SHOW QUERIES EXTENDED;")[0]["queryDescriptions"]
+        latest = {t: result_text(t, r[-1], self._zones) for t, r in self._reader.records.items() if r}
+        self._view.figures([_figures(d) for d in described], latest)
+
+
+def _figures(described: Mapping[str, Any]) -> Query:
+    figures = described["figures"]
+    topic = f"taxi_{described['sinks'][0].lower()}"
+    return Query(topic, described["state"], figures["rowsIn"], figures["rowsOut"], figures["lag"])
+
+
+def _report(
+    checks: Sequence[Check],
+    rides: Sequence[Ride],
+    zones: Sequence[Zone],
+    got: Mapping[str, Sequence[Record]],
+    view: View,
+) -> None:
+    """Prints the last results of the boroughs, and the checks."""
+    if not view.quiet:
+        names = {z.id: z.name for z in zones}
+        last = {r.key: r for r in got["taxi_boroughs"]}
+        view.say(f"{len(rides):,} rides by borough:")
+        for record in sorted(last.values(), key=lambda r: -int(str((r.value or {}).get("RIDES", 0)))):
+            view.say(f"  {result_text('taxi_boroughs', record, names)}")
+    for check in checks:
+        view.say(f"{'ok    ' if check.ok else 'FAILED'} {check.name}")
+        for detail in check.details:
+            view.say(f"         {detail}")
+
+
+# ---------------------------------------------------------------- the process
+
+
+def _wait_for_interrupt(url: str, bootstrap: str, view: View) -> None:
+    view.say(f"the server stays at {url}, Kafka at {bootstrap}: try `ksqlpy --server {url}`; Ctrl-C ends them")
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(3600)
+
+
+@contextlib.contextmanager
+def _quick_jvm() -> Iterator[None]:
+    """Keeps Spark's JVM to its quick compiler: the thorough one takes half of all CPU time of so short a run.
+
+    SPARK_SUBMIT_OPTS is what Spark's launcher reads; one that is set already stays.
+    """
+    name = "SPARK_SUBMIT_OPTS"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "-XX:TieredStopAtLevel=1"
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Lets SIGTERM end the demo like an error, so that everything is stopped and removed."""
+
+    def end(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    before: Callable[..., object] | int | None = signal.getsignal(signal.SIGTERM)
+    try:
+        signal.signal(signal.SIGTERM, end)
+    except ValueError:  # not the main thread: whoever runs it there sees to its end
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _process_start() -> float:
+    """When this process started, by ``time.monotonic()``; where that is not known, when this module was loaded."""
+    try:
+        # Linux: field 22 is the start in clock ticks after boot; the name, field 2, may hold spaces.
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError, IndexError):
+        return _LOADED
+    return time.monotonic() - age if 0 <= age < 3600 else _LOADED

@@ -1,0 +1,120 @@
+"""Kafka's side of the demo: records go in, and those of the result topics are read as they come."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Self
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from ksqlpy.demo.expected import Record
+from ksqlpy.errors import EngineProblem
+
+__all__ = ["Reader", "produce", "written"]
+
+BATCH = 500
+"""Records between two looks at what became of them."""
+
+TIMEOUT = 15.0
+"""Seconds that the broker may take for an answer."""
+
+
+def produce(
+    bootstrap: str, topic: str, records: Iterable[tuple[bytes, bytes]], sent: Callable[[int], None] = lambda n: None
+) -> int:
+    """Writes records as fast as they go, in their order; ``sent`` is told how many so far. Gives their number.
+
+    Raises EngineProblem ``not-produced`` when the broker does not take them.
+    """
+    failures: list[str] = []
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": "all",
+            "enable.idempotence": True,  # a batch that is sent again keeps its place
+            "linger.ms": 2,
+            "log_level": 0,
+            "message.timeout.ms": int(TIMEOUT * 1000),
+        }
+    )
+    count = 0
+    for key, value in records:
+        producer.produce(topic, key=key, value=value, on_delivery=lambda e, m: failures.append(str(e)) if e else None)
+        count += 1
+        if count % BATCH == 0:
+            producer.poll(0)
+            sent(count)
+    left = producer.flush(TIMEOUT + 5)
+    if left or failures:
+        reason = failures[0] if failures else "the broker does not answer"
+        raise EngineProblem("not-produced", f"{left + len(failures)} records were not written to {topic}: {reason}")
+    sent(count)
+    return count
+
+
+def _consumer(bootstrap: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "ksqlpy-demo",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 20,
+            "log_level": 0,
+        }
+    )
+
+
+def written(bootstrap: str, topics: Sequence[str]) -> dict[str, int]:
+    """How many records there are in the first partition of each topic. Raises EngineProblem ``broker-away``."""
+    consumer = _consumer(bootstrap)
+    try:
+        ends = {t: consumer.get_watermark_offsets(TopicPartition(t, 0), timeout=TIMEOUT) for t in topics}
+    except KafkaException as e:
+        raise EngineProblem("broker-away", f"the broker does not answer: {e}") from e
+    finally:
+        consumer.close()
+    return {t: 0 if end is None else end[1] - end[0] for t, end in ends.items()}
+
+
+class Reader:
+    """Reads topics of one partition from their start, in a thread; a context manager.
+
+    ``records``: what has come so far, by topic; ``first``: when the first record of all came, by ``time.monotonic()``.
+    """
+
+    def __init__(self, bootstrap: str, topics: Sequence[str]) -> None:
+        self.records: Mapping[str, list[Record]] = {t: [] for t in topics}
+        self.first: float | None = None
+        self._consumer = _consumer(bootstrap)
+        self._consumer.assign([TopicPartition(t, 0, 0) for t in topics])
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="results", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        self._thread.join(timeout=TIMEOUT)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            for message in self._consumer.consume(1000, timeout=0.05):
+                topic = message.topic()
+                if message.error() is not None or topic is None:
+                    continue  # the broker is away: whoever waits for records sees that none come
+                if self.first is None:
+                    self.first = time.monotonic()
+                self.records[topic].append(_record(message.key(), message.value(), message.timestamp()[1]))
+        self._consumer.close()
+
+
+def _record(key: bytes | str | None, value: bytes | str | None, time_ms: int) -> Record:
+    columns = None if value is None else json.loads(value, parse_float=Decimal)
+    return Record(key.encode() if isinstance(key, str) else key or b"", columns, time_ms)

@@ -1,0 +1,300 @@
+"""Runs cases without Kafka: topics are lists, and each query is one micro-batch over a file of its records.
+
+Statements go through the engine itself, which gets stand-ins for what it talks to: topics, command log, producer and
+running queries. The plan is compiled as always; only the source and the sink are others. A query reads the records of
+its topics in the order in which they came. Where it reads several topics and another query writes one of them, that
+order is not known, and it reads by time, a table's records first, as a live query reads its backlog.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import logging
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ksqlpy.config import Config
+from ksqlpy.errors import KsqlError
+from ksqlpy.plan import Plan
+from ksqlpy.runtime import Engine
+from ksqlpy.runtime.commandlog import CommandLog
+from ksqlpy.runtime.queries import Queries
+from ksqlpy.runtime.topics import Topics
+from ksqlpy.spark.compile import HEADERS, Compiler, Distribution, kafka_output
+from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.query import QuerySpec, RunningQuery
+from ksqlpy.testing.cases import Case
+from ksqlpy.testing.check import CaseFailed, Outcome
+from ksqlpy.testing.records import DeadLetter, Record, inputs
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["MemoryRunner"]
+
+log = logging.getLogger(__name__)
+
+EARLIEST = {"auto.offset.reset": "earliest"}
+
+
+class MemoryRunner:
+    """Runs each case in a micro-batch a query; one runner may serve several threads.
+
+    ``folder``: for the files and checkpoints of the running cases, best in memory.
+    """
+
+    def __init__(self, session: SparkSession, folder: Path | None = None) -> None:
+        self._session = session
+        self._folder = folder
+
+    def run(self, case: Case) -> Outcome:
+        """Runs the case; raises CaseFailed if a query fails, and FileProblem."""
+        engine = _MemoryEngine(self._session)
+        try:
+            if case.shared.strip():
+                engine.execute(case.shared, EARLIEST)
+            engine.execute(case.sql, EARLIEST)
+        except KsqlError as e:
+            return Outcome(error=e.render())
+        for record in inputs(case, engine.catalog.sources):
+            engine.broker.append(record)
+        dead: list[DeadLetter] = []
+        folder = Path(tempfile.mkdtemp(prefix="ksqlpy-case-", dir=self._folder))
+        try:
+            for number, (query_id, spec) in enumerate(engine.specs.items()):
+                try:
+                    dead += _run_query(self._session, spec, engine, folder / str(number))
+                except Exception as e:  # whatever Spark raises belongs to the case
+                    why = str(e).split("\n", 1)[0]
+                    raise CaseFailed(f"{case.where()}: query {query_id} failed: {why}") from e
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return Outcome(engine.catalog.sources, engine.broker.records(), dead)
+
+
+# ---------------------------------------------------------------- one query
+
+_SCHEMA = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, ts BIGINT,"
+    " headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+)
+_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp_millis(ts) AS timestamp")
+
+
+def _run_query(session: SparkSession, spec: QuerySpec, engine: _MemoryEngine, folder: Path) -> list[DeadLetter]:
+    """Runs a query over what its topics hold, puts its results into its topic, and returns its dead letters."""
+    stored = _ordered(spec, engine)
+    if not stored:
+        return []
+    (folder / "in").mkdir(parents=True)
+    (folder / "in" / "records.json").write_text("\n".join(map(_as_json, stored)), encoding="utf-8")
+    own = session.newSession()
+    own.conf.set("spark.sql.shuffle.partitions", "1")
+    own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    headers = [] if spec.plan.stateful else ["headers"]
+    records = own.readStream.schema(_SCHEMA).json(str(folder / "in")).selectExpr(*_COLUMNS, *headers)
+    rows = Compiler(spec.plan, records, Distribution(1, shuffled=False)).rows()
+    output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic)
+    return [letter for row in _results(own, output, folder) if (letter := engine.take(row, spec.dead_topic))]
+
+
+def _results(session: SparkSession, output: DataFrame, folder: Path) -> list[Any]:
+    query = (
+        output.writeStream.format("memory")
+        .queryName("results")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .outputMode("update")
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    return session.table("results").collect()
+
+
+def _ordered(spec: QuerySpec, engine: _MemoryEngine) -> list[_Stored]:
+    found = [
+        s for topic, first in spec.offsets.items() for s in engine.broker.log[topic] if s.offset >= first.get("0", 0)
+    ]
+    if len(spec.offsets) > 1 and any(s.written_by_query for s in found):
+        stream = spec.plan.scans[0].relation.source.topic
+        return sorted(found, key=lambda s: (s.time, s.record.topic == stream, s.arrival))
+    return sorted(found, key=lambda s: s.arrival)
+
+
+def _as_json(stored: _Stored) -> str:
+    record = stored.record
+    return json.dumps(
+        {
+            "key": _base64(record.key),
+            "value": _base64(record.value),
+            "topic": record.topic,
+            "partition": 0,
+            "offset": stored.offset,
+            "ts": stored.time,
+            "headers": [{"key": n, "value": _base64(v)} for n, v in record.headers],
+        }
+    )
+
+
+def _base64(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+# ---------------------------------------------------------------- stand-ins
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A record where it lies: ``arrival`` counts over all topics."""
+
+    record: Record
+    arrival: int
+    offset: int
+    time: int
+    written_by_query: bool
+
+
+class _MemoryKafka(Kafka):
+    """Topics as lists. Records of all partitions of a topic lie in its first one."""
+
+    def __init__(self) -> None:
+        self.bootstrap = ""
+        self.log: dict[str, list[_Stored]] = {}
+        self._partitions: dict[str, int] = {}
+        self._arrivals = itertools.count()
+
+    def append(self, record: Record, *, by_query: bool = False) -> None:
+        """Writes a record; without a time it gets the time now."""
+        stored = self.log[record.topic]
+        now = int(time.time() * 1000) if record.time is None else record.time
+        stored.append(_Stored(record, next(self._arrivals), len(stored), now, by_query))
+
+    def records(self) -> dict[str, list[Record]]:
+        """The records of all topics."""
+        return {
+            t: [Record(t, s.record.key, s.record.value, s.time, s.record.headers) for s in stored]
+            for t, stored in self.log.items()
+        }
+
+    def cluster_id(self) -> str:
+        return "memory"
+
+    def topics(self) -> dict[str, list[int]]:
+        return {t: [1] * n for t, n in self._partitions.items()}
+
+    def create_topic(self, name: str, partitions: int, replicas: int | None, config: Mapping[str, str]) -> None:
+        self._partitions[name] = partitions
+        self.log[name] = []
+
+    def delete_topics(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._partitions.pop(name, None)
+            self.log.pop(name, None)
+
+    def offsets(self, topics: Mapping[str, int], *, latest: bool) -> dict[str, dict[str, int]]:
+        return {t: {str(p): len(self.log[t]) if latest and p == 0 else 0 for p in range(n)} for t, n in topics.items()}
+
+
+class _MemoryLog(CommandLog):
+    """Counts commands."""
+
+    def __init__(self) -> None:
+        self.next_offset = 0
+
+    def read(self) -> list[dict[str, Any]]:
+        return []
+
+    def append(self, entry: Mapping[str, Any]) -> int:
+        self.next_offset += 1
+        return self.next_offset - 1
+
+
+class _MemoryProducer:
+    """What INSERT VALUES writes with."""
+
+    def __init__(self, broker: _MemoryKafka) -> None:
+        self._broker = broker
+
+    def produce(
+        self,
+        topic: str,
+        *,
+        key: bytes | None,
+        value: bytes | None,
+        on_delivery: Callable[[object, object], None],
+        timestamp: int | None = None,
+    ) -> None:
+        self._broker.append(Record(topic, key, value, timestamp))
+        on_delivery(None, None)
+
+    def flush(self, timeout: float) -> int:
+        return 0
+
+
+class _Waiting(Queries):
+    """Keeps the queries that are to be run once the records are there."""
+
+    def __init__(self, specs: dict[str, QuerySpec]) -> None:
+        self._specs = specs
+
+    def checkpoint(self, query_id: str) -> Path:
+        return Path(query_id)
+
+    def check_room(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> None:
+        return None
+
+    def start(self, spec: QuerySpec) -> RunningQuery:
+        self._specs[spec.id] = spec
+        return RunningQuery.__new__(RunningQuery)
+
+    def stop(self, query_id: str, *, forget: bool) -> None:
+        self._specs.pop(query_id, None)
+
+    def get(self, query_id: str) -> RunningQuery | None:
+        return None
+
+    def state(self, query_id: str) -> str:
+        return "RUNNING"
+
+
+class _MemoryEngine(Engine):
+    """The engine over the stand-ins; needs no start and no stop."""
+
+    def __init__(self, session: SparkSession) -> None:
+        super().__init__(Config.of({}))
+        self.session = session
+        self.specs: dict[str, QuerySpec] = {}
+        self.broker = _MemoryKafka()
+        self.kafka = self.broker
+        self.topics = Topics(self.broker, self.config.get("ksql.service.id"))
+        self.log = _MemoryLog()
+        self.queries = _Waiting(self.specs)
+        self.producer: Any = _MemoryProducer(self.broker)
+
+    def take(self, row: Any, dead_topic: str) -> DeadLetter | None:
+        """Does with a row what the sink does: a record of its topic, or a dead letter."""
+        headers = [(h.key, None if h.value is None else bytes(h.value)) for h in row.headers or ()]
+        if row.topic == dead_topic:
+            named = {n: v.decode() for n, v in headers if n in HEADERS.values() and v is not None}
+            return DeadLetter(named[HEADERS["topic"]], int(named[HEADERS["offset"]]), named[HEADERS["reason"]])
+        rowtime = next((v for n, v in reversed(headers) if n == "__rowtime" and v is not None), None)
+        at = int.from_bytes(rowtime, "big", signed=True) if rowtime is not None else -1
+        record = Record(
+            row.topic,
+            None if row.key is None else bytes(row.key),
+            None if row.value is None else bytes(row.value),
+            at if at >= 0 else None,
+            tuple((n, v) for n, v in headers if n != "__rowtime"),
+        )
+        self.broker.append(record, by_query=True)
+        return None

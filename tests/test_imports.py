@@ -1,0 +1,137 @@
+"""Imports go one way: every part of ksqlpy uses only what stands left of it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+ORDER = (
+    "errors",
+    "types",
+    "embedded",
+    "grammar",
+    "sql",
+    "functions",
+    "catalog",
+    "config",
+    "analysis",
+    "plan",
+    "formats",
+    "spark",
+    "runtime",
+)
+"""The parts, each of which may use those before it. ``__init__`` and what is below may use all of them."""
+
+ALLOWED = {
+    "embedded": {"errors"},
+    "server": {*ORDER, "server"},
+    "client": {"errors", "types", "config"},
+    "shell": {*ORDER, "client"},
+    "testing": set(ORDER),
+    "demo": {*ORDER, "server", "client"},
+    "__main__": {*ORDER, "server", "client", "shell", "testing", "demo"},
+    "__init__": set(ORDER),
+}
+"""Parts that do not stand in the row, or whose place allows them less."""
+
+ORDER_DEBT = {
+    ("ksqlpy/shell/commands.py", "server"),
+    ("ksqlpy/shell/commands.py", "demo"),
+}
+"""Imports against the order that are known; none may be added, and one that is gone must go from here."""
+
+ENGINES = {"pyspark", "py4j"}
+SPARK_DEBT = {
+    "ksqlpy/runtime/engine.py": {"pyspark"},
+    "ksqlpy/runtime/queries.py": {"pyspark", "py4j"},
+    "ksqlpy/runtime/warmup.py": {"pyspark"},
+}
+"""Files outside of ksqlpy/spark that still import Spark; none may be added, and one that no longer does must go."""
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module of the product with the part that it belongs to."""
+    for folder in (ROOT / "ksqlpy", ROOT / "server", ROOT / "grammar"):
+        for file in sorted(folder.rglob("*.py")):
+            inside = file.relative_to(ROOT / "ksqlpy" if folder.name == "ksqlpy" else ROOT)
+            yield inside.parts[0].removesuffix(".py"), file
+
+
+def imported(file: Path, *, types_too: bool = True) -> Iterator[tuple[int, str]]:
+    """Line and name of all modules that a file imports, also inside of functions.
+
+    ``types_too``: also under ``if TYPE_CHECKING``.
+    """
+    package = [*file.relative_to(ROOT).with_suffix("").parts]
+    if package[0] != "ksqlpy":
+        package.insert(0, "ksqlpy")
+    left: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"), str(file))]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING") and not types_too:
+            left += node.orelse
+            continue
+        left += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, a.name) for a in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join([*package[: -node.level], *([node.module] if node.module else [])]) if node.level else ""
+            module = base or node.module or ""
+            if module == "ksqlpy":
+                yield from ((node.lineno, f"ksqlpy.{a.name}") for a in node.names)
+            else:
+                yield node.lineno, module
+
+
+def part_of(module: str) -> str | None:
+    """The part of ksqlpy that a module name belongs to."""
+    names = module.split(".")
+    return names[1] if names[0] == "ksqlpy" and len(names) > 1 else None
+
+
+def test_left_to_right() -> None:
+    parts = {part for part, _ in modules()}
+    wrong, debt = [], set()
+    for part, file in modules():
+        if part in ALLOWED:
+            allowed = ALLOWED[part]
+        elif part in ORDER:
+            allowed = set(ORDER[: ORDER.index(part)])
+        else:
+            pytest.fail(f"{file.relative_to(ROOT)}: the part {part} has no place in the order")
+        for line, module in imported(file):
+            used = part_of(module)
+            # Names such as __version__ stand in ksqlpy/__init__.py and may be used everywhere.
+            if used is not None and used in parts and used != part and used not in allowed:
+                place = str(file.relative_to(ROOT))
+                if (place, used) in ORDER_DEBT:
+                    debt.add((place, used))
+                else:
+                    wrong.append(f"{place}:{line}: {part} imports {used}")
+    assert not wrong, "\n".join(wrong)
+    assert debt == ORDER_DEBT
+
+
+def test_only_spark_imports_spark() -> None:
+    found: dict[str, set[str]] = {}
+    for part, file in modules():
+        engines = {m.split(".")[0] for _, m in imported(file, types_too=False)} & ENGINES
+        if engines and part != "spark":
+            found[str(file.relative_to(ROOT))] = engines
+    assert found == SPARK_DEBT
+
+
+def test_the_language_needs_no_spark() -> None:
+    program = (
+        "import sys, ksqlpy.sql, ksqlpy.analysis, ksqlpy.plan\n"
+        "print(*sorted({m.split('.')[0] for m in sys.modules} & {'pyspark', 'py4j', 'confluent_kafka'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == ""
