@@ -1,4 +1,4 @@
-"""The ``ksqlpy`` command: its arguments. What the commands do is in :mod:`ksqlpy.shell.commands`.
+"""The ``ksqlpy`` command: its arguments. What they do at a server is in :mod:`ksqlpy.shell.commands`.
 
 Nothing heavy is imported here: help, and statements for a running server, must come at once.
 """
@@ -22,9 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["demo"]:  # has its own arguments
-        from ksqlpy.shell.commands import demo
-
-        return demo(arguments[1:])
+        return _demo(arguments[1:])
     parser = _parser()
     try:
         options = parser.parse_args(arguments)
@@ -41,11 +39,40 @@ def main(argv: Sequence[str] | None = None) -> int:
         case "run":
             return commands.run(options.file, options.server, options.output, options.define)
         case "server":
-            return commands.server(options.config, options.define, _flags(options))
+            return _server(options)
         case "jars":
             return commands.jars(options.to)
     parser.print_help(sys.stderr)
     return 2
+
+
+def _server(options: argparse.Namespace) -> int:
+    """Runs a server until it is told to stop; later sources win: file, environment, -D, options."""
+    from ksqlpy.shell.commands import guarded
+
+    def body() -> int:
+        from ksqlpy.config import Config
+        from ksqlpy.embedded.cache import StatusLine
+
+        values = Config.from_file(options.config) if options.config else {}
+        config = Config.of({**values, **Config.from_environment(), **dict(options.define), **_flags(options)})
+        from ksqlpy.server.run import serve
+
+        serve(config, StatusLine())
+        return 0
+
+    return guarded(body)
+
+
+def _demo(arguments: list[str]) -> int:
+    from ksqlpy.shell.commands import guarded
+
+    def body() -> int:
+        from ksqlpy.demo import run
+
+        return run(arguments)
+
+    return guarded(body)
 
 
 def _flags(options: argparse.Namespace) -> dict[str, str]:

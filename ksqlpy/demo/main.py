@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,9 @@ __all__ = ["add_arguments", "run"]
 
 PATIENCE = 30.0
 """Seconds without any new result after which no more are waited for."""
+
+STALL = 3.0
+"""Seconds without any new result after which the server is asked how it is."""
 
 _LOADED = time.monotonic()
 
@@ -79,7 +83,7 @@ def _course(files: Files, view: View, *, keep: bool) -> tuple[list[Check], float
     engine = Engine(Config.of(), view.phase)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quick_jvm())
-        engine.start()
+        _start(engine, view)
         stack.callback(engine.stop)
         stack.callback(view.phase, "stopping")
         server = stack.enter_context(ServerThread(engine))
@@ -112,6 +116,33 @@ def _course(files: Files, view: View, *, keep: bool) -> tuple[list[Check], float
         if keep:
             _wait_for_interrupt(server.url, engine.bootstrap, view)
     return checks, first
+
+
+def _start(engine: Engine, view: View) -> None:
+    """Starts the engine, in a thread: a JVM that loses its parent while it starts would stay for ever.
+
+    So an interruption ends the demo when the start is over.
+    """
+    failures: list[Exception] = []
+
+    def body() -> None:
+        try:
+            engine.start()
+        except Exception as e:  # carried to the main thread
+            failures.append(e)
+
+    thread = threading.Thread(target=body, name="start")
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        view.phase("stopping: the engine has to finish its start first")
+        thread.join()
+        if not failures:
+            engine.stop()
+        raise
+    if failures:
+        raise failures[0]
 
 
 # ---------------------------------------------------------------- statements
@@ -185,7 +216,10 @@ class _Demo:
         self._look()
 
     def wait(self, wanted: Mapping[str, int]) -> None:
-        """Returns when every topic has as many records as wanted, or none has come for :data:`PATIENCE` seconds."""
+        """Returns when every topic has as many records as wanted, or none has come for :data:`PATIENCE` seconds.
+
+        Raises EngineProblem ``not-healthy`` when none comes because a part of the whole is gone.
+        """
         seen, since = -1, time.monotonic()
         records = self._reader.records
         while any(len(records[t]) < n for t, n in wanted.items()):
@@ -194,10 +228,19 @@ class _Demo:
                 seen, since = count, time.monotonic()
             elif time.monotonic() - since > PATIENCE:
                 return
+            elif time.monotonic() - since > STALL:
+                self._check_health()
             self._look()
             time.sleep(0.05)
         time.sleep(0.5)  # a record too many would come now
         self._look(always=True)
+
+    def _check_health(self) -> None:
+        health = self._client.healthcheck()
+        ill = [name for name, part in health["details"].items() if not part["isHealthy"]]
+        if ill:
+            raise EngineProblem("not-healthy", f"no more results: the server's {' and '.join(ill)} does not answer")
+        time.sleep(1)
 
     def _look(self, *, always: bool = False) -> None:
         if self._view.quiet or (time.monotonic() - self._looked < 0.5 and not always):

@@ -14,11 +14,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Producer
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
 
 from ksqlpy import __version__
 from ksqlpy.analysis import CreateAs, Declare, Text, analyze_create, analyze_query
@@ -33,12 +31,15 @@ from ksqlpy.runtime.deadletters import DeadLetters
 from ksqlpy.runtime.push import PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
-from ksqlpy.runtime.warmup import WarmUp
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec
-from ksqlpy.spark.session import start_session
+from ksqlpy.spark.session import has_session, is_alive, start_session
+from ksqlpy.spark.warmup import WarmUp
 from ksqlpy.sql import Parsed, nodes, parse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["COMPATIBLE_VERSION", "Engine"]
 
@@ -123,7 +124,7 @@ class Engine:
 
     def _start_spark(self, folder: Path, stack: contextlib.ExitStack) -> None:
         master = self.config.get("ksqlpy.spark.master")
-        shared = SparkContext._active_spark_context is not None
+        shared = has_session()
         self.session: SparkSession = start_session(
             master, self.config.get("ksqlpy.spark.memory"), folder / "spark", self._progress
         )
@@ -398,8 +399,7 @@ class Engine:
             kafka = True
         except KsqlError:
             kafka = False
-        jvm: Any = self.session.sparkContext._jsc
-        spark = self._ready and not jvm.sc().isStopped()
+        spark = self._ready and is_alive(self.session)
         details = {
             "metastore": {"isHealthy": True},
             "kafka": {"isHealthy": kafka},

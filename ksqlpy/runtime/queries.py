@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-from py4j.protocol import Py4JError
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from ksqlpy.errors import EngineProblem
 from ksqlpy.plan import Plan
 from ksqlpy.spark.query import QuerySpec, RunningQuery, slots
+from ksqlpy.spark.session import figures
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["Queries"]
 
@@ -108,13 +108,7 @@ class Queries:
 
     def figures(self, query_id: str) -> dict[str, Any]:
         """Live counts of the query's Kafka clients: ``consumed`` and ``sent`` by topic, ``lag`` in records."""
-        try:
-            jvm: Any = self._session._jvm
-            found: dict[str, Any] = json.loads(jvm.ksqlpy.Figures.read(query_id))
-        except (Py4JError, ValueError, OSError) as e:
-            log.warning("no figures of query %s: %s", query_id, e)
-            return {"consumed": {}, "lag": None, "sent": {}}
-        return found
+        return figures(self._session, query_id)
 
 
 def _report(query: RunningQuery) -> None:

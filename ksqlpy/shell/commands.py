@@ -12,31 +12,14 @@ from typing import Any, TextIO
 
 from ksqlpy.errors import ConfigProblem, KsqlError, Span
 
-__all__ = ["Piece", "demo", "execute", "jars", "run", "run_text", "server", "split"]
+__all__ = ["Piece", "execute", "guarded", "jars", "run", "run_text", "split"]
 
 Pairs = Sequence[tuple[str, str]]
 
 
-def server(file: Path | None, defined: Pairs, flags: Mapping[str, str]) -> int:
-    """Runs a server until it is told to stop; later sources win: file, environment, ``defined``, ``flags``."""
-
-    def body() -> int:
-        from ksqlpy.config import Config
-        from ksqlpy.embedded.cache import StatusLine
-
-        values = Config.from_file(file) if file else {}
-        config = Config.of({**values, **Config.from_environment(), **dict(defined), **flags})
-        from ksqlpy.server.run import serve
-
-        serve(config, StatusLine())
-        return 0
-
-    return _guarded(body)
-
-
 def execute(sql: str, url: str, output: str, defined: Pairs) -> int:
     """Runs the statements of a text on a server; the last one needs no semicolon."""
-    return _guarded(lambda: run_text(sql, url, output, dict(defined), complete=True))
+    return guarded(lambda: run_text(sql, url, output, dict(defined), complete=True))
 
 
 def run(file: Path, url: str, output: str, defined: Pairs) -> int:
@@ -49,7 +32,7 @@ def run(file: Path, url: str, output: str, defined: Pairs) -> int:
             raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {e}") from e
         return run_text(sql, url, output, dict(defined))
 
-    return _guarded(body)
+    return guarded(body)
 
 
 def jars(to: Path) -> int:
@@ -62,18 +45,7 @@ def jars(to: Path) -> int:
         print(f"{len(fill(to, StatusLine()))} jars are in {to}")
         return 0
 
-    return _guarded(body)
-
-
-def demo(arguments: list[str]) -> int:
-    """Runs the demonstration."""
-
-    def body() -> int:
-        from ksqlpy.demo import run as run_demo
-
-        return run_demo(arguments)
-
-    return _guarded(body)
+    return guarded(body)
 
 
 # ------------------------------------------------------------ statements for a server
@@ -203,7 +175,7 @@ def _moved(error: KsqlError, piece: Piece, sql: str) -> KsqlError:
 # ------------------------------------------------------------ errors and interruptions
 
 
-def _guarded(body: Callable[[], int]) -> int:
+def guarded(body: Callable[[], int]) -> int:
     """Runs a command; draws its error on stderr."""
     from ksqlpy.shell.output import escaped
 

@@ -1,8 +1,8 @@
 """Typed expressions as Spark SQL text, with ksqlDB's meaning where Spark's differs.
 
 The session runs without ANSI rules: a failing expression is NULL. Differences that are treated here: comparisons with
-NULL are false; NaN equals nothing; DOUBLE division by zero is Infinity or NaN; text becomes a number only as a whole;
-an inexact DECIMAL division is NULL (ksqlDB, operators and CAST).
+NULL are false; a NULL condition on the left of AND or OR makes NULL; NaN equals nothing; DOUBLE division by zero is
+Infinity or NaN; text becomes a number only as a whole; an inexact DECIMAL division is NULL (ksqlDB, operators and CAST).
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
             case t.Compare():
                 return _compare(e, sql(e.left), sql(e.right))
             case t.Logical(op=op, left=left, right=right):
-                return f"({sql(left)} {op} {sql(right)})"
+                plain = f"({sql(left)} {op} {sql(right)})"
+                # A NULL on the left is an error to ksqlDB, whatever stands on the right; an error is NULL.
+                return plain if _never_null(left) else f"CASE WHEN {sql(left)} IS NOT NULL THEN {plain} END"
             case t.Not(value=value):
                 return f"(NOT {sql(value)})"
             case t.IsNull(value=value):
@@ -110,6 +112,18 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
         raise TypeError(f"no Spark text for {e!r}")
 
     return sql(expr)
+
+
+def _never_null(e: t.Expr) -> bool:
+    """Whether a condition is true or false for every row."""
+    match e:
+        case t.Compare() | t.IsNull() | t.Between() | t.InList() | t.Like():
+            return True
+        case t.Logical(left=left, right=right):
+            return _never_null(left) and _never_null(right)
+        case t.Not(value=value):
+            return _never_null(value)
+    return isinstance(e, t.Literal) and e.value is not None
 
 
 def _literal(e: t.Literal) -> str:

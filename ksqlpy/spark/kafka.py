@@ -71,9 +71,19 @@ class Kafka:
         while time.monotonic() < deadline:
             meta = self._admin.list_topics(name, timeout=TIMEOUT).topics.get(name)
             if meta is not None and meta.error is None and len(meta.partitions) == partitions:
-                return
+                led = [p.leader >= 0 and p.error is None for p in meta.partitions.values()]
+                if all(led) and self._have_offsets(name, partitions):
+                    return
             time.sleep(0.02)
         raise EngineProblem("topic-not-made", f"topic {name} was made, but the brokers do not show it")
+
+    def _have_offsets(self, name: str, partitions: int) -> bool:
+        """Whether the leaders have begun their work: a moment after a topic is made they refuse."""
+        try:
+            self.offsets({name: partitions}, latest=True)
+        except EnvironmentProblem:
+            return False
+        return True
 
     def delete_topics(self, names: Iterable[str]) -> None:
         """Deletes topics; those that do not exist are no error. Raises EngineProblem ``topic-not-deleted``."""

@@ -5,18 +5,25 @@ Why each setting is there stands beside it; they were found by running them (see
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import find_java
 from ksqlpy.spark.jvm.build import helper_jar
 
-__all__ = ["SETTINGS", "start_session"]
+__all__ = ["SETTINGS", "figures", "has_session", "is_alive", "start_session"]
+
+log = logging.getLogger(__name__)
 
 SETTINGS: Mapping[str, str] = {
     # A failing expression is NULL, as in ksqlDB; also casts of numbers to their big-endian bytes need it.
@@ -84,6 +91,31 @@ def start_session(
     if progress is not None:
         progress("")
     return session
+
+
+def has_session() -> bool:
+    """Whether this process has a session already, which :func:`start_session` would give."""
+    return SparkContext._active_spark_context is not None
+
+
+def is_alive(session: SparkSession) -> bool:
+    """Whether the session's JVM answers and its context runs."""
+    context: Any = session.sparkContext._jsc
+    try:
+        return not context.sc().isStopped()
+    except (Py4JError, OSError):
+        return False
+
+
+def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
+    """Live counts of a query's Kafka clients: ``consumed`` and ``sent`` by topic, ``lag`` in records."""
+    try:
+        jvm: Any = session._jvm
+        found: dict[str, Any] = json.loads(jvm.ksqlpy.Figures.read(query_id))
+    except (Py4JError, ValueError, OSError) as e:
+        log.warning("no figures of query %s: %s", query_id, e)
+        return {"consumed": {}, "lag": None, "sent": {}}
+    return found
 
 
 def _tmp() -> str:
