@@ -2,7 +2,7 @@
 
 The session runs without ANSI rules: a failing expression is NULL. Differences that are treated here: comparisons with
 NULL are false; a NULL condition on the left of AND or OR makes NULL; NaN equals nothing; DOUBLE division by zero is
-Infinity or NaN; text becomes a number only as a whole; an inexact DECIMAL division is NULL (ksqlDB, operators and CAST).
+Infinity or NaN; text becomes a number only as a whole; an inexact DECIMAL division is NULL (ksqlDB, operators, CAST).
 """
 
 from __future__ import annotations
