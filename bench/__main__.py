@@ -12,12 +12,29 @@ import platform
 import statistics
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from bench.jobs import JOBS
 from bench.latency import HEADER, measure
 from bench.many import many, warm_start
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+
+
+def _latency(engine: Engine, arguments: argparse.Namespace) -> None:
+    seconds = arguments.intervals * arguments.interval
+    how = "one after the other" if arguments.apart else "all at once"
+    print(f"{arguments.rate} records/s a job for {seconds} s, a checkpoint every {arguments.interval} s, jobs {how}")
+    print(HEADER, flush=True)
+    with ThreadPoolExecutor(1 if arguments.apart else len(JOBS)) as pool:
+        running = [
+            pool.submit(measure, engine, job, str(i), rate=arguments.rate, seconds=seconds)
+            for i, job in enumerate(JOBS)
+        ]
+        for result in (r.result() for r in running):
+            print(f"{result.line()}   load {os.getloadavg()[0]:.1f}", flush=True)
+            if result.received != result.sent:
+                print(f"  {result.sent - result.received} records are missing")
 
 
 def main() -> int:
@@ -27,9 +44,12 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=500, help="records a second (500)")
     parser.add_argument("--intervals", type=int, default=10, help="checkpoint intervals to span (10)")
     parser.add_argument("--interval", type=int, default=60, help="seconds between checkpoints (60, the default)")
+    parser.add_argument("--apart", action="store_true", help="one job after the other, not all at once")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")
     arguments = parser.parse_args()
     parts = arguments.parts or ["start", "many", "latency"]
+    if unknown := set(parts) - {"start", "many", "latency"}:
+        parser.error(f"cannot measure {', '.join(sorted(unknown))}: there are start, many and latency")
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     for part in parts:
         begin = time.time()
@@ -46,14 +66,7 @@ def main() -> int:
             elif part == "many":
                 print(many(engine, arguments.queries), flush=True)
             else:
-                seconds_each = arguments.intervals * arguments.interval
-                print(f"{arguments.rate} records/s for {seconds_each} s, a checkpoint every {arguments.interval} s")
-                print(HEADER, flush=True)
-                for i, job in enumerate(JOBS):
-                    result = measure(engine, job, str(i), rate=arguments.rate, seconds=seconds_each)
-                    print(f"{result.line()}   load {os.getloadavg()[0]:.1f}", flush=True)
-                    if result.received != result.sent:
-                        print(f"  {result.sent - result.received} records are missing")
+                _latency(engine, arguments)
         finally:
             engine.stop()
     return 0

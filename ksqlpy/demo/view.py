@@ -125,7 +125,7 @@ class View:
         bar = Table.grid(padding=(0, 1))
         bar.add_row("rides written", ProgressBar(self._sent[1] or 1, self._sent[0], width=40), f"{self._sent[0]:,}")
         table = Table(box=None, padding=(0, 2, 0, 0))
-        for title, justify in (("query of topic", "left"), ("rows in", "right"), ("rows out", "right")):
+        for title, justify in (("topic", "left"), ("rows in", "right"), ("rows out", "right")):
             table.add_column(title, justify="right" if justify == "right" else "left", no_wrap=True)
         table.add_column("behind", justify="right", no_wrap=True)
         table.add_column("latest result", no_wrap=True, overflow="ellipsis")
@@ -146,17 +146,21 @@ def result_text(topic: str, record: Record, zones: Mapping[int, str]) -> str:
     value = record.value or {}
     match topic:
         case "taxi_boroughs":
-            return f"{record.key.decode()}: {value['RIDES']:,} rides, {value['REVENUE']:,} dollars"
+            return f"{record.key.decode()}: {_rides(value['RIDES'])}, {value['REVENUE']:,} dollars"
         case "taxi_rides_per_vendor":
-            return f"vendor {_int(record.key)}: {value['RIDES']:,} rides"
+            return f"vendor {_int(record.key)}: {_rides(value['RIDES'])}"
         case "taxi_zone_hours":
             start = struct.unpack(">q", record.key[-8:])[0]
             zone = zones.get(_int(record.key[:-8]), "Unknown")
             hour = datetime.fromtimestamp(start / 1000, UTC)
-            return f"{zone}, {hour:%b %d %H}h: {value['RIDES']} rides, {value['REVENUE']} dollars"
+            return f"{zone}, {hour:%b %d %H}h: {_rides(value['RIDES'])}, {value['REVENUE']} dollars"
         case "taxi_enriched_rides":
             return f"{value['PICKUP_TIME']}: {value['ZONE'] or 'unknown zone'} ({value['BOROUGH'] or '?'})"
     return f"{value['TPEP_PICKUP_DATETIME']}: {value['TOTAL_AMOUNT']} dollars" if topic in RESULTS else ""
+
+
+def _rides(count: object) -> str:
+    return f"{count:,} ride{'' if count == 1 else 's'}"
 
 
 def _int(key: bytes) -> int:
