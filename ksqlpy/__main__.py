@@ -114,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     jars = commands.add_parser("jars", help="copy the jars for a machine without network", allow_abbrev=False)
     jars.add_argument("--to", metavar="DIR", type=Path, required=True)
 
-    commands.add_parser("demo", help="see it work: a broker, a query, rows", add_help=False)
+    commands.add_parser("demo", help="taxi rides through queries, with every result checked", add_help=False)
     return parser
 
 

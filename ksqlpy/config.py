@@ -76,6 +76,12 @@ _DEFINED = (
     Property("ksqlpy.port", "8088", "Port that the server listens on; 0 picks a free one.", _integer(0, 65535)),
     Property("ksqlpy.kafka.port", "0", "Port of the embedded broker; 0 picks a free one.", _integer(0, 65535)),
     Property("ksqlpy.spark.master", "local[512]", "Spark master; every task of a running query holds a slot of it."),
+    Property(
+        "ksqlpy.warm.up",
+        "true",
+        "Whether a started server goes through a small query first, so that the first statement is quick.",
+        _one_of("true", "false"),
+    ),
     Property("ksqlpy.spark.memory", "700m", "Heap of Spark's driver JVM.", _memory),
     Property(
         "auto.offset.reset",

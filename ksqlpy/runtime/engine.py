@@ -147,9 +147,10 @@ class Engine:
             self._replay(offset, entry)
         for query in self.catalog.queries.values():
             self._run(query, self._plans[query.id])
-        warm_up = WarmUp(self.session, self.bootstrap, self.topics.command_log, self.queries.any)
-        warm_up.start()
-        stack.callback(warm_up.stop)
+        if self.config.get("ksqlpy.warm.up") == "true":
+            warm_up = WarmUp(self.session, self.bootstrap, self.topics.command_log, self.queries.any)
+            warm_up.start()
+            stack.callback(warm_up.stop)
 
     def stop(self) -> None:
         """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker."""

@@ -281,6 +281,7 @@ def _figures(query_id: str, context: Context) -> Entity:
     return {
         "state": engine.queries.state(query_id),
         "error": running.error if running is not None else None,
+        "live": running is not None and running.live.is_set(),
         "rowsIn": sum(counts["consumed"].values()),
         "rowsOut": sum(n for t, n in counts["sent"].items() if t != dead_topic),
         "lag": counts["lag"],

@@ -108,7 +108,7 @@ class RunningQuery:
             try:
                 query.stop()
             except (Py4JJavaError, PySparkException, ConnectionError, OSError) as e:
-                log.warning("query %s did not stop cleanly: %s", self.spec.id, e)
+                log.warning("query %s did not stop cleanly: %s", self.spec.id, _reason(e))
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=30)
         self.state = "STOPPED"
