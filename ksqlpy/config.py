@@ -71,7 +71,7 @@ _DEFINED = (
     Property("bootstrap.servers", "", "Kafka to use; empty: a broker is started and stopped with the server."),
     Property("ksql.service.id", "default_", "Name of the service; prefix of its internal topics.", _prefix),
     Property("ksqlpy.data.dir", "", "Folder for checkpoints, logs and the embedded broker; empty: a temporary one."),
-    Property("ksqlpy.checkpoint.dir", "", "Folder or URI for checkpoints; empty: inside ksqlpy.data.dir."),
+    Property("ksqlpy.checkpoint.dir", "", "Folder for checkpoints; empty: inside ksqlpy.data.dir."),
     Property("ksqlpy.host", "127.0.0.1", "Address that the server listens on."),
     Property("ksqlpy.port", "8088", "Port that the server listens on; 0 picks a free one.", _integer(0, 65535)),
     Property("ksqlpy.kafka.port", "0", "Port of the embedded broker; 0 picks a free one.", _integer(0, 65535)),

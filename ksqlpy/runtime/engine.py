@@ -49,6 +49,10 @@ COMPATIBLE_VERSION = "0.29.0"
 """The ksqlDB version whose REST API is spoken; clients read it."""
 
 
+WATCH_SECONDS = 5.0
+"""Time between looks at the partitions of topics."""
+
+
 class Engine:
     """Runs statements. All methods may be called from any thread; changes happen one at a time."""
 
@@ -147,10 +151,21 @@ class Engine:
             self._replay(offset, entry)
         for query in self.catalog.queries.values():
             self._run(query, self._plans[query.id])
+        watching = threading.Event()
+        threading.Thread(target=self._watch, args=(watching,), name="partitions", daemon=True).start()
+        stack.callback(watching.set)
         if self.config.get("ksqlpy.warm.up") == "true":
             warm_up = WarmUp(self.session, self.bootstrap, self.topics.command_log, self.queries.any)
             warm_up.start()
             stack.callback(warm_up.stop)
+
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(WATCH_SECONDS):
+            try:
+                with self._lock:
+                    self.queries.follow_partitions(self.kafka)
+            except KsqlError as e:
+                log.warning("partitions are not watched: %s", e)
 
     def stop(self) -> None:
         """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker."""

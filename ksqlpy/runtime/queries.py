@@ -7,11 +7,13 @@ import re
 import shutil
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ksqlpy.errors import EngineProblem
 from ksqlpy.plan import Plan
+from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec, RunningQuery, slots
 from ksqlpy.spark.session import figures
 
@@ -89,6 +91,20 @@ class Queries:
             t.start()
         for t in threads:
             t.join(timeout=40)
+
+    def follow_partitions(self, kafka: Kafka) -> None:
+        """Starts queries anew whose topics have got more partitions, on their checkpoints.
+
+        Without that a query over what was one partition would read only the first one (it has no shuffle).
+        """
+        running = [q for q in self._all() if q.state == "RUNNING"]
+        found = kafka.partitions({t for q in running for t in q.spec.partitions})
+        for query in running:
+            now = {t: found.get(t, n) for t, n in query.spec.partitions.items()}
+            if any(now[t] > n for t, n in query.spec.partitions.items()):
+                log.warning("query %s starts anew: its topics have got more partitions", query.spec.id)
+                self.stop(query.spec.id, forget=False)
+                self.start(replace(query.spec, partitions=now))
 
     def any(self) -> bool:
         """Whether any query runs."""

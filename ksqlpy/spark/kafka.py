@@ -116,7 +116,6 @@ class Kafka:
                 "group.id": "ksqlpy-reader",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
-                "fetch.wait.max.ms": 5,
                 "log_level": 0,
             }
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
@@ -165,6 +166,22 @@ def test_dead_letters_are_kept_and_counted(engine: Engine) -> None:
     assert description["deadLetters"] == 2
     assert description["queryFigures"][0]["rowsIn"] == 4
     assert "many" in str(description["queryFigures"][0]["lastDeadLetter"])
+
+
+def test_new_partitions_of_a_topic_are_read(engine: Engine) -> None:
+    engine.execute(RIDES + "CREATE TABLE n AS SELECT id, COUNT(*) AS n FROM rides GROUP BY id;", EARLIEST)
+    engine.execute("INSERT INTO rides VALUES (1, 5);")
+    assert len(records(engine, "N", 1)) == 1
+    AdminClient({"bootstrap.servers": engine.bootstrap}).create_partitions([NewPartitions("rides", 3)])[
+        "rides"
+    ].result()
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    assert until(lambda: engine.kafka.partitions(["rides"]) == {"rides": 3})
+    for partition in (0, 1, 2):
+        producer.produce("rides", key=b"\0\0\0" + bytes([7 + partition]), value=b'{"TOTAL": 1}', partition=partition)
+    producer.flush()
+    last = {b"\0\0\0" + bytes([k]): b'{"N":1}' for k in (1, 7, 8, 9)}
+    assert until(lambda: last.items() <= dict(records(engine, "N", 20, deadline=2)).items())
 
 
 def test_a_push_query_ends_at_its_limit_and_leaves_nothing(engine: Engine) -> None:
