@@ -20,6 +20,7 @@ $(STAMP): requirements.lock pyproject.toml setup.py
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/ksqlpy jars || echo "the jars will be fetched at the first start"
 	@touch $@
 
 demo: setup

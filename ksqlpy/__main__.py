@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         case "server":
             return _server(options)
         case "jars":
-            return commands.jars(options.to)
+            return commands.jars(options.to) if options.to else commands.prepare()
     parser.print_help(sys.stderr)
     return 2
 
@@ -111,8 +111,8 @@ def _parser() -> argparse.ArgumentParser:
     server.add_argument("--config", metavar="FILE", type=Path, help="file of key=value lines")
     _define_option(server, first=False)
 
-    jars = commands.add_parser("jars", help="copy the jars for a machine without network", allow_abbrev=False)
-    jars.add_argument("--to", metavar="DIR", type=Path, required=True)
+    jars = commands.add_parser("jars", help="fetch what the first start would fetch", allow_abbrev=False)
+    jars.add_argument("--to", metavar="DIR", type=Path, help="copy the jars there, for a machine without network")
 
     commands.add_parser("demo", help="taxi rides through queries, with every result checked", add_help=False)
     return parser

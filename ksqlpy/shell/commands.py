@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from ksqlpy.errors import ConfigProblem, KsqlError, Span
 
-__all__ = ["Piece", "execute", "guarded", "jars", "run", "run_text", "split"]
+__all__ = ["Piece", "execute", "guarded", "jars", "prepare", "run", "run_text", "split"]
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -43,6 +43,26 @@ def jars(to: Path) -> int:
         from ksqlpy.embedded.jars import fill
 
         print(f"{len(fill(to, StatusLine()))} jars are in {to}")
+        return 0
+
+    return guarded(body)
+
+
+def prepare() -> int:
+    """Does what a first start would have to do: fetches jars, compiles the helper classes, starts the broker once."""
+
+    def body() -> int:
+        from ksqlpy.embedded.cache import StatusLine
+        from ksqlpy.embedded.kafka import EmbeddedKafka
+        from ksqlpy.spark.jvm.build import helper_jar
+
+        tell = StatusLine()
+        helper_jar(tell)
+        tell("starting Kafka for the first time")
+        with EmbeddedKafka(progress=tell):
+            pass
+        tell("")
+        print("ready: jars are fetched and checked")
         return 0
 
     return guarded(body)
