@@ -285,7 +285,8 @@ class Engine:
         return offsets
 
     def _run(self, query: PersistentQuery, plan: Plan) -> None:
-        partitions = {t: len(p) for t, p in query.offsets.items()}
+        found = self.kafka.partitions(query.offsets)  # a topic may have got more since
+        partitions = {t: max(len(p), found.get(t, 0)) for t, p in query.offsets.items()}
         config = self.config.for_statement(query.properties)
         self.queries.start(
             QuerySpec(

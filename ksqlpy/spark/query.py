@@ -174,6 +174,15 @@ class RunningQuery:
         self._changed(self)
 
 
+EARLIEST = -2
+"""How Spark says: the first offset there is."""
+
+
+def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
+    """The first offset of every partition; of one that came later, its start."""
+    return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
+
+
 def _apart(spec: QuerySpec) -> int:
     """The query's checkpoint interval: up to a tenth longer than asked, so that not all queries stop at once."""
     return spec.interval_ms + spec.interval_ms * (zlib.crc32(spec.id.encode()) % 100) // 1000
@@ -185,7 +194,7 @@ def _records(session: SparkSession, spec: QuerySpec, *, headers: bool) -> Any:
         session.readStream.format("kafka")
         .option("kafka.bootstrap.servers", spec.bootstrap)
         .option("subscribe", ",".join(spec.partitions))
-        .option("startingOffsets", json.dumps({t: dict(p) for t, p in spec.offsets.items()}))
+        .option("startingOffsets", json.dumps(_first(spec)))
         .option("failOnDataLoss", "false")
         .option("includeHeaders", str(headers).lower())
         .option("groupIdPrefix", spec.id)

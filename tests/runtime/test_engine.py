@@ -172,9 +172,8 @@ def test_new_partitions_of_a_topic_are_read(engine: Engine) -> None:
     engine.execute(RIDES + "CREATE TABLE n AS SELECT id, COUNT(*) AS n FROM rides GROUP BY id;", EARLIEST)
     engine.execute("INSERT INTO rides VALUES (1, 5);")
     assert len(records(engine, "N", 1)) == 1
-    AdminClient({"bootstrap.servers": engine.bootstrap}).create_partitions([NewPartitions("rides", 3)])[
-        "rides"
-    ].result()
+    admin = AdminClient({"bootstrap.servers": engine.bootstrap})
+    admin.create_partitions([NewPartitions("rides", 3)])["rides"].result()
     producer = Producer({"bootstrap.servers": engine.bootstrap})
     assert until(lambda: engine.kafka.partitions(["rides"]) == {"rides": 3})
     for partition in (0, 1, 2):
