@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import shutil
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -123,8 +125,9 @@ class Engine:
             folder = Path(given).expanduser().absolute()
             folder.mkdir(parents=True, exist_ok=True)
             return folder
-        temporary = tempfile.TemporaryDirectory(prefix="ksqlpy-", ignore_cleanup_errors=True)
-        return Path(stack.enter_context(temporary))
+        folder = Path(tempfile.mkdtemp(prefix="ksqlpy-"))
+        stack.callback(_remove, folder)
+        return folder
 
     def _start_spark(self, folder: Path, stack: contextlib.ExitStack) -> None:
         master = self.config.get("ksqlpy.spark.master")
@@ -429,6 +432,15 @@ class Engine:
 
 # A developer's broker keeps what it is given, and takes records of any time: data of past years is usual there.
 _BROKER_SETTINGS = {"log.retention.ms": "-1", "log.message.timestamp.after.max.ms": str(2**63 - 1)}
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder in which Spark's JVM, which ends with this process, may still write for a moment."""
+    for _ in range(50):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.1)
 
 
 @contextlib.contextmanager
