@@ -140,8 +140,6 @@ def _start(engine: Engine, view: View) -> None:
         thread.join()
         if not failures:
             engine.stop()
-        if not failures:
-            engine.stop()
         raise
     if failures:
         raise failures[0]

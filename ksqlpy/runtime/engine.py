@@ -125,9 +125,10 @@ class Engine:
             folder = Path(given).expanduser().absolute()
             folder.mkdir(parents=True, exist_ok=True)
             return folder
-        folder = Path(tempfile.mkdtemp(prefix="ksqlpy-"))
-        stack.callback(_remove, folder)
-        return folder
+        # Kept, so that it also goes at the end of a process whose engine was never stopped.
+        self._temporary = tempfile.TemporaryDirectory(prefix="ksqlpy-", ignore_cleanup_errors=True)
+        stack.callback(_remove, Path(self._temporary.name))
+        return Path(self._temporary.name)
 
     def _start_spark(self, folder: Path, stack: contextlib.ExitStack) -> None:
         master = self.config.get("ksqlpy.spark.master")
