@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from decimal import Decimal
 from types import TracebackType
 from typing import Any
@@ -74,7 +74,7 @@ class Client:
         entities: list[dict[str, Any]] = self._request("POST", "/ksql", body, sql)
         return entities
 
-    def push(self, sql: str, properties: Mapping[str, object] | None = None) -> Iterator[Any]:
+    def push(self, sql: str, properties: Mapping[str, object] | None = None) -> Generator[Any, None, None]:
         """Runs a query; gives first its header (``queryId``, ``columnNames``, ``columnTypes``), then rows as lists.
 
         Fractions are Decimals with the digits that the server sent, save those of DOUBLE columns. Ends when the query
@@ -193,8 +193,8 @@ def _restored(body: Mapping[str, Any], sql: str | None) -> KsqlError:
         hint=more.get("hint"),
         error_code=number,
     )
-    error.__dict__["statement_text"] = body.get("statementText") or ""
-    error.__dict__["entities"] = body.get("entities") or []
+    error.statement_text = body.get("statementText") or ""
+    error.entities = body.get("entities") or []
     return error
 
 

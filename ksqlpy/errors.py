@@ -15,8 +15,9 @@ names. The first line goes into the REST field ``message``; :meth:`KsqlError.ren
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "AnalysisProblem",
@@ -48,10 +49,13 @@ class KsqlError(Exception):
     """Base of all errors that ksqlpy raises on purpose.
 
     ``code`` is a stable slug such as ``unknown-column``; ``error_code`` is ksqlDB's REST number, whose hundreds are
-    the HTTP status.
+    the HTTP status. ``statement_text``: the statement that was refused, where one was run; ``entities``: the answers
+    of the statements before it, as the REST API gives them.
     """
 
     error_code = 50000
+    statement_text: str | None = None
+    entities: Sequence[Mapping[str, Any]] = ()
 
     def __init__(
         self,

@@ -28,9 +28,9 @@ def error_body(error: KsqlError) -> dict[str, Any]:
         "message": error.summary(),
         "stackTrace": [],
     }
-    if isinstance(error, StatementError) or hasattr(error, "statement_text"):
-        body["statementText"] = getattr(error, "statement_text", None) or error.sql or ""
-        body["entities"] = getattr(error, "entities", None) or []
+    if isinstance(error, StatementError) or error.statement_text is not None:
+        body["statementText"] = error.statement_text or error.sql or ""
+        body["entities"] = list(error.entities)
     line = column = length = None
     if error.span is not None and error.sql is not None:
         line, column = error.span.position(error.sql)

@@ -11,7 +11,6 @@ import logging
 import shutil
 import tempfile
 import threading
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -36,7 +35,7 @@ from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec
-from ksqlpy.spark.session import has_session, is_alive, start_session
+from ksqlpy.spark.session import end_session, has_session, is_alive, start_session
 from ksqlpy.spark.warmup import WarmUp
 from ksqlpy.sql import Parsed, nodes, parse
 
@@ -125,10 +124,9 @@ class Engine:
             folder = Path(given).expanduser().absolute()
             folder.mkdir(parents=True, exist_ok=True)
             return folder
-        # Kept, so that it also goes at the end of a process whose engine was never stopped.
-        self._temporary = tempfile.TemporaryDirectory(prefix="ksqlpy-", ignore_cleanup_errors=True)
-        stack.callback(_remove, Path(self._temporary.name))
-        return Path(self._temporary.name)
+        folder = Path(tempfile.mkdtemp(prefix="ksqlpy-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     def _start_spark(self, folder: Path, stack: contextlib.ExitStack) -> None:
         master = self.config.get("ksqlpy.spark.master")
@@ -137,7 +135,7 @@ class Engine:
             master, self.config.get("ksqlpy.spark.memory"), folder / "spark", self._progress
         )
         if not shared:  # a process has one session; who made it ends it
-            stack.callback(self.session.stop)
+            stack.callback(end_session, self.session)
         checkpoints = Path(self.config.get("ksqlpy.checkpoint.dir") or folder / "checkpoints")
         self.queries = Queries(self.session, master, checkpoints)
         stack.callback(self.queries.stop_all)
@@ -435,15 +433,6 @@ class Engine:
 _BROKER_SETTINGS = {"log.retention.ms": "-1", "log.message.timestamp.after.max.ms": str(2**63 - 1)}
 
 
-def _remove(folder: Path) -> None:
-    """Removes a folder in which Spark's JVM, which ends with this process, may still write for a moment."""
-    for _ in range(50):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(0.1)
-
-
 @contextlib.contextmanager
 def _named(statement: Parsed, entities: list[dict[str, Any]]) -> Any:
     """Puts the statement, its SQL and the answers so far on an error that comes out of it."""
@@ -452,6 +441,6 @@ def _named(statement: Parsed, entities: list[dict[str, Any]]) -> Any:
     except KsqlError as e:
         if e.sql is None and isinstance(e, AnalysisProblem):
             e.sql = statement.sql
-        e.statement_text = statement.text  # type: ignore[attr-defined]
-        e.entities = list(entities)  # type: ignore[attr-defined]
+        e.statement_text = statement.text
+        e.entities = list(entities)
         raise

@@ -132,7 +132,7 @@ def run_text(sql: str, url: str, output: str, properties: dict[str, str], comple
                 else:
                     printer.entities(client.statements(piece.text, properties))
             except KsqlError as e:
-                printer.entities(getattr(e, "entities", None) or [])
+                printer.entities(list(e.entities))
                 raise _moved(e, piece, sql) from None
     return 0
 

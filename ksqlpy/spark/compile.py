@@ -26,6 +26,7 @@ from ksqlpy.formats import Part, Written, json_object, key_part, read, text, val
 from ksqlpy.functions import AggregateSignature
 from ksqlpy.functions.times import time_of_text
 from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, nodes_of
+from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
@@ -332,22 +333,7 @@ _WINDOW_START = read(Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True),
 
 def _used_columns(plan: Plan) -> frozenset[str]:
     """Internal names of the columns that some expression of the plan needs."""
-    expressions: list[t.Expr] = []
-    for node in nodes_of(plan.root):
-        match node:
-            case Filter(_, predicate):
-                expressions.append(predicate)
-            case TableFilter(_, predicate, keys):
-                expressions += [predicate, *keys]
-            case TableJoin(_, _, _, left):
-                expressions.append(left)
-            case Aggregate(_, keys, aggregates, _):
-                expressions += [*keys, *aggregates]
-            case Project(_, outputs):
-                expressions += [o.expr for o in outputs]
-            case Scan():
-                pass
-    names = {e.name for x in expressions for e in t.walk(x) if isinstance(e, t.ColumnRef)}
+    names = {e.name for x in expressions_of(plan) for e in t.walk(x) if isinstance(e, t.ColumnRef)}
     joined = {n.table.relation for n in nodes_of(plan.root) if isinstance(n, TableJoin)}
     return frozenset(names | {r.internal(r.source.keys[0].name) for r in joined})
 

@@ -5,9 +5,11 @@ Why each setting is there stands beside it; they were found by running them (see
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,7 +23,7 @@ from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import find_java
 from ksqlpy.spark.jvm.build import helper_jar
 
-__all__ = ["SETTINGS", "figures", "has_session", "is_alive", "start_session"]
+__all__ = ["SETTINGS", "end_session", "figures", "has_session", "is_alive", "start_session"]
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +109,35 @@ def is_alive(session: SparkSession) -> bool:
         return not context.sc().isStopped()
     except (Py4JError, OSError):
         return False
+
+
+def end_session(session: SparkSession) -> None:
+    """Stops the session and ends its JVM, also one that no longer answers; the process may start a new session then."""
+    gateway: Any = SparkContext._gateway
+    if gateway is not None and gateway.proc.poll() is None:
+        with contextlib.suppress(Py4JError, OSError):
+            session.stop()
+    # What stop() leaves, or could not reach in a JVM that is gone.
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    if gateway is None:
+        return
+    with contextlib.suppress(Py4JError, OSError):
+        gateway.shutdown()
+    _end_process(gateway.proc)
+
+
+def _end_process(jvm: subprocess.Popen[bytes]) -> None:
+    """Ends the JVM, whose sign to end is the end of its standard input."""
+    assert jvm.stdin is not None
+    with contextlib.suppress(OSError):
+        jvm.stdin.close()
+    try:
+        jvm.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        jvm.kill()
+        jvm.wait()
 
 
 def figures(session: SparkSession, query_id: str) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def test_closed_iterator_ends_the_query(client: Client, engine: FakeEngine) -> N
     rows = client.push("SELECT * FROM live EMIT CHANGES;")
     next(rows)
     push = engine.pushes["q1"]
-    rows.close()  # type: ignore[attr-defined]
+    rows.close()
     assert push.closed.wait(5)
 
 
@@ -60,8 +60,8 @@ def test_statement_error_is_restored(client: Client) -> None:
     error = e.value
     assert (error.code, error.message, error.error_code) == ("bad-thing", "There is no thing", 40001)
     assert (error.span, error.sql, error.full_hint) == (Span(21, 25), sql, "did you mean `THINGS`?")
-    assert error.statement_text == "BAD thing;"  # type: ignore[attr-defined]
-    assert len(error.entities) == 1  # type: ignore[attr-defined]
+    assert error.statement_text == "BAD thing;"
+    assert len(error.entities) == 1
 
 
 def test_other_errors(client: Client) -> None:
