@@ -124,20 +124,22 @@ def _start(engine: Engine, view: View) -> None:
     So an interruption ends the demo when the start is over.
     """
     failures: list[Exception] = []
+    ended = threading.Event()  # a join that was interrupted takes the thread for ended (CPython 3.11, bpo-45274)
 
     def body() -> None:
         try:
             engine.start()
         except Exception as e:  # carried to the main thread
             failures.append(e)
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=body, name="start")
-    thread.start()
+    threading.Thread(target=body, name="start").start()
     try:
-        thread.join()
+        ended.wait()
     except BaseException:
         view.phase("stopping: the engine has to finish its start first")
-        thread.join()
+        ended.wait()
         if not failures:
             engine.stop()
         raise
