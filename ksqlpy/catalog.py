@@ -80,7 +80,8 @@ class Source:
 class PersistentQuery:
     """A running CREATE … AS SELECT.
 
-    ``offsets``: where it started, by topic and partition; ``properties``: those in force when it was made.
+    ``offsets``: where it started, by topic and partition; ``properties``: those in force when it was made;
+    ``paused``: it does not run until it is resumed.
     """
 
     id: str
@@ -90,6 +91,7 @@ class PersistentQuery:
     properties: Mapping[str, str] = field(default_factory=dict)
     offsets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     shuffle_partitions: int = 1
+    paused: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,16 @@ def _integer(low: int, high: int) -> Callable[[str], str]:
     return check
 
 
+def _guarantee(value: str) -> str:
+    # Kafka Streams' names, of which the newer ones stand for newer protocols.
+    name = value.strip().lower()
+    if name in ("exactly_once", "exactly_once_v2", "exactly_once_beta"):
+        return "exactly_once"
+    if name == "at_least_once":
+        return name
+    raise ValueError("must be one of exactly_once, at_least_once")
+
+
 def _memory(value: str) -> str:
     if not (value[:-1].isdigit() and value[-1:] in "mgMG"):
         raise ValueError("must be a size such as 1g or 800m")
@@ -71,7 +81,11 @@ _DEFINED = (
     Property("bootstrap.servers", "", "Kafka to use; empty: a broker is started and stopped with the server."),
     Property("ksql.service.id", "default_", "Name of the service; prefix of its internal topics.", _prefix),
     Property("ksqlpy.data.dir", "", "Folder for checkpoints, logs and the embedded broker; empty: a temporary one."),
-    Property("ksqlpy.checkpoint.dir", "", "Folder for checkpoints; empty: inside ksqlpy.data.dir."),
+    Property(
+        "ksqlpy.checkpoint.dir",
+        "",
+        "Folder for checkpoints, a path or any URI that Hadoop knows; empty: inside ksqlpy.data.dir.",
+    ),
     Property("ksqlpy.host", "127.0.0.1", "Address that the server listens on."),
     Property("ksqlpy.port", "8088", "Port that the server listens on; 0 picks a free one.", _integer(0, 65535)),
     Property("ksqlpy.kafka.port", "0", "Port of the embedded broker; 0 picks a free one.", _integer(0, 65535)),
@@ -96,6 +110,32 @@ _DEFINED = (
         "Time between the checkpoints of a query; it costs recovery time, never latency.",
         _integer(1000, 3_600_000),
         session=True,
+    ),
+    Property(
+        "processing.guarantee",
+        "exactly_once",
+        "exactly_once: no result is lost or written twice, whatever ends; at_least_once: a restart may repeat results.",
+        _guarantee,
+        session=True,
+    ),
+    Property(
+        "ksql.query.parallelism",
+        "0",
+        "Partitions of a new query's stateful steps, fixed with its state; 0: as many as its largest source topic has.",
+        _integer(0, 1024),
+        session=True,
+    ),
+    Property(
+        "ksql.query.retry.backoff.initial.ms",
+        "1000",
+        "How long a query that failed waits before it starts again; twice as long each time.",
+        _integer(1, 3_600_000),
+    ),
+    Property(
+        "ksql.query.retry.backoff.max.ms",
+        "60000",
+        "The longest time that a query that failed waits before it starts again.",
+        _integer(1, 86_400_000),
     ),
     Property(
         "ksql.persistence.default.format.key",

@@ -34,7 +34,7 @@ from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.kafka import Kafka
-from ksqlpy.spark.query import QuerySpec
+from ksqlpy.spark.query import QuerySpec, Retry
 from ksqlpy.spark.session import end_session, has_session, is_alive, start_session
 from ksqlpy.spark.warmup import WarmUp
 from ksqlpy.sql import Parsed, nodes, parse
@@ -50,8 +50,11 @@ COMPATIBLE_VERSION = "0.29.0"
 """The ksqlDB version whose REST API is spoken; clients read it."""
 
 
-WATCH_SECONDS = 5.0
-"""Time between looks at the partitions of topics."""
+WATCH_SECONDS = 1.0
+"""Time between looks at the JVM."""
+
+NOTE_EVERY = 5
+"""So many looks between looks at the partitions of topics and the checkpoints of queries."""
 
 
 class Engine:
@@ -66,6 +69,7 @@ class Engine:
         self._closing = contextlib.ExitStack()
         self._push: dict[str, PushQuery] = {}
         self._plans: dict[str, Plan] = {}
+        self._own_jvm: Path | None = None
         self._ready = False
 
     # ------------------------------------------------------------ life
@@ -135,9 +139,11 @@ class Engine:
             master, self.config.get("ksqlpy.spark.memory"), folder / "spark", self._progress
         )
         if not shared:  # a process has one session; who made it ends it
-            stack.callback(end_session, self.session)
-        checkpoints = Path(self.config.get("ksqlpy.checkpoint.dir") or folder / "checkpoints")
-        self.queries = Queries(self.session, master, checkpoints)
+            self._own_jvm = folder / "spark"
+            stack.callback(lambda: end_session(self.session))
+        self.queries = Queries(
+            self.session, master, self.config.get("ksqlpy.checkpoint.dir") or str(folder / "checkpoints")
+        )
         stack.callback(self.queries.stop_all)
 
     def _open(self, stack: contextlib.ExitStack) -> None:
@@ -151,23 +157,52 @@ class Engine:
         self._progress("reading the command log")
         for offset, entry in enumerate(self.log.read()):
             self._replay(offset, entry)
-        for query in self.catalog.queries.values():
-            self._run(query, self._plans[query.id])
+        self._run_all()
         watching = threading.Event()
-        threading.Thread(target=self._watch, args=(watching,), name="partitions", daemon=True).start()
+        watch = threading.Thread(target=self._watch, args=(watching,), name="watch", daemon=True)
+        watch.start()
+        stack.callback(watch.join, 60)
         stack.callback(watching.set)
         if self.config.get("ksqlpy.warm.up") == "true":
             warm_up = WarmUp(self.session, self.bootstrap, self.topics.command_log, self.queries.any)
             warm_up.start()
             stack.callback(warm_up.stop)
 
+    def _run_all(self) -> None:
+        for query in self.catalog.queries.values():
+            if not query.paused:
+                self._run(query, self._plans[query.id])
+
     def _watch(self, ended: threading.Event) -> None:
+        """Sees to it, until the engine stops, that the JVM is there, and notes what Spark does not."""
+        looked = deaths = 0
         while not ended.wait(WATCH_SECONDS):
+            looked += 1
             try:
-                with self._lock:
-                    self.queries.follow_partitions(self.kafka)
-            except KsqlError as e:
-                log.warning("partitions are not watched: %s", e)
+                if self._own_jvm is not None and not is_alive(self.session):
+                    deaths += 1
+                    self._revive()
+                elif looked % NOTE_EVERY == 0:
+                    deaths = 0
+                    self.queries.note_sinks(self.kafka)
+                    with self._lock:
+                        self.queries.follow_partitions(self.kafka)
+            except Exception as e:  # whatever it is, the next look may find the world in order again
+                log.warning("the watch over queries: %s", e)
+                ended.wait(min(30, deaths))
+
+    def _revive(self) -> None:
+        """Starts Spark's JVM again, which was killed or ran out of memory, and all queries from their checkpoints."""
+        assert self._own_jvm is not None
+        log.error("Spark's JVM is gone: it is started again, and all queries with it")
+        with self._lock:
+            self.queries.abandon()
+            end_session(self.session)
+            self.session = start_session(
+                self.config.get("ksqlpy.spark.master"), self.config.get("ksqlpy.spark.memory"), self._own_jvm
+            )
+            self.queries.use(self.session)
+            self._run_all()
 
     def stop(self) -> None:
         """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker."""
@@ -193,6 +228,9 @@ class Engine:
                 self.catalog = self.catalog.without_query(entry["query"])
         elif entry["op"] == "terminate":
             self.catalog = self.catalog.without_query(entry["query"])
+        elif entry["op"] in ("pause", "resume"):
+            query = self.catalog.queries[entry["query"]]
+            self.catalog = self.catalog.with_query(replace(query, paused=entry["op"] == "pause"))
 
     def _planned_again(self, offset: int, source: Source, query: PersistentQuery) -> Plan:
         [parsed] = parse(query.statement)
@@ -265,7 +303,7 @@ class Engine:
             tuple(sources),
             {k: str(v) for k, v in properties.items()},
             self._first_offsets(tuple(sources.values()), partitions, config),
-            max(partitions.values()),
+            config.number("ksql.query.parallelism") or max(partitions.values()),
         )
         return query, partitions
 
@@ -302,8 +340,35 @@ class Engine:
                 self.topics.dead_letters,
                 self.queries.checkpoint(query.id),
                 config.number("commit.interval.ms"),
+                exactly_once=config.get("processing.guarantee") == "exactly_once",
+                retry=Retry(
+                    config.number("ksql.query.retry.backoff.initial.ms") / 1000,
+                    config.number("ksql.query.retry.backoff.max.ms") / 1000,
+                ),
             )
         )
+
+    def pause(self, query_id: str, *, paused: bool) -> int:
+        """Pauses or resumes a persistent query; its state stays. Returns the command's number."""
+        with self._lock:
+            query = self.catalog.queries[query_id]
+            if query.paused == paused:
+                return self.log.next_offset - 1
+            if not paused:
+                plan = self._plans[query_id]
+                self.queries.check_room(plan, self.topics.partitions(query.offsets), query.shuffle_partitions)
+            sequence = self.log.append({"op": "pause" if paused else "resume", "query": query_id})
+            self.catalog = self.catalog.with_query(replace(query, paused=paused))
+            if paused:
+                self.queries.stop(query_id, forget=False)
+            else:
+                self._run(self.catalog.queries[query_id], self._plans[query_id])
+            return sequence
+
+    def state(self, query_id: str) -> str:
+        """RUNNING, PAUSED or ERROR."""
+        query = self.catalog.queries.get(query_id)
+        return "PAUSED" if query is not None and query.paused else self.queries.state(query_id)
 
     def drop(self, source: Source, *, delete_topic: bool) -> int:
         """Removes a source that nothing else uses, and the query that made it; returns the command's number."""
@@ -359,7 +424,7 @@ class Engine:
             check_plan(plan)
             sources = tuple({s.relation.source.name: s.relation.source for s in plan.scans}.values())
             partitions = self.topics.partitions([s.topic for s in sources])
-            width = max(partitions.values())
+            width = config.number("ksql.query.parallelism") or max(partitions.values())
             self.queries.check_room(plan, partitions, width)
             query_id = f"transient_{sources[0].name}_{uuid.uuid4().hex[:12]}"
             topic = self.topics.make_transient(query_id)
@@ -374,6 +439,7 @@ class Engine:
                 self.topics.dead_letters,
                 self.queries.checkpoint(query_id),
                 config.number("commit.interval.ms"),
+                exactly_once=False,  # nobody reads its topic after it has ended
             )
             running = self.queries.start(spec)
             push = PushQuery(running, typed.columns, topic, typed.limit, self.kafka.reader(), self._closed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ksqlpy.catalog import Catalog, Column, PersistentQuery, Source
@@ -92,13 +92,15 @@ def _fields(columns: Iterable[Column]) -> list[Entity]:
     return [{"name": c.name, "schema": schema(c.type), **({"type": "KEY"} if c.key else {})} for c in columns]
 
 
-def source_description(source: Source, catalog: Catalog, extended: Mapping[str, Any] | None = None) -> Entity:
-    """The ``sourceDescription`` of a source; ``extended`` adds the figures of DESCRIBE … EXTENDED."""
+def source_description(
+    source: Source, catalog: Catalog, state: Callable[[str], str], extended: Mapping[str, Any] | None = None
+) -> Entity:
+    """The ``sourceDescription`` of a source; ``state``: of a query; ``extended`` adds DESCRIBE … EXTENDED's figures."""
     return {
         "name": source.name,
         "windowType": source.window.kind if source.window is not None else None,
-        "readQueries": [query_summary(catalog.queries[q], "RUNNING", catalog) for q in catalog.readers(source.name)],
-        "writeQueries": [query_summary(catalog.queries[q], "RUNNING", catalog) for q in catalog.writers(source.name)],
+        "readQueries": [query_summary(catalog.queries[q], state(q), catalog) for q in catalog.readers(source.name)],
+        "writeQueries": [query_summary(catalog.queries[q], state(q), catalog) for q in catalog.writers(source.name)],
         "fields": _fields(source.columns),
         "type": source.kind,
         "timestamp": source.timestamp or "",

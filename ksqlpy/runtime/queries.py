@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ksqlpy.errors import EngineProblem
+from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.plan import Plan
+from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec, RunningQuery, slots
 from ksqlpy.spark.session import figures
@@ -28,18 +27,18 @@ log = logging.getLogger(__name__)
 class Queries:
     """All queries of one Spark session, persistent and transient."""
 
-    def __init__(self, session: SparkSession, master: str, checkpoints: Path) -> None:
+    def __init__(self, session: SparkSession, master: str, checkpoints: str) -> None:
         self._session = session
-        self._checkpoints = checkpoints
+        self._checkpoints = checkpoints.rstrip("/")
         self._running: dict[str, RunningQuery] = {}
         self._lock = threading.Lock()
         local = re.fullmatch(r"local\[(\d+)\]", master)
         self.capacity = int(local.group(1)) if local else None
         """Task slots in all, or None where the cluster decides."""
 
-    def checkpoint(self, query_id: str) -> Path:
-        """The checkpoint folder of a query."""
-        return self._checkpoints / query_id
+    def checkpoint(self, query_id: str) -> str:
+        """The checkpoint folder of a query, a path or a URI."""
+        return f"{self._checkpoints}/{query_id}"
 
     def check_room(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> None:
         """Refuses a query whose tasks would not all run at once: it would starve, silently.
@@ -80,7 +79,10 @@ class Queries:
         if query is not None:
             query.stop()
         if forget:
-            shutil.rmtree(self.checkpoint(query_id), ignore_errors=True)
+            try:
+                Checkpoint(self._session, self.checkpoint(query_id)).remove()
+            except EngineProblem as e:
+                log.warning("%s", e)
 
     def stop_all(self) -> None:
         """Stops all queries side by side; their checkpoints stay."""
@@ -91,6 +93,21 @@ class Queries:
             t.start()
         for t in threads:
             t.join(timeout=40)
+
+    def abandon(self) -> None:
+        """Forgets all queries, whose JVM is gone."""
+        with self._lock:
+            running, self._running = list(self._running.values()), {}
+        for query in running:
+            query.abandon()
+
+    def note_sinks(self, kafka: Kafka) -> None:
+        """Notes where the sinks of queries end that have committed a batch since the last time."""
+        for query in self._all():
+            try:
+                query.note_sink(kafka)
+            except KsqlError as e:
+                log.warning("query %s: the end of its sink is not noted: %s", query.spec.id, e)
 
     def follow_partitions(self, kafka: Kafka) -> None:
         """Starts queries anew whose topics have got more partitions, on their checkpoints.
@@ -105,6 +122,10 @@ class Queries:
                 log.warning("query %s starts anew: its topics have got more partitions", query.spec.id)
                 self.stop(query.spec.id, forget=False)
                 self.start(replace(query.spec, partitions=now))
+
+    def use(self, session: SparkSession) -> None:
+        """Takes another session from now on; all queries must have ended or be abandoned."""
+        self._session = session
 
     def any(self) -> bool:
         """Whether any query runs."""

@@ -181,7 +181,7 @@ def _drop(parsed: Parsed, context: Context) -> Entity:
     return entities.status(parsed.text, what, f"Source `{source.name}` was dropped.", sequence)
 
 
-def _terminated(parsed: Parsed, catalog: Catalog) -> list[str]:
+def _which(parsed: Parsed, catalog: Catalog) -> list[str]:
     if parsed.node.args.get("all"):
         return list(catalog.queries)
     query_id = parsed.node.this.this
@@ -198,7 +198,7 @@ def _terminated(parsed: Parsed, catalog: Catalog) -> list[str]:
 
 def _check_terminate(parsed: Parsed, sandbox: Sandbox) -> None:
     if parsed.node.args.get("all") or parsed.node.this.this not in sandbox.engine.open_push_queries:
-        for query_id in _terminated(parsed, sandbox.catalog):
+        for query_id in _which(parsed, sandbox.catalog):
             sandbox.catalog = sandbox.catalog.without_query(query_id)
 
 
@@ -215,11 +215,27 @@ def _terminate(parsed: Parsed, context: Context) -> Entity:
             "warnings": [],
         }
     sequence = engine.log.next_offset
-    ended = _terminated(parsed, engine.catalog)
+    ended = _which(parsed, engine.catalog)
     for query_id in ended:
         sequence = engine.terminate(query_id)
     what = f"terminate/{ended[0] if len(ended) == 1 else 'ALL'}/execute"
     return entities.status(parsed.text, what, "Query terminated.", sequence)
+
+
+def _check_pause(parsed: Parsed, sandbox: Sandbox) -> None:
+    _which(parsed, sandbox.catalog)
+
+
+def _pause(parsed: Parsed, context: Context) -> Entity:
+    """PAUSE and RESUME; a query that is in the wanted state already stays as it is."""
+    engine, paused = context.engine, isinstance(parsed.node, nodes.Pause)
+    sequence = engine.log.next_offset
+    which = _which(parsed, engine.catalog)
+    for query_id in which:
+        sequence = engine.pause(query_id, paused=paused)
+    verb = "pause" if paused else "resume"
+    what = f"{verb}/{which[0] if len(which) == 1 else 'ALL'}/execute"
+    return entities.status(parsed.text, what, f"Query {verb}d.", sequence)
 
 
 # ---------------------------------------------------------------- SHOW, DESCRIBE, EXPLAIN
@@ -237,7 +253,7 @@ def _show(parsed: Parsed, context: Context) -> Entity:
     if kind == "QUERIES":
         if extended:
             return entities.described_queries(text, [_query_description(q, context) for q in catalog.queries])
-        summaries = [entities.query_summary(q, engine.queries.state(q.id), catalog) for q in catalog.queries.values()]
+        summaries = [entities.query_summary(q, engine.state(q.id), catalog) for q in catalog.queries.values()]
         return entities.listed_queries(text, summaries)
     if kind == "TOPICS":
         return entities.listed_topics(text, engine.topics.listed(hidden=bool(node.args.get("all"))))
@@ -249,7 +265,7 @@ def _show(parsed: Parsed, context: Context) -> Entity:
 def _description(source: Source, context: Context, *, extended: bool) -> Entity:
     engine = context.engine
     if not extended:
-        return entities.source_description(source, engine.catalog)
+        return entities.source_description(source, engine.catalog, engine.state)
     replicas = engine.topics.listed(hidden=True).get(source.topic, [])
     figures = []
     for query_id in (*engine.catalog.writers(source.name), *engine.catalog.readers(source.name)):
@@ -258,6 +274,7 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
     return entities.source_description(
         source,
         engine.catalog,
+        engine.state,
         {
             "partitions": len(replicas),
             "replication": replicas[0] if replicas else 0,
@@ -279,9 +296,14 @@ def _figures(query_id: str, context: Context) -> Entity:
     dead_topic = engine.topics.dead_letters
     running = engine.queries.get(query_id)
     return {
-        "state": engine.queries.state(query_id),
+        "state": engine.state(query_id),
         "error": running.error if running is not None else None,
+        "errors": [
+            {"timestamp": int(f.at * 1000), "errorMessage": f.message, "type": f.kind}
+            for f in (running.failures if running is not None else ())
+        ],
         "live": running is not None and running.live.is_set(),
+        "mode": running.phase.value if running is not None and running.state == "RUNNING" else None,
         "rowsIn": sum(counts["consumed"].values()),
         "rowsOut": sum(n for t, n in counts["sent"].items() if t != dead_topic),
         "lag": counts["lag"],
@@ -318,7 +340,7 @@ def _query_description(query_id: str, context: Context) -> Entity:
         [query.sink],
         figures["state"],
         overriddenProperties=dict(query.properties),
-        queryErrors=[] if figures["error"] is None else [{"errorMessage": figures["error"], "type": "SYSTEM"}],
+        queryErrors=figures["errors"],
         figures=figures,
     )
 
@@ -392,6 +414,8 @@ _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], None]] = {
     nodes.InsertValues: _check_insert,
     nodes.DropSource: _check_drop,
     nodes.Terminate: _check_terminate,
+    nodes.Pause: _check_pause,
+    nodes.Resume: _check_pause,
     nodes.DescribeSource: _check_describe,
     nodes.DescribeFunction: lambda p, s: _check_function(p),
     nodes.Explain: _check_explain,
@@ -410,6 +434,8 @@ _RUNS: dict[type[exp.Expr], Callable[[Parsed, Context], Entity | None]] = {
     nodes.InsertValues: _insert,
     nodes.DropSource: _drop,
     nodes.Terminate: _terminate,
+    nodes.Pause: _pause,
+    nodes.Resume: _pause,
     nodes.Show: _show,
     nodes.DescribeSource: _describe,
     nodes.DescribeFunction: _describe_function,

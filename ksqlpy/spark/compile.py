@@ -4,7 +4,8 @@ A row carries its columns under their internal names, and beside them
 
 - ``__raw``, ``__reason``: the record as it came, for rows that no scan has read yet or that cannot be read (then with
   the reason); null for all others. Such rows pass every operator unchanged and leave as dead letters.
-- ``__ts``, ``__topic``, ``__partition``, ``__offset``: ROWTIME in ms and the place of the record.
+- ``__ts``, ``__partition``, ``__offset``: ROWTIME in ms, and the place of the record in the first scan's topic.
+- ``__seen0``, ``__seen1``, …: after a join, the offset of the last record of its table that the row saw.
 - ``__del``: the record has no value: a tombstone of a table.
 - ``__headers``: the record's headers, where nothing stateful is between source and sink.
 
@@ -28,11 +29,11 @@ from ksqlpy.functions.times import time_of_text
 from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, nodes_of
 from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.once import Tail, at_header, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
 __all__ = ["HEADERS", "Compiler", "Distribution", "kafka_output"]
 
-PLACE = ("__topic", "__partition", "__offset")
 HEADERS = {
     "topic": "ksqlpy.source.topic",
     "partition": "ksqlpy.source.partition",
@@ -41,6 +42,10 @@ HEADERS = {
     "query": "ksqlpy.query",
 }
 """Header names of a dead letter; all values are text."""
+
+
+_AS_READ = ("coalesce(__partition, __raw.partition)", "coalesce(__offset, __raw.offset)")
+"""The order in which a source's records are read, per partition."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,19 @@ class Distribution:
 
 
 class Compiler:
-    """Compiles one plan over a DataFrame of Kafka records (Spark's Kafka source columns)."""
+    """Compiles one plan over a DataFrame of Kafka records (Spark's Kafka source columns).
 
-    def __init__(self, plan: Plan, records: DataFrame, distribution: Distribution) -> None:
+    ``tail``: what the query has written since the checkpoint from which it recovers. Each stateful step then takes the
+    rows in the order in which it took them before, so far as results tell (ARCHITECTURE.md, "Exactly once").
+    """
+
+    def __init__(self, plan: Plan, records: DataFrame, distribution: Distribution, tail: Tail | None = None) -> None:
         self.plan = plan
         self.distribution = distribution
+        # With one source partition the order is the same each time.
+        self.tail = tail if distribution.shuffled and not distribution.sorted else None
+        # Rows without a result of their own: only the order in their partition tells where they were.
+        self._filtered = any(isinstance(n, TableFilter) for n in nodes_of(plan.root))
         self.several = len(plan.scans) > 1
         self.headers = not plan.stateful and "headers" in records.columns
         self.used = _used_columns(plan)
@@ -127,7 +140,6 @@ class Compiler:
         fresh = [f"{at} AS {text.name(relation.internal(n))}" for n, at in columns if relation.internal(n) in self.used]
         system = {
             "__ts": time,
-            "__topic": "__raw.topic",
             "__partition": "__raw.partition",
             "__offset": "__raw.offset",
             "__del": empty,
@@ -169,29 +181,32 @@ class Compiler:
 
     # ------------------------------------------------------------ stateful
 
-    def _distribute(self, rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    def _distribute(self, rows: DataFrame, keys: Sequence[str], replay: Sequence[str] = _AS_READ) -> DataFrame:
         """Brings rows of one key together, ahead of a stateful step.
 
         Spark shuffles by itself. With one source partition it need not; the backlog is sorted once, ahead of the first
-        step, a table's row before a stream's row of the same time.
+        step, a table's row before a stream's row of the same time. A recovering query sorts ahead of each step, by
+        ``replay``.
         """
+        d = self.distribution
+        if self.tail is not None:
+            return self._sorted(rows, keys, replay)
         if self._distributed:
             return rows
         self._distributed = True
-        d = self.distribution
         if d.sorted:
-            stream = text.string(self.plan.scans[0].relation.source.topic)
-            order = [
-                "coalesce(__ts, __raw.ts)",
-                f"coalesce(__topic, __raw.topic) = {stream}",
-                "coalesce(__offset, __raw.offset)",
-            ]
-            spread = rows.repartition(d.partitions, *(F.expr(k) for k in keys))
-            return spread.sortWithinPartitions(*(F.expr(o) for o in order))
+            table_first = ["__read DESC"] if "__read" in rows.columns else []
+            return self._sorted(rows, keys, ["coalesce(__ts, __raw.ts)", *table_first, *_AS_READ])
         return rows if d.shuffled else rows.coalesce(1)
+
+    def _sorted(self, rows: DataFrame, keys: Sequence[str], order: Sequence[str]) -> DataFrame:
+        spread = rows.repartition(self.distribution.partitions, *(F.expr(k) for k in keys))
+        by = [F.expr(o.removesuffix(" DESC")) for o in order]
+        return spread.sortWithinPartitions(*by, ascending=[not o.endswith(" DESC") for o in order])
 
     def _join(self, node: TableJoin, rows: DataFrame) -> DataFrame:
         left = [c for c in rows.columns if c not in ("__raw", "__reason", "__read")]
+        number = len(_seen(rows))
         rows = self._scan(node.table, rows.drop("__read"))
         relation = node.table.relation
         key = relation.internal(relation.source.keys[0].name)
@@ -202,10 +217,17 @@ class Compiler:
         rows = rows.selectExpr("*", f"{join_key} AS __jk")
         # A stream record without a value, and one without a key, never joins.
         rows = rows.where("__raw IS NOT NULL OR (__jk IS NOT NULL AND (__read OR NOT __del))")
-        table_row = f"struct({', '.join(['__del', *map(text.name, values)])})"
+        table_row = f"struct({', '.join(['__del', '__offset', *map(text.name, values)])})"
         left_row = f"struct({', '.join(map(text.name, left))})"
+        replay: list[str] = []
+        if self.tail is not None:
+            # A row whose result is there comes behind the table record that it had seen, all others behind the table.
+            seen = self.tail.table("__partition", "__offset", number)
+            at = f"coalesce(CASE WHEN __read THEN __offset WHEN __raw IS NULL THEN {seen} END, {_LAST})"
+            rows = rows.selectExpr("*", f"{at} AS __place")
+            replay = ["__place", "__read DESC"]
         rows = (
-            self._distribute(rows, ["__jk"])
+            self._distribute(rows, ["__jk"], [*replay, *_AS_READ])
             .groupBy("__jk")
             .agg(
                 F.expr(f"last(CASE WHEN __read THEN {table_row} END, true)").alias("__t"),
@@ -221,16 +243,18 @@ class Compiler:
         if key in self.used:
             joined.append(f"CASE WHEN {found} THEN __jk END AS {text.name(key)}")
         joined += [f"CASE WHEN {found} THEN __t.{text.name(v)} END AS {text.name(v)}" for v in values]
+        joined.append(f"coalesce(__t.__offset, -1L) AS __seen{number}")
         return rows.selectExpr(*joined, "__raw", "__reason")
 
     def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
         keys = [f"__k{i}" for i in range(len(node.keys))]
         calls = list(enumerate(node.aggregates))
+        place_columns = ["__partition", "__offset", *_seen(rows)]
         arguments = {f"__x{i}_{j}": spark_text(x) for i, a in calls for j, x in enumerate(a.arguments)}
         rows = rows.selectExpr(
             *(f"CASE WHEN __raw IS NULL THEN {spark_text(k)} END AS {n}" for k, n in zip(node.keys, keys, strict=True)),
             *(f"{x} AS {n}" for n, x in arguments.items()),
-            "__ts", "__topic", "__partition", "__offset", "__del", "__raw", "__reason",
+            "__ts", *place_columns, "__del", "__raw", "__reason",
         )  # fmt: skip
         # A row of a null group, or without a value, belongs to no group.
         grouped = " AND ".join(f"{k} IS NOT NULL" for k in keys)
@@ -250,13 +274,22 @@ class Compiler:
         state += [
             ("__ts", "max(__ts)"),
             ("__seq", "count(1)"),
+            *((c, f"last({c})") for c in place_columns),
             ("__raw", "last(__raw)"),
             ("__reason", "last(__reason)"),
         ]
         aggregates = [F.expr(e).alias(n) for n, e in state]
-        rows = self._distribute(rows, keys).groupBy(*keys).agg(*aggregates)
+        replay = list(_AS_READ)
+        if self.tail is not None and not self._filtered:
+            window_start = "__ws" if node.window is not None else "0L"
+            position = self.tail.position("__partition", "__offset", window_start)
+            rows = rows.selectExpr("*", f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {_LAST}) AS __place")
+            replay = ["__place", *replay]
+        rows = self._distribute(rows, keys, replay).groupBy(*keys).agg(*aggregates)
         window = [f"__ws + {node.window.size} AS __we"] if node.window is not None else []
-        return rows.selectExpr(*keys, *results, *window, "__ts", "__seq", "false AS __del", "__raw", "__reason")
+        return rows.selectExpr(
+            *keys, *results, *window, "__ts", "__seq", *place_columns, "false AS __del", "__raw", "__reason"
+        )
 
     def _windows(self, node: Aggregate, rows: DataFrame) -> DataFrame:
         """Puts each row into its windows, and drops it from those that are closed.
@@ -266,13 +299,8 @@ class Compiler:
         """
         w = node.window
         assert w is not None
-        columns = [c for c in rows.columns if c not in ("__topic", "__partition")]
-        rows = rows.selectExpr(
-            *columns,
-            "coalesce(__topic, __raw.topic) AS __topic",
-            "coalesce(__partition, __raw.partition) AS __partition",
-        )
-        rows = self._distribute(rows, ["__topic", "__partition"]).groupBy("__topic", "__partition").agg(
+        columns = rows.columns
+        rows = self._distribute(rows, ["__partition"]).groupBy("__partition").agg(
             F.expr("max(CASE WHEN __raw IS NULL THEN __ts END)").alias("__st"),
             F.expr(f"last(struct({', '.join(columns)}))").alias("__r"),
         )  # fmt: skip
@@ -284,7 +312,10 @@ class Compiler:
         else:
             each = f"explode(CASE WHEN __r.__raw IS NULL THEN {starts} ELSE array(cast(null as bigint)) END) AS __ws"
             rows = rows.selectExpr("__r.*", "__st", each)
-        rows = rows.where(f"__raw IS NOT NULL OR __ws + {w.size + w.grace} > __st")
+        late = f"__ws + {w.size + w.grace} <= __st"
+        if self.tail is not None:  # what has a result was not late
+            late += f" AND {self.tail.position('__partition', '__offset', 'coalesce(__ws, 0L)')} IS NULL"
+        rows = rows.where(f"__raw IS NOT NULL OR NOT ({late})")
         rows = rows.selectExpr("*", f"timestamp_millis(__ws + {w.size}) AS __wend")
         # The watermark only evicts the state of closed windows, at checkpoints: the largest end is at most SIZE ahead
         # of stream time, so a delay of GRACE + SIZE never closes a window early.
@@ -327,6 +358,13 @@ class Compiler:
         return rows.selectExpr("__r.*", "__seq", "__raw", "__reason")
 
 
+def _seen(rows: DataFrame) -> list[str]:
+    return [c for c in rows.columns if c.startswith("__seen")]
+
+
+_LAST = f"{2**63 - 1}L"
+"""The place of rows that have none: behind all others."""
+
 _WINDOW_START = read(Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True), "substring(__raw.key, -8, 8)")
 """The start of the window in a windowed key: its last eight bytes (ksqlDB, windowed keys)."""
 
@@ -338,12 +376,23 @@ def _used_columns(plan: Plan) -> frozenset[str]:
     return frozenset(names | {r.internal(r.source.keys[0].name) for r in joined})
 
 
-def kafka_output(plan: Plan, rows: DataFrame, query_id: str, sink: Source | str, dead_topic: str) -> DataFrame:
+def kafka_output(
+    plan: Plan,
+    rows: DataFrame,
+    query_id: str,
+    sink: Source | str,
+    dead_topic: str,
+    *,
+    at: bool = False,
+    tail: Tail | None = None,
+) -> DataFrame:
     """The rows as records for Spark's Kafka sink: topic, key, value, headers.
 
     ``sink``: the source that is written, or the topic of a transient query, whose values are JSON objects of all
     columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers.
+    ``at``: every record says where it came from. ``tail``: what is there already is left out.
     """
+    rows = _placed(plan, rows, tail) if at or tail is not None else rows
     outputs = [Written(o.name, o.expr.type, spark_text(o.expr)) for o in plan.root.outputs]
     if isinstance(sink, str):
         topic, key = sink, "cast(null as binary)"
@@ -357,11 +406,11 @@ def kafka_output(plan: Plan, rows: DataFrame, query_id: str, sink: Source | str,
             key = f"concat({key}, cast(__ws as binary))"
         value = write(value_part(sink), [by_name[c.name] for c in sink.values])
         rowtime = _sink_time(sink, by_name)
-    headers = "__headers" if "__headers" in rows.columns else "null"
-    time_header = f"array(struct('__rowtime' AS key, cast(cast({rowtime} as bigint) as binary) AS value))"
-    live_headers = f"concat({headers}, {time_header})" if headers != "null" else time_header
-    if headers != "null":
-        live_headers = f"CASE WHEN __headers IS NULL THEN {time_header} ELSE {live_headers} END"
+    coordinates = [at_header(query_id, "__at", "__at_offset", "__at_window", _seen(rows))] if at else []
+    own = ", ".join([*coordinates, f"struct('__rowtime' AS key, cast(cast({rowtime} as bigint) as binary) AS value)"])
+    live_headers = f"array({own})"
+    if "__headers" in rows.columns:
+        live_headers = f"CASE WHEN __headers IS NULL THEN array({own}) ELSE concat(__headers, array({own})) END"
     dead = {
         HEADERS["topic"]: "__raw.topic",
         HEADERS["partition"]: "cast(__raw.partition as string)",
@@ -369,14 +418,31 @@ def kafka_output(plan: Plan, rows: DataFrame, query_id: str, sink: Source | str,
         HEADERS["reason"]: "__reason",
         HEADERS["query"]: text.string(query_id),
     }
-    dead_fields = ", ".join(f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in dead.items())
-    dead_headers = f"array({dead_fields}, struct('__rowtime' AS key, cast(__raw.ts as binary) AS value))"
+    fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in dead.items()]
+    fields += [*coordinates, "struct('__rowtime' AS key, cast(__raw.ts as binary) AS value)"]
+    dead_headers = f"array({', '.join(fields)})"
     return rows.selectExpr(
         f"CASE WHEN __raw IS NULL THEN {text.string(topic)} ELSE {text.string(dead_topic)} END AS topic",
         f"CASE WHEN __raw IS NULL THEN {key} ELSE __raw.key END AS key",
         f"CASE WHEN __raw IS NULL THEN (CASE WHEN NOT __del THEN {value} END) ELSE __raw.value END AS value",
         f"CASE WHEN __raw IS NULL THEN {live_headers} ELSE {dead_headers} END AS headers",
     )
+
+
+def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
+    """Adds the source coordinates of each row, also of unread ones; leaves out the rows that the tail holds."""
+    topics = [s.relation.source.topic for s in plan.scans]
+    raw = place(0, "__raw.partition")
+    for i, topic in enumerate(topics[1:], 1):
+        raw = f"CASE WHEN __raw.topic = {text.string(topic)} THEN {place(i, '__raw.partition')} ELSE {raw} END"
+    windowed = any(isinstance(n, Aggregate) and n.window is not None for n in nodes_of(plan.root))
+    rows = rows.selectExpr(
+        "*",
+        f"CASE WHEN __raw IS NULL THEN __partition ELSE {raw} END AS __at",
+        "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END AS __at_offset",
+        f"{'coalesce(__ws, 0L)' if windowed else '0L'} AS __at_window",
+    )
+    return rows if tail is None else rows.where(f"{tail.position('__at', '__at_offset', '__at_window')} IS NULL")
 
 
 def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:

@@ -15,7 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from ksqlpy.errors import EngineProblem, EnvironmentProblem
 
-__all__ = ["Kafka", "end_offsets"]
+__all__ = ["Kafka"]
 
 TIMEOUT = 15.0
 """Seconds that a request to the brokers may take."""
@@ -119,8 +119,3 @@ class Kafka:
                 "log_level": 0,
             }
         )
-
-
-def end_offsets(bootstrap: str, topics: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """End offsets of the partitions of the topics."""
-    return Kafka(bootstrap).offsets({t: len(p) for t, p in topics.items()}, latest=True)

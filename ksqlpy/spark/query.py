@@ -1,38 +1,62 @@
 """One running query: a Kafka source over all its topics, a plan, a Kafka sink, a checkpoint.
 
-Where a plan's backlog must be read in event-time order, a first micro-batch reads it, sorted, and commits; then the
-query goes live in real-time mode on the same checkpoint.
+It goes through up to three phases, each a Spark query on the same checkpoint:
+
+- backlog: where the plan wants it, what is there at the first start is read in event-time order, in one micro-batch;
+- recovery: after a stop or a crash, one micro-batch takes the rows since the last checkpoint again, in the order of
+  their results, and leaves out results that are in the sink already (``spark/once.py``);
+- live: real-time mode, until it is stopped.
+
+A query that fails starts again after a while, longer each time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
-import shutil
 import threading
+import time
 import zlib
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from enum import Enum
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem
-from ksqlpy.plan import Plan
+from ksqlpy.plan import PLAN_VERSION, Plan, plan_text
 from ksqlpy.plan.nodes import Aggregate, TableFilter, TableJoin, nodes_of
+from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.compile import Compiler, Distribution, kafka_output
-from ksqlpy.spark.kafka import end_offsets
+from ksqlpy.spark.failure import Failure, failure_of
+from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.once import Offsets, Tail
+from ksqlpy.spark.session import jvm_alive
 
-__all__ = ["QuerySpec", "RunningQuery", "slots"]
+__all__ = ["QuerySpec", "Retry", "RunningQuery", "slots"]
 
 log = logging.getLogger(__name__)
 
-Offsets = Mapping[str, Mapping[str, int]]
+KEPT_FAILURES = 10
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How a failed query starts again: after ``initial`` seconds, then twice as long each time, up to ``longest``."""
+
+    initial: float = 1.0
+    longest: float = 60.0
+
+    def wait(self, failures: int) -> float:
+        """Seconds to wait after so many failures one after the other."""
+        return float(min(self.longest, self.initial * 2 ** min(failures - 1, 30)))
 
 
 @dataclass(frozen=True)
@@ -41,7 +65,8 @@ class QuerySpec:
 
     ``sink``: a source, or the topic of a transient query. ``offsets``: first offset to read, by topic and partition.
     ``partitions``: of the source topics. ``shuffle_partitions``: of every shuffle; part of the checkpoint.
-    ``checkpoint``: folder of the checkpoint; ``interval_ms``: time between checkpoints.
+    ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
+    ``exactly_once``: results say where they came from, and a restart repeats none.
     """
 
     id: str
@@ -52,13 +77,25 @@ class QuerySpec:
     partitions: Mapping[str, int]
     shuffle_partitions: int
     dead_topic: str
-    checkpoint: Path
+    checkpoint: str
     interval_ms: int
+    exactly_once: bool = True
+    retry: Retry = Retry()
 
     @property
     def shuffled(self) -> bool:
         """Whether a stateful step shuffles: not with one source partition in all."""
         return sum(self.partitions.values()) > 1
+
+    @property
+    def sink_topics(self) -> tuple[str, str]:
+        """The topics that it writes: results, and dead letters."""
+        return (self.sink if isinstance(self.sink, str) else self.sink.topic), self.dead_topic
+
+    @property
+    def fingerprint(self) -> str:
+        """What the state in a checkpoint depends on, as a short hash."""
+        return hashlib.sha256(f"{PLAN_VERSION} {plan_text(self.plan)}".encode()).hexdigest()[:16]
 
 
 def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
@@ -77,24 +114,40 @@ def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) ->
     return sources + stages * shuffle_partitions
 
 
+class Phase(Enum):
+    """What a query does just now; the value is how people call it."""
+
+    BACKLOG = "backlog, in event-time order"
+    RECOVERY = "recovery"
+    LIVE = "real-time"
+
+
 class RunningQuery:
     """Starts, watches and stops one query.
 
-    ``state``: STARTING, RUNNING, ERROR or STOPPED; ``error`` says why it is in ERROR. ``changed`` is called, from the
-    query's own thread, whenever the state changes.
+    ``state``: STARTING, RUNNING, ERROR or STOPPED; ``phase`` what it does when it runs; ``failures`` the last ones,
+    newest last. In ERROR it waits to start again. ``changed`` is called, from the query's own thread, whenever the
+    state changes.
     """
 
     def __init__(self, session: SparkSession, spec: QuerySpec, changed: Callable[[RunningQuery], None]) -> None:
         self.spec = spec
         self.state = "STARTING"
-        self.error: str | None = None
+        self.phase = Phase.LIVE
+        self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
+        self.checkpoint = Checkpoint(session, spec.checkpoint)
+        self.live = threading.Event()
         self._changed = changed
         self._session = session
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"query {spec.id}", daemon=True)
-        self.live = threading.Event()
+
+    @property
+    def error(self) -> str | None:
+        """Why it is in ERROR."""
+        return self.failures[-1].message if self.state == "ERROR" and self.failures else None
 
     def start(self) -> None:
         """Begins to run, in a thread of its own."""
@@ -108,66 +161,150 @@ class RunningQuery:
         if query is not None:
             try:
                 query.stop()
-            except (Py4JJavaError, PySparkException, ConnectionError, OSError) as e:
-                log.warning("query %s did not stop cleanly: %s", self.spec.id, _reason(e))
+            except (Py4JError, PySparkException, ConnectionError, OSError) as e:
+                log.warning("query %s did not stop cleanly: %s", self.spec.id, failure_of(e).message)
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=30)
         self.state = "STOPPED"
 
-    def _run(self) -> None:
-        try:
-            if not _commits(self.spec.checkpoint):
-                # Killed before its first commit a query cannot start again from what it left; nothing is lost, since
-                # it begins at its first offsets.
-                shutil.rmtree(self.spec.checkpoint, ignore_errors=True)
-                if self.spec.plan.ordered_backlog and self._has_backlog():
-                    self._go(sorted_backlog=True)
-            if not self._stopping.is_set():
-                self._go(sorted_backlog=False)
-        except Exception as e:  # whatever ends the thread must show as the query's state
-            if not self._stopping.is_set():
-                self.error = _reason(e)
-                log.error("query %s failed: %s", self.spec.id, self.error)
-                self._set("ERROR")
+    def abandon(self) -> None:
+        """Forgets the query of a JVM that is gone; its thread ends by itself."""
+        self._stopping.set()
+        self.state = "STOPPED"
 
-    def _go(self, *, sorted_backlog: bool) -> None:
-        """Runs one Spark query to its end: the backlog's micro-batch, or real-time mode until it is stopped."""
+    # ------------------------------------------------------------ its thread
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._stopping.is_set():
+            begun = time.monotonic()
+            try:
+                self._life()
+                return
+            except Exception as e:  # whatever ends it must show as the query's state
+                self.live.clear()
+                if self._stopping.is_set() or not jvm_alive():
+                    return  # the engine starts it again, in another JVM
+                failures = 1 if time.monotonic() - begun > 2 * self.spec.retry.longest else failures + 1
+                failure = failure_of(e)
+                self.failures.append(failure)
+                wait = self.spec.retry.wait(failures)
+                log.error(
+                    "query %s failed, next try in %.0f s: %s: %s", self.spec.id, wait, failure.kind, failure.message
+                )
+                self._set("ERROR")
+                self._stopping.wait(wait)
+
+    def _life(self) -> None:
+        """From start to end once; returns only when it is stopped."""
+        spec, checkpoint = self.spec, self.checkpoint
+        checkpoint.claim(spec.fingerprint, spec.shuffle_partitions)
+        last = checkpoint.last_commit
+        if last is not None:
+            tail = self._tail(last)
+            if tail is not None:
+                self._go(Phase.RECOVERY, tail)
+        else:
+            tail = self._tail(-1)
+            # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
+            # to read a backlog it does that again: the same rows, in the same order.
+            if checkpoint.planned and spec.plan.ordered_backlog:
+                checkpoint.clear_state()
+                self._go(Phase.BACKLOG, tail)
+            else:
+                checkpoint.clear()
+                if tail is not None:
+                    self._go(Phase.RECOVERY, tail)
+                elif spec.plan.ordered_backlog and self._has_backlog():
+                    self._go(Phase.BACKLOG, None)
+        self._go(Phase.LIVE, None)
+
+    def _tail(self, last: int) -> Tail | None:
+        """What may be written already of rows after batch ``last``; None if nothing is. Notes where that ends."""
         spec = self.spec
+        if not spec.exactly_once:
+            return None
+        kafka = Kafka(spec.bootstrap)
+        partitions = kafka.partitions(spec.sink_topics)
+        ends = kafka.offsets(partitions, latest=True)
+        if last < 0 and self.checkpoint.noted is None:
+            self.checkpoint.note(-1, ends)
+            return None
+        for _ in range(10):
+            # Requests of a producer that has just ended may still be in the broker's queue.
+            self._stopping.wait(0.2)
+            before, ends = ends, kafka.offsets(partitions, latest=True)
+            if before == ends:
+                break
+        tail = Tail(spec.bootstrap, spec.id, self.checkpoint.ends_before(last), ends)
+        return None if tail.empty else tail
+
+    def _go(self, phase: Phase, tail: Tail | None) -> None:
+        """Runs one Spark query to its end."""
+        if self._stopping.is_set():
+            return
+        spec, live = self.spec, phase is Phase.LIVE
         session = self._session.newSession()
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         records = _records(session, spec, headers=not spec.plan.stateful)
-        distribution = Distribution(spec.shuffle_partitions, spec.shuffled, sorted=sorted_backlog)
-        compiler = Compiler(spec.plan, records, distribution)
-        output = kafka_output(spec.plan, compiler.rows(), spec.id, spec.sink, spec.dead_topic)
+        distribution = Distribution(spec.shuffle_partitions, spec.shuffled, sorted=phase is Phase.BACKLOG)
+        rows = Compiler(spec.plan, records, distribution, tail).rows()
+        output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail)
         writer = (
             output.writeStream.format("kafka")
-            .queryName(f"{spec.id}{' (backlog)' if sorted_backlog else ''}")
+            .queryName(spec.id if live else f"{spec.id} ({phase.value})")
             .option("kafka.bootstrap.servers", spec.bootstrap)
-            .option("kafka.interceptor.classes", "ksqlpy.RowtimeInterceptor")
+            .option("kafka.interceptor.classes", "ksqlpy.SinkInterceptor")
             .option("kafka.client.id", spec.id)
             .option("kafka.linger.ms", "0")
-            .option("checkpointLocation", str(spec.checkpoint))
+            .option("checkpointLocation", self.checkpoint.spark)
             .outputMode("update")
         )
         writer = (
-            writer.trigger(availableNow=True)
-            if sorted_backlog
-            else writer.trigger(realTime=f"{_apart(spec)} milliseconds")  # type: ignore[call-overload]  # newer than its types
+            writer.trigger(realTime=f"{_apart(spec)} milliseconds")  # type: ignore[call-overload]  # newer than its types
+            if live
+            else writer.trigger(availableNow=True)
         )
         with self._lock:
             if self._stopping.is_set():
                 return
             self._query = writer.start()
-        if not sorted_backlog:
+        self.phase = phase
+        if live:
             self.live.set()
         self._set("RUNNING")
-        self._query.awaitTermination()
-        if not sorted_backlog and not self._stopping.is_set():
+        try:
+            self._query.awaitTermination()
+        finally:
+            if tail is not None:
+                self._forget(tail)
+        if live and not self._stopping.is_set():
             raise EngineProblem("query-ended", "the query ended by itself")
 
+    def _forget(self, tail: Tail) -> None:
+        try:
+            jvm: Any = self._session._jvm
+            jvm.ksqlpy.Tail.forget(tail.spec)
+        except (Py4JError, OSError) as e:
+            log.debug("tail of %s not forgotten: %s", self.spec.id, e)
+
     def _has_backlog(self) -> bool:
-        ends = end_offsets(self.spec.bootstrap, self.spec.offsets)
-        return any(ends[t][p] > o for t, ps in self.spec.offsets.items() for p, o in ps.items())
+        spec = self.spec
+        ends = Kafka(spec.bootstrap).offsets({t: len(p) for t, p in spec.offsets.items()}, latest=True)
+        return any(ends[t][p] > o for t, ps in spec.offsets.items() for p, o in ps.items())
+
+    def note_sink(self, kafka: Kafka) -> None:
+        """Notes the ends of the sink topics if a batch was committed since the last note; to be called now and then."""
+        if not self.spec.exactly_once or self.state != "RUNNING" or self.phase is not Phase.LIVE:
+            return
+        last, noted = self.checkpoint.last_commit, self.checkpoint.noted
+        if last is None or (noted is not None and noted > last):
+            return
+        ends = kafka.offsets(kafka.partitions(self.spec.sink_topics), latest=True)
+        # Results of the batch that runs now may be among them. So the note is good from its commit on, if it is that
+        # batch that runs still.
+        if self.checkpoint.last_commit == last:
+            self.checkpoint.note(last + 1, ends)
 
     def _set(self, state: str) -> None:
         self.state = state
@@ -200,16 +337,3 @@ def _records(session: SparkSession, spec: QuerySpec, *, headers: bool) -> Any:
         .option("groupIdPrefix", spec.id)
         .load()
     )
-
-
-def _commits(checkpoint: Path) -> bool:
-    folder = checkpoint / "commits"
-    return folder.is_dir() and any(f.name.isdigit() for f in folder.iterdir())
-
-
-def _reason(error: Exception) -> str:
-    """One sentence for what went wrong, without Java's stack."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().startswith("at ")]
-    causes = [line for line in lines if line.startswith("Caused by:")]
-    text = (causes[-1].removeprefix("Caused by:") if causes else lines[0] if lines else type(error).__name__).strip()
-    return text[:500]

@@ -23,7 +23,7 @@ from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import find_java
 from ksqlpy.spark.jvm.build import helper_jar
 
-__all__ = ["SETTINGS", "end_session", "figures", "has_session", "is_alive", "start_session"]
+__all__ = ["SETTINGS", "end_session", "figures", "has_session", "is_alive", "jvm_alive", "start_session"]
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,9 @@ def start_session(
         progress("starting Spark")
     log_settings = folder / "log4j2.properties"
     log_settings.write_text(_LOGGING.format(file=folder / "spark.log"), encoding="utf-8")
-    options = f"-Dlog4j2.configurationFile=file:{log_settings} -Dderby.system.home={folder} -Djava.io.tmpdir={_tmp()}"
+    # Out of memory it ends, instead of going on with threads missing; the engine starts it again.
+    options = f"-XX:+ExitOnOutOfMemoryError -Dlog4j2.configurationFile=file:{log_settings} -Dderby.system.home={folder}"
+    options += f" -Djava.io.tmpdir={_tmp()}"
     builder = SparkSession.builder.appName("ksqlpy").master(master)
     for key, value in {
         **SETTINGS,
@@ -100,6 +102,12 @@ def start_session(
 def has_session() -> bool:
     """Whether this process has a session already, which :func:`start_session` would give."""
     return SparkContext._active_spark_context is not None
+
+
+def jvm_alive() -> bool:
+    """Whether the JVM of this process's session runs."""
+    gateway: Any = SparkContext._gateway
+    return gateway is not None and gateway.proc.poll() is None
 
 
 def is_alive(session: SparkSession) -> bool:

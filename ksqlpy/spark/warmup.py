@@ -93,7 +93,7 @@ class WarmUp:
             catalog = catalog.with_source(analyze_create(parsed, catalog, Config.of()).source)
         spec = QuerySpec(
             "warm-up", _plan(_LIVE, catalog), "out", self._bootstrap, {topic: {"0": 0}}, {topic: 1}, 1, "dead",
-            folder / "live", 60_000,
+            f"{folder}/live", 60_000, exactly_once=False,
         )  # fmt: skip
         live = RunningQuery(self._session, spec, lambda query: None)
         live.start()

@@ -242,6 +242,8 @@ class KsqlGenerator(generator.Generator):
         nodes.DescribeSource: _describe,
         nodes.DescribeFunction: lambda self, e: f"DESCRIBE FUNCTION {self.sql(e, 'this')}",
         nodes.Explain: lambda self, e: f"EXPLAIN {self.sql(e, 'this') or self.sql(e, 'statement')}",
+        nodes.Pause: lambda self, e: f"PAUSE {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
+        nodes.Resume: lambda self, e: f"RESUME {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
         nodes.Terminate: lambda self, e: f"TERMINATE {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
         nodes.SetProperty: lambda self, e: f"SET {self.sql(e, 'this')} = {self.sql(e, 'expression')}",
         nodes.UnsetProperty: lambda self, e: f"UNSET {self.sql(e, 'this')}",

@@ -55,7 +55,9 @@ __all__ = [
     "LambdaVariable",
     "MapOf",
     "PartitionBy",
+    "Pause",
     "Query",
+    "Resume",
     "SetProperty",
     "Show",
     "StreamJoin",
@@ -291,6 +293,18 @@ class Explain(Statement):
 
 class Terminate(Statement):
     """TERMINATE. ``this``: Identifier of a query id, absent with ``all``: True."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "all": False}
+
+
+class Pause(Statement):
+    """PAUSE. ``this``: Identifier of a query id, absent with ``all``: True."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "all": False}
+
+
+class Resume(Statement):
+    """RESUME. ``this``: Identifier of a query id, absent with ``all``: True."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "all": False}
 

@@ -31,6 +31,8 @@ class Statements(Expressions):
             "EXPLAIN": "_explain",
             "INSERT": "_insert",
             "LIST": "_show",
+            "PAUSE": "_pause",
+            "RESUME": "_resume",
             "SELECT": "query",
             "SET": "_set",
             "SHOW": "_show",
@@ -367,9 +369,16 @@ class Statements(Expressions):
         return nodes.Explain(this=self.name("a query id"))
 
     def _terminate(self) -> exp.Expr:
-        if self.accept("ALL"):
-            return nodes.Terminate(all=True)
-        return nodes.Terminate(this=self.name("a query id"))
+        return nodes.Terminate(**self._which())
+
+    def _pause(self) -> exp.Expr:
+        return nodes.Pause(**self._which())
+
+    def _resume(self) -> exp.Expr:
+        return nodes.Resume(**self._which())
+
+    def _which(self) -> dict[str, object]:
+        return {"all": True} if self.accept("ALL") else {"this": self.name("a query id")}
 
     def _set(self) -> exp.Expr:
         key = self.string("a property in '…'")

@@ -247,8 +247,8 @@ class _Waiting(Queries):
     def __init__(self, specs: dict[str, QuerySpec]) -> None:
         self._specs = specs
 
-    def checkpoint(self, query_id: str) -> Path:
-        return Path(query_id)
+    def checkpoint(self, query_id: str) -> str:
+        return query_id
 
     def check_room(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> None:
         return None

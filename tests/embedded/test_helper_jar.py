@@ -14,7 +14,7 @@ from ksqlpy.spark.jvm.build import helper_jar
 def test_all_classes_are_in_the_jar() -> None:
     jar = helper_jar()
     with zipfile.ZipFile(jar) as z:
-        assert "ksqlpy/RowtimeInterceptor.class" in z.namelist()
+        assert "ksqlpy/SinkInterceptor.class" in z.namelist()
     modified = jar.stat().st_mtime_ns
     assert helper_jar() == jar
     assert jar.stat().st_mtime_ns == modified

@@ -86,7 +86,7 @@ def test_restart_replays_the_log_and_touches_nothing(spark: SparkSession, tmp_pa
         first.execute("INSERT INTO rides VALUES (1, 5);")
         assert records(first, "N", 1) == [(b"\x00\x00\x00\x01", b'{"N":1}')]
         [query] = first.catalog.queries
-        commits = first.queries.checkpoint(query) / "commits"
+        commits = Path(first.queries.checkpoint(query)) / "spark" / "commits"
         assert until(lambda: commits.is_dir() and len([f for f in commits.iterdir() if f.name.isdigit()]) > 1)
         before = first.catalog
     finally:

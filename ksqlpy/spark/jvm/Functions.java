@@ -16,7 +16,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * <p>A function's name is its specification, since Spark gives a function no other place for constants that fix the
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
- * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type.
+ * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type. The other kind is
+ * the specification of a {@link Tail}.
  */
 public final class Functions implements FunctionCatalog {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -48,11 +49,14 @@ public final class Functions implements FunctionCatalog {
     }
 
     public BoundFunction bind(StructType arguments) {
-      if (arguments.length() != 1) {
-        throw new UnsupportedOperationException("it takes one argument, the bytes to read");
-      }
       try {
-        return reader();
+        JsonNode described = MAPPER.readTree(spec);
+        if (described.has("header")) {
+          expect(arguments, 3, "it takes three arguments: place, offset, window");
+          return new TailPosition(spec);
+        }
+        expect(arguments, 1, "it takes one argument, the bytes to read");
+        return reader(described);
       } catch (JsonProcessingException e) {
         throw new UnsupportedOperationException("its name is not a specification in JSON: " + e.getOriginalMessage());
       } catch (IOException e) {
@@ -62,8 +66,13 @@ public final class Functions implements FunctionCatalog {
       }
     }
 
-    private Reader reader() throws IOException {
-      JsonNode described = MAPPER.readTree(spec);
+    private static void expect(StructType arguments, int count, String otherwise) {
+      if (arguments.length() != count) {
+        throw new UnsupportedOperationException(otherwise);
+      }
+    }
+
+    private Reader reader(JsonNode described) throws IOException {
       String format = ((JsonNode) described.path("read")).asText();
       if (format.equals("JSON")) {
         return new JsonReader(spec);

@@ -1,0 +1,151 @@
+"""A query's checkpoint: Spark's own folder, and beside it what the engine has to know when the query starts again.
+
+    <folder>/spark          Spark's: offsets, commits, state
+    <folder>/plan.json      which plan wrote it, and the number of partitions of its shuffles
+    <folder>/sink/<batch>   end offsets of the sink topics, noted before any result of a later batch was written
+
+The folder may lie on any file system that Hadoop knows: all access is by Hadoop's own classes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from ksqlpy.errors import EngineProblem
+from ksqlpy.spark.once import Offsets
+
+__all__ = ["Checkpoint"]
+
+KEPT_NOTES = 4
+
+
+class Checkpoint:
+    """One checkpoint. All methods raise EngineProblem ``checkpoint-unusable`` if its place cannot be read or written."""
+
+    def __init__(self, session: SparkSession, folder: str) -> None:
+        self.folder = folder
+        self.spark = f"{folder}/spark"
+        self._jvm: Any = session._jvm
+        self._configuration = session._jsparkSession.sessionState().newHadoopConf()
+
+    # ------------------------------------------------------------ Spark's part
+
+    @property
+    def last_commit(self) -> int | None:
+        """The last batch that was committed, or None before the first."""
+        return max(self._numbers("spark/commits"), default=None)
+
+    @property
+    def planned(self) -> bool:
+        """Whether a batch has been planned: its offsets are fixed."""
+        return bool(self._numbers("spark/offsets"))
+
+    def clear(self) -> None:
+        """Removes Spark's part."""
+        self._delete("spark")
+
+    def clear_state(self) -> None:
+        """Removes the state, which a batch that was never committed has left."""
+        self._delete("spark/state")
+
+    def remove(self) -> None:
+        """Removes all."""
+        self._delete("")
+
+    # ------------------------------------------------------------ the engine's part
+
+    def claim(self, plan: str, shuffle_partitions: int) -> None:
+        """Makes sure that this plan may go on from here; the first one signs.
+
+        Raises EngineProblem ``checkpoint-mismatch`` when another plan, or one with other shuffles, has written it:
+        Spark would mistake its state.
+        """
+        mine = {"plan": plan, "shufflePartitions": shuffle_partitions}
+        found = self._read("plan.json")
+        if found is None:
+            self._write("plan.json", mine)
+        elif found != mine:
+            what = (
+                "another plan" if found.get("plan") != plan else f"{found.get('shufflePartitions')} shuffle partitions"
+            )
+            raise EngineProblem(
+                "checkpoint-mismatch",
+                f"the checkpoint {self.folder} was written with {what}",
+                hint="drop the query and create it anew, or go back to the version of ksqlpy that wrote it",
+            )
+
+    def note(self, batch: int, ends: Offsets) -> None:
+        """Notes the end offsets of the sink topics: no result of a batch after ``batch`` lies before them."""
+        self._write(f"sink/{batch}", ends)
+        for old in sorted(self._numbers("sink"))[:-KEPT_NOTES]:
+            self._delete(f"sink/{old}")
+
+    @property
+    def noted(self) -> int | None:
+        """The last batch for which there is a note."""
+        return max(self._numbers("sink"), default=None)
+
+    def ends_before(self, batch: int) -> dict[str, dict[str, int]]:
+        """End offsets of the sink topics before which no result of a batch after ``batch`` lies; empty: not known."""
+        found: dict[str, dict[str, int]] | None = None
+        for number in sorted(self._numbers("sink"), reverse=True):
+            if number <= batch and found is None:
+                found = self._read(f"sink/{number}")
+        return found or {}
+
+    # ------------------------------------------------------------ files
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self.folder}/{name}" if name else self.folder)
+
+    @contextlib.contextmanager
+    def _files(self, name: str) -> Iterator[tuple[Any, Any]]:
+        try:
+            path = self._path(name)
+            yield path.getFileSystem(self._configuration), path
+        except Py4JJavaError as e:
+            raise EngineProblem(
+                "checkpoint-unusable",
+                f"the checkpoint {self.folder} cannot be used: {e.java_exception.toString()}",
+                hint="is ksqlpy.checkpoint.dir right, and is there room?",
+            ) from e
+
+    def _numbers(self, folder: str) -> list[int]:
+        with self._files(folder) as (files, path):
+            if not files.exists(path):
+                return []
+            names = [s.getPath().getName() for s in files.listStatus(path)]
+        return [int(n) for n in names if n.removeprefix("-").isdigit()]
+
+    def _read(self, name: str) -> Any:
+        """The JSON of a file; None where there is none, or half of one."""
+        with self._files(name) as (files, path):
+            if not files.exists(path):
+                return None
+            stream = files.open(path)
+            try:
+                text = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+            finally:
+                stream.close()
+        try:
+            return json.loads(text)
+        except ValueError:
+            return None
+
+    def _write(self, name: str, content: Any) -> None:
+        with self._files(name) as (files, path):
+            stream = files.create(path, True)
+            try:
+                stream.write(json.dumps(content).encode())
+            finally:
+                stream.close()
+
+    def _delete(self, name: str) -> None:
+        with self._files(name) as (files, path):
+            files.delete(path, True)

@@ -1,0 +1,46 @@
+"""Why a query failed: in one sentence, and whose matter it is."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+
+from ksqlpy.errors import KsqlError
+
+__all__ = ["Failure", "failure_of"]
+
+# ksqlDB's classes, by its rules: what the user's topics, data or rights bring about is USER, brokers, disks and memory
+# are SYSTEM.
+_USER = re.compile(
+    r"UnknownTopicOrPartition|does not exist|authoriz|authenticat|SaslException|SslException|RecordTooLarge"
+    r"|UserDefinedFunction|USER_RAISED_EXCEPTION|OVERFLOW|InvalidTopic|topic.* (?:was|were) (?:deleted|removed)"
+    r"|partitions? .*(?:gone|lost)",
+    re.IGNORECASE,
+)
+_SYSTEM = re.compile(
+    r"No space left|OutOfMemory|TimeoutException|Disconnect|BrokerNotAvailable|NetworkException|IOException"
+    r"|not available|Connection|RocksDB|checkpoint|broker",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failure of a query: when (seconds since 1970), USER, SYSTEM or UNKNOWN, and one sentence."""
+
+    at: float
+    kind: str
+    message: str
+
+
+def failure_of(error: Exception) -> Failure:
+    """The failure that an exception stands for; Java's stack is left out, its deepest cause is what counts."""
+    if isinstance(error, KsqlError):
+        return Failure(time.time(), "SYSTEM", error.summary())
+    said = str(error)
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.strip().startswith("at ")]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    text = causes[-1].removeprefix("Caused by:") if causes else lines[0] if lines else type(error).__name__
+    kind = "USER" if _USER.search(said) else "SYSTEM" if _SYSTEM.search(said) else "UNKNOWN"
+    return Failure(time.time(), kind, text.strip()[:500])

@@ -1,0 +1,200 @@
+package ksqlpy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * What a query has already written since a checkpoint: the end of its sink topics, by the coordinates that every
+ * record carries in a header.
+ *
+ * <p>The header's value is big-endian: INT place of the source record ({@code index of the topic << 16 | partition}),
+ * BIGINT its offset, BIGINT start of the window (0 without one); then for each joined table BIGINT offset of the last
+ * record that was seen of it (-1 without one).
+ *
+ * <p>A specification names it: {@code {"bootstrap":…,"header":…,"from":{topic:{partition:offset}},"to":{…}}}. It is
+ * read once in each JVM that asks, and stays until it is forgotten.
+ */
+public final class Tail {
+  private static final int SHORTEST = 20;
+
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final Map<String, Tail> READ = new HashMap<String, Tail>();
+
+  // Open addressing; a slot is free where places is 0, since a key is never 0.
+  private long[] keys = new long[1 << 12];
+  private long[] windows = new long[1 << 12];
+  private long[] values = new long[1 << 12];
+  private int size = 0;
+  private int records = 0;
+
+  /** The tail of this specification, read now if it was not yet. */
+  static Tail of(String spec) throws IOException {
+    synchronized (READ) {
+      Tail known = (Tail) READ.get(spec);
+      if (known == null) {
+        known = new Tail();
+        known.read(MAPPER.readTree(spec));
+        READ.put(spec, known);
+      }
+      return known;
+    }
+  }
+
+  /** Reads it, and returns how many records of the query are in it. */
+  public static int load(String spec) throws IOException {
+    return of(spec).records;
+  }
+
+  /** Frees its memory. */
+  public static void forget(String spec) {
+    synchronized (READ) {
+      READ.remove(spec);
+    }
+  }
+
+  /**
+   * The offset at which the result of a source record was written, or -2 if it was not. A window of -1 asks for the
+   * offset of the first joined table's record that the result had seen, -2 for the second's, and so on.
+   */
+  long find(int place, long offset, long window) {
+    int slot = slot(key(place, offset), window);
+    return keys[slot] == 0 ? -2 : values[slot];
+  }
+
+  private void read(JsonNode spec) {
+    Map<TopicPartition, Long> ends = new HashMap<TopicPartition, Long>();
+    Map<TopicPartition, Long> starts = new HashMap<TopicPartition, Long>();
+    places((JsonNode) spec.get("from"), starts);
+    places((JsonNode) spec.get("to"), ends);
+    String name = ((JsonNode) spec.get("header")).asText();
+    Map<String, Object> settings = new HashMap<String, Object>();
+    settings.put("bootstrap.servers", ((JsonNode) spec.get("bootstrap")).asText());
+    settings.put("enable.auto.commit", "false");
+    settings.put("auto.offset.reset", "earliest");
+    settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
+    settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
+    KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<byte[], byte[]>(settings);
+    try {
+      List<TopicPartition> open = new ArrayList<TopicPartition>();
+      Iterator<Map.Entry<TopicPartition, Long>> all = ends.entrySet().iterator();
+      while (all.hasNext()) {
+        Map.Entry<TopicPartition, Long> end = (Map.Entry<TopicPartition, Long>) all.next();
+        Long start = (Long) starts.get(end.getKey());
+        if (((Long) end.getValue()).longValue() > (start == null ? 0 : start.longValue())) {
+          open.add((TopicPartition) end.getKey());
+        }
+      }
+      consumer.assign(open);
+      for (int i = 0; i < open.size(); i++) {
+        Long start = (Long) starts.get(open.get(i));
+        consumer.seek((TopicPartition) open.get(i), start == null ? 0 : start.longValue());
+      }
+      while (!open.isEmpty()) {
+        ConsumerRecords<byte[], byte[]> polled = consumer.poll(Duration.ofMillis(200));
+        Iterator<ConsumerRecord<byte[], byte[]>> found = polled.iterator();
+        while (found.hasNext()) {
+          take((ConsumerRecord<byte[], byte[]>) found.next(), name);
+        }
+        for (int i = open.size() - 1; i >= 0; i--) {
+          TopicPartition place = (TopicPartition) open.get(i);
+          if (consumer.position(place) >= ((Long) ends.get(place)).longValue()) {
+            open.remove(i);
+            consumer.pause(java.util.Collections.singleton(place));
+          }
+        }
+      }
+    } finally {
+      consumer.close();
+    }
+  }
+
+  private static void places(JsonNode topics, Map<TopicPartition, Long> into) {
+    Iterator<String> names = topics.fieldNames();
+    while (names.hasNext()) {
+      String topic = (String) names.next();
+      JsonNode offsets = (JsonNode) topics.get(topic);
+      Iterator<String> partitions = offsets.fieldNames();
+      while (partitions.hasNext()) {
+        String partition = (String) partitions.next();
+        into.put(
+            new TopicPartition(topic, Integer.parseInt(partition)),
+            Long.valueOf(((JsonNode) offsets.get(partition)).asLong()));
+      }
+    }
+  }
+
+  private void take(ConsumerRecord<byte[], byte[]> record, String name) {
+    Header header = record.headers().lastHeader(name);
+    if (header == null || header.value() == null || header.value().length < SHORTEST) {
+      return;
+    }
+    ByteBuffer at = ByteBuffer.wrap(header.value());
+    long key = key(at.getInt(), at.getLong());
+    long window = at.getLong();
+    records++;
+    put(key, window, record.offset());
+    for (long table = -1; at.remaining() >= Long.BYTES; table--) {
+      put(key, table, at.getLong());
+    }
+  }
+
+  private static long key(int place, long offset) {
+    return ((long) place << 44) + offset + 1;
+  }
+
+  /** What was written first counts. */
+  private void put(long key, long window, long value) {
+    int slot = slot(key, window);
+    if (keys[slot] != 0) {
+      return;
+    }
+    keys[slot] = key;
+    windows[slot] = window;
+    values[slot] = value;
+    size++;
+    if (size * 3L > keys.length * 2L) {
+      grow();
+    }
+  }
+
+  private int slot(long key, long window) {
+    long mixed = (key * 31 + window) * 0x9E3779B97F4A7C15L;
+    int mask = keys.length - 1;
+    int slot = (int) (mixed >>> 32) & mask;
+    while (keys[slot] != 0 && (keys[slot] != key || windows[slot] != window)) {
+      slot = (slot + 1) & mask;
+    }
+    return slot;
+  }
+
+  private void grow() {
+    long[] oldKeys = keys;
+    long[] oldWindows = windows;
+    long[] oldValues = values;
+    keys = new long[oldKeys.length * 2];
+    windows = new long[keys.length];
+    values = new long[keys.length];
+    for (int i = 0; i < oldKeys.length; i++) {
+      if (oldKeys[i] != 0) {
+        int slot = slot(oldKeys[i], oldWindows[i]);
+        keys[slot] = oldKeys[i];
+        windows[slot] = oldWindows[i];
+        values[slot] = oldValues[i];
+      }
+    }
+  }
+}

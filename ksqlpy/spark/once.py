@@ -1,0 +1,78 @@
+"""Exactly once: where a result came from, as a header of its record, and what is asked of such headers after a stop.
+
+The sink is the log of what was done. Every result names the query and the source record that brought it about; a query
+that starts again reads the end of its sink (:class:`Tail`), goes once more through the rows since its last checkpoint,
+in the order in which their results were written, and leaves out what is there already. See ARCHITECTURE.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ksqlpy.formats import text
+
+__all__ = ["HEADER_PREFIX", "Offsets", "Tail", "at_header", "place"]
+
+Offsets = Mapping[str, Mapping[str, int]]
+"""Offsets by topic and partition; partitions as text, as in JSON."""
+
+HEADER_PREFIX = "ksqlpy.at:"
+"""Begins the name of the header with the source coordinates; the query's id follows."""
+
+
+def place(index: int, partition: str) -> str:
+    """Spark text of a place, an INT: the number of the topic within its query, and the partition."""
+    return f"({index << 16} + {partition})" if index else partition
+
+
+def at_header(query_id: str, where: str, offset: str, window: str, tables: Sequence[str]) -> str:
+    """Spark text of the header of one result: a struct of ``key`` and ``value``, 20 bytes and 8 for each table.
+
+    ``where`` INT, ``offset`` BIGINT, ``window``: start of the window or 0; ``tables``: for each joined table the offset
+    of its last record that the row saw, -1 for none.
+    """
+    parts = (f"cast({where} as int)", f"cast({offset} as bigint)", window, *tables)
+    value = ", ".join(f"cast({p} as binary)" for p in parts)
+    return f"struct({text.string(HEADER_PREFIX + query_id)} AS key, concat({value}) AS value)"
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The end of the sink topics of one query: all that it may have written since a checkpoint, and more before."""
+
+    bootstrap: str
+    query_id: str
+    start: Offsets
+    end: Offsets
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing at all was written there."""
+        return all(self.start.get(t, {}).get(p, 0) >= o for t, ps in self.end.items() for p, o in ps.items())
+
+    @property
+    def spec(self) -> str:
+        """How the JVM's class ``Tail`` is told of it, JSON."""
+        return json.dumps(
+            {
+                "bootstrap": self.bootstrap,
+                "header": HEADER_PREFIX + self.query_id,
+                "from": self.start,
+                "to": self.end,
+            },
+            separators=(",", ":"),
+            ensure_ascii=False,
+        )
+
+    def position(self, where: str, offset: str, window: str) -> str:
+        """Spark text: the sink offset of the result of a source row, null if it was not written."""
+        return f"nullif(ksqlpy.{text.name(self.spec)}({where}, {offset}, {window}), -2L)"
+
+    def table(self, where: str, offset: str, number: int) -> str:
+        """Spark text: which record of the number-th joined table, from 0, the row's result had seen.
+
+        -1 if none was there, null if the result was not written.
+        """
+        return self.position(where, offset, f"{-1 - number}L")
