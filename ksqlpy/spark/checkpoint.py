@@ -26,7 +26,7 @@ KEPT_NOTES = 4
 
 
 class Checkpoint:
-    """One checkpoint. All methods raise EngineProblem ``checkpoint-unusable`` if its place cannot be read or written."""
+    """One checkpoint. All methods raise EngineProblem ``checkpoint-unusable`` if its place cannot be used."""
 
     def __init__(self, session: SparkSession, folder: str) -> None:
         self.folder = folder
