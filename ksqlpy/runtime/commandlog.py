@@ -35,10 +35,13 @@ class CommandLog:
         )  # fmt: skip
         self.next_offset = 0
 
-    def read(self) -> list[dict[str, Any]]:
-        """All entries, oldest first; makes the topic if there is none yet. Raises EngineProblem for a broken entry."""
+    def make(self) -> None:
+        """Makes the topic if there is none yet."""
         if self.topic not in self._kafka.topics():
             self._kafka.create_topic(self.topic, 1, None, {"cleanup.policy": "delete", "retention.ms": "-1"})
+
+    def read(self) -> list[dict[str, Any]]:
+        """All entries, oldest first. Raises EngineProblem for a broken entry."""
         start = self._kafka.offsets({self.topic: 1}, latest=False)[self.topic]["0"]
         end = self._kafka.offsets({self.topic: 1}, latest=True)[self.topic]["0"]
         entries: list[dict[str, Any]] = []

@@ -29,6 +29,7 @@ from ksqlpy.plan import Plan, build_plan
 from ksqlpy.runtime import statements
 from ksqlpy.runtime.commandlog import CommandLog, query_from_json, query_to_json, source_from_json, source_to_json
 from ksqlpy.runtime.deadletters import DeadLetters
+from ksqlpy.runtime.ownership import Ownership, identity
 from ksqlpy.runtime.push import PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
@@ -70,6 +71,7 @@ class Engine:
         self._push: dict[str, PushQuery] = {}
         self._plans: dict[str, Plan] = {}
         self._own_jvm: Path | None = None
+        self._ownership: Ownership | None = None
         self._ready = False
 
     # ------------------------------------------------------------ life
@@ -82,7 +84,6 @@ class Engine:
         with contextlib.ExitStack() as stack:
             folder = self._folder(stack)
             broker: EmbeddedKafka | None = None
-            starting: threading.Thread | None = None
             failure: list[Exception] = []
             if not self.bootstrap:
                 self._progress("starting Kafka")
@@ -93,34 +94,44 @@ class Engine:
                     progress=self._progress,
                 )
                 stack.callback(broker.stop)  # ahead of all that needs it, so that it ends last
-                starting = threading.Thread(target=self._start_broker, args=(broker, failure))
-                starting.start()
             else:
-                self.kafka = Kafka(self.bootstrap)
-                self.cluster_id = self.kafka.cluster_id()
+                Kafka(self.bootstrap).cluster_id()
             # The broker and Spark's JVM start side by side.
+            stack.callback(self._release)
+            connecting = threading.Thread(target=self._connect, args=(broker, folder, failure), name="connect")
+            connecting.start()
             try:
                 self._start_spark(folder, stack)
             finally:
-                if starting is not None:
-                    starting.join()
+                connecting.join()
             if failure:
                 raise failure[0]
-            if broker is not None:
-                self.bootstrap = broker.bootstrap
-                self.kafka = Kafka(self.bootstrap)
-                self.cluster_id = self.kafka.cluster_id()
             self._open(stack)
             self._closing = stack.pop_all()
         self._ready = True
         self._progress("")
 
-    @staticmethod
-    def _start_broker(broker: EmbeddedKafka, failure: list[Exception]) -> None:
+    def _connect(self, broker: EmbeddedKafka | None, folder: Path, failure: list[Exception]) -> None:
+        """Starts the broker if it is ours, and takes the service."""
         try:
-            broker.start()
+            if broker is not None:
+                broker.start()
+                self.bootstrap = broker.bootstrap
+            self.kafka = Kafka(self.bootstrap)
+            self.cluster_id = self.kafka.cluster_id()
+            self.topics = Topics(self.kafka, self.config.get("ksql.service.id"))
+            self.log = CommandLog(self.kafka, self.topics.command_log)
+            self.log.make()
+            self._ownership = Ownership(
+                self.bootstrap, self.topics.engine_group, self.topics.command_log, identity(folder)
+            )
+            self._ownership.take()
         except Exception as e:  # carried to the thread that starts the engine
             failure.append(e)
+
+    def _release(self) -> None:
+        if self._ownership is not None:
+            self._ownership.release()
 
     def _folder(self, stack: contextlib.ExitStack) -> Path:
         given = self.config.get("ksqlpy.data.dir")
@@ -147,13 +158,10 @@ class Engine:
         stack.callback(self.queries.stop_all)
 
     def _open(self, stack: contextlib.ExitStack) -> None:
-        service = self.config.get("ksql.service.id")
-        self.topics = Topics(self.kafka, service)
         self.dead_letters = DeadLetters(self.kafka, self.topics.dead_letters)
         self.dead_letters.start()
         stack.callback(self.dead_letters.stop)
         self.producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0, "log_level": 0, "acks": "all"})
-        self.log = CommandLog(self.kafka, self.topics.command_log)
         self._progress("reading the command log")
         for offset, entry in enumerate(self.log.read()):
             self._replay(offset, entry)
@@ -179,6 +187,10 @@ class Engine:
         while not ended.wait(WATCH_SECONDS):
             looked += 1
             try:
+                if self._ownership is not None and self._ownership.lost.is_set():
+                    log.error("%s", _taken())
+                    self.queries.stop_all()
+                    return
                 if self._own_jvm is not None and not is_alive(self.session):
                     deaths += 1
                     self._revive()
@@ -256,6 +268,7 @@ class Engine:
         overrides = dict(properties or {})
         entities: list[dict[str, Any]] = []
         with self._lock:
+            self._check_owner()
             sandbox = statements.Sandbox(self, self.catalog, dict(overrides))
             for statement in parsed:
                 with _named(statement, entities):
@@ -267,6 +280,10 @@ class Engine:
                 if entity is not None:
                     entities.append(entity)
         return entities
+
+    def _check_owner(self) -> None:
+        if self._ownership is not None and self._ownership.lost.is_set():
+            raise _taken()
 
     def create(self, made: Declare | CreateAs, properties: Mapping[str, object]) -> tuple[int, str | None]:
         """Makes a checked source and its query; returns the command's number and the id of the query."""
@@ -411,6 +428,7 @@ class Engine:
             )
         query = parsed[0].node
         with self._lock, _named(parsed[0], []):
+            self._check_owner()
             config = self.config.for_statement(properties or {})
             if query.args.get("emit") is None:
                 text.refuse(
@@ -496,7 +514,21 @@ class Engine:
 
 
 # A developer's broker keeps what it is given, and takes records of any time: data of past years is usual there.
-_BROKER_SETTINGS = {"log.retention.ms": "-1", "log.message.timestamp.after.max.ms": str(2**63 - 1)}
+# With one member in a group there is nothing to wait for, and one partition is enough for its place.
+_BROKER_SETTINGS = {
+    "log.retention.ms": "-1",
+    "log.message.timestamp.after.max.ms": str(2**63 - 1),
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+}
+
+
+def _taken() -> EngineProblem:
+    return EngineProblem(
+        "service-taken",
+        "another engine has taken this service: this one runs no queries any more",
+        hint="stop one of them, or give one another ksql.service.id",
+    )
 
 
 @contextlib.contextmanager

@@ -29,10 +29,12 @@ Entity = dict[str, Any]
 
 
 def _entity(kind: str, statement: str, **fields: Any) -> Entity:
-    return {"@type": kind, "statementText": statement, **fields, "warnings": []}
+    return {"@type": kind, "statementText": statement, "warnings": [], **fields}
 
 
-def status(statement: str, what: str, message: str, sequence: int, query_id: str | None = None) -> Entity:
+def status(
+    statement: str, what: str, message: str, sequence: int, query_id: str | None = None, warnings: Iterable[str] = ()
+) -> Entity:
     """``currentStatus``: a change was made. ``what`` is such as ``stream/`RIDES`/create``."""
     return _entity(
         "currentStatus",
@@ -40,6 +42,7 @@ def status(statement: str, what: str, message: str, sequence: int, query_id: str
         commandId=what,
         commandStatus={"status": "SUCCESS", "message": message, "queryId": query_id},
         commandSequenceNumber=sequence,
+        warnings=[{"message": w} for w in warnings],
     )
 
 

@@ -110,15 +110,21 @@ class Queries:
                 log.warning("query %s: the end of its sink is not noted: %s", query.spec.id, e)
 
     def follow_partitions(self, kafka: Kafka) -> None:
-        """Starts queries anew whose topics have got more partitions, on their checkpoints.
+        """Starts queries anew, on their checkpoints, whose topics have got more partitions, or were made anew.
 
-        Without that a query over what was one partition would read only the first one (it has no shuffle).
+        Without that a query over what was one partition would read only the first one (it has no shuffle). Over another
+        topic of the same name it fails when it starts, and says so.
         """
         running = [q for q in self._all() if q.state == "RUNNING"]
         found = kafka.partitions({t for q in running for t in q.spec.partitions})
+        ids = kafka.topic_ids(found)
         for query in running:
             now = {t: found.get(t, n) for t, n in query.spec.partitions.items()}
-            if any(now[t] > n for t, n in query.spec.partitions.items()):
+            if any(ids.get(t, i) != i for t, i in query.topic_ids.items()):
+                log.warning("query %s starts anew: a topic of it was made anew", query.spec.id)
+                self.stop(query.spec.id, forget=False)
+                self.start(query.spec)
+            elif any(now[t] > n for t, n in query.spec.partitions.items()):
                 log.warning("query %s starts anew: its topics have got more partitions", query.spec.id)
                 self.stop(query.spec.id, forget=False)
                 self.start(replace(query.spec, partitions=now))
@@ -144,7 +150,7 @@ class Queries:
         return "RUNNING" if query.state == "STARTING" else query.state
 
     def figures(self, query_id: str) -> dict[str, Any]:
-        """Live counts of the query's Kafka clients: ``consumed`` and ``sent`` by topic, ``lag`` in records."""
+        """Live counts of a query, see :func:`ksqlpy.spark.session.figures`."""
         return figures(self._session, query_id)
 
 

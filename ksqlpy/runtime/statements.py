@@ -119,7 +119,10 @@ def _create(parsed: Parsed, context: Context) -> Entity:
     sequence, query_id = engine.create(made, context.overrides)
     message = f"Created query with ID {query_id}" if query_id is not None else f"{kind.capitalize()} created"
     what = f"{kind.lower()}/`{made.source.name}`/create"
-    return entities.status(parsed.text, what, message, sequence, query_id)
+    warnings = []
+    if isinstance(made, CreateAs) and context.config.get("processing.guarantee") == "exactly_once":
+        warnings.append(engine.topics.sink_warning(made, context.config.number("commit.interval.ms")))
+    return entities.status(parsed.text, what, message, sequence, query_id, filter(None, warnings))
 
 
 # ---------------------------------------------------------------- INSERT
@@ -307,6 +310,8 @@ def _figures(query_id: str, context: Context) -> Entity:
         "rowsIn": sum(counts["consumed"].values()),
         "rowsOut": sum(n for t, n in counts["sent"].items() if t != dead_topic),
         "lag": counts["lag"],
+        "lateRows": counts["late"],
+        **(running.progress() if running is not None else {}),
         "deadLetters": engine.dead_letters.count(query_id),
         "lastDeadLetter": engine.dead_letters.last_reason(query_id),
     }

@@ -14,6 +14,10 @@ _HIDDEN = ("_ksqlpy", "_confluent", "__confluent", "_schemas", "__consumer_offse
 _ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 """ROWTIME is an event's time and may lie in the future; the brokers would refuse that."""
 
+_TAIL_LAG_MS = 24 * 3_600_000
+_TAIL_KEPT = {"min.compaction.lag.ms": str(_TAIL_LAG_MS)}
+"""A query that starts again reads what it wrote since its last checkpoint: compaction must leave that much."""
+
 
 class Topics:
     """Topics as one service sees them."""
@@ -23,6 +27,7 @@ class Topics:
         prefix = f"_ksqlpy-{service}"
         self.command_log = f"{prefix}command_log"
         self.dead_letters = f"{prefix}dead_letters"
+        self.engine_group = f"{prefix}engine"
         self._transient = prefix
 
     def listed(self, *, hidden: bool) -> dict[str, list[int]]:
@@ -76,8 +81,23 @@ class Topics:
         policy = "delete" if made.source.kind == "STREAM" else "compact,delete" if made.source.window else "compact"
         self._make(wish, wish.partitions or partitions[left], policy)
 
+    def sink_warning(self, made: CreateAs, interval_ms: int) -> str | None:
+        """What is wrong with a sink topic that was there before, for a query that writes exactly once."""
+        topic = made.topic.name
+        if "compact" not in (self._kafka.topic_setting(topic, "cleanup.policy") or ""):
+            return None
+        lag = int(self._kafka.topic_setting(topic, "min.compaction.lag.ms") or 0)
+        if lag >= 3 * interval_ms:
+            return None
+        return (
+            f"topic {topic} is compacted after {lag} ms: a restart that takes longer may write results twice;"
+            f" set its min.compaction.lag.ms to {_TAIL_LAG_MS}"
+        )
+
     def _make(self, wish: TopicWish, partitions: int, policy: str) -> None:
         config = {"cleanup.policy": policy, **_ANY_TIME}
+        if policy != "delete":
+            config |= _TAIL_KEPT
         if wish.retention_ms is not None:
             config["retention.ms"] = str(wish.retention_ms)
         self._kafka.create_topic(wish.name, partitions, wish.replicas, config)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -42,9 +42,39 @@ class Checkpoint:
         return max(self._numbers("spark/commits"), default=None)
 
     @property
+    def committed_at(self) -> int | None:
+        """When the last batch was committed, in ms since 1970."""
+        last = self.last_commit
+        if last is None:
+            return None
+        with self._files(f"spark/commits/{last}") as (files, path):
+            at: int = files.getFileStatus(path).getModificationTime()
+            return at
+
+    @property
     def planned(self) -> bool:
         """Whether a batch has been planned: its offsets are fixed."""
         return bool(self._numbers("spark/offsets"))
+
+    def offsets(self, batch: int) -> Offsets:
+        """The offsets up to which this batch had read, by topic and partition."""
+        lines = (self._text(f"spark/offsets/{batch}") or "").splitlines()
+        found: dict[str, dict[str, int]] = json.loads(lines[-1]) if len(lines) > 2 else {}
+        return found
+
+    def mend(self) -> str | None:
+        """Removes the newest offsets or commit if its file is torn, as a full disk leaves it; gives its name.
+
+        Its batch is done again then; results that are there already are left out.
+        """
+        for folder in ("spark/commits", "spark/offsets"):
+            numbers = self._numbers(folder)
+            if numbers:
+                name = f"{folder}/{max(numbers)}"
+                if not _is_whole(self._text(name) or ""):
+                    self._delete(name)
+                    return name
+        return None
 
     def clear(self) -> None:
         """Removes Spark's part."""
@@ -60,17 +90,25 @@ class Checkpoint:
 
     # ------------------------------------------------------------ the engine's part
 
-    def claim(self, plan: str, shuffle_partitions: int) -> None:
-        """Makes sure that this plan may go on from here; the first one signs.
+    def claim(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str]) -> None:
+        """Makes sure that this plan may go on from here, over topics with these ids; the first one signs.
 
         Raises EngineProblem ``checkpoint-mismatch`` when another plan, or one with other shuffles, has written it:
-        Spark would mistake its state.
+        Spark would mistake its state; ``topic-recreated`` when its offsets belong to topics that are gone.
         """
         mine = {"plan": plan, "shufflePartitions": shuffle_partitions}
         found = self._read("plan.json")
         if found is None:
-            self._write("plan.json", mine)
-        elif found != mine:
+            self._write("plan.json", {**mine, "topics": dict(topics)})
+            return
+        for topic, known in found.pop("topics", {}).items():
+            if topic in topics and topics[topic] != known:
+                raise EngineProblem(
+                    "topic-recreated",
+                    f"topic {topic} was deleted and made anew: what the query has read belongs to the old one",
+                    hint="drop the query and create it anew",
+                )
+        if found != mine:
             what = (
                 "another plan" if found.get("plan") != plan else f"{found.get('shufflePartitions')} shuffle partitions"
             )
@@ -123,18 +161,21 @@ class Checkpoint:
             names = [s.getPath().getName() for s in files.listStatus(path)]
         return [int(n) for n in names if n.removeprefix("-").isdigit()]
 
-    def _read(self, name: str) -> Any:
-        """The JSON of a file; None where there is none, or half of one."""
+    def _text(self, name: str) -> str | None:
         with self._files(name) as (files, path):
             if not files.exists(path):
                 return None
             stream = files.open(path)
             try:
-                text = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+                text: str = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
             finally:
                 stream.close()
+            return text
+
+    def _read(self, name: str) -> Any:
+        """The JSON of a file; None where there is none, or half of one."""
         try:
-            return json.loads(text)
+            return json.loads(self._text(name) or "")
         except ValueError:
             return None
 
@@ -149,3 +190,15 @@ class Checkpoint:
     def _delete(self, name: str) -> None:
         with self._files(name) as (files, path):
             files.delete(path, True)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a file of Spark's logs, a version and lines of JSON, is all there."""
+    lines = text.splitlines()
+    if len(lines) < 2 or not lines[0].startswith("v"):
+        return False
+    try:
+        json.loads(lines[-1])
+    except ValueError:
+        return lines[-1] == "-"  # a source without an offset
+    return True

@@ -15,6 +15,7 @@ micro-batches) merges each row and emits it at once: one output row an input row
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -65,11 +66,21 @@ class Compiler:
     """Compiles one plan over a DataFrame of Kafka records (Spark's Kafka source columns).
 
     ``tail``: what the query has written since the checkpoint from which it recovers. Each stateful step then takes the
-    rows in the order in which it took them before, so far as results tell (ARCHITECTURE.md, "Exactly once").
+    rows in the order in which it took them before, so far as results tell (ARCHITECTURE.md, "Exactly once"). ``name``:
+    of the query, under which late rows are counted.
     """
 
-    def __init__(self, plan: Plan, records: DataFrame, distribution: Distribution, tail: Tail | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        records: DataFrame,
+        distribution: Distribution,
+        tail: Tail | None = None,
+        *,
+        name: str = "",
+    ) -> None:
         self.plan = plan
+        self.name = name
         self.distribution = distribution
         # With one source partition the order is the same each time.
         self.tail = tail if distribution.shuffled and not distribution.sorted else None
@@ -315,7 +326,7 @@ class Compiler:
         late = f"__ws + {w.size + w.grace} <= __st"
         if self.tail is not None:  # what has a result was not late
             late += f" AND {self.tail.position('__partition', '__offset', 'coalesce(__ws, 0L)')} IS NULL"
-        rows = rows.where(f"__raw IS NOT NULL OR NOT ({late})")
+        rows = rows.where(f"__raw IS NOT NULL OR NOT {_counted(self.name + ':late', late)}")
         rows = rows.selectExpr("*", f"timestamp_millis(__ws + {w.size}) AS __wend")
         # The watermark only evicts the state of closed windows, at checkpoints: the largest end is at most SIZE ahead
         # of stream time, so a delay of GRACE + SIZE never closes a window early.
@@ -356,6 +367,11 @@ class Compiler:
             F.expr("last(__reason)").alias("__reason"),
         )
         return rows.selectExpr("__r.*", "__seq", "__raw", "__reason")
+
+
+def _counted(name: str, condition: str) -> str:
+    """Spark text of a condition that is counted where it holds."""
+    return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
 
 
 def _seen(rows: DataFrame) -> list[str]:

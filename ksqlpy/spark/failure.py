@@ -24,6 +24,8 @@ _SYSTEM = re.compile(
     re.IGNORECASE,
 )
 
+_USERS = ("topic-recreated", "missing-topic", "checkpoint-mismatch")
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -37,7 +39,8 @@ class Failure:
 def failure_of(error: Exception) -> Failure:
     """The failure that an exception stands for; Java's stack is left out, its deepest cause is what counts."""
     if isinstance(error, KsqlError):
-        return Failure(time.time(), "SYSTEM", error.summary())
+        kind = "USER" if error.code in _USERS else "SYSTEM"
+        return Failure(time.time(), kind, error.summary())
     said = str(error)
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.strip().startswith("at ")]
     causes = [line for line in lines if line.startswith("Caused by:")]

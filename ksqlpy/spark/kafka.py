@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
@@ -59,6 +60,28 @@ class Kafka:
         """The number of partitions of the topics; those that do not exist are left out."""
         known = self.topics()
         return {t: len(known[t]) for t in topics if t in known}
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """The ids that the brokers gave to the topics; a topic that was made anew has another one."""
+        wanted = list(topics)
+        if not wanted:
+            return {}
+        found: dict[str, str] = {}
+        for name, described in self._admin.describe_topics(TopicCollection(wanted), request_timeout=TIMEOUT).items():
+            try:
+                found[name] = str(described.result(timeout=TIMEOUT).topic_id)
+            except KafkaException as e:
+                raise EngineProblem("missing-topic", f"topic {name} cannot be read: {e.args[0].str()}") from e
+        return found
+
+    def topic_setting(self, topic: str, name: str) -> str | None:
+        """The value of a topic's setting."""
+        place = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        try:
+            settings = self._admin.describe_configs([place], request_timeout=TIMEOUT)[place].result(timeout=TIMEOUT)
+        except KafkaException as e:
+            raise self._away(e) from e
+        return settings[name].value if name in settings else None
 
     def create_topic(self, name: str, partitions: int, replicas: int | None, config: Mapping[str, str]) -> None:
         """Makes a topic and waits until it is known; raises EngineProblem ``topic-not-made``."""

@@ -127,7 +127,7 @@ class RunningQuery:
 
     ``state``: STARTING, RUNNING, ERROR or STOPPED; ``phase`` what it does when it runs; ``failures`` the last ones,
     newest last. In ERROR it waits to start again. ``changed`` is called, from the query's own thread, whenever the
-    state changes.
+    state changes. ``topic_ids``: of the source topics, as the brokers know them.
     """
 
     def __init__(self, session: SparkSession, spec: QuerySpec, changed: Callable[[RunningQuery], None]) -> None:
@@ -137,6 +137,7 @@ class RunningQuery:
         self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
         self.checkpoint = Checkpoint(session, spec.checkpoint)
         self.live = threading.Event()
+        self.topic_ids: Mapping[str, str] = {}
         self._changed = changed
         self._session = session
         self._query: StreamingQuery | None = None
@@ -198,14 +199,19 @@ class RunningQuery:
     def _life(self) -> None:
         """From start to end once; returns only when it is stopped."""
         spec, checkpoint = self.spec, self.checkpoint
-        checkpoint.claim(spec.fingerprint, spec.shuffle_partitions)
+        kafka = Kafka(spec.bootstrap)
+        self.topic_ids = kafka.topic_ids(spec.partitions)
+        checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids)
+        if (torn := checkpoint.mend()) is not None:
+            log.warning("query %s: %s was cut off in the middle: its batch is done again", spec.id, torn)
         last = checkpoint.last_commit
         if last is not None:
-            tail = self._tail(last)
+            self._look_for_loss(kafka, checkpoint.offsets(last))
+            tail = self._tail(kafka, last)
             if tail is not None:
                 self._go(Phase.RECOVERY, tail)
         else:
-            tail = self._tail(-1)
+            tail = self._tail(kafka, -1)
             # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
             # to read a backlog it does that again: the same rows, in the same order.
             if checkpoint.planned and spec.plan.ordered_backlog:
@@ -215,16 +221,26 @@ class RunningQuery:
                 checkpoint.clear()
                 if tail is not None:
                     self._go(Phase.RECOVERY, tail)
-                elif spec.plan.ordered_backlog and self._has_backlog():
+                elif spec.plan.ordered_backlog and self._has_backlog(kafka):
                     self._go(Phase.BACKLOG, None)
         self._go(Phase.LIVE, None)
 
-    def _tail(self, last: int) -> Tail | None:
-        """What may be written already of rows after batch ``last``; None if nothing is. Notes where that ends."""
+    def _look_for_loss(self, kafka: Kafka, read: Offsets) -> None:
+        """Notes records that the brokers deleted while the query was down; it goes on behind them."""
+        spec = self.spec
+        first = kafka.offsets(spec.partitions, latest=False)
+        for topic, partitions in read.items():
+            lost = sum(max(0, first.get(topic, {}).get(p, o) - o) for p, o in partitions.items())
+            if lost:
+                said = f"{lost} records of topic {topic} were deleted by its retention before they were read"
+                self.failures.append(Failure(time.time(), "USER", said))
+                log.error("query %s: %s", spec.id, said)
+
+    def _tail(self, kafka: Kafka, last: int) -> Tail | None:
+        """What may be written already of rows after batch ``last``; None if nothing is. Notes where that begins."""
         spec = self.spec
         if not spec.exactly_once:
             return None
-        kafka = Kafka(spec.bootstrap)
         partitions = kafka.partitions(spec.sink_topics)
         ends = kafka.offsets(partitions, latest=True)
         if last < 0 and self.checkpoint.noted is None:
@@ -248,7 +264,7 @@ class RunningQuery:
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         records = _records(session, spec, headers=not spec.plan.stateful)
         distribution = Distribution(spec.shuffle_partitions, spec.shuffled, sorted=phase is Phase.BACKLOG)
-        rows = Compiler(spec.plan, records, distribution, tail).rows()
+        rows = Compiler(spec.plan, records, distribution, tail, name=spec.id).rows()
         output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail)
         writer = (
             output.writeStream.format("kafka")
@@ -288,9 +304,9 @@ class RunningQuery:
         except (Py4JError, OSError) as e:
             log.debug("tail of %s not forgotten: %s", self.spec.id, e)
 
-    def _has_backlog(self) -> bool:
+    def _has_backlog(self, kafka: Kafka) -> bool:
         spec = self.spec
-        ends = Kafka(spec.bootstrap).offsets({t: len(p) for t, p in spec.offsets.items()}, latest=True)
+        ends = kafka.offsets({t: len(p) for t, p in spec.offsets.items()}, latest=True)
         return any(ends[t][p] > o for t, ps in spec.offsets.items() for p, o in ps.items())
 
     def note_sink(self, kafka: Kafka) -> None:
@@ -305,6 +321,27 @@ class RunningQuery:
         # batch that runs still.
         if self.checkpoint.last_commit == last:
             self.checkpoint.note(last + 1, ends)
+
+    def progress(self) -> dict[str, Any]:
+        """What is known since the last checkpoint: ``lastCommit`` (ms since 1970), ``stateRows``, ``stateBytes``.
+
+        Each is null before the first.
+        """
+        found: dict[str, Any] = {"lastCommit": None, "stateRows": None, "stateBytes": None}
+        query = self._query
+        if self.state != "RUNNING" or query is None:
+            return found
+        try:
+            done = query.lastProgress
+            found["lastCommit"] = self.checkpoint.committed_at
+        except (Py4JError, PySparkException, OSError) as e:
+            log.debug("no progress of %s: %s", self.spec.id, e)
+            return found
+        if done is not None:
+            operators = done.stateOperators
+            found["stateRows"] = sum(o.numRowsTotal for o in operators)
+            found["stateBytes"] = sum(o.memoryUsedBytes for o in operators)
+        return found
 
     def _set(self, state: str) -> None:
         self.state = state

@@ -192,6 +192,9 @@ class _MemoryKafka(Kafka):
     def topics(self) -> dict[str, list[int]]:
         return {t: [1] * n for t, n in self._partitions.items()}
 
+    def topic_setting(self, topic: str, name: str) -> str | None:
+        return None
+
     def create_topic(self, name: str, partitions: int, replicas: int | None, config: Mapping[str, str]) -> None:
         self._partitions[name] = partitions
         self.log[name] = []

@@ -16,8 +16,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * <p>A function's name is its specification, since Spark gives a function no other place for constants that fix the
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
- * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type. The other kind is
- * the specification of a {@link Tail}.
+ * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
+ * the specification of a {@link Tail}, see {@link TailPosition}, and {@code {"count":name}}, see {@link Counter}.
  */
 public final class Functions implements FunctionCatalog {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -51,6 +51,10 @@ public final class Functions implements FunctionCatalog {
     public BoundFunction bind(StructType arguments) {
       try {
         JsonNode described = MAPPER.readTree(spec);
+        if (described.has("count")) {
+          expect(arguments, 1, "it takes one argument, the condition");
+          return new Counter(((JsonNode) described.get("count")).asText());
+        }
         if (described.has("header")) {
           expect(arguments, 3, "it takes three arguments: place, offset, window");
           return new TailPosition(spec);

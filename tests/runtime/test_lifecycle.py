@@ -1,0 +1,249 @@
+"""What becomes of queries when something ends: pause, stop, a second engine, topics that change under them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
+
+from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.errors import EngineProblem
+from ksqlpy.runtime import Engine
+
+EARLIEST = {"auto.offset.reset": "earliest"}
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as started:
+        yield started
+
+
+@pytest.fixture
+def config(broker: EmbeddedKafka, tmp_path: Path, request: pytest.FixtureRequest) -> Config:
+    service = "".join(c if c.isalnum() else "_" for c in request.node.name)
+    return Config.of(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "ksql.service.id": f"{service}_",
+            "ksqlpy.data.dir": str(tmp_path),
+            "ksqlpy.warm.up": "false",
+            "commit.interval.ms": 3000,
+            "ksql.query.retry.backoff.initial.ms": 200,
+        }
+    )
+
+
+@pytest.fixture
+def engine(spark: SparkSession, config: Config) -> Iterator[Engine]:
+    made = Engine(config)
+    made.start()
+    yield made
+    made.stop()
+
+
+def until(true: Callable[[], bool], seconds: float = 40) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if true():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def send(engine: Engine, topic: str, records: Sequence[tuple[str, object, int]]) -> None:
+    """Writes records: key, value as JSON, partition."""
+    producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 0})
+    for key, value, partition in records:
+        producer.produce(topic, key=key.encode(), value=json.dumps(value).encode(), partition=partition)
+    assert producer.flush(20) == 0
+
+
+def written(engine: Engine, topic: str) -> int:
+    return sum(engine.kafka.offsets(engine.kafka.partitions([topic]), latest=True)[topic].values())
+
+
+def read(engine: Engine, topic: str, count: int) -> list[tuple[bytes | None, dict[str, object]]]:
+    """All records of the topic, once there are so many; and what comes within a second more."""
+    until(lambda: written(engine, topic) >= count)
+    time.sleep(1)
+    ends = engine.kafka.offsets(engine.kafka.partitions([topic]), latest=True)[topic]
+    reader = engine.kafka.reader()
+    reader.assign([TopicPartition(topic, int(p), 0) for p in ends])
+    found = []
+    while len(found) < sum(ends.values()):
+        message = reader.poll(10)
+        assert message is not None and message.error() is None
+        value = message.value()
+        found.append((message.key(), json.loads(value) if value is not None else {}))
+    reader.close()
+    return found
+
+
+def query_ids(engine: Engine) -> list[str]:
+    return list(engine.catalog.queries)
+
+
+def all_live(engine: Engine) -> bool:
+    queries = [engine.queries.get(q) for q in query_ids(engine)]
+    return all(q is not None and q.live.is_set() and q.state == "RUNNING" for q in queries)
+
+
+SOURCES = """
+CREATE STREAM orders (id STRING KEY, item STRING, n INT)
+  WITH (KAFKA_TOPIC = '{t}_orders', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE TABLE items (item STRING PRIMARY KEY, version INT)
+  WITH (KAFKA_TOPIC = '{t}_items', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE STREAM big WITH (KAFKA_TOPIC = '{t}_big') AS SELECT id, n FROM orders WHERE n >= 10;
+CREATE TABLE per_item WITH (KAFKA_TOPIC = '{t}_per_item') AS
+  SELECT item, COUNT(*) AS orders, SUM(n) AS total FROM orders GROUP BY item;
+CREATE STREAM priced WITH (KAFKA_TOPIC = '{t}_priced') AS
+  SELECT orders.item AS item, n, version FROM orders JOIN items ON orders.item = items.item;
+CREATE TABLE per_version WITH (KAFKA_TOPIC = '{t}_per_version') AS
+  SELECT version, COUNT(*) AS orders FROM orders JOIN items ON orders.item = items.item GROUP BY version;
+CREATE TABLE per_minute WITH (KAFKA_TOPIC = '{t}_per_minute') AS
+  SELECT item, COUNT(*) AS orders FROM orders WINDOW TUMBLING (SIZE 1 DAY) GROUP BY item;
+"""
+
+
+def orders(first: int, count: int) -> list[tuple[str, object, int]]:
+    """Orders of three items, each item's rows in both partitions."""
+    return [(f"o{n}", {"ITEM": f"i{n % 3}", "N": n}, n % 2) for n in range(first, first + count)]
+
+
+def test_no_result_is_repeated_whatever_ends(spark: SparkSession, config: Config) -> None:
+    """Twice paused and resumed, once stopped and started, between checkpoints: each result comes once, in order."""
+    first = Engine(config)
+    first.start()
+    try:
+        first.execute(SOURCES.format(t="eo"), EARLIEST)
+        send(first, "eo_items", [(f"i{i}", {"VERSION": 1}, i % 2) for i in range(3)])
+        assert until(lambda: all_live(first))
+        time.sleep(1)
+        send(first, "eo_orders", orders(0, 30))
+        assert len(read(first, "eo_per_item", 30)) == 30
+        for begin in (30, 60):
+            first.execute("PAUSE ALL;")
+            assert {q["state"] for q in first.execute("SHOW QUERIES;")[0]["queries"]} == {"PAUSED"}
+            send(first, "eo_orders", orders(begin, 10))
+            first.execute("RESUME ALL;")
+            send(first, "eo_orders", orders(begin + 10, 20))
+            assert len(read(first, "eo_per_item", begin + 30)) == begin + 30
+    finally:
+        first.stop()
+    second = Engine(config)
+    second.start()
+    try:
+        send(second, "eo_orders", orders(90, 10))
+        per_item, big = read(second, "eo_per_item", 100), read(second, "eo_big", 90)
+        priced, per_version = read(second, "eo_priced", 100), read(second, "eo_per_version", 100)
+        per_minute = read(second, "eo_per_minute", 100)
+    finally:
+        second.stop()
+    assert sorted(v["N"] for _, v in big) == list(range(10, 100))
+    for item in (b"i0", b"i1", b"i2"):
+        counts = [v["ORDERS"] for k, v in per_item if k == item]
+        assert counts == list(range(1, len(counts) + 1))
+        counts = [v["ORDERS"] for k, v in per_minute if k is not None and k.startswith(item)]
+        assert counts == list(range(1, len(counts) + 1))
+    last = {k: v for k, v in per_item}
+    assert [last[b"i%d" % i]["TOTAL"] for i in range(3)] == [sum(range(i, 100, 3)) for i in range(3)]
+    assert sorted(v["N"] for _, v in priced) == list(range(100))
+    assert [v["ORDERS"] for _, v in per_version] == list(range(1, 101))
+    assert len(per_minute) == 100
+
+
+def test_a_second_engine_is_refused(spark: SparkSession, engine: Engine, config: Config, tmp_path: Path) -> None:
+    other = Engine(Config({**config.values, "ksqlpy.data.dir": str(tmp_path / "other")}))
+    with pytest.raises(EngineProblem) as refused:
+        other.start()
+    assert refused.value.code == "service-taken"
+    assert "ksql.service.id" in (refused.value.hint or "")
+    assert engine.execute("SHOW QUERIES;")[0]["queries"] == []
+
+
+STREAM = "CREATE STREAM s (k STRING KEY, v INT) WITH (KAFKA_TOPIC = '{t}', VALUE_FORMAT = 'JSON', PARTITIONS = 1);"
+
+
+def test_a_topic_made_anew_stops_the_query_with_its_reason(engine: Engine) -> None:
+    engine.execute(
+        STREAM.format(t="anew") + "CREATE TABLE anew_n AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;", EARLIEST
+    )
+    [query] = query_ids(engine)
+    send(engine, "anew", [("a", {"V": 1}, 0)])
+    assert len(read(engine, "ANEW_N", 1)) == 1
+    engine.execute(f"PAUSE {query};")
+    engine.kafka.delete_topics(["anew"])
+    assert until(lambda: "anew" not in engine.kafka.topics())
+    engine.kafka.create_topic("anew", 1, None, {})
+    send(engine, "anew", [("a", {"V": 2}, 0)])
+    engine.execute(f"RESUME {query};")
+    assert until(lambda: engine.state(query) == "ERROR")
+    [shown] = engine.execute("SHOW QUERIES EXTENDED;")[0]["queryDescriptions"]
+    assert shown["queryErrors"][-1]["type"] == "USER"
+    assert "made anew" in shown["queryErrors"][-1]["errorMessage"]
+    assert written(engine, "ANEW_N") == 1
+
+
+def test_what_retention_took_is_said_and_the_query_goes_on(engine: Engine) -> None:
+    engine.execute(STREAM.format(t="short") + "CREATE STREAM short_v AS SELECT k, v FROM s;", EARLIEST)
+    [query] = query_ids(engine)
+    send(engine, "short", [("a", {"V": v}, 0) for v in range(5)])
+    assert len(read(engine, "SHORT_V", 5)) == 5
+    running = engine.queries.get(query)
+    assert running is not None and until(lambda: running.checkpoint.last_commit is not None)
+    engine.execute(f"PAUSE {query};")
+    send(engine, "short", [("a", {"V": v}, 0) for v in range(5, 10)])
+    deleted = AdminClient({"bootstrap.servers": engine.bootstrap}).delete_records([TopicPartition("short", 0, 8)])
+    assert [d.result(timeout=20).low_watermark for d in deleted.values()] == [8]
+    engine.execute(f"RESUME {query};")
+    assert [v["V"] for _, v in read(engine, "SHORT_V", 7)] == [0, 1, 2, 3, 4, 8, 9]
+    [shown] = engine.execute("SHOW QUERIES EXTENDED;")[0]["queryDescriptions"]
+    assert shown["state"] == "RUNNING"
+    assert [e["errorMessage"] for e in shown["queryErrors"]] == [
+        "3 records of topic short were deleted by its retention before they were read"
+    ]
+
+
+@pytest.mark.parametrize("torn", ["commits", "offsets"])
+def test_a_torn_file_of_the_checkpoint_is_mended(engine: Engine, torn: str) -> None:
+    topic = f"torn_{torn}"
+    engine.execute(
+        STREAM.format(t=topic) + f"CREATE TABLE {topic}_n AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;", EARLIEST
+    )
+    [query] = query_ids(engine)
+    running = engine.queries.get(query)
+    assert running is not None
+    sent = 0
+    while (running.checkpoint.last_commit or 0) < 2:
+        send(engine, topic, [("a", {"V": sent}, 0)])
+        sent += 1
+        time.sleep(0.2)
+    engine.execute(f"PAUSE {query};")
+    folder = Path(running.checkpoint.spark) / torn
+    newest = max((f for f in folder.iterdir() if f.name.isdigit()), key=lambda f: int(f.name))
+    newest.write_text("v1\n{")
+    (folder / f".{newest.name}.crc").unlink(missing_ok=True)
+    engine.execute(f"RESUME {query};")
+    send(engine, topic, [("a", {"V": sent}, 0)])
+    found = [v["N"] for _, v in read(engine, f"TORN_{torn.upper()}_N", sent + 1)]
+    assert found == list(range(1, sent + 2))
+
+
+def test_another_plan_on_a_checkpoint_is_refused(engine: Engine) -> None:
+    engine.execute(STREAM.format(t="other") + "CREATE TABLE other_n AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;")
+    [query] = query_ids(engine)
+    running = engine.queries.get(query)
+    assert running is not None and until(lambda: running.live.is_set())
+    with pytest.raises(EngineProblem, match="another plan") as refused:
+        running.checkpoint.claim("another", 1, {})
+    assert refused.value.code == "checkpoint-mismatch"
+    with pytest.raises(EngineProblem, match="1 shuffle partitions"):
+        running.checkpoint.claim(running.spec.fingerprint, 7, {})
