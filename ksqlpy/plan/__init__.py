@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ksqlpy.plan.build import PLAN_VERSION, build_plan
-from ksqlpy.plan.explain import plan_json, plan_text
+from ksqlpy.plan.explain import plan_json, plan_text, plan_tree
 from ksqlpy.plan.nodes import Plan
 
-__all__ = ["PLAN_VERSION", "Plan", "build_plan", "plan_json", "plan_text"]
+__all__ = ["PLAN_VERSION", "Plan", "build_plan", "plan_json", "plan_text", "plan_tree"]

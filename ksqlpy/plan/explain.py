@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, inputs_of
+from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, inputs_of, nodes_of
 
-__all__ = ["expression_text", "plan_json", "plan_text"]
+__all__ = ["expression_text", "plan_json", "plan_text", "plan_tree"]
 
 
 def plan_text(plan: Plan) -> str:
-    """The tree, one node a line, inputs indented; then the mode and why."""
+    """The tree, then the mode and what a restart may repeat, and why."""
+    return f"{plan_tree(plan)}\nmode: {_mode(plan)}\nexactly once: {_guarantee(plan)}"
+
+
+def plan_tree(plan: Plan) -> str:
+    """The tree, one node a line, inputs indented."""
     lines: list[str] = []
 
     def add(node: Node, depth: int) -> None:
@@ -21,18 +26,17 @@ def plan_text(plan: Plan) -> str:
             add(below, depth + 1)
 
     add(plan.root, 0)
-    lines.append(f"mode: {_mode(plan)}")
     return "\n".join(lines)
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
-    """The same as nested objects: ``node``, ``detail``, ``inputs``; at the top also ``mode``."""
+    """The same as nested objects: ``node``, ``detail``, ``inputs``; at the top also ``mode`` and ``exactlyOnce``."""
 
     def data(node: Node) -> dict[str, Any]:
         name, detail = _describe(node)
         return {"node": name, "detail": detail, "inputs": [data(n) for n in inputs_of(node)]}
 
-    return {**data(plan.root), "mode": _mode(plan)}
+    return {**data(plan.root), "mode": _mode(plan), "exactlyOnce": _guarantee(plan)}
 
 
 def _mode(plan: Plan) -> str:
@@ -40,6 +44,14 @@ def _mode(plan: Plan) -> str:
     if plan.ordered_backlog:
         text += "; the backlog is read first, in event-time order"
     return text
+
+
+def _guarantee(plan: Plan) -> str:
+    """What a restart may repeat (ARCHITECTURE.md, "Exactly once")."""
+    nodes = list(nodes_of(plan.root))
+    if any(isinstance(n, TableJoin) for n in nodes) and any(isinstance(n, TableFilter) for n in nodes):
+        return "yes, where all records lie in one partition; else a restart may order rows without a result otherwise"
+    return "yes"
 
 
 def _describe(node: Node) -> tuple[str, str]:

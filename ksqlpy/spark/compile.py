@@ -5,7 +5,8 @@ A row carries its columns under their internal names, and beside them
 - ``__raw``, ``__reason``: the record as it came, for rows that no scan has read yet or that cannot be read (then with
   the reason); null for all others. Such rows pass every operator unchanged and leave as dead letters.
 - ``__ts``, ``__partition``, ``__offset``: ROWTIME in ms, and the place of the record in the first scan's topic.
-- ``__seen0``, ``__seen1``, …: after a join, the offset of the last record of its table that the row saw.
+- ``__seen0``, ``__seen1``, …: after a join, the offset of the last record of its table that the row saw; after GROUP BY
+  with HAVING also ``__seen_group``, the group's hash, and ``__seen_0``, …: the last offset of each source partition.
 - ``__del``: the record has no value: a tombstone of a table.
 - ``__headers``: the record's headers, where nothing stateful is between source and sink.
 
@@ -55,11 +56,13 @@ class Distribution:
 
     ``partitions``: of every shuffle. ``shuffled``: False where all rows come from one source partition, so that a
     shuffle would only cost latency. ``sorted``: for the micro-batch that reads a backlog in event-time order.
+    ``source_partitions``: of the first source when the query was made; part of the state of queries with HAVING.
     """
 
     partitions: int
     shuffled: bool
     sorted: bool = False
+    source_partitions: int = 1
 
 
 class Compiler:
@@ -84,8 +87,10 @@ class Compiler:
         self.distribution = distribution
         # With one source partition the order is the same each time.
         self.tail = tail if distribution.shuffled and not distribution.sorted else None
-        # Rows without a result of their own: only the order in their partition tells where they were.
+        # HAVING: rows without a result of their own. The group's results tell what they had seen.
         self._filtered = any(isinstance(n, TableFilter) for n in nodes_of(plan.root))
+        joined = any(isinstance(n, TableJoin) for n in nodes_of(plan.root))
+        self._watched = distribution.source_partitions if self._filtered and not joined else 0
         self.several = len(plan.scans) > 1
         self.headers = not plan.stateful and "headers" in records.columns
         self.used = _used_columns(plan)
@@ -289,15 +294,25 @@ class Compiler:
             ("__raw", "last(__raw)"),
             ("__reason", "last(__reason)"),
         ]
+        watched = [f"__seen_{i}" for i in range(self._watched)]
+        state += [(c, f"max(CASE WHEN __partition = {i} THEN __offset END)") for i, c in enumerate(watched)]
         aggregates = [F.expr(e).alias(n) for n, e in state]
+        group = f"xxhash64({', '.join(keys)})"
         replay = list(_AS_READ)
-        if self.tail is not None and not self._filtered:
+        if self.tail is not None and (watched or not self._filtered):
             window_start = "__ws" if node.window is not None else "0L"
-            position = self.tail.position("__partition", "__offset", window_start)
-            rows = rows.selectExpr("*", f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {_LAST}) AS __place")
-            replay = ["__place", *replay]
+            own = self.tail.position("__partition", "__offset", window_start)
+            position = self.tail.place_in_group(group, "__partition", "__offset") if watched else own
+            rows = rows.selectExpr(
+                "*",
+                f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {_LAST}) AS __place",
+                f"(__raw IS NULL AND {own} IS NOT NULL) AS __has_result",
+            )
+            replay = ["__place", "__has_result", *replay]
         rows = self._distribute(rows, keys, replay).groupBy(*keys).agg(*aggregates)
         window = [f"__ws + {node.window.size} AS __we"] if node.window is not None else []
+        if watched:
+            place_columns += [f"{group} AS __seen_group", *(f"coalesce({c}, -1L) AS {c}" for c in watched)]
         return rows.selectExpr(
             *keys, *results, *window, "__ts", "__seq", *place_columns, "false AS __del", "__raw", "__reason"
         )
@@ -458,7 +473,13 @@ def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
         "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END AS __at_offset",
         f"{'coalesce(__ws, 0L)' if windowed else '0L'} AS __at_window",
     )
-    return rows if tail is None else rows.where(f"{tail.position('__at', '__at_offset', '__at_window')} IS NULL")
+    if tail is None:
+        return rows
+    written = tail.position("__at", "__at_offset", "__at_window")
+    if "__seen_group" in rows.columns:  # a row that a result had seen is done, with or without a result of its own
+        done = tail.place_in_group("__seen_group", "__partition", "__offset")
+        written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
+    return rows.where(f"{written} IS NULL")
 
 
 def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:

@@ -27,13 +27,14 @@ def place(index: int, partition: str) -> str:
     return f"({index << 16} + {partition})" if index else partition
 
 
-def at_header(query_id: str, where: str, offset: str, window: str, tables: Sequence[str]) -> str:
-    """Spark text of the header of one result: a struct of ``key`` and ``value``, 20 bytes and 8 for each table.
+def at_header(query_id: str, where: str, offset: str, window: str, more: Sequence[str]) -> str:
+    """Spark text of the header of one result: a struct of ``key`` and ``value``, 20 bytes and 8 for each of ``more``.
 
-    ``where`` INT, ``offset`` BIGINT, ``window``: start of the window or 0; ``tables``: for each joined table the offset
-    of its last record that the row saw, -1 for none.
+    ``where`` INT, ``offset`` BIGINT, ``window``: start of the window or 0; ``more`` BIGINT: for each joined table the
+    offset of its last record that the row saw; then, where rows may have no result, the hash of the group and the last
+    offset that it saw of each source partition. -1 stands for none.
     """
-    parts = (f"cast({where} as int)", f"cast({offset} as bigint)", window, *tables)
+    parts = (f"cast({where} as int)", f"cast({offset} as bigint)", window, *more)
     value = ", ".join(f"cast({p} as binary)" for p in parts)
     return f"struct({text.string(HEADER_PREFIX + query_id)} AS key, concat({value}) AS value)"
 
@@ -44,6 +45,7 @@ class Tail:
 
     bootstrap: str
     query_id: str
+    tables: int
     start: Offsets
     end: Offsets
 
@@ -59,6 +61,7 @@ class Tail:
             {
                 "bootstrap": self.bootstrap,
                 "header": HEADER_PREFIX + self.query_id,
+                "tables": self.tables,
                 "from": self.start,
                 "to": self.end,
             },
@@ -68,7 +71,7 @@ class Tail:
 
     def position(self, where: str, offset: str, window: str) -> str:
         """Spark text: the sink offset of the result of a source row, null if it was not written."""
-        return f"nullif(ksqlpy.{text.name(self.spec)}({where}, {offset}, {window}), -2L)"
+        return self._ask("row", where, offset, window)
 
     def table(self, where: str, offset: str, number: int) -> str:
         """Spark text: which record of the number-th joined table, from 0, the row's result had seen.
@@ -76,3 +79,14 @@ class Tail:
         -1 if none was there, null if the result was not written.
         """
         return self.position(where, offset, f"{-1 - number}L")
+
+    def place_in_group(self, group: str, partition: str, offset: str) -> str:
+        """Spark text: the sink offset of the group's first result that had seen a source row; null if none had.
+
+        ``group`` BIGINT, the hash that is in the header.
+        """
+        return self._ask("group", group, partition, offset)
+
+    def _ask(self, of: str, *arguments: str) -> str:
+        asked = f'{{"of":"{of}","tail":{self.spec}}}'
+        return f"nullif(ksqlpy.{text.name(asked)}({', '.join(arguments)}), -2L)"

@@ -31,7 +31,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem
-from ksqlpy.plan import PLAN_VERSION, Plan, plan_text
+from ksqlpy.plan import PLAN_VERSION, Plan, plan_tree
 from ksqlpy.plan.nodes import Aggregate, TableFilter, TableJoin, nodes_of
 from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.compile import Compiler, Distribution, kafka_output
@@ -95,7 +95,7 @@ class QuerySpec:
     @property
     def fingerprint(self) -> str:
         """What the state in a checkpoint depends on, as a short hash."""
-        return hashlib.sha256(f"{PLAN_VERSION} {plan_text(self.plan)}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{PLAN_VERSION} {plan_tree(self.plan)}".encode()).hexdigest()[:16]
 
 
 def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
@@ -252,7 +252,8 @@ class RunningQuery:
             before, ends = ends, kafka.offsets(partitions, latest=True)
             if before == ends:
                 break
-        tail = Tail(spec.bootstrap, spec.id, self.checkpoint.ends_before(last), ends)
+        tables = sum(isinstance(n, TableJoin) for n in nodes_of(spec.plan.root))
+        tail = Tail(spec.bootstrap, spec.id, tables, self.checkpoint.ends_before(last), ends)
         return None if tail.empty else tail
 
     def _go(self, phase: Phase, tail: Tail | None) -> None:
@@ -263,7 +264,12 @@ class RunningQuery:
         session = self._session.newSession()
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         records = _records(session, spec, headers=not spec.plan.stateful)
-        distribution = Distribution(spec.shuffle_partitions, spec.shuffled, sorted=phase is Phase.BACKLOG)
+        distribution = Distribution(
+            spec.shuffle_partitions,
+            spec.shuffled,
+            sorted=phase is Phase.BACKLOG,
+            source_partitions=len(spec.offsets[spec.plan.scans[0].relation.source.topic]),
+        )
         rows = Compiler(spec.plan, records, distribution, tail, name=spec.id).rows()
         output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail)
         writer = (

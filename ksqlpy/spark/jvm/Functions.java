@@ -17,7 +17,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * <p>A function's name is its specification, since Spark gives a function no other place for constants that fix the
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
  * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
- * the specification of a {@link Tail}, see {@link TailPosition}, and {@code {"count":name}}, see {@link Counter}.
+ * {@code {"of":"row","tail":…}} and {@code {"of":"group","tail":…}}, see {@link Tail}, and {@code {"count":name}}, see
+ * {@link Counter}.
  */
 public final class Functions implements FunctionCatalog {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -55,9 +56,14 @@ public final class Functions implements FunctionCatalog {
           expect(arguments, 1, "it takes one argument, the condition");
           return new Counter(((JsonNode) described.get("count")).asText());
         }
-        if (described.has("header")) {
+        if (described.has("tail")) {
+          String tail = MAPPER.writeValueAsString(described.get("tail"));
+          if (((JsonNode) described.path("of")).asText().equals("group")) {
+            expect(arguments, 3, "it takes three arguments: group, partition, offset");
+            return new TailPlace(tail);
+          }
           expect(arguments, 3, "it takes three arguments: place, offset, window");
-          return new TailPosition(spec);
+          return new TailPosition(tail);
         }
         expect(arguments, 1, "it takes one argument, the bytes to read");
         return reader(described);

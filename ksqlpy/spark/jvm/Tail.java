@@ -23,10 +23,12 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  *
  * <p>The header's value is big-endian: INT place of the source record ({@code index of the topic << 16 | partition}),
  * BIGINT its offset, BIGINT start of the window (0 without one); then for each joined table BIGINT offset of the last
- * record that was seen of it (-1 without one).
+ * record that was seen of it (-1 without one); then, where rows may have no result, BIGINT hash of the group and for
+ * each partition of the source BIGINT offset of the last row that the group had seen (-1 without one).
  *
- * <p>A specification names it: {@code {"bootstrap":…,"header":…,"from":{topic:{partition:offset}},"to":{…}}}. It is
- * read once in each JVM that asks, and stays until it is forgotten.
+ * <p>A specification names it:
+ * {@code {"bootstrap":…,"header":…,"tables":n,"from":{topic:{partition:offset}},"to":{…}}}. It is read once in each
+ * JVM that asks, and stays until it is forgotten.
  */
 public final class Tail {
   private static final int SHORTEST = 20;
@@ -38,6 +40,9 @@ public final class Tail {
   private long[] keys = new long[1 << 12];
   private long[] windows = new long[1 << 12];
   private long[] values = new long[1 << 12];
+  // By hash of the group: for each of its results, in their order, the position and what it had seen.
+  private final Map<Long, List<long[]>> groups = new HashMap<Long, List<long[]>>();
+  private int tables;
   private int size = 0;
   private int records = 0;
 
@@ -75,7 +80,31 @@ public final class Tail {
     return keys[slot] == 0 ? -2 : values[slot];
   }
 
+  /** The offset of the group's first result that had seen this row of the source, or -2 if there is none. */
+  long findInGroup(long group, int partition, long offset) {
+    List<long[]> results = (List<long[]>) groups.get(Long.valueOf(group));
+    if (results == null) {
+      return -2;
+    }
+    int low = 0;
+    int high = results.size();
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (seen((long[]) results.get(middle), partition) < offset) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low == results.size() ? -2 : ((long[]) results.get(low))[0];
+  }
+
+  private static long seen(long[] result, int partition) {
+    return partition + 1 < result.length ? result[partition + 1] : -1;
+  }
+
   private void read(JsonNode spec) {
+    tables = ((JsonNode) spec.get("tables")).asInt();
     Map<TopicPartition, Long> ends = new HashMap<TopicPartition, Long>();
     Map<TopicPartition, Long> starts = new HashMap<TopicPartition, Long>();
     places((JsonNode) spec.get("from"), starts);
@@ -147,8 +176,22 @@ public final class Tail {
     long window = at.getLong();
     records++;
     put(key, window, record.offset());
-    for (long table = -1; at.remaining() >= Long.BYTES; table--) {
-      put(key, table, at.getLong());
+    for (int table = 0; table < tables && at.remaining() >= Long.BYTES; table++) {
+      put(key, -1 - table, at.getLong());
+    }
+    if (at.remaining() >= Long.BYTES) {
+      Long group = Long.valueOf(at.getLong());
+      long[] result = new long[1 + at.remaining() / Long.BYTES];
+      result[0] = record.offset();
+      for (int i = 1; i < result.length; i++) {
+        result[i] = at.getLong();
+      }
+      List<long[]> results = (List<long[]>) groups.get(group);
+      if (results == null) {
+        results = new ArrayList<long[]>();
+        groups.put(group, results);
+      }
+      results.add(result);
     }
   }
 
