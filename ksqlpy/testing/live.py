@@ -20,6 +20,7 @@ from ksqlpy.catalog import PersistentQuery
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.compile import HEADERS
+from ksqlpy.spark.once import HEADER_PREFIX
 from ksqlpy.sql import Parsed, nodes, parse, span_of
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import CaseFailed, Outcome
@@ -229,7 +230,9 @@ class _Run:
         return sorted(found, key=lambda m: (m.partition, m.offset))
 
     def _record(self, m: _Message) -> Record:
-        return Record(self._plain(m.topic), m.key, m.value, m.time, m.headers)
+        # Where a result came from is ours, not the user's.
+        headers = tuple((n, v) for n, v in m.headers if not n.startswith(HEADER_PREFIX))
+        return Record(self._plain(m.topic), m.key, m.value, m.time, headers)
 
     def _dead_letters(self) -> list[DeadLetter]:
         """Those of the case, query by query."""
