@@ -46,12 +46,16 @@ def _latency(engine: Engine, arguments: argparse.Namespace) -> None:
                 pool.submit(latency.measure, engine, who, job, f"{c}_{i}", rate=arguments.rate, seconds=seconds)
                 for i, job in enumerate(JOBS)
             ]
-        results += [r.result() for r in running]
+        for job, r in zip(JOBS, running, strict=True):
+            try:
+                results.append(r.result())
+            except RuntimeError as e:  # the others' figures are still worth having
+                print(f"{job.name}, {who.name}: no figures: {e}", flush=True)
         _note(f"{who.name}: measured, {_load()}")
     results.sort(key=lambda r: [job.name for job in JOBS].index(r.job))
     if any(not who.ours for who in contenders):
         print(latency.ratios(results) + "\n")
-    print(f"{latency.table(results)}\n{_load()}", flush=True)
+    print(latency.table(results), flush=True)
 
 
 def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
@@ -65,7 +69,11 @@ def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
         turn = number % len(contenders)
         for i, job in enumerate(JOBS):
             for c, who in enumerate((*contenders[turn:], *contenders[:turn])):
-                run = throughput.measure(engine, who, job, f"B{i}", f"B{i}_{number}_{c}", arguments.records)
+                try:
+                    run = throughput.measure(engine, who, job, f"B{i}", f"B{i}_{number}_{c}", arguments.records)
+                except RuntimeError as e:  # the others' figures are still worth having
+                    print(f"{job.name}, {who.name}: no figures: {e}", flush=True)
+                    continue
                 runs.append(run)
                 _note(f"round {number + 1}, {job.name}, {who.name}: {run.flow:,.0f} results/s, {_load()}")
     print(f"{arguments.records:,} records a job, {arguments.rounds} rounds; {throughput.LEGEND}")

@@ -120,8 +120,10 @@ class _OurRun:
         running = self.engine.queries.get(self.query_id)
         assert running is not None
         deadline = time.monotonic() + READY_WITHIN
-        while not running.live.wait(0.2) and time.monotonic() < deadline:
+        while not running.live.wait(0.2):
             self.check()
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{self.query_id} is not running after {READY_WITHIN:.0f} s")
 
     def check(self) -> None:
         running = self.engine.queries.get(self.query_id)
@@ -271,7 +273,7 @@ def _built() -> Path:
     log = jar.with_name("build.log")
     log.parent.mkdir(exist_ok=True)
     with log.open("wb") as out:
-        command = [maven, "--quiet", "--batch-mode", "--strict-checksums", "package"]
+        command = [maven, "--quiet", "--batch-mode", "-Dstyle.color=never", "--strict-checksums", "package"]
         try:
             status = subprocess.run(
                 command, cwd=_PROJECT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=900
@@ -279,6 +281,6 @@ def _built() -> Path:
         except subprocess.TimeoutExpired:
             status = -1
     if status != 0 or not jar.exists():
-        said = [line for line in log.read_text(errors="replace").splitlines() if "ERROR" in line]
-        raise _NotBuilt(f"mvn did not build bench/peers: {said[0] if said else f'see {log}'}")
+        said = log.read_text(errors="replace").partition("[ERROR] ")[2].partition("\n")[0]
+        raise _NotBuilt(f"mvn did not build bench/peers: {said or 'it says nothing'}")
     return jar

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import threading
 import time
@@ -20,6 +21,8 @@ __all__ = ["Latency", "measure", "ratios", "table"]
 
 NEAR = 2.0
 """Seconds around a checkpoint in which records may have waited for it."""
+SETTLE = 5.0
+"""Seconds of records that are sent ahead and not counted."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Latency:
     sent: int
     samples: Sequence[tuple[float, float]]
     boundaries: Sequence[float]
+    load: float
 
     @cached_property
     def millis(self) -> Sequence[float]:
@@ -58,43 +62,49 @@ def _quantile(ordered: Sequence[float], q: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * q))] if ordered else float("nan")
 
 
-def measure(
-    engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int, seconds: float, late: float = 20
-) -> Latency:
-    """Runs a job for that long at that many records a second, from its first record on.
+def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int, seconds: float) -> Latency:
+    """Runs a job and measures for that long, at that many records a second.
 
-    ``late``: seconds after the last record in which results still count.
+    Before that it gets records for ``SETTLE`` seconds, whose results are waited for: a first batch has to be set up,
+    and a JVM that has just been started compiles what it runs.
     """
     engine.execute(job.setup.format(n=suffix, p=1))
     job.send_table(engine.bootstrap, suffix)
     producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 0})
     sink = f"O{suffix}"
+    samples: list[tuple[float, float]] = []
+
+    def send(first: int, count: int, late: float) -> None:
+        """Sends records and waits for their results, at most ``late`` seconds after the last one."""
+        begin = time.time()
+        for i in range(count):
+            wait = begin + i / rate - time.time()
+            if wait > 0:
+                time.sleep(wait)
+            key, value = job.record(first + i, time.time())
+            producer.produce(f"bench_s{suffix}", key=key, value=value)
+            producer.poll(0)
+        producer.flush()
+        deadline = time.time() + late
+        while len(samples) < count and time.time() < deadline:
+            run.check()
+            time.sleep(0.1)
+
     with who.run(engine, job, suffix, sink, quick=True) as run:
         run.wait()
-        time.sleep(3)  # the first batch of real-time mode has to be set up before steady state is measured
-        samples: list[tuple[float, float]] = []
         done = threading.Event()
         reader = threading.Thread(target=_read, args=(engine, sink, samples, done))
         reader.start()
         try:
-            begin = time.time()
-            count = int(rate * seconds)
-            for i in range(count):
-                wait = begin + i / rate - time.time()
-                if wait > 0:
-                    time.sleep(wait)
-                key, value = job.record(i, time.time())
-                producer.produce(f"bench_s{suffix}", key=key, value=value)
-                producer.poll(0)
-            producer.flush()
-            deadline = time.time() + late
-            while len(samples) < count and time.time() < deadline:
-                run.check()
-                time.sleep(0.1)
+            send(0, settling := int(rate * SETTLE), 60)
+            if len(samples) < settling:
+                raise RuntimeError(f"{who.name}, {job.name}: {len(samples)} results of {settling} records")
+            samples.clear()
+            send(settling, count := int(rate * seconds), 20)
         finally:
             done.set()
             reader.join()
-        return Latency(job.name, who, count, samples, run.boundaries())
+        return Latency(job.name, who, count, samples, run.boundaries(), os.getloadavg()[0])
 
 
 def _read(engine: Engine, topic: str, samples: list[tuple[float, float]], done: threading.Event) -> None:
@@ -114,10 +124,10 @@ def table(results: Sequence[Latency]) -> str:
     """The figures, a row a job and contender; for those that checkpoint also what is left without that."""
     quantiles = (0.5, 0.9, 0.99, 0.999)
     head = " ".join(f"{name:>8}" for name in ("in", "out", "p50", "p90", "p99", "p99.9", "max"))
-    lines = [f"{'job':18} {'who':32} {head}   (ms)"]
+    lines = [f"{'job':18} {'who':32} {head} (ms)   load"]
     for r in results:
         cells = " ".join(f"{_quantile(r.millis, q):8.1f}" for q in (*quantiles, 1))
-        lines.append(f"{r.job:18} {r.who.name:32} {r.sent:8} {len(r.millis):8} {cells}")
+        lines.append(f"{r.job:18} {r.who.name:32} {r.sent:8} {len(r.millis):8} {cells} {r.load:11.1f}")
         if r.boundaries:
             cells = " ".join(f"{_quantile(r.calm, q):8.1f}" for q in (*quantiles, 1))
             lines.append(f"{'':18} {'  without boundaries':32} {'':8} {len(r.calm):8} {cells}")
