@@ -1,7 +1,8 @@
-"""The command: `python -m bench [latency] [start] [many]`; all three by default.
+"""The command: `python -m bench [latency] [start] [many] [throughput]`; all four by default.
 
 Figures depend on the machine and on what else runs: each table names the load. Records are timed in the process that
-sends and receives them, so there is one clock.
+sends and receives them, so there is one clock. Kafka Streams, to compare with, needs `mvn` and a JDK; without them
+there are only ksqlpy's figures.
 """
 
 from __future__ import annotations
@@ -14,27 +15,73 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from bench import latency, throughput
+from bench.contenders import kafka_streams, ours
 from bench.jobs import JOBS
-from bench.latency import HEADER, measure
 from bench.many import many, warm_start
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 
+PARTS = ("start", "many", "latency", "throughput")
+
+
+def _load() -> str:
+    return f"load {os.getloadavg()[0]:.1f}"
+
+
+def _note(text: str) -> None:
+    """How far a long measurement is; not among the figures."""
+    print(text, file=sys.stderr, flush=True)
+
 
 def _latency(engine: Engine, arguments: argparse.Namespace) -> None:
     seconds = arguments.intervals * arguments.interval
+    contenders = [*ours(), *kafka_streams()] if arguments.peers else ours()[:1]
     how = "one after the other" if arguments.apart else "all at once"
     print(f"{arguments.rate} records/s a job for {seconds} s, a checkpoint every {arguments.interval} s, jobs {how}")
-    print(HEADER, flush=True)
-    with ThreadPoolExecutor(1 if arguments.apart else len(JOBS)) as pool:
-        running = [
-            pool.submit(measure, engine, job, str(i), rate=arguments.rate, seconds=seconds)
-            for i, job in enumerate(JOBS)
-        ]
-        for result in (r.result() for r in running):
-            print(f"{result.line()}   load {os.getloadavg()[0]:.1f}", flush=True)
-            if result.received != result.sent:
-                print(f"  {result.sent - result.received} records are missing")
+    results: list[latency.Latency] = []
+    for c, who in enumerate(contenders):
+        with ThreadPoolExecutor(1 if arguments.apart else len(JOBS)) as pool:
+            running = [
+                pool.submit(latency.measure, engine, who, job, f"{c}_{i}", rate=arguments.rate, seconds=seconds)
+                for i, job in enumerate(JOBS)
+            ]
+        for job, r in zip(JOBS, running, strict=True):
+            try:
+                results.append(r.result())
+            except RuntimeError as e:  # the others' figures are still worth having
+                print(f"{job.name}, {who.name}: no figures: {e}", flush=True)
+        _note(f"{who.name}: measured, {_load()}")
+    results.sort(key=lambda r: [job.name for job in JOBS].index(r.job))
+    if any(not who.ours for who in contenders):
+        print(latency.ratios(results) + "\n")
+    print(latency.table(results), flush=True)
+
+
+def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
+    contenders = [*ours(), *kafka_streams()]
+    for i, job in enumerate(JOBS):
+        seconds = throughput.fill(engine, job, f"B{i}", arguments.records)
+        _note(f"{job.name}: a backlog of {arguments.records:,} records written in {seconds:.1f} s")
+    runs: list[throughput.Backlog] = []
+    for number in range(arguments.rounds):
+        # Interleaved, and not always in the same order, so that what else happens on the machine meets all alike.
+        turn = number % len(contenders)
+        for i, job in enumerate(JOBS):
+            for c, who in enumerate((*contenders[turn:], *contenders[:turn])):
+                try:
+                    run = throughput.measure(engine, who, job, f"B{i}", f"B{i}_{number}_{c}", arguments.records)
+                except RuntimeError as e:  # the others' figures are still worth having
+                    print(f"{job.name}, {who.name}: no figures: {e}", flush=True)
+                    continue
+                runs.append(run)
+                _note(f"round {number + 1}, {job.name}, {who.name}: {run.flow:,.0f} results/s, {_load()}")
+    print(f"{arguments.records:,} records a job, {arguments.rounds} rounds; {throughput.LEGEND}")
+    order = [(job.name, who) for job in JOBS for who in contenders]
+    runs.sort(key=lambda r: order.index((r.job, r.who)))
+    if any(not who.ours for who in contenders):
+        print(f"\n{throughput.ratios(runs)}")
+    print(f"\n{throughput.table(runs)}", flush=True)
 
 
 def main() -> int:
@@ -45,12 +92,15 @@ def main() -> int:
     parser.add_argument("--intervals", type=int, default=10, help="checkpoint intervals to span (10)")
     parser.add_argument("--interval", type=int, default=60, help="seconds between checkpoints (60, the default)")
     parser.add_argument("--apart", action="store_true", help="one job after the other, not all at once")
+    parser.add_argument("--peers", action="store_true", help="latency of Kafka Streams too, in the same run")
+    parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each throughput is measured (3)")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")
     arguments = parser.parse_args()
-    parts = arguments.parts or ["start", "many", "latency"]
-    if unknown := set(parts) - {"start", "many", "latency"}:
-        parser.error(f"cannot measure {', '.join(sorted(unknown))}: there are start, many and latency")
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    parts = arguments.parts or PARTS
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"cannot measure {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {_load()}")
     for part in parts:
         begin = time.time()
         engine = Engine(Config.of({"commit.interval.ms": arguments.interval * 1000}))
@@ -65,8 +115,10 @@ def main() -> int:
                     )
             elif part == "many":
                 print(many(engine, arguments.queries), flush=True)
-            else:
+            elif part == "latency":
                 _latency(engine, arguments)
+            else:
+                _throughput(engine, arguments)
         finally:
             engine.stop()
     return 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from confluent_kafka import Producer
+
 __all__ = ["JOBS", "Job"]
 
 KEYS = 50
@@ -12,9 +14,10 @@ KEYS = 50
 
 @dataclass(frozen=True)
 class Job:
-    """One query: its statements with ``{n}`` for a unique suffix, its sink, and what is sent.
+    """One query: its statements, with ``{n}`` for the suffix of its sources and ``{o}`` for its sink, and what is sent.
 
-    Every record carries the time at which it was sent (``T``, seconds); every result carries it on.
+    Every record carries the time at which it was sent (``T``, seconds); every result carries it on. Every record gives
+    one result. ``bench/peers`` knows the jobs by their names.
     """
 
     name: str
@@ -26,9 +29,25 @@ class Job:
         """Key and value of the i-th record."""
         return b"k%d" % (i % KEYS), json.dumps({"V": i, "T": now}).encode()
 
-    def table_records(self) -> list[tuple[bytes, bytes]]:
-        """What the table holds before the first record, if the job has one."""
-        return [(b"k%d" % i, json.dumps({"NAME": f"name {i % 7}"}).encode()) for i in range(KEYS)]
+    def backlog_record(self, i: int) -> tuple[bytes, bytes]:
+        """Key and value (75 bytes) of the i-th record of a backlog; a part of it nobody reads, as is usual."""
+        value = b'{"V": %d, "T": %.6f, "NOTE": "not a column of its stream"}' % (i, 1.7e9 + i / 1000)
+        return b"k%d" % (i % KEYS), value
+
+    @property
+    def kind(self) -> str:
+        """What the query makes: STREAM or TABLE."""
+        return self.query.split()[1]
+
+    def send_table(self, bootstrap: str, suffix: str) -> None:
+        """Writes what the table holds before the first record, if the job has one."""
+        if not self.table:
+            return
+        producer = Producer({"bootstrap.servers": bootstrap})
+        for i in range(KEYS):
+            value = json.dumps({"NAME": f"name {i % 7}"}).encode()
+            producer.produce(f"bench_d{suffix}", key=b"k%d" % i, value=value)
+        producer.flush()
 
 
 _STREAM = (
@@ -41,12 +60,12 @@ _TABLE = (
 )
 
 JOBS = (
-    Job("filter + project", _STREAM, "CREATE STREAM O{n} AS SELECT K, V, T FROM S{n} WHERE V >= 0;"),
-    Job("GROUP BY", _STREAM, "CREATE TABLE O{n} AS SELECT K, COUNT(*) AS N, MAX(T) AS T FROM S{n} GROUP BY K;"),
+    Job("filter + project", _STREAM, "CREATE STREAM {o} AS SELECT K, V, T FROM S{n} WHERE V >= 0;"),
+    Job("GROUP BY", _STREAM, "CREATE TABLE {o} AS SELECT K, COUNT(*) AS N, MAX(T) AS T FROM S{n} GROUP BY K;"),
     Job(
         "stream-table join",
         _STREAM + _TABLE,
-        "CREATE STREAM O{n} AS SELECT S{n}.K AS K, V, T, NAME FROM S{n} JOIN D{n} ON S{n}.K = D{n}.K;",
+        "CREATE STREAM {o} AS SELECT S{n}.K AS K, V, T, NAME FROM S{n} JOIN D{n} ON S{n}.K = D{n}.K;",
         table=True,
     ),
 )

@@ -3,86 +3,149 @@
 from __future__ import annotations
 
 import json
+import os
+import statistics
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from confluent_kafka import Producer, TopicPartition
 
+from bench.contenders import Contender
 from bench.jobs import Job
 from ksqlpy.runtime import Engine
 
-__all__ = ["Latency", "measure"]
+__all__ = ["Latency", "measure", "ratios", "table"]
+
+NEAR = 2.0
+"""Seconds around a checkpoint in which records may have waited for it."""
+SETTLE = 5.0
+"""Seconds of records that are sent ahead and not counted."""
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Milliseconds from produce to consume, and how many records went in and came out."""
+    """What became of the records of one job.
+
+    ``samples``: for each result the time its record was sent (seconds) and how long it took (ms). ``boundaries``: the
+    times of checkpoints.
+    """
 
     job: str
+    who: Contender
     sent: int
-    received: int
-    millis: Sequence[float]
+    samples: Sequence[tuple[float, float]]
+    boundaries: Sequence[float]
+    load: float
 
-    def quantile(self, q: float) -> float:
-        """The latency below which a share ``q`` of the records lies."""
-        return self.millis[min(len(self.millis) - 1, int(len(self.millis) * q))]
+    @cached_property
+    def millis(self) -> Sequence[float]:
+        """All latencies, the smallest first."""
+        return sorted(ms for _, ms in self.samples)
 
-    def line(self) -> str:
-        """One row of the table."""
-        cells = " ".join(f"{self.quantile(q):8.1f}" for q in (0.5, 0.9, 0.99, 0.999))
-        return f"{self.job:20} {self.sent:8} {self.received:8} {cells} {self.millis[-1]:8.1f}"
+    @cached_property
+    def calm(self) -> Sequence[float]:
+        """The latencies of records that were not sent near a checkpoint, the smallest first."""
+        return sorted(ms for at, ms in self.samples if all(abs(at - b) > NEAR for b in self.boundaries))
+
+    @cached_property
+    def stalls(self) -> Sequence[float]:
+        """The largest latency near each checkpoint."""
+        near = ([ms for at, ms in self.samples if abs(at - b) <= NEAR] for b in self.boundaries)
+        return [max(some) for some in near if some]
 
 
-HEADER = f"{'job':20} {'in':>8} {'out':>8} {'p50':>8} {'p90':>8} {'p99':>8} {'p99.9':>8} {'max':>8}   (ms)"
+def _quantile(ordered: Sequence[float], q: float) -> float:
+    """The value below which a share ``q`` lies; not a number where there are none."""
+    return ordered[min(len(ordered) - 1, int(len(ordered) * q))] if ordered else float("nan")
 
 
-def measure(engine: Engine, job: Job, suffix: str, *, rate: int, seconds: float, partitions: int = 1) -> Latency:
-    """Runs a job for that long at that many records a second, from its first record on."""
-    engine.execute(job.setup.format(n=suffix, p=partitions))
+def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int, seconds: float) -> Latency:
+    """Runs a job and measures for that long, at that many records a second.
+
+    Before that it gets records for ``SETTLE`` seconds, whose results are waited for: a first batch has to be set up,
+    and a JVM that has just been started compiles what it runs.
+    """
+    engine.execute(job.setup.format(n=suffix, p=1))
+    job.send_table(engine.bootstrap, suffix)
     producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 0})
-    if job.table:
-        for key, value in job.table_records():
-            producer.produce(f"bench_d{suffix}", key=key, value=value)
+    sink = f"O{suffix}"
+    samples: list[tuple[float, float]] = []
+
+    def send(first: int, count: int, late: float) -> None:
+        """Sends records and waits for their results, at most ``late`` seconds after the last one."""
+        begin = time.time()
+        for i in range(count):
+            wait = begin + i / rate - time.time()
+            if wait > 0:
+                time.sleep(wait)
+            key, value = job.record(first + i, time.time())
+            producer.produce(f"bench_s{suffix}", key=key, value=value)
+            producer.poll(0)
         producer.flush()
-    [entity] = engine.execute(job.query.format(n=suffix), {"auto.offset.reset": "earliest"})
-    query_id = entity["commandStatus"]["queryId"]
-    running = engine.queries.get(query_id)
-    assert running is not None
-    running.live.wait(60)
-    time.sleep(3)  # the first batch of real-time mode has to be set up before steady state is measured
+        deadline = time.time() + late
+        while len(samples) < count and time.time() < deadline:
+            run.check()
+            time.sleep(0.1)
 
-    latencies: list[float] = []
-    done = threading.Event()
-    reader = threading.Thread(target=_read, args=(engine, f"O{suffix}", partitions, latencies, done))
-    reader.start()
-    begin = time.time()
-    count = int(rate * seconds)
-    for i in range(count):
-        wait = begin + i / rate - time.time()
-        if wait > 0:
-            time.sleep(wait)
-        key, value = job.record(i, time.time())
-        producer.produce(f"bench_s{suffix}", key=key, value=value)
-        producer.poll(0)
-    producer.flush()
-    deadline = time.time() + 20
-    while len(latencies) < count and time.time() < deadline:
-        time.sleep(0.1)
-    done.set()
-    reader.join()
-    engine.execute(f"TERMINATE {query_id};")
-    return Latency(job.name, count, len(latencies), sorted(latencies))
+    with who.run(engine, job, suffix, sink, quick=True) as run:
+        run.wait()
+        done = threading.Event()
+        reader = threading.Thread(target=_read, args=(engine, sink, samples, done))
+        reader.start()
+        try:
+            send(0, settling := int(rate * SETTLE), 60)
+            if len(samples) < settling:
+                raise RuntimeError(f"{who.name}, {job.name}: {len(samples)} results of {settling} records")
+            samples.clear()
+            send(settling, count := int(rate * seconds), 20)
+        finally:
+            done.set()
+            reader.join()
+        return Latency(job.name, who, count, samples, run.boundaries(), os.getloadavg()[0])
 
 
-def _read(engine: Engine, topic: str, partitions: int, latencies: list[float], done: threading.Event) -> None:
-    consumer = engine.kafka.reader()
-    consumer.assign([TopicPartition(topic, p, 0) for p in range(partitions)])
+def _read(engine: Engine, topic: str, samples: list[tuple[float, float]], done: threading.Event) -> None:
+    consumer = engine.kafka.reader()  # sees what is committed only, as is the client's default
+    consumer.assign([TopicPartition(topic, 0, 0)])
     while not done.is_set():
         message = consumer.poll(0.2)
         if message is None or message.error() is not None:
             continue
         now = time.time()
-        latencies.append((now - json.loads(message.value() or b"{}")["T"]) * 1000)
+        sent = json.loads(message.value() or b"{}")["T"]
+        samples.append((sent, (now - sent) * 1000))
     consumer.close()
+
+
+def table(results: Sequence[Latency]) -> str:
+    """The figures, a row a job and contender; for those that checkpoint also what is left without that."""
+    quantiles = (0.5, 0.9, 0.99, 0.999)
+    head = " ".join(f"{name:>8}" for name in ("in", "out", "p50", "p90", "p99", "p99.9", "max"))
+    lines = [f"{'job':18} {'who':32} {head} (ms)   load"]
+    for r in results:
+        cells = " ".join(f"{_quantile(r.millis, q):8.1f}" for q in (*quantiles, 1))
+        lines.append(f"{r.job:18} {r.who.name:32} {r.sent:8} {len(r.millis):8} {cells} {r.load:11.1f}")
+        if r.boundaries:
+            cells = " ".join(f"{_quantile(r.calm, q):8.1f}" for q in (*quantiles, 1))
+            lines.append(f"{'':18} {'  without boundaries':32} {'':8} {len(r.calm):8} {cells}")
+        if r.stalls:
+            shown = " ".join(f"{s:.0f}" for s in r.stalls)
+            median = statistics.median(r.stalls)
+            lines.append(f"{'':18}   stalls at boundaries: median {median:.0f} ms of {len(r.stalls)} ({shown})")
+        if len(r.millis) < r.sent:
+            lines.append(f"{'':18}   {r.sent - len(r.millis)} results are missing")
+    return "\n".join(lines)
+
+
+def ratios(results: Sequence[Latency]) -> str:
+    """ksqlpy's latencies over those of Kafka Streams in the same run: below 1 ksqlpy is the quicker one."""
+    lines = [f"{'ksqlpy / Kafka Streams':72} {'p50':>6} {'p99':>6}   without boundaries {'p50':>6} {'p99':>6}"]
+    for r in (r for r in results if r.who.ours):
+        for peer in (p for p in results if not p.who.ours and p.job == r.job):
+            all_ = " ".join(f"{_quantile(r.millis, q) / _quantile(peer.millis, q):6.2f}" for q in (0.5, 0.99))
+            calm = " ".join(f"{_quantile(r.calm, q) / _quantile(peer.millis, q):6.2f}" for q in (0.5, 0.99))
+            lines.append(f"{r.job:18} {r.who.name + ' / ' + peer.who.name:53} {all_}   {'':18} {calm}")
+    return "\n".join(lines)

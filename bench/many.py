@@ -10,6 +10,7 @@ import time
 import psutil
 from confluent_kafka import Producer, TopicPartition
 
+from bench.contenders import spark_jvms
 from ksqlpy.runtime import Engine
 
 __all__ = ["many", "warm_start"]
@@ -95,8 +96,7 @@ def many(engine: Engine, count: int) -> str:
 
     rows, _ = round_trip(120)
     first = time.time() - begin
-    jvm = psutil.Process(engine.session.sparkContext._gateway.proc.pid)
-    jvms = [p for p in [jvm, *jvm.children(recursive=True)] if "java" in p.name()]
+    jvms = spark_jvms(engine)
     latencies: list[float] = []
     starved = 0
     for _ in range(20):

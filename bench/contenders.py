@@ -1,0 +1,286 @@
+"""Who runs the jobs: ksqlpy, and Kafka Streams programs (``bench/peers``), each in a JVM of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+
+from bench.jobs import Job
+from ksqlpy.config import PROPERTIES
+from ksqlpy.embedded.guard import Guarded
+from ksqlpy.embedded.java import find_java
+from ksqlpy.errors import EnvironmentProblem
+from ksqlpy.runtime import Engine
+
+__all__ = ["Contender", "Run", "kafka_streams", "ours", "spark_jvms"]
+
+GUARANTEE = "processing.guarantee"
+READY_WITHIN = 60.0
+"""Seconds that a job may take from its start to being able to process records."""
+
+_PROJECT = Path(__file__).with_name("peers")
+
+
+class Run(Protocol):
+    """A job that runs."""
+
+    def wait(self) -> None:
+        """Returns once it processes records."""
+
+    def check(self) -> None:
+        """Raises RuntimeError if it has ended by itself."""
+
+    def cpu(self) -> float:
+        """Seconds of processor time that its JVM has used since the start of the job."""
+
+    def boundaries(self) -> list[float]:
+        """The times (seconds since 1970) of its checkpoints, where they make results wait."""
+
+
+class Contender(Protocol):
+    """Something that can run the jobs."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it: who, and with which guarantee."""
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is ksqlpy."""
+
+    @property
+    def transactional(self) -> bool:
+        """Whether it writes in transactions, whose markers take offsets of the sink topic."""
+
+    def run(
+        self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool
+    ) -> contextlib.AbstractContextManager[Run]:
+        """Runs a job from the start of the source topics ``bench_s{suffix}`` and ``bench_d{suffix}``.
+
+        They must exist and be declared in ``engine``, whose broker all contenders use. ``sink``: the name of the sink
+        topic, which goes at the end. ``quick``: results go out at once, whatever that costs in throughput.
+        """
+
+
+def spark_jvms(engine: Engine) -> list[psutil.Process]:
+    """The JVM in which the queries of an engine run; a list since launchers may stand in between."""
+    gateway = engine.session.sparkContext._gateway
+    assert gateway is not None
+    jvm = psutil.Process(gateway.proc.pid)
+    return [p for p in [jvm, *jvm.children(recursive=True)] if "java" in p.name()]
+
+
+def _cpu(processes: Sequence[psutil.Process]) -> float:
+    return sum(sum(p.cpu_times()[:2]) for p in processes)
+
+
+# ------------------------------------------------------------ ksqlpy
+
+
+@dataclass(frozen=True)
+class _Ours:
+    guarantee: str | None  # None: the property does not exist, and what we do is at-least-once
+    ours: bool = True
+    transactional: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"ksqlpy {self.guarantee or 'default'}"
+
+    @contextlib.contextmanager
+    def run(self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool) -> Iterator[Run]:
+        del quick  # ksqlpy has no such choice: results always go out at once
+        properties = {"auto.offset.reset": "earliest"}
+        if self.guarantee is not None:
+            properties[GUARANTEE] = self.guarantee
+        used = _cpu(spark_jvms(engine))
+        [entity] = engine.execute(job.query.format(n=suffix, o=sink), properties)
+        try:
+            yield _OurRun(engine, entity["commandStatus"]["queryId"], used)
+        finally:
+            engine.execute(f"DROP {job.kind} {sink} DELETE TOPIC;")
+
+
+@dataclass(frozen=True)
+class _OurRun:
+    engine: Engine
+    query_id: str
+    used_before: float
+
+    def wait(self) -> None:
+        running = self.engine.queries.get(self.query_id)
+        assert running is not None
+        deadline = time.monotonic() + READY_WITHIN
+        while not running.live.wait(0.2):
+            self.check()
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{self.query_id} is not running after {READY_WITHIN:.0f} s")
+
+    def check(self) -> None:
+        running = self.engine.queries.get(self.query_id)
+        if running is None or running.state == "ERROR":
+            raise RuntimeError(f"{self.query_id} failed: {running.error if running else 'it is gone'}")
+
+    def cpu(self) -> float:
+        return _cpu(spark_jvms(self.engine)) - self.used_before
+
+    def boundaries(self) -> list[float]:
+        checkpoint = self.engine.queries.checkpoint(self.query_id)
+        folders = (checkpoint / "commits", checkpoint / "spark" / "commits")
+        # Beside the commits, files named by numbers, lie their checksums.
+        return sorted(f.stat().st_mtime for d in folders if d.is_dir() for f in d.iterdir() if f.name.isdigit())
+
+
+def ours() -> list[Contender]:
+    """ksqlpy, once for every processing guarantee that it can give."""
+    known = PROPERTIES.get(GUARANTEE)
+    guarantees: list[str] = []
+    if known is not None:
+        # Of the two names of exactly-once ksqlDB has had both; one row is enough.
+        for names in (("at_least_once",), ("exactly_once", "exactly_once_v2")):
+            for name in names:
+                with contextlib.suppress(ValueError):
+                    guarantees.append(known.check(name))
+                    break
+    return [_Ours(g) for g in guarantees] or [_Ours(None)]
+
+
+# ------------------------------------------------------------ Kafka Streams
+
+
+@dataclass(frozen=True)
+class _KafkaStreams:
+    jar: Path
+    java: Path
+    guarantee: str
+    commit_ms: int
+    ours: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"Kafka Streams {self.guarantee}"
+
+    @property
+    def transactional(self) -> bool:
+        return self.guarantee != "at_least_once"
+
+    @contextlib.contextmanager
+    def run(self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool) -> Iterator[Run]:
+        engine.kafka.create_topic(sink, 1, None, {})
+        folder = Path(tempfile.mkdtemp(prefix="ksqlpy-peer-"))
+        log = folder / "log"
+        arguments = (
+            engine.bootstrap,
+            job.name,
+            suffix,
+            sink,
+            self.guarantee,
+            self.commit_ms,
+            0 if quick else LINGER_MS,
+        )
+        child = Guarded(
+            [
+                str(self.java),
+                "-Xmx700m",  # what Spark's JVM has by default
+                f"-Djava.io.tmpdir={folder}",  # here RocksDB's stores go
+                "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+                "-jar",
+                str(self.jar),
+                *map(str, arguments),
+            ],
+            log=log,
+            remove=[folder],
+        )
+        try:
+            yield _PeerRun(child, log)
+        finally:
+            child.stop()
+            shutil.rmtree(folder, ignore_errors=True)  # the guard leaves it where the child had ended by itself
+            own = f"peer-{sink}-"  # topics of its state, by its application id
+            engine.kafka.delete_topics([sink, *(t for t in engine.kafka.topics() if t.startswith(own))])
+
+
+LINGER_MS = 100
+"""Kafka Streams' own setting for its producer."""
+
+
+@dataclass(frozen=True)
+class _PeerRun:
+    child: Guarded
+    log: Path
+
+    def wait(self) -> None:
+        deadline = time.monotonic() + READY_WITHIN
+        while "RUNNING" not in self.log.read_text(errors="replace"):
+            self.check()
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"a Kafka Streams program is not running after {READY_WITHIN:.0f} s")
+            time.sleep(0.1)
+
+    def check(self) -> None:
+        if self.child.poll() is not None:
+            said = self.log.read_text(errors="replace")[-2000:]
+            raise RuntimeError(f"a Kafka Streams program ended by itself:\n{said}")
+
+    def cpu(self) -> float:
+        return _cpu([psutil.Process(self.child.pid)])
+
+    def boundaries(self) -> list[float]:
+        return []
+
+
+def kafka_streams() -> list[Contender]:
+    """Kafka Streams with either guarantee, at its own commit intervals; built first if need be.
+
+    An empty list, and one line that says why, where that cannot be done.
+    """
+    try:
+        java = find_java().executable
+        jar = _built()
+    except (EnvironmentProblem, _NotBuilt) as e:
+        print(f"no Kafka Streams to compare with: {e.args[0]}", flush=True)
+        return []
+    return [
+        _KafkaStreams(jar, java, "at_least_once", 30_000),
+        _KafkaStreams(jar, java, "exactly_once_v2", 100),
+    ]
+
+
+class _NotBuilt(Exception):
+    pass
+
+
+def _built() -> Path:
+    """The jar of the programs, made when it is missing or older than its sources."""
+    jar = _PROJECT / "target" / "peers.jar"
+    sources = [_PROJECT / "pom.xml", *(_PROJECT / "src").rglob("*.java")]
+    if jar.exists() and jar.stat().st_mtime >= max(s.stat().st_mtime for s in sources):
+        return jar
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise _NotBuilt("there is no mvn to build bench/peers with")
+    print("building bench/peers", flush=True)
+    jar.unlink(missing_ok=True)
+    log = jar.with_name("build.log")
+    log.parent.mkdir(exist_ok=True)
+    with log.open("wb") as out:
+        command = [maven, "--quiet", "--batch-mode", "-Dstyle.color=never", "--strict-checksums", "package"]
+        try:
+            status = subprocess.run(
+                command, cwd=_PROJECT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=900
+            ).returncode
+        except subprocess.TimeoutExpired:
+            status = -1
+    if status != 0 or not jar.exists():
+        said = log.read_text(errors="replace").partition("[ERROR] ")[2].partition("\n")[0]
+        raise _NotBuilt(f"mvn did not build bench/peers: {said or 'it says nothing'}")
+    return jar
