@@ -97,9 +97,8 @@ class Server:
     def wait_for_children(self) -> tuple[float, list[str]]:
         """Waits until the children of the ended server are gone; gives the seconds, and those that had to be killed."""
         begin = time.monotonic()
-        _, alive = psutil.wait_procs(self._left, timeout=OUTLIVE)
         outlived = []
-        for child in alive:
+        for child in _wait_until_gone(self._left, OUTLIVE):
             outlived.append(f"process {child.pid} ({_name(child)})")
             try:
                 child.kill()
@@ -118,7 +117,7 @@ class Server:
             time.sleep(0.1)
         for process in found:
             os.kill(process.pid, signal.SIGKILL)
-        psutil.wait_procs(found, timeout=5)
+        _wait_until_gone(found, 5)
 
     def end(self) -> None:
         """Ends the server if it runs; raises nothing for one that does not end in order."""
@@ -135,6 +134,22 @@ class Server:
 def jvms(children: Sequence[psutil.Process]) -> list[psutil.Process]:
     """Those of the processes that are Java."""
     return [c for c in children if _name(c) == "java"]
+
+
+def _wait_until_gone(processes: Sequence[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Waits for the processes to end; gives those that still run after that time."""
+    deadline = time.monotonic() + seconds
+    while (left := [p for p in processes if _runs(p)]) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return left
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether the process runs: one that has ended, but whose parent has not asked for its status, does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _name(process: psutil.Process) -> str:
