@@ -64,8 +64,13 @@ def _options(argv: Sequence[str] | None) -> Options:
     parser.add_argument("--min-gap", type=float, default=default.min_gap, metavar="S", help="seconds (%(default)g)")
     parser.add_argument("--max-gap", type=float, default=default.max_gap, metavar="S", help="seconds (%(default)g)")
     parser.add_argument(
-        "--tail", type=float, default=default.tail, metavar="S", help="load after the last (%(default)g)"
+        "--recover",
+        type=float,
+        default=default.recover,
+        metavar="S",
+        help="at most so long until all jobs give results after the last (%(default)g)",
     )
+    parser.add_argument("--tail", type=float, default=default.tail, metavar="S", help="load after that (%(default)g)")
     parser.add_argument(
         "--quiet", type=float, default=default.quiet, metavar="S", help="without results, then none comes (%(default)g)"
     )
@@ -86,6 +91,7 @@ def _options(argv: Sequence[str] | None) -> Options:
         scatter=a.scatter,
         min_gap=a.min_gap,
         max_gap=a.max_gap,
+        recover=a.recover,
         tail=a.tail,
         quiet=a.quiet,
         keep=a.keep,

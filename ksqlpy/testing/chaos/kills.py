@@ -84,8 +84,8 @@ def carry_out(planned: Planned, began: float, server: Server, broker: Broker, wa
                 server.kill()
             else:
                 server.stop()
-            mark = watch.mark(begin)
             children, outlived = server.wait_for_children()
+            mark = watch.mark(begin)  # until then a JVM without its server may still write
             problems += [f"{child} outlived the server" for child in outlived]
             server.start()
         case "broker":

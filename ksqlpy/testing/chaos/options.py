@@ -16,9 +16,10 @@ class Options:
 
     ``kills``: how many, of ``kinds``; ``min_gap`` and ``max_gap``: seconds between them. ``rate``: records a second
     over all source topics. ``commit_interval``: ms. ``guarantee``: of processing, None leaves it to the server.
-    ``scatter``: records of streams go to partitions one after the other. ``quiet``: seconds without a new result after
-    which none is expected. ``tail``: seconds that the load goes on after the last kill. ``keep``: folder for data and
-    logs; None takes a temporary one.
+    ``scatter``: records of streams go to partitions one after the other. ``recover``: seconds that the jobs get until
+    all give results again after the last kill; ``tail``: seconds that the load goes on after that; ``quiet``: seconds
+    without a new result after the load, after which none is expected. ``keep``: folder for data and logs; None takes a
+    temporary one.
     """
 
     seed: int = 1
@@ -32,6 +33,7 @@ class Options:
     scatter: bool = False
     min_gap: float = 5.0
     max_gap: float = 25.0
+    recover: float = 120.0
     tail: float = 10.0
     quiet: float = 30.0
     keep: Path | None = None

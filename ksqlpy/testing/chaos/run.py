@@ -90,7 +90,7 @@ class _Run:
         report = Report(self._options)
         try:
             self._kill(report, begin, watch)
-            time.sleep(self._options.tail if self._kills else 0)
+            self._wait_until_back(report)
         except KsqlError as e:
             report.problems.append(e.render())
             self._tell(e.render())
@@ -125,6 +125,17 @@ class _Run:
             kill = carry_out(planned, begin, self._server, self._broker, watch)
             report.kills.append(kill)
             report.problems += [f"kill {number} ({kill.kind}): {problem}" for problem in kill.problems]
+
+    def _wait_until_back(self, report: Report) -> None:
+        """The load goes on until the last kill is overcome: else the end of the load would look like the end of all."""
+        if not report.kills:
+            return
+        mark, begin = report.kills[-1].mark, time.monotonic()
+        while mark.every is None and time.monotonic() < begin + self._options.recover:
+            time.sleep(0.1)
+        if mark.every is None:
+            self._tell(f"not all jobs give results again within {self._options.recover:g} s of the last kill")
+        time.sleep(self._options.tail)
 
     def _check_sources(self) -> None:
         """The topics must hold what was sent: else the truth would be a wrong one."""
