@@ -7,10 +7,10 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test lint format types grammar bench jars lock clean
+.PHONY: help setup demo test test-chaos lint format types grammar bench jars lock clean
 
 help:
-	@echo "make demo | test | lint | format | grammar | bench | jars [TO=DIR] | lock | clean"
+	@echo "make demo | test | test-chaos | lint | format | grammar | bench | jars [TO=DIR] | lock | clean"
 
 setup: $(STAMP)
 
@@ -28,6 +28,14 @@ demo: setup
 
 test: setup
 	$(BIN)/pytest $(ARGS)
+
+# Kills under load, some 45 minutes; every seed is another course. One round of them:
+# make test-chaos SEEDS=7 ARGS='--kinds server,stop --kills 3'
+SEEDS ?= 1 2 3
+test-chaos: setup
+	@for seed in $(SEEDS); do for way in "--partitions 1" "--partitions 4" "--partitions 4 --scatter"; do \
+	  echo "== seed $$seed $$way"; $(BIN)/python -m ksqlpy.testing.chaos --seed $$seed $$way --kills 10 $(ARGS) || failed=1; \
+	done; done; exit $${failed:-0}
 
 lint: setup types
 	$(BIN)/ruff check .

@@ -1,0 +1,46 @@
+"""The broker: the same port and the same folder at every start, so that it can be killed and come back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.testing.chaos.server import free_port
+
+__all__ = ["Broker"]
+
+
+class Broker:
+    """A Kafka broker that outlives its process; ended by :meth:`end` or with this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._port = free_port()
+        self._folder = folder
+        self._kafka = self._made()
+
+    def _made(self) -> EmbeddedKafka:
+        return EmbeddedKafka(port=self._port, folder=self._folder)
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port``, also while the broker is away."""
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Starts it and waits until it answers; raises what :meth:`EmbeddedKafka.start` raises."""
+        self._kafka.start()
+
+    def kill(self, away: float) -> None:
+        """Kills the broker with SIGKILL and starts it again ``away`` seconds later."""
+        os.kill(self._kafka.pid, signal.SIGKILL)
+        self._kafka.stop()  # waits for the process and gives the folder free
+        time.sleep(away)
+        self._kafka = self._made()
+        self._kafka.start()
+
+    def end(self) -> None:
+        """Ends it in order."""
+        self._kafka.stop()

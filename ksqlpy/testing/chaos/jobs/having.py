@@ -1,0 +1,52 @@
+"""GROUP BY with HAVING: customers from their third visit on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from ksqlpy.testing.chaos.jobs.job import Feed, Job, read
+from ksqlpy.testing.chaos.records import Result, Sent
+from ksqlpy.testing.chaos.steps import Step, check_steps
+from ksqlpy.testing.chaos.verdict import Verdict
+
+__all__ = ["HAVING"]
+
+TOPIC = "chaos_visits"
+FIRST = 3
+REGULARS, NEW = 20, 50
+
+
+def _key(random: Random, number: int) -> str:
+    """Half of the visits are of regulars; the others of ever new customers, some of whom never come a third time."""
+    if random.random() < 0.5:
+        return f"regular{random.randrange(REGULARS):02}"
+    return f"customer{number // 200}-{random.randrange(NEW)}"
+
+
+def _read(result: Result) -> Step:
+    columns = result.columns()
+    return Step(result.key_text(), int(columns["N"]), int(columns["TOTAL"]), result.place)
+
+
+def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
+    groups = defaultdict(list)
+    for record in sent[TOPIC]:
+        groups[record.key].append(record)
+    verdict.due = sum(max(0, len(records) - FIRST + 1) for records in groups.values())
+    check_steps(verdict, groups, read(verdict, results, _read), first=FIRST)
+
+
+HAVING = Job(
+    "having",
+    f"GROUP BY with HAVING COUNT(*) >= {FIRST}",
+    f"CREATE STREAM chaos_visits (customer STRING KEY, number BIGINT)"
+    f" WITH (KAFKA_TOPIC='{TOPIC}', VALUE_FORMAT='JSON', PARTITIONS={{p}});",
+    f"CREATE TABLE chaos_regulars WITH (KAFKA_TOPIC='chaos_regulars') AS"
+    f" SELECT customer, COUNT(*) AS n, SUM(number) AS total FROM chaos_visits"
+    f" GROUP BY customer HAVING COUNT(*) >= {FIRST};",
+    "chaos_regulars",
+    (Feed(TOPIC, _key, lambda n: {}),),
+    _truth,
+)

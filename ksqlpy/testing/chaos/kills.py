@@ -1,0 +1,102 @@
+"""The kinds of kills: which comes when, and how each is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from ksqlpy.testing.chaos.broker import Broker
+from ksqlpy.testing.chaos.server import Server
+from ksqlpy.testing.chaos.watch import Mark, Watch
+
+__all__ = ["KINDS", "Kill", "Planned", "carry_out", "plan"]
+
+KINDS = {
+    "jvm": "Spark's JVM gets SIGKILL",
+    "server": "the server gets SIGKILL and is started again",
+    "broker": "the broker gets SIGKILL and is started again some seconds later",
+    "stop": "the server is stopped in order and started again",
+    "pause": "all queries are paused and resumed some seconds later",
+}
+"""The kinds by name."""
+
+AWAY = (2.0, 6.0)
+"""Seconds, from and to, that a broker is away or queries are paused."""
+
+
+PATIENCE = 60.0
+"""Seconds that the server gets when it is about to recover from the kill before."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A kill to come: ``gap`` seconds after the one before it was done; ``away``: seconds, where the kind has some."""
+
+    kind: str
+    gap: float
+    away: float
+
+
+@dataclass
+class Kill:
+    """A kill that was done.
+
+    ``at``: seconds since the load began. ``down``: seconds until the harness had everything running again. ``mark``:
+    when results came again, from the kill on; after a pause from the end of it on. ``children``: seconds until the
+    children of a killed server were gone; ``problems``: what must not be.
+    """
+
+    kind: str
+    at: float
+    down: float
+    mark: Mark
+    children: float | None = None
+    problems: list[str] = field(default_factory=list)
+
+
+def plan(seed: int, kills: int, kinds: Sequence[str], min_gap: float, max_gap: float) -> list[Planned]:
+    """The kills that follow from the seed: every kind equally often, in an order and at moments of chance."""
+    random = Random(f"kills {seed}")
+    order: list[str] = []
+    while len(order) < kills:
+        some = list(kinds)
+        random.shuffle(some)
+        order += some
+    return [Planned(kind, random.uniform(min_gap, max_gap), random.uniform(*AWAY)) for kind in order[:kills]]
+
+
+def carry_out(planned: Planned, began: float, server: Server, broker: Broker, watch: Watch) -> Kill:
+    """Does it, and returns when the harness has done its part; ``began``: when the load did, by the monotonic clock.
+
+    Raises EnvironmentProblem when the server or the broker does not come back, EngineProblem when it refuses.
+    """
+    begin = time.monotonic()
+    children: float | None = None
+    problems: list[str] = []
+    match planned.kind:
+        case "jvm":
+            server.kill_jvm()
+            mark = watch.mark(begin)
+        case "server" | "stop":
+            if planned.kind == "server":
+                server.kill()
+            else:
+                server.stop()
+            children, outlived = server.wait_for_children()
+            mark = watch.mark(begin)  # until then a JVM without its server may still write
+            problems += [f"{child} outlived the server" for child in outlived]
+            server.start()
+        case "broker":
+            broker.kill(planned.away)
+            mark = watch.mark(begin)
+        case "pause":
+            queries = server.rest.queries()
+            server.rest.statements(" ".join(f"PAUSE {q};" for q in queries), PATIENCE)
+            time.sleep(planned.away)
+            server.rest.statements(" ".join(f"RESUME {q};" for q in queries), PATIENCE)
+            mark = watch.mark()
+        case kind:
+            raise ValueError(f"there is no kind {kind}")
+    return Kill(planned.kind, begin - began, time.monotonic() - begin, mark, children, problems)

@@ -1,0 +1,86 @@
+"""Looks at the ends of the result topics all the time, and notes after every kill when results come again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ksqlpy.testing.chaos.sinks import Topics
+
+__all__ = ["Mark", "Watch"]
+
+LOOK = 0.25
+"""Seconds between two looks: how exact the times are."""
+
+
+@dataclass
+class Mark:
+    """A moment after which results are waited for; times in seconds of the monotonic clock.
+
+    ``since``: the moment; ``made``: when the mark was made, until when nothing new can have come. ``first``: when the
+    first new result was seen, ``every``: when all topics had one; None if not yet.
+    """
+
+    since: float
+    made: float
+    first: float | None = None
+    every: float | None = None
+    begin: dict[str, int] = field(default_factory=dict)
+
+
+class Watch:
+    """A thread that looks at topics (name to partitions) from :meth:`start` to :meth:`stop`."""
+
+    def __init__(self, topics: Topics, partitions: Mapping[str, int]) -> None:
+        self._topics, self._partitions = topics, partitions
+        self._marks: list[Mark] = []
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self.ends: dict[str, int] = {}
+        """The last known end offsets, added up by topic."""
+        self.changed = time.monotonic()
+        """When they changed last."""
+
+    def start(self) -> None:
+        """Begins to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def mark(self, since: float | None = None) -> Mark:
+        """From now on results are new; the mark is filled in while they come. ``since``: what times count from."""
+        now = time.monotonic()
+        mark = Mark(now if since is None else since, now)
+        with self._lock:
+            self._marks.append(mark)
+        return mark
+
+    def _run(self) -> None:
+        while not self._stop.wait(LOOK):
+            asked = time.monotonic()
+            ends = self._topics.ends(self._partitions)
+            if ends is not None:
+                self._seen(asked, ends)
+
+    def _seen(self, asked: float, ends: dict[str, int]) -> None:
+        now = time.monotonic()
+        if ends != self.ends:
+            self.ends, self.changed = ends, now
+        with self._lock:
+            for mark in self._marks:
+                if mark.made > asked:
+                    continue
+                # What was written just before the mark is no new result: the first look after it is what counts from.
+                mark.begin = mark.begin or ends
+                if mark.first is None and ends != mark.begin:
+                    mark.first = now
+                if all(ends[t] > begin for t, begin in mark.begin.items()):
+                    mark.every = now
+            self._marks = [m for m in self._marks if m.every is None]
