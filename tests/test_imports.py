@@ -34,7 +34,7 @@ ALLOWED = {
     "server": {*ORDER, "server"},
     "client": {"errors", "types", "config"},
     "shell": {*ORDER, "client"},
-    "testing": set(ORDER),
+    "testing": {*ORDER, "client"},
     "demo": {*ORDER, "server", "client"},
     "__main__": {*ORDER, "server", "client", "shell", "testing", "demo"},
     "__init__": set(ORDER),

@@ -49,6 +49,5 @@ def test_nothing_is_lost(report: Report) -> None:
     assert all(v.due > 100 for v in report.verdicts)
 
 
-@pytest.mark.xfail(reason="delivery is at-least-once: what came since the last checkpoint is written again")
 def test_nothing_comes_twice(report: Report) -> None:
     assert report.ok, "\n".join(report.lines())

@@ -92,10 +92,10 @@ def carry_out(planned: Planned, began: float, server: Server, broker: Broker, wa
             broker.kill(planned.away)
             mark = watch.mark(begin)
         case "pause":
-            queries = server.rest.queries()
-            server.rest.statements(" ".join(f"PAUSE {q};" for q in queries), PATIENCE)
+            queries = server.queries()
+            server.statements(" ".join(f"PAUSE {q};" for q in queries), PATIENCE)
             time.sleep(planned.away)
-            server.rest.statements(" ".join(f"RESUME {q};" for q in queries), PATIENCE)
+            server.statements(" ".join(f"RESUME {q};" for q in queries), PATIENCE)
             mark = watch.mark()
         case kind:
             raise ValueError(f"there is no kind {kind}")

@@ -76,10 +76,10 @@ class _Run:
         """Goes through the run."""
         settings = self._settings()
         for job in self._jobs:
-            self._server.rest.statements(job.declare.format(p=self._options.partitions))
+            self._server.statements(job.declare.format(p=self._options.partitions))
         self._load.preload()
         for job in self._jobs:
-            self._server.rest.statements(settings + job.query)
+            self._server.statements(settings + job.query)
         sinks = self._topics.partitions([j.sink for j in self._jobs])
         watch = Watch(self._topics, sinks)
         self._stack.callback(watch.stop)
@@ -173,7 +173,7 @@ class _Run:
     def _look_at_queries(self, report: Report) -> None:
         """All queries must run in the end."""
         try:
-            states = self._server.rest.queries()
+            states = self._server.queries()
         except KsqlError as e:
             report.problems.append(e.message)
             return

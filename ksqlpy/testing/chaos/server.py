@@ -9,12 +9,13 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 
+from ksqlpy.client import Client
 from ksqlpy.embedded.guard import Guarded
-from ksqlpy.errors import EnvironmentProblem
-from ksqlpy.testing.chaos.rest import Rest
+from ksqlpy.errors import EnvironmentProblem, KsqlError
 
 __all__ = ["Server", "free_port"]
 
@@ -41,7 +42,7 @@ class Server:
         self._port = free_port()
         self._child: Guarded | None = None
         self._left: list[psutil.Process] = []
-        self.rest = Rest(f"http://127.0.0.1:{self._port}")
+        self._client = Client(f"http://127.0.0.1:{self._port}")
 
     @property
     def pid(self) -> int:
@@ -57,12 +58,38 @@ class Server:
             [sys.executable, "-m", "ksqlpy", "server", *options], log=self.log, cwd=self.log.parent, grace=STOP
         )
         deadline = time.monotonic() + READY
-        while not self.rest.is_ready():
+        while not self._is_ready():
             if self._child.poll() is not None:
                 raise self._not_started("ended")
             if time.monotonic() > deadline:
                 raise self._not_started(f"took no statements within {READY:g} s")
             time.sleep(0.1)
+
+    def _is_ready(self) -> bool:
+        try:
+            self._client.info()
+        except KsqlError:
+            return False
+        return True
+
+    def statements(self, sql: str, patience: float = 0.0) -> list[dict[str, Any]]:
+        """Runs statements and gives their entities; raises as :class:`~ksqlpy.client.Client` does.
+
+        ``patience``: seconds for which a server that cannot do it now is asked again.
+        """
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                return self._client.statements(sql)
+            except KsqlError as e:
+                if e.error_code < 50000 or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.5)
+
+    def queries(self) -> dict[str, str]:
+        """The states of all persistent queries by their ids; raises as :meth:`statements`."""
+        (entity,) = self.statements("SHOW QUERIES;")
+        return {q["id"]: q["state"] for q in entity["queries"]}
 
     def _not_started(self, what: str) -> EnvironmentProblem:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:]
@@ -128,7 +155,7 @@ class Server:
     def close(self) -> None:
         """As :meth:`end`, and gives the connections back."""
         self.end()
-        self.rest.__exit__(None, None, None)
+        self._client.close()
 
 
 def jvms(children: Sequence[psutil.Process]) -> list[psutil.Process]:
