@@ -67,13 +67,12 @@ class Checkpoint:
 
         Its batch is done again then; results that are there already are left out.
         """
-        for folder in ("spark/commits", "spark/offsets"):
-            numbers = self._numbers(folder)
-            if numbers:
-                name = f"{folder}/{max(numbers)}"
-                if not _is_whole(self._text(name) or ""):
-                    self._delete(name)
-                    return name
+        for folder in ("spark/offsets", "spark/commits"):
+            newest = max(self._numbers(folder), default=None)
+            if newest is not None and not _is_whole(self._text(f"{folder}/{newest}") or ""):
+                self._delete(f"spark/commits/{newest}")  # first, since a commit needs its offsets
+                self._delete(f"{folder}/{newest}")
+                return f"{folder}/{newest}"
         return None
 
     def clear(self) -> None:

@@ -13,7 +13,7 @@ __all__ = ["Failure", "failure_of"]
 # ksqlDB's classes, by its rules: what the user's topics, data or rights bring about is USER, brokers, disks and memory
 # are SYSTEM.
 _USER = re.compile(
-    r"UnknownTopicOrPartition|does not exist|authoriz|authenticat|SaslException|SslException|RecordTooLarge"
+    r"UnknownTopicOrPartition|topic .*does not exist|authoriz|authenticat|SaslException|SslException|RecordTooLarge"
     r"|UserDefinedFunction|USER_RAISED_EXCEPTION|OVERFLOW|InvalidTopic|topic.* (?:was|were) (?:deleted|removed)"
     r"|partitions? .*(?:gone|lost)",
     re.IGNORECASE,
@@ -45,5 +45,6 @@ def failure_of(error: Exception) -> Failure:
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.strip().startswith("at ")]
     causes = [line for line in lines if line.startswith("Caused by:")]
     text = causes[-1].removeprefix("Caused by:") if causes else lines[0] if lines else type(error).__name__
+    text = text.rpartition("terminated with exception: ")[2]
     kind = "USER" if _USER.search(said) else "SYSTEM" if _SYSTEM.search(said) else "UNKNOWN"
     return Failure(time.time(), kind, text.strip()[:500])

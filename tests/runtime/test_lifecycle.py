@@ -201,7 +201,8 @@ def test_what_retention_took_is_said_and_the_query_goes_on(engine: Engine) -> No
     assert running is not None and until(lambda: running.checkpoint.last_commit is not None)
     engine.execute(f"PAUSE {query};")
     send(engine, "short", [("a", {"V": v}, 0) for v in range(5, 10)])
-    deleted = AdminClient({"bootstrap.servers": engine.bootstrap}).delete_records([TopicPartition("short", 0, 8)])
+    admin = AdminClient({"bootstrap.servers": engine.bootstrap})
+    deleted = admin.delete_records([TopicPartition("short", 0, 8)])
     assert [d.result(timeout=20).low_watermark for d in deleted.values()] == [8]
     engine.execute(f"RESUME {query};")
     assert [v["V"] for _, v in read(engine, "SHORT_V", 7)] == [0, 1, 2, 3, 4, 8, 9]
