@@ -105,6 +105,12 @@ class Plan:
         return any(isinstance(n, Aggregate | TableJoin | TableFilter) for n in nodes_of(self.root))
 
     @property
+    def remembers_tables_only(self) -> bool:
+        """Whether the state is nothing but tables as they are in their topics, so that it can be read again."""
+        stateful = [n for n in nodes_of(self.root) if isinstance(n, Aggregate | TableJoin | TableFilter)]
+        return bool(stateful) and all(isinstance(n, TableJoin) for n in stateful)
+
+    @property
     def ordered_backlog(self) -> bool:
         """Whether the backlog must be read in event-time order: several inputs, or windows."""
         return len(self.scans) > 1 or any(isinstance(n, Aggregate) and n.window for n in nodes_of(self.root))

@@ -152,9 +152,9 @@ class Engine:
         if not shared:  # a process has one session; who made it ends it
             self._own_jvm = folder / "spark"
             stack.callback(lambda: end_session(self.session))
-        self.queries = Queries(
-            self.session, master, self.config.get("ksqlpy.checkpoint.dir") or str(folder / "checkpoints")
-        )
+        checkpoints = self.config.get("ksqlpy.checkpoint.dir") or str(folder / "checkpoints")
+        # Services may share the folder, and number their queries alike.
+        self.queries = Queries(self.session, master, f"{checkpoints}/{self.config.get('ksql.service.id')}")
         stack.callback(self.queries.stop_all)
 
     def _open(self, stack: contextlib.ExitStack) -> None:
@@ -165,6 +165,8 @@ class Engine:
         self._progress("reading the command log")
         for offset, entry in enumerate(self.log.read()):
             self._replay(offset, entry)
+        self.queries.clean(self.catalog.queries)
+        self.topics.remove_transients()
         self._run_all()
         watching = threading.Event()
         watch = threading.Thread(target=self._watch, args=(watching,), name="watch", daemon=True)
@@ -199,6 +201,7 @@ class Engine:
                     self.queries.note_sinks(self.kafka)
                     with self._lock:
                         self.queries.follow_partitions(self.kafka)
+                        self.queries.drop_the_dead()
             except Exception as e:  # whatever it is, the next look may find the world in order again
                 log.warning("the watch over queries: %s", e)
                 ended.wait(min(30, deaths))
@@ -358,6 +361,7 @@ class Engine:
                 self.queries.checkpoint(query.id),
                 config.number("commit.interval.ms"),
                 exactly_once=config.get("processing.guarantee") == "exactly_once",
+                most_tombstones=config.number("ksqlpy.state.tombstones"),
                 retry=Retry(
                     config.number("ksql.query.retry.backoff.initial.ms") / 1000,
                     config.number("ksql.query.retry.backoff.max.ms") / 1000,

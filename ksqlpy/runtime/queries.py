@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.plan import Plan
-from ksqlpy.spark.checkpoint import Checkpoint
+from ksqlpy.spark.checkpoint import Checkpoint, remove_stale
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec, RunningQuery, slots
 from ksqlpy.spark.session import figures
@@ -64,9 +64,9 @@ class Queries:
         with self._lock:
             return list(self._running.values())
 
-    def start(self, spec: QuerySpec) -> RunningQuery:
-        """Starts a query; it reports its state by itself."""
-        query = RunningQuery(self._session, spec, _report)
+    def start(self, spec: QuerySpec, *, rebuild: bool = False) -> RunningQuery:
+        """Starts a query; it reports its state by itself. ``rebuild``: its state is made again from its tables."""
+        query = RunningQuery(self._session, spec, _report, rebuild=rebuild)
         with self._lock:
             self._running[spec.id] = query
         query.start()
@@ -108,6 +108,24 @@ class Queries:
                 query.note_sink(kafka)
             except KsqlError as e:
                 log.warning("query %s: the end of its sink is not noted: %s", query.spec.id, e)
+
+    def clean(self, known: Iterable[str]) -> None:
+        """Removes the checkpoints of queries that are not known any more, such as a push query's that was killed."""
+        try:
+            stale = remove_stale(self._session, self._checkpoints, known)
+        except EngineProblem as e:
+            log.warning("%s", e)
+            return
+        if stale:
+            log.info("checkpoints removed: %s", ", ".join(stale))
+
+    def drop_the_dead(self) -> None:
+        """Makes the state of queries again that remember too many deleted keys."""
+        for query in self._all():
+            if query.rebuild_due:
+                log.warning("query %s reads its tables again, to forget deleted keys", query.spec.id)
+                self.stop(query.spec.id, forget=False)
+                self.start(query.spec, rebuild=True)
 
     def follow_partitions(self, kafka: Kafka) -> None:
         """Starts queries anew, on their checkpoints, whose topics have got more partitions, or were made anew.

@@ -108,6 +108,10 @@ class Topics:
         self._kafka.create_topic(name, 1, None, {"cleanup.policy": "delete", **_ANY_TIME})
         return name
 
+    def remove_transients(self) -> None:
+        """Deletes the topics of push queries that were open when their engine was killed."""
+        self._kafka.delete_topics([t for t in self._kafka.topics() if t.startswith(f"{self._transient}transient_")])
+
     def remove_transient(self, query_id: str) -> None:
         """Deletes the topic of a push query."""
         self._kafka.delete_topics([self._transient + query_id])

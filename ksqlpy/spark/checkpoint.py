@@ -2,6 +2,7 @@
 
     <folder>/spark          Spark's: offsets, commits, state
     <folder>/plan.json      which plan wrote it, and the number of partitions of its shuffles
+    <folder>/start.json     where Spark's part began to read, if not where the query did
     <folder>/sink/<batch>   end offsets of the sink topics, noted before any result of a later batch was written
 
 The folder may lie on any file system that Hadoop knows: all access is by Hadoop's own classes.
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -20,7 +21,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.errors import EngineProblem
 from ksqlpy.spark.once import Offsets
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "remove_stale"]
 
 KEPT_NOTES = 4
 
@@ -117,6 +118,22 @@ class Checkpoint:
                 hint="drop the query and create it anew, or go back to the version of ksqlpy that wrote it",
             )
 
+    def begin_anew(self, batch: int, topics: Iterable[str]) -> None:
+        """Gives up the state after this batch, but not how far these topics were read: the others are read again."""
+        read = self.offsets(batch)
+        ends = self.ends_before(batch)
+        self._write("start.json", {t: read[t] for t in topics})
+        for old in self._numbers("sink"):
+            self._delete(f"sink/{old}")
+        self.note(-1, ends)
+        self.clear()
+
+    @property
+    def start(self) -> Offsets:
+        """Where Spark's part began to read, of topics for which that is not where the query began."""
+        found: Offsets = self._read("start.json") or {}
+        return found
+
     def note(self, batch: int, ends: Offsets) -> None:
         """Notes the end offsets of the sink topics: no result of a batch after ``batch`` lies before them."""
         self._write(f"sink/{batch}", ends)
@@ -153,12 +170,15 @@ class Checkpoint:
                 hint="is ksqlpy.checkpoint.dir right, and is there room?",
             ) from e
 
-    def _numbers(self, folder: str) -> list[int]:
+    def names(self, folder: str = "") -> list[str]:
+        """The names of what is in the folder."""
         with self._files(folder) as (files, path):
             if not files.exists(path):
                 return []
-            names = [s.getPath().getName() for s in files.listStatus(path)]
-        return [int(n) for n in names if n.removeprefix("-").isdigit()]
+            return [s.getPath().getName() for s in files.listStatus(path)]
+
+    def _numbers(self, folder: str) -> list[int]:
+        return [int(n) for n in self.names(folder) if n.removeprefix("-").isdigit()]
 
     def _text(self, name: str) -> str | None:
         with self._files(name) as (files, path):
@@ -189,6 +209,18 @@ class Checkpoint:
     def _delete(self, name: str) -> None:
         with self._files(name) as (files, path):
             files.delete(path, True)
+
+
+def remove_stale(session: SparkSession, folder: str, known: Iterable[str]) -> list[str]:
+    """Removes the checkpoints in the folder of queries that are not known any more; gives their ids.
+
+    What is no checkpoint of ours stays.
+    """
+    root, kept = Checkpoint(session, folder), set(known)
+    stale = [name for name in root.names() if name not in kept and "plan.json" in root.names(name)]
+    for name in stale:
+        Checkpoint(session, f"{folder}/{name}").remove()
+    return stale
 
 
 def _is_whole(text: str) -> bool:

@@ -230,7 +230,11 @@ class Compiler:
         join_key = (
             f"CASE WHEN __raw IS NOT NULL THEN null WHEN __read THEN {text.name(key)} ELSE {spark_text(node.left)} END"
         )
-        rows = rows.selectExpr("*", f"{join_key} AS __jk")
+        deleted = _counted(self.name + ":tombstones", "__read AND __del")
+        others = [text.name(c) for c in rows.columns if c != "__del"]
+        rows = rows.selectExpr(
+            *others, f"CASE WHEN __read THEN {deleted} ELSE __del END AS __del", f"{join_key} AS __jk"
+        )
         # A stream record without a value, and one without a key, never joins.
         rows = rows.where("__raw IS NOT NULL OR (__jk IS NOT NULL AND (__read OR NOT __del))")
         table_row = f"struct({', '.join(['__del', '__offset', *map(text.name, values)])})"

@@ -7,6 +7,9 @@ It goes through up to three phases, each a Spark query on the same checkpoint:
   their results, and leaves out results that are in the sink already (``spark/once.py``);
 - live: real-time mode, until it is stopped.
 
+A join remembers a deleted key of its table for ever. A query that remembers nothing else gives its state up, once it
+has read many deletions, and reads the tables again, which their compacted topics hold without the dead.
+
 A query that fails starts again after a while, longer each time.
 """
 
@@ -38,7 +41,7 @@ from ksqlpy.spark.compile import Compiler, Distribution, kafka_output
 from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
-from ksqlpy.spark.session import jvm_alive
+from ksqlpy.spark.session import figures, jvm_alive
 
 __all__ = ["QuerySpec", "Retry", "RunningQuery", "slots"]
 
@@ -66,7 +69,8 @@ class QuerySpec:
     ``sink``: a source, or the topic of a transient query. ``offsets``: first offset to read, by topic and partition.
     ``partitions``: of the source topics. ``shuffle_partitions``: of every shuffle; part of the checkpoint.
     ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
-    ``exactly_once``: results say where they came from, and a restart repeats none.
+    ``exactly_once``: results say where they came from, and a restart repeats none. ``most_tombstones``: deleted keys of
+    joined tables that are remembered at most.
     """
 
     id: str
@@ -80,6 +84,7 @@ class QuerySpec:
     checkpoint: str
     interval_ms: int
     exactly_once: bool = True
+    most_tombstones: int = 1_000_000
     retry: Retry = Retry()
 
     @property
@@ -130,8 +135,18 @@ class RunningQuery:
     state changes. ``topic_ids``: of the source topics, as the brokers know them.
     """
 
-    def __init__(self, session: SparkSession, spec: QuerySpec, changed: Callable[[RunningQuery], None]) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        spec: QuerySpec,
+        changed: Callable[[RunningQuery], None],
+        *,
+        rebuild: bool = False,
+    ) -> None:
+        """``rebuild``: the state is given up and made again from the tables' topics."""
         self.spec = spec
+        self._rebuild = rebuild
+        self._dead_before = figures(session, spec.id)["tombstones"] if spec.plan.remembers_tables_only else 0
         self.state = "STARTING"
         self.phase = Phase.LIVE
         self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
@@ -144,6 +159,15 @@ class RunningQuery:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"query {spec.id}", daemon=True)
+
+    @property
+    def rebuild_due(self) -> bool:
+        """Whether so many deleted keys are remembered that the state should be made again."""
+        spec = self.spec
+        if not spec.plan.remembers_tables_only or self.state != "RUNNING" or self.phase is not Phase.LIVE:
+            return False
+        dead = figures(self._session, spec.id)["tombstones"] - self._dead_before
+        return dead > spec.most_tombstones and self.checkpoint.last_commit is not None
 
     @property
     def error(self) -> str | None:
@@ -205,6 +229,10 @@ class RunningQuery:
         if (torn := checkpoint.mend()) is not None:
             log.warning("query %s: %s was cut off in the middle: its batch is done again", spec.id, torn)
         last = checkpoint.last_commit
+        if last is not None and self._rebuild:
+            checkpoint.begin_anew(last, [spec.plan.scans[0].relation.source.topic])
+            last = None
+        self._rebuild = False
         if last is not None:
             self._look_for_loss(kafka, checkpoint.offsets(last))
             tail = self._tail(kafka, last)
@@ -214,7 +242,10 @@ class RunningQuery:
             tail = self._tail(kafka, -1)
             # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
             # to read a backlog it does that again: the same rows, in the same order.
-            if checkpoint.planned and spec.plan.ordered_backlog:
+            if checkpoint.start:
+                checkpoint.clear()
+                self._go(Phase.RECOVERY, tail or Tail(spec.bootstrap, spec.id, 0, {}, {}))
+            elif checkpoint.planned and spec.plan.ordered_backlog:
                 checkpoint.clear_state()
                 self._go(Phase.BACKLOG, tail)
             else:
@@ -263,7 +294,7 @@ class RunningQuery:
         spec, live = self.spec, phase is Phase.LIVE
         session = self._session.newSession()
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
-        records = _records(session, spec, headers=not spec.plan.stateful)
+        records = _records(session, spec, self.checkpoint.start, headers=not spec.plan.stateful)
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled,
@@ -329,11 +360,11 @@ class RunningQuery:
             self.checkpoint.note(last + 1, ends)
 
     def progress(self) -> dict[str, Any]:
-        """What is known since the last checkpoint: ``lastCommit`` (ms since 1970), ``stateRows``, ``stateBytes``.
+        """What is known since the last checkpoint: ``lastCommit`` (ms since 1970), ``stateBytes`` (of files on disk).
 
-        Each is null before the first.
+        Both are null before the first.
         """
-        found: dict[str, Any] = {"lastCommit": None, "stateRows": None, "stateBytes": None}
+        found: dict[str, Any] = {"lastCommit": None, "stateBytes": None}
         query = self._query
         if self.state != "RUNNING" or query is None:
             return found
@@ -344,9 +375,8 @@ class RunningQuery:
             log.debug("no progress of %s: %s", self.spec.id, e)
             return found
         if done is not None:
-            operators = done.stateOperators
-            found["stateRows"] = sum(o.numRowsTotal for o in operators)
-            found["stateBytes"] = sum(o.memoryUsedBytes for o in operators)
+            sizes = [o.customMetrics.get("rocksdbSstFileSize", 0) for o in done.stateOperators]
+            found["stateBytes"] = sum(sizes)
         return found
 
     def _set(self, state: str) -> None:
@@ -358,9 +388,10 @@ EARLIEST = -2
 """How Spark says: the first offset there is."""
 
 
-def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
+def _first(spec: QuerySpec, start: Offsets) -> dict[str, dict[str, int]]:
     """The first offset of every partition; of one that came later, its start."""
-    return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
+    first = {**spec.offsets, **start}
+    return {t: {str(p): first[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
 
 
 def _apart(spec: QuerySpec) -> int:
@@ -368,13 +399,13 @@ def _apart(spec: QuerySpec) -> int:
     return spec.interval_ms + spec.interval_ms * (zlib.crc32(spec.id.encode()) % 100) // 1000
 
 
-def _records(session: SparkSession, spec: QuerySpec, *, headers: bool) -> Any:
+def _records(session: SparkSession, spec: QuerySpec, start: Offsets, *, headers: bool) -> Any:
     """Spark's stream of records over all topics of the query."""
     return (
         session.readStream.format("kafka")
         .option("kafka.bootstrap.servers", spec.bootstrap)
         .option("subscribe", ",".join(spec.partitions))
-        .option("startingOffsets", json.dumps(_first(spec)))
+        .option("startingOffsets", json.dumps(_first(spec, start)))
         .option("failOnDataLoss", "false")
         .option("includeHeaders", str(headers).lower())
         .option("groupIdPrefix", spec.id)

@@ -16,6 +16,7 @@ from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
+from ksqlpy.spark.checkpoint import remove_stale
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 
@@ -248,3 +249,46 @@ def test_another_plan_on_a_checkpoint_is_refused(engine: Engine) -> None:
     assert refused.value.code == "checkpoint-mismatch"
     with pytest.raises(EngineProblem, match="1 shuffle partitions"):
         running.checkpoint.claim(running.spec.fingerprint, 7, {})
+
+
+def test_deleted_keys_are_forgotten(engine: Engine) -> None:
+    """After so many tombstones the join reads its table again: nothing is repeated, and live keys are still found."""
+    engine.execute(
+        """
+        CREATE STREAM s (k STRING KEY, v INT) WITH (KAFKA_TOPIC = 'churn_s', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+        CREATE TABLE t (k STRING PRIMARY KEY, w INT)
+          WITH (KAFKA_TOPIC = 'churn_t', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+        CREATE STREAM churn_o AS SELECT s.k AS k, v, w FROM s LEFT JOIN t ON s.k = t.k;
+        """,
+        {**EARLIEST, "ksqlpy.state.tombstones": 1000},
+    )
+    [query] = query_ids(engine)
+    first = engine.queries.get(query)
+    assert first is not None and until(lambda: first.live.is_set())
+    send(engine, "churn_t", [("alive", {"W": 7}, 0)])
+    time.sleep(1)
+    send(engine, "churn_s", [("alive", {"V": 0}, 1)])
+    assert until(lambda: written(engine, "CHURN_O") == 1)
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    for i in range(1500):
+        producer.produce("churn_t", key=b"dead%d" % i, value=b'{"W": 1}', partition=i % 2)
+        producer.produce("churn_t", key=b"dead%d" % i, value=None, partition=i % 2)
+    assert producer.flush(20) == 0
+    assert until(lambda: engine.queries.get(query) not in (first, None), 60)
+    second = engine.queries.get(query)
+    assert second is not None and until(lambda: second.live.is_set(), 60)
+    send(engine, "churn_s", [("alive", {"V": 1}, 1), ("dead3", {"V": 2}, 0)])
+    assert [(v["V"], v["W"]) for _, v in sorted(read(engine, "CHURN_O", 3), key=lambda r: str(r[1]["V"]))] == [
+        (0, 7),
+        (1, 7),
+        (2, None),
+    ]
+
+
+def test_checkpoints_of_unknown_queries_go_and_other_files_stay(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("CSAS_A_1", "CSAS_B_2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.json").write_text("{}")
+    (tmp_path / "somebody's").mkdir()
+    assert remove_stale(spark, str(tmp_path), ["CSAS_B_2"]) == ["CSAS_A_1"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["CSAS_B_2", "somebody's"]
