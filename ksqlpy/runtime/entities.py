@@ -129,8 +129,10 @@ def described_source(statement: str, description: Entity) -> Entity:
     return _entity("sourceDescription", statement, sourceDescription=description)
 
 
-def query_summary(query: PersistentQuery, state: str, catalog: Catalog) -> Entity:
-    """One line of SHOW QUERIES."""
+def query_summary(
+    query: PersistentQuery, state: str, catalog: Catalog, errors: Iterable[Mapping[str, Any]] = ()
+) -> Entity:
+    """One line of SHOW QUERIES; ``errors``: the last failures of the query."""
     sink = catalog.sources.get(query.sink)
     return {
         "queryString": query.statement,
@@ -140,6 +142,7 @@ def query_summary(query: PersistentQuery, state: str, catalog: Catalog) -> Entit
         "statusCount": {state: 1},
         "queryType": "PERSISTENT",
         "state": state,
+        "queryErrors": list(errors),
     }
 
 

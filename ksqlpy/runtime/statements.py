@@ -256,7 +256,10 @@ def _show(parsed: Parsed, context: Context) -> Entity:
     if kind == "QUERIES":
         if extended:
             return entities.described_queries(text, [_query_description(q, context) for q in catalog.queries])
-        summaries = [entities.query_summary(q, engine.state(q.id), catalog) for q in catalog.queries.values()]
+        summaries = [
+            entities.query_summary(q, engine.state(q.id), catalog, _errors(q.id, context))
+            for q in catalog.queries.values()
+        ]
         return entities.listed_queries(text, summaries)
     if kind == "TOPICS":
         return entities.listed_topics(text, engine.topics.listed(hidden=bool(node.args.get("all"))))
@@ -282,9 +285,13 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
             "partitions": len(replicas),
             "replication": replicas[0] if replicas else 0,
             "statistics": "; ".join(
-                f"{f['queryId']}: {f['state']}, rows in {f['rowsIn']}, rows out {f['rowsOut']}" for f in figures
+                f"{f['queryId']}: {f['state']}, rows in {f['rowsIn']}, rows out {f['rowsOut']}, lag {f['lag']}"
+                for f in figures
             ),
-            "errorStats": f"dead letters: {dead}",
+            "errorStats": "; ".join(
+                [f"dead letters: {dead}"]
+                + [f"{f['queryId']}: {e['type']}: {e['errorMessage']}" for f in figures for e in f["errors"][-1:]]
+            ),
             "deadLetters": dead,
             "deadLetterTopic": engine.topics.dead_letters,
             "queryFigures": figures,
@@ -292,8 +299,15 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
     )
 
 
+def _errors(query_id: str, context: Context) -> list[Entity]:
+    """The last failures of a query, oldest first: USER, SYSTEM or UNKNOWN."""
+    running = context.engine.queries.get(query_id)
+    failures = running.failures if running is not None else ()
+    return [{"timestamp": int(f.at * 1000), "errorMessage": f.message, "type": f.kind} for f in failures]
+
+
 def _figures(query_id: str, context: Context) -> Entity:
-    """Rows in and out since the start of the server, the lag, and all dead letters of a query."""
+    """Rows in, out and late since the start of the server, lag, dead letters, mode, errors, and the last checkpoint."""
     engine = context.engine
     counts = engine.queries.figures(query_id)
     dead_topic = engine.topics.dead_letters
@@ -301,10 +315,7 @@ def _figures(query_id: str, context: Context) -> Entity:
     return {
         "state": engine.state(query_id),
         "error": running.error if running is not None else None,
-        "errors": [
-            {"timestamp": int(f.at * 1000), "errorMessage": f.message, "type": f.kind}
-            for f in (running.failures if running is not None else ())
-        ],
+        "errors": _errors(query_id, context),
         "live": running is not None and running.live.is_set(),
         "mode": running.phase.value if running is not None and running.state == "RUNNING" else None,
         "rowsIn": sum(counts["consumed"].values()),

@@ -10,6 +10,7 @@ import json
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, TextIO
@@ -209,6 +210,9 @@ def _queries(out: Printer, e: Entity) -> None:
         for q in e["queries"]
     ]
     out.table(("Id", "Type", "State", "Sinks", "Statement"), rows, "no queries")
+    for q in e["queries"]:
+        if q.get("state") == "ERROR" and q.get("queryErrors"):
+            out.text(f"{q['id']}: {_error(q['queryErrors'][-1])}")
 
 
 def _source(out: Printer, e: Entity) -> None:
@@ -297,8 +301,31 @@ def _describe_query(out: Printer, d: Entity) -> None:
         out.text(f"\nPlan\n{plan}")
     if topology and topology != plan:
         out.text(f"\nTopology\n{topology}")
+    _query_figures(out, d.get("figures") or {})
     for error in d.get("queryErrors") or []:
-        out.text(f"error: {error.get('errorMessage', error)}")
+        out.text(f"error: {_error(error)}")
+
+
+def _query_figures(out: Printer, figures: Entity) -> None:
+    """What ksqlpy's servers tell of a running query."""
+    commit = figures.get("lastCommit")
+    out.facts(
+        {
+            "Mode": figures.get("mode"),
+            "Rows in": figures.get("rowsIn"),
+            "Rows out": figures.get("rowsOut"),
+            "Lag": figures.get("lag"),
+            "Late rows": figures.get("lateRows"),
+            "Dead letters": figures.get("deadLetters"),
+            "Last commit": commit and f"{datetime.fromtimestamp(commit / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC",
+            "State": f"{figures['stateBytes']:,} bytes" if figures.get("stateBytes") is not None else None,
+        }
+    )
+
+
+def _error(error: Entity) -> str:
+    kind = error.get("type")
+    return f"{kind}: {error.get('errorMessage')}" if kind else str(error.get("errorMessage", error))
 
 
 def _topics(out: Printer, e: Entity) -> None:
