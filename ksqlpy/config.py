@@ -96,6 +96,7 @@ _DEFINED = (
         "Whether a started server goes through a small query first, so that the first statement is quick.",
         _one_of("true", "false"),
     ),
+    Property("ksqlpy.spark.java.options", "", "More options of Spark's driver JVM."),
     Property("ksqlpy.spark.memory", "700m", "Heap of Spark's driver JVM.", _memory),
     Property(
         "auto.offset.reset",

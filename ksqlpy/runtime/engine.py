@@ -146,9 +146,7 @@ class Engine:
     def _start_spark(self, folder: Path, stack: contextlib.ExitStack) -> None:
         master = self.config.get("ksqlpy.spark.master")
         shared = has_session()
-        self.session: SparkSession = start_session(
-            master, self.config.get("ksqlpy.spark.memory"), folder / "spark", self._progress
-        )
+        self.session: SparkSession = self._new_session(folder / "spark", self._progress)
         if not shared:  # a process has one session; who made it ends it
             self._own_jvm = folder / "spark"
             stack.callback(lambda: end_session(self.session))
@@ -156,6 +154,16 @@ class Engine:
         # Services may share the folder, and number their queries alike.
         self.queries = Queries(self.session, master, f"{checkpoints}/{self.config.get('ksql.service.id')}")
         stack.callback(self.queries.stop_all)
+
+    def _new_session(self, folder: Path, progress: Callable[[str], None] | None = None) -> SparkSession:
+        config = self.config
+        return start_session(
+            config.get("ksqlpy.spark.master"),
+            config.get("ksqlpy.spark.memory"),
+            folder,
+            progress,
+            config.get("ksqlpy.spark.java.options"),
+        )
 
     def _open(self, stack: contextlib.ExitStack) -> None:
         self.dead_letters = DeadLetters(self.kafka, self.topics.dead_letters)
@@ -213,9 +221,7 @@ class Engine:
         with self._lock:
             self.queries.abandon()
             end_session(self.session)
-            self.session = start_session(
-                self.config.get("ksqlpy.spark.master"), self.config.get("ksqlpy.spark.memory"), self._own_jvm
-            )
+            self.session = self._new_session(self._own_jvm)
             self.queries.use(self.session)
             self._run_all()
 

@@ -49,11 +49,12 @@ def jars(to: Path) -> int:
 
 
 def prepare() -> int:
-    """Does what a first start would have to do: fetches jars, compiles the helper classes, starts the broker once."""
+    """Does what a first start would have to do: fetches jars, compiles helper classes, starts broker and Spark."""
 
     def body() -> int:
         from ksqlpy.embedded.cache import StatusLine
         from ksqlpy.embedded.kafka import EmbeddedKafka
+        from ksqlpy.runtime.archive import make_archive
         from ksqlpy.spark.jvm.build import helper_jar
 
         tell = StatusLine()
@@ -61,7 +62,7 @@ def prepare() -> int:
         tell("starting Kafka for the first time")
         with EmbeddedKafka(progress=tell):
             pass
-        tell("")
+        make_archive(tell)
         print("ready: jars are fetched and checked")
         return 0
 

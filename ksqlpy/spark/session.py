@@ -11,7 +11,7 @@ import logging
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,21 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from ksqlpy.embedded.cache import cache_folder, digest
 from ksqlpy.embedded.jars import spark_jars
-from ksqlpy.embedded.java import find_java
+from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.spark.jvm.build import helper_jar
 
-__all__ = ["SETTINGS", "end_session", "figures", "has_session", "is_alive", "jvm_alive", "start_session"]
+__all__ = [
+    "SETTINGS",
+    "class_archive",
+    "end_session",
+    "figures",
+    "has_session",
+    "is_alive",
+    "jvm_alive",
+    "start_session",
+]
 
 log = logging.getLogger(__name__)
 
@@ -79,12 +89,14 @@ SETTINGS: Mapping[str, str] = {
 
 
 def start_session(
-    master: str, memory: str, folder: Path, progress: Callable[[str], None] | None = None
+    master: str, memory: str, folder: Path, progress: Callable[[str], None] | None = None, java_options: str = ""
 ) -> SparkSession:
     """The session of this process.
 
     ``master``: a Spark master; ``memory``: heap of the driver such as ``700m``; ``folder``: for Spark's own files and
-    the log ``spark.log``. Raises EnvironmentProblem without a fit Java or the pinned jars.
+    the log ``spark.log``; ``java_options``: more options of the JVM.
+
+    Raises EnvironmentProblem without a fit Java or the pinned jars.
     """
     java = find_java()
     os.environ.update(java.environ())
@@ -95,11 +107,13 @@ def start_session(
     log_settings = folder / "log4j2.properties"
     log_settings.write_text(_LOGGING.format(file=folder / "spark.log"), encoding="utf-8")
     options = (
+        *_archive(java, jars, java_options),
         "-XX:+ExitOnOutOfMemoryError",  # instead of going on with threads missing; the engine starts another
         "-XX:ReservedCodeCacheSize=240m",  # with the quick compiler alone it is 48 MB, and full after a minute
         f"-Dlog4j2.configurationFile=file:{log_settings}",
         f"-Dderby.system.home={folder}",
         f"-Djava.io.tmpdir={tempfile.gettempdir()}",
+        java_options,
     )
     builder = SparkSession.builder.appName("ksqlpy").master(master)
     for key, value in {
@@ -117,6 +131,23 @@ def start_session(
     if progress is not None:
         progress("")
     return session
+
+
+def class_archive(java: Java, jars: Sequence[Path]) -> Path:
+    """Where an archive of the classes of Spark's JVM lies, or is to lie (class-data sharing of the JVM).
+
+    With it a JVM needs two thirds of the CPU time until its first result. The JVM checks by itself that an archive
+    fits it, and does without it otherwise.
+    """
+    return cache_folder("jvm") / f"spark-{digest(java.version, *map(str, (java.executable, *jars)))}.jsa"
+
+
+def _archive(java: Java, jars: Sequence[Path], java_options: str) -> tuple[str, ...]:
+    archive = class_archive(java, jars)
+    if "ArchiveClasses" in java_options or not archive.exists():
+        return ()
+    # What does not fit is no matter for the console.
+    return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable", "-Xlog:all=error:stderr")
 
 
 def has_session() -> bool:
