@@ -15,12 +15,13 @@ import org.apache.hadoop.fs.permission.FsPermission;
 /**
  * Hadoop's local file system, without a process for every file.
  *
- * <p>Without its native library, which PySpark does not bring, Hadoop runs {@code chmod} for each file and folder that it
- * makes. A checkpoint makes many, and no result leaves a query meanwhile. Java sets permissions by itself.
+ * <p>Without its native library, which PySpark does not bring, Hadoop runs {@code chmod} for each file and folder that
+ * it makes. A checkpoint makes many, and no result leaves a query meanwhile. Java sets permissions by itself.
  *
- * <p>It writes no {@code .crc} files: one more to make and to rename for every file. Those of a checkpoint's logs and
- * changelogs never held a checksum, since Spark turns that off, and RocksDB's files hold their own. One that lies beside a
- * file is still verified, and goes when that file is replaced.
+ * <p>It writes no {@code .crc} files: one more to make and to rename for every file, and a kill between the two renames
+ * makes a replaced file look damaged. RocksDB's files, snapshots and changelogs hold checksums of their own; the logs
+ * of offsets and commits, a few lines each, are without one. A {@code .crc} that lies beside a file is still verified,
+ * and goes when that file is replaced.
  */
 public final class LocalFiles extends LocalFileSystem {
   public LocalFiles() {
