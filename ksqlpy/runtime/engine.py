@@ -210,6 +210,7 @@ class Engine:
                     with self._lock:
                         self.queries.follow_partitions(self.kafka)
                         self.queries.drop_the_dead()
+                        self.queries.start_refused()
             except Exception as e:  # whatever it is, the next look may find the world in order again
                 log.warning("the watch over queries: %s", e)
                 ended.wait(min(30, deaths))

@@ -48,7 +48,7 @@ class Queries:
         if self.capacity is None:
             return
         wanted = slots(plan, partitions, shuffle_partitions)
-        taken = sum(self._slots(q) for q in self._all())
+        taken = sum(self._slots(q) for q in self._all() if not q.refused)
         if taken + wanted > self.capacity:
             raise EngineProblem(
                 "no-slots",
@@ -65,12 +65,28 @@ class Queries:
             return list(self._running.values())
 
     def start(self, spec: QuerySpec, *, rebuild: bool = False) -> RunningQuery:
-        """Starts a query; it reports its state by itself. ``rebuild``: its state is made again from its tables."""
+        """Starts a query; it reports its state by itself. ``rebuild``: its state is made again from its tables.
+
+        One that does not fit, as a topic has more partitions now or the server fewer slots, is in ERROR until it does.
+        """
         query = RunningQuery(self._session, spec, _report, rebuild=rebuild)
+        try:
+            self.check_room(spec.plan, spec.partitions, spec.shuffle_partitions)
+        except EngineProblem as e:
+            query.refuse(e)
         with self._lock:
             self._running[spec.id] = query
-        query.start()
+        if not query.refused:
+            query.start()
         return query
+
+    def start_refused(self) -> None:
+        """Starts queries that did not fit, if they do now."""
+        for query in self._all():
+            if query.refused:
+                with self._lock:
+                    self._running.pop(query.spec.id, None)
+                self.start(query.spec)
 
     def stop(self, query_id: str, *, forget: bool) -> None:
         """Stops a query; ``forget``: its checkpoint goes too, so that it can never go on."""

@@ -33,7 +33,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ksqlpy.catalog import Source
-from ksqlpy.errors import EngineProblem
+from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.plan import PLAN_VERSION, Plan, plan_tree
 from ksqlpy.plan.nodes import Aggregate, TableFilter, TableJoin, nodes_of
 from ksqlpy.spark.checkpoint import Checkpoint
@@ -131,8 +131,8 @@ class RunningQuery:
     """Starts, watches and stops one query.
 
     ``state``: STARTING, RUNNING, ERROR or STOPPED; ``phase`` what it does when it runs; ``failures`` the last ones,
-    newest last. In ERROR it waits to start again. ``changed`` is called, from the query's own thread, whenever the
-    state changes. ``topic_ids``: of the source topics, as the brokers know them.
+    newest last. In ERROR it waits to start again; ``refused``: until there is room for it. ``changed`` is called when
+    the state changes, mostly from the query's own thread. ``topic_ids``: of the source topics, as brokers know them.
     """
 
     def __init__(
@@ -152,6 +152,7 @@ class RunningQuery:
         self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
         self.checkpoint = Checkpoint(session, spec.checkpoint)
         self.live = threading.Event()
+        self.refused = False
         self.topic_ids: Mapping[str, str] = {}
         self._changed = changed
         self._session = session
@@ -173,6 +174,12 @@ class RunningQuery:
     def error(self) -> str | None:
         """Why it is in ERROR."""
         return self.failures[-1].message if self.state == "ERROR" and self.failures else None
+
+    def refuse(self, reason: KsqlError) -> None:
+        """Says why it is not started."""
+        self.refused = True
+        self.failures.append(failure_of(reason))
+        self._set("ERROR")
 
     def start(self) -> None:
         """Begins to run, in a thread of its own."""

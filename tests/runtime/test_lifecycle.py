@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
@@ -292,3 +293,31 @@ def test_checkpoints_of_unknown_queries_go_and_other_files_stay(spark: SparkSess
     (tmp_path / "somebody's").mkdir()
     assert remove_stale(spark, str(tmp_path), ["CSAS_B_2"]) == ["CSAS_A_1"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["CSAS_B_2", "somebody's"]
+
+
+def test_a_query_without_room_says_so_and_starts_when_there_is(engine: Engine) -> None:
+    """Its topic has got more partitions than there are slots: no silent starving."""
+    engine.execute(STREAM.format(t="roomy") + "CREATE STREAM roomy_o AS SELECT k, v FROM s;", EARLIEST)
+    [query] = query_ids(engine)
+    assert until(lambda: all_live(engine))
+    engine.execute(f"PAUSE {query};")
+    capacity, engine.queries.capacity = engine.queries.capacity, 1
+    admin = AdminClient({"bootstrap.servers": engine.bootstrap})
+    for done in admin.create_partitions([NewPartitions("roomy", 3)]).values():
+        done.result(timeout=20)
+    with pytest.raises(EngineProblem, match="needs 3 task slots, 1 of 1 are free"):
+        engine.execute(f"RESUME {query};")
+    assert engine.state(query) == "PAUSED"
+    engine.queries.capacity = 3
+    engine.execute(f"RESUME {query};")
+    send(engine, "roomy", [("a", {"V": p}, p) for p in range(3)])
+    assert sorted(v["V"] for _, v in read(engine, "ROOMY_O", 3)) == [0, 1, 2]
+    for done in admin.create_partitions([NewPartitions("roomy", 5)]).values():
+        done.result(timeout=20)
+    assert until(lambda: engine.state(query) == "ERROR")
+    [shown] = engine.execute("SHOW QUERIES;")[0]["queries"]
+    assert "needs 5 task slots, 3 of 3 are free" in shown["queryErrors"][-1]["errorMessage"]
+    engine.queries.capacity = capacity
+    assert until(lambda: all_live(engine))
+    send(engine, "roomy", [("a", {"V": p}, p) for p in range(3, 5)])
+    assert sorted(v["V"] for _, v in read(engine, "ROOMY_O", 5)) == [0, 1, 2, 3, 4]
