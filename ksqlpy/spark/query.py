@@ -3,9 +3,10 @@
 It goes through up to three phases, each a Spark query on the same checkpoint:
 
 - backlog: where the plan wants it, what is there at the first start is read in event-time order, in one micro-batch;
-- recovery: after a stop or a crash, one micro-batch takes the rows since the last checkpoint again, in the order of
-  their results, and leaves out results that are in the sink already (``spark/once.py``);
-- live: real-time mode, until it is stopped.
+- recovery: after a stop or a crash, where rows of several partitions meet, one micro-batch takes the rows since the
+  last checkpoint again, in the order of their results, and leaves out results that are in the sink already
+  (``spark/once.py``);
+- live: real-time mode, until it is stopped; after a stop or a crash it leaves out what is there, if no recovery did.
 
 A join remembers a deleted key of its table for ever. A query that remembers nothing else gives its state up, once it
 has read many deletions, and reads the tables again, which their compacted topics hold without the dead.
@@ -93,6 +94,11 @@ class QuerySpec:
         return sum(self.partitions.values()) > 1
 
     @property
+    def order_varies(self) -> bool:
+        """Whether rows of several partitions meet in a state, in an order that is not the same each time."""
+        return self.plan.stateful and self.shuffled
+
+    @property
     def sink_topics(self) -> tuple[str, str]:
         """The topics that it writes: results, and dead letters."""
         return (self.sink if isinstance(self.sink, str) else self.sink.topic), self.dead_topic
@@ -153,6 +159,8 @@ class RunningQuery:
         self.checkpoint = Checkpoint(session, spec.checkpoint)
         self.live = threading.Event()
         self.refused = False
+        self._in_use: Tail | None = None
+        self._recovered_from = -1
         self.topic_ids: Mapping[str, str] = {}
         self._changed = changed
         self._session = session
@@ -242,26 +250,24 @@ class RunningQuery:
         self._rebuild = False
         if last is not None:
             self._look_for_loss(kafka, checkpoint.offsets(last))
-            tail = self._tail(kafka, last)
-            if tail is not None:
-                self._go(Phase.RECOVERY, tail)
-        else:
-            tail = self._tail(kafka, -1)
+        tail = self._tail(kafka, -1 if last is None else last)
+        ahead = Phase.RECOVERY if tail is not None and spec.order_varies else None
+        if last is None:
             # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
             # to read a backlog it does that again: the same rows, in the same order.
             if checkpoint.start:
                 checkpoint.clear()
-                self._go(Phase.RECOVERY, tail or Tail(spec.bootstrap, spec.id, 0, {}, {}))
+                ahead, tail = Phase.RECOVERY, tail or Tail(spec.bootstrap, spec.id, 0, {}, {})
             elif checkpoint.planned and spec.plan.ordered_backlog:
                 checkpoint.clear_state()
-                self._go(Phase.BACKLOG, tail)
+                ahead = Phase.BACKLOG
             else:
                 checkpoint.clear()
-                if tail is not None:
-                    self._go(Phase.RECOVERY, tail)
-                elif spec.plan.ordered_backlog and self._has_backlog(kafka):
-                    self._go(Phase.BACKLOG, None)
-        self._go(Phase.LIVE, None)
+                if tail is None and spec.plan.ordered_backlog and self._has_backlog(kafka):
+                    ahead = Phase.BACKLOG
+        if ahead is not None:
+            self._go(ahead, tail)
+        self._go(Phase.LIVE, tail if ahead is None else None)
 
     def _look_for_loss(self, kafka: Kafka, read: Offsets) -> None:
         """Notes records that the brokers deleted while the query was down; it goes on behind them."""
@@ -290,6 +296,7 @@ class RunningQuery:
             before, ends = ends, kafka.offsets(partitions, latest=True)
             if before == ends:
                 break
+        self._recovered_from = last
         tables = sum(isinstance(n, TableJoin) for n in nodes_of(spec.plan.root))
         tail = Tail(spec.bootstrap, spec.id, tables, self.checkpoint.ends_before(last), ends)
         return None if tail.empty else tail
@@ -331,11 +338,13 @@ class RunningQuery:
             self._query = writer.start()
         self.phase = phase
         if live:
+            self._in_use = tail
             self.live.set()
         self._set("RUNNING")
         try:
             self._query.awaitTermination()
         finally:
+            self._in_use = None
             if tail is not None:
                 self._forget(tail)
         if live and not self._stopping.is_set():
@@ -361,6 +370,9 @@ class RunningQuery:
         if last is None or (noted is not None and noted > last):
             return
         ends = kafka.offsets(kafka.partitions(self.spec.sink_topics), latest=True)
+        if self._in_use is not None and last > self._recovered_from:
+            self._forget(self._in_use)  # all that it could hold is behind this checkpoint
+            self._in_use = None
         # Results of the batch that runs now may be among them. So the note is good from its commit on, if it is that
         # batch that runs still.
         if self.checkpoint.last_commit == last:

@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -36,12 +37,10 @@ public final class Tail {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Map<String, Tail> READ = new HashMap<String, Tail>();
 
-  // Open addressing; a slot is free where places is 0, since a key is never 0.
-  private long[] keys = new long[1 << 12];
-  private long[] windows = new long[1 << 12];
-  private long[] values = new long[1 << 12];
+  private volatile Table table = new Table(1 << 12);
+  private volatile boolean over = false;
   // By hash of the group: for each of its results, in their order, the position and what it had seen.
-  private final Map<Long, List<long[]>> groups = new HashMap<Long, List<long[]>>();
+  private final Map<Long, List<long[]>> groups = new ConcurrentHashMap<Long, List<long[]>>();
   private int tables;
   private int size = 0;
   private int records = 0;
@@ -64,10 +63,15 @@ public final class Tail {
     return of(spec).records;
   }
 
-  /** Frees its memory. */
+  /** Frees its memory; who still asks is told that nothing was written. */
   public static void forget(String spec) {
     synchronized (READ) {
-      READ.remove(spec);
+      Tail known = (Tail) READ.remove(spec);
+      if (known != null) {
+        known.over = true;
+        known.table = new Table(2);
+        known.groups.clear();
+      }
     }
   }
 
@@ -76,13 +80,12 @@ public final class Tail {
    * offset of the first joined table's record that the result had seen, -2 for the second's, and so on.
    */
   long find(int place, long offset, long window) {
-    int slot = slot(key(place, offset), window);
-    return keys[slot] == 0 ? -2 : values[slot];
+    return table.find(key(place, offset), window);
   }
 
   /** The offset of the group's first result that had seen this row of the source, or -2 if there is none. */
   long findInGroup(long group, int partition, long offset) {
-    List<long[]> results = (List<long[]>) groups.get(Long.valueOf(group));
+    List<long[]> results = over ? null : (List<long[]>) groups.get(Long.valueOf(group));
     if (results == null) {
       return -2;
     }
@@ -201,43 +204,60 @@ public final class Tail {
 
   /** What was written first counts. */
   private void put(long key, long window, long value) {
-    int slot = slot(key, window);
-    if (keys[slot] != 0) {
-      return;
-    }
-    keys[slot] = key;
-    windows[slot] = window;
-    values[slot] = value;
-    size++;
-    if (size * 3L > keys.length * 2L) {
-      grow();
-    }
-  }
-
-  private int slot(long key, long window) {
-    long mixed = (key * 31 + window) * 0x9E3779B97F4A7C15L;
-    int mask = keys.length - 1;
-    int slot = (int) (mixed >>> 32) & mask;
-    while (keys[slot] != 0 && (keys[slot] != key || windows[slot] != window)) {
-      slot = (slot + 1) & mask;
-    }
-    return slot;
-  }
-
-  private void grow() {
-    long[] oldKeys = keys;
-    long[] oldWindows = windows;
-    long[] oldValues = values;
-    keys = new long[oldKeys.length * 2];
-    windows = new long[keys.length];
-    values = new long[keys.length];
-    for (int i = 0; i < oldKeys.length; i++) {
-      if (oldKeys[i] != 0) {
-        int slot = slot(oldKeys[i], oldWindows[i]);
-        keys[slot] = oldKeys[i];
-        windows[slot] = oldWindows[i];
-        values[slot] = oldValues[i];
+    if (table.put(key, window, value)) {
+      size++;
+      if (size * 3L > table.keys.length * 2L) {
+        table = table.larger();
       }
+    }
+  }
+
+  /** A hash table with open addressing; a slot is free where the key is 0, which no key is. */
+  private static final class Table {
+    private final long[] keys;
+    private final long[] windows;
+    private final long[] values;
+
+    Table(int slots) {
+      keys = new long[slots];
+      windows = new long[slots];
+      values = new long[slots];
+    }
+
+    long find(long key, long window) {
+      int slot = slot(key, window);
+      return keys[slot] == 0 ? -2 : values[slot];
+    }
+
+    boolean put(long key, long window, long value) {
+      int slot = slot(key, window);
+      if (keys[slot] != 0) {
+        return false;
+      }
+      keys[slot] = key;
+      windows[slot] = window;
+      values[slot] = value;
+      return true;
+    }
+
+    Table larger() {
+      Table made = new Table(keys.length * 2);
+      for (int i = 0; i < keys.length; i++) {
+        if (keys[i] != 0) {
+          made.put(keys[i], windows[i], values[i]);
+        }
+      }
+      return made;
+    }
+
+    private int slot(long key, long window) {
+      long mixed = (key * 31 + window) * 0x9E3779B97F4A7C15L;
+      int mask = keys.length - 1;
+      int slot = (int) (mixed >>> 32) & mask;
+      while (keys[slot] != 0 && (keys[slot] != key || windows[slot] != window)) {
+        slot = (slot + 1) & mask;
+      }
+      return slot;
     }
   }
 }
