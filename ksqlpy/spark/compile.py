@@ -31,7 +31,7 @@ from ksqlpy.functions.times import time_of_text
 from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, nodes_of
 from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.once import Tail, at_header, place
+from ksqlpy.spark.once import Tail, header, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
 __all__ = ["HEADERS", "Compiler", "Distribution", "kafka_output"]
@@ -441,8 +441,8 @@ def kafka_output(
             key = f"concat({key}, cast(__ws as binary))"
         value = write(value_part(sink), [by_name[c.name] for c in sink.values])
         rowtime = _sink_time(sink, by_name)
-    coordinates = [at_header(query_id, "__at", "__at_offset", "__at_window", _seen(rows))] if at else []
-    own = ", ".join([*coordinates, f"struct('__rowtime' AS key, cast(cast({rowtime} as bigint) as binary) AS value)"])
+    coordinates = ("__at", "__at_offset", "__at_window", *_seen(rows)) if at else ()
+    own = header(rowtime, *coordinates)
     live_headers = f"array({own})"
     if "__headers" in rows.columns:
         live_headers = f"CASE WHEN __headers IS NULL THEN array({own}) ELSE concat(__headers, array({own})) END"
@@ -454,7 +454,7 @@ def kafka_output(
         HEADERS["query"]: text.string(query_id),
     }
     fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in dead.items()]
-    fields += [*coordinates, "struct('__rowtime' AS key, cast(__raw.ts as binary) AS value)"]
+    fields.append(header("__raw.ts", *coordinates))
     dead_headers = f"array({', '.join(fields)})"
     return rows.selectExpr(
         f"CASE WHEN __raw IS NULL THEN {text.string(topic)} ELSE {text.string(dead_topic)} END AS topic",

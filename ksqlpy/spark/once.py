@@ -8,12 +8,12 @@ in the order in which their results were written, and leaves out what is there a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ksqlpy.formats import text
 
-__all__ = ["HEADER_PREFIX", "Offsets", "Tail", "at_header", "place"]
+__all__ = ["HEADER_PREFIX", "Offsets", "Tail", "header", "place"]
 
 Offsets = Mapping[str, Mapping[str, int]]
 """Offsets by topic and partition; partitions as text, as in JSON."""
@@ -27,16 +27,16 @@ def place(index: int, partition: str) -> str:
     return f"({index << 16} + {partition})" if index else partition
 
 
-def at_header(query_id: str, where: str, offset: str, window: str, more: Sequence[str]) -> str:
-    """Spark text of the header of one result: a struct of ``key`` and ``value``, 20 bytes and 8 for each of ``more``.
+def header(rowtime: str, *coordinates: str) -> str:
+    """Spark text of the header from which the JVM's class ``SinkInterceptor`` makes a result's time and coordinates.
 
-    ``where`` INT, ``offset`` BIGINT, ``window``: start of the window or 0; ``more`` BIGINT: for each joined table the
-    offset of its last record that the row saw; then, where rows may have no result, the hash of the group and the last
-    offset that it saw of each source partition. -1 stands for none.
+    ``rowtime`` BIGINT, ms. ``coordinates``, if any: place INT, offset BIGINT, start of the window BIGINT or 0; then
+    BIGINT for each joined table the offset of its last record that the row saw; then, where rows may have no result,
+    the hash of the group and the last offset that it saw of each source partition. -1 stands for none.
     """
-    parts = (f"cast({where} as int)", f"cast({offset} as bigint)", window, *more)
+    parts = [f"cast({rowtime} as bigint)", *coordinates]
     value = ", ".join(f"cast({p} as binary)" for p in parts)
-    return f"struct({text.string(HEADER_PREFIX + query_id)} AS key, concat({value}) AS value)"
+    return f"struct('__rowtime' AS key, {f'concat({value})' if coordinates else value} AS value)"
 
 
 @dataclass(frozen=True)

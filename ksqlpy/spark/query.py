@@ -324,6 +324,8 @@ class RunningQuery:
             .option("kafka.interceptor.classes", "ksqlpy.SinkInterceptor")
             .option("kafka.client.id", spec.id)
             .option("kafka.linger.ms", "0")
+            # Fewer, larger requests where results come faster than they can be sent.
+            .option("kafka.batch.size", "131072")
             .option("checkpointLocation", self.checkpoint.spark)
             .outputMode("update")
         )

@@ -1,58 +1,81 @@
 package ksqlpy;
 
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.producer.ProducerInterceptor;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.header.Header;
-import org.apache.kafka.common.header.Headers;
 
 /**
- * Gives a record the timestamp that its header {@code __rowtime} holds, and takes the header away; of headers with
- * source coordinates ({@code ksqlpy.at:…}) it leaves the last one, since others were copied from the source record.
+ * Takes what Spark's Kafka sink has no column for out of the last header {@code __rowtime}: the timestamp of the record,
+ * and the coordinates of its source record.
  *
- * <p>Spark's Kafka sink has no column for the timestamp of a record, but it has headers, and the producer lets an
- * interceptor exchange the record. The header holds milliseconds since 1970 as 8 bytes, big-endian. Anything else
- * under that name is somebody else's, and a record cannot be older than 1970: such records pass as they are.
+ * <p>The header holds milliseconds since 1970 as 8 bytes, big-endian (a negative one is none: no record can be older),
+ * and the coordinates behind them, if there are any; they become the header {@code ksqlpy.at:<client.id>}. Headers with
+ * coordinates that were copied from a source record go. A record without {@code __rowtime} passes as it is.
  */
 public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]> {
   private static final String ROWTIME = "__rowtime";
   private static final String AT = "ksqlpy.at:";
 
-  public ProducerRecord<byte[], byte[]> onSend(ProducerRecord<byte[], byte[]> record) {
-    onlyOwn(record.headers());
-    Header header = record.headers().lastHeader(ROWTIME);
-    if (header == null || header.value() == null || header.value().length != Long.BYTES) {
-      return record;
-    }
-    long rowtime = ByteBuffer.wrap(header.value()).getLong();
-    if (rowtime < 0) {
-      return record;
-    }
-    record.headers().remove(ROWTIME);
-    return new ProducerRecord<byte[], byte[]>(
-        record.topic(), record.partition(), Long.valueOf(rowtime), record.key(), record.value(), record.headers());
+  private String own = AT;
+
+  public void configure(Map<String, ?> settings) {
+    own = AT + settings.get("client.id");
   }
 
-  private static void onlyOwn(Headers headers) {
-    String own = null;
-    Header[] all = headers.toArray();
-    for (int i = all.length - 1; i >= 0; i--) {
-      String key = all[i].key();
-      if (key.startsWith(AT)) {
-        if (own == null) {
-          own = key;
-        } else if (!key.equals(own)) {
-          headers.remove(key);
-        }
+  public ProducerRecord<byte[], byte[]> onSend(ProducerRecord<byte[], byte[]> record) {
+    Header[] all = record.headers().toArray();
+    int last = all.length - 1;
+    while (last >= 0 && !all[last].key().equals(ROWTIME)) {
+      last--;
+    }
+    byte[] given = last < 0 ? null : all[last].value();
+    if (given == null || given.length < Long.BYTES) {
+      return record;
+    }
+    List<Header> headers = new ArrayList<Header>(all.length);
+    for (int i = 0; i < all.length; i++) {
+      if (i != last && !all[i].key().startsWith(AT)) {
+        headers.add(all[i]);
       }
     }
+    if (given.length > Long.BYTES) {
+      headers.add(new Coordinates(own, Arrays.copyOfRange(given, Long.BYTES, given.length)));
+    }
+    long rowtime = ByteBuffer.wrap(given).getLong();
+    return new ProducerRecord<byte[], byte[]>(
+        record.topic(),
+        record.partition(),
+        rowtime < 0 ? null : Long.valueOf(rowtime),
+        record.key(),
+        record.value(),
+        headers);
   }
 
   public void onAcknowledgement(RecordMetadata metadata, Exception error) {}
 
-  public void configure(Map<String, ?> settings) {}
-
   public void close() {}
+
+  private static final class Coordinates implements Header {
+    private final String key;
+    private final byte[] value;
+
+    Coordinates(String key, byte[] value) {
+      this.key = key;
+      this.value = value;
+    }
+
+    public String key() {
+      return key;
+    }
+
+    public byte[] value() {
+      return value;
+    }
+  }
 }
