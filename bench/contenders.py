@@ -15,7 +15,6 @@ from typing import Protocol
 import psutil
 
 from bench.jobs import Job
-from ksqlpy.config import PROPERTIES
 from ksqlpy.embedded.guard import Guarded
 from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import EnvironmentProblem
@@ -88,20 +87,18 @@ def _cpu(processes: Sequence[psutil.Process]) -> float:
 
 @dataclass(frozen=True)
 class _Ours:
-    guarantee: str | None  # None: the property does not exist, and what we do is at-least-once
+    guarantee: str
     ours: bool = True
     transactional: bool = False
 
     @property
     def name(self) -> str:
-        return f"ksqlpy {self.guarantee or 'default'}"
+        return f"ksqlpy {self.guarantee}"
 
     @contextlib.contextmanager
     def run(self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool) -> Iterator[Run]:
         del quick  # ksqlpy has no such choice: results always go out at once
-        properties = {"auto.offset.reset": "earliest"}
-        if self.guarantee is not None:
-            properties[GUARANTEE] = self.guarantee
+        properties = {"auto.offset.reset": "earliest", GUARANTEE: self.guarantee}
         used = _cpu(spark_jvms(engine))
         [entity] = engine.execute(job.query.format(n=suffix, o=sink), properties)
         try:
@@ -135,23 +132,18 @@ class _OurRun:
 
     def boundaries(self) -> list[float]:
         checkpoint = self.engine.queries.checkpoint(self.query_id)
-        folders = (checkpoint / "commits", checkpoint / "spark" / "commits")
-        # Beside the commits, files named by numbers, lie their checksums.
-        return sorted(f.stat().st_mtime for d in folders if d.is_dir() for f in d.iterdir() if f.name.isdigit())
+        folder = Path(checkpoint) / "spark" / "commits"
+        found: list[float] = []
+        for file in folder.iterdir() if folder.is_dir() else ():
+            with contextlib.suppress(FileNotFoundError):  # old ones go
+                if file.name.isdigit():
+                    found.append(file.stat().st_mtime)
+        return sorted(found)
 
 
 def ours() -> list[Contender]:
-    """ksqlpy, once for every processing guarantee that it can give."""
-    known = PROPERTIES.get(GUARANTEE)
-    guarantees: list[str] = []
-    if known is not None:
-        # Of the two names of exactly-once ksqlDB has had both; one row is enough.
-        for names in (("at_least_once",), ("exactly_once", "exactly_once_v2")):
-            for name in names:
-                with contextlib.suppress(ValueError):
-                    guarantees.append(known.check(name))
-                    break
-    return [_Ours(g) for g in guarantees] or [_Ours(None)]
+    """ksqlpy, once for every processing guarantee that it can give, its default first."""
+    return [_Ours("exactly_once"), _Ours("at_least_once")]
 
 
 # ------------------------------------------------------------ Kafka Streams

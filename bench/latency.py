@@ -74,6 +74,8 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
     sink = f"O{suffix}"
     samples: list[tuple[float, float]] = []
 
+    boundaries: set[float] = set()
+
     def send(first: int, count: int, late: float) -> None:
         """Sends records and waits for their results, at most ``late`` seconds after the last one."""
         begin = time.time()
@@ -84,6 +86,8 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
             key, value = job.record(first + i, time.time())
             producer.produce(f"bench_s{suffix}", key=key, value=value)
             producer.poll(0)
+            if i % rate == 0:  # only the last few commits stay
+                boundaries.update(run.boundaries())
         producer.flush()
         deadline = time.time() + late
         while len(samples) < count and time.time() < deadline:
@@ -104,7 +108,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
         finally:
             done.set()
             reader.join()
-        return Latency(job.name, who, count, samples, run.boundaries(), os.getloadavg()[0])
+        return Latency(job.name, who, count, samples, sorted(boundaries | set(run.boundaries())), os.getloadavg()[0])
 
 
 def _read(engine: Engine, topic: str, samples: list[tuple[float, float]], done: threading.Event) -> None:
