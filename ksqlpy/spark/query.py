@@ -248,10 +248,10 @@ class RunningQuery:
             checkpoint.begin_anew(last, [spec.plan.scans[0].relation.source.topic])
             last = None
         self._rebuild = False
-        if last is not None:
-            self._look_for_loss(kafka, checkpoint.offsets(last))
+        lost = last is not None and self._look_for_loss(kafka, checkpoint.offsets(last))
         tail = self._tail(kafka, -1 if last is None else last)
-        ahead = Phase.RECOVERY if tail is not None and spec.order_varies else None
+        # Real-time mode cannot skip records that are gone, a micro-batch can.
+        ahead = Phase.RECOVERY if lost or (tail is not None and spec.order_varies) else None
         if last is None:
             # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
             # to read a backlog it does that again: the same rows, in the same order.
@@ -269,9 +269,9 @@ class RunningQuery:
             self._go(ahead, tail)
         self._go(Phase.LIVE, tail if ahead is None else None)
 
-    def _look_for_loss(self, kafka: Kafka, read: Offsets) -> None:
-        """Notes records that the brokers deleted while the query was down; it goes on behind them."""
-        spec = self.spec
+    def _look_for_loss(self, kafka: Kafka, read: Offsets) -> bool:
+        """Whether the brokers deleted records before the query could read them; notes how many."""
+        spec, found = self.spec, False
         first = kafka.offsets(spec.partitions, latest=False)
         for topic, partitions in read.items():
             lost = sum(max(0, first.get(topic, {}).get(p, o) - o) for p, o in partitions.items())
@@ -279,6 +279,8 @@ class RunningQuery:
                 said = f"{lost} records of topic {topic} were deleted by its retention before they were read"
                 self.failures.append(Failure(time.time(), "USER", said))
                 log.error("query %s: %s", spec.id, said)
+                found = True
+        return found
 
     def _tail(self, kafka: Kafka, last: int) -> Tail | None:
         """What may be written already of rows after batch ``last``; None if nothing is. Notes where that begins."""

@@ -17,8 +17,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * <p>A function's name is its specification, since Spark gives a function no other place for constants that fix the
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
  * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
- * {@code {"of":"row","tail":…}} and {@code {"of":"group","tail":…}}, see {@link Tail}, and {@code {"count":name}}, see
- * {@link Counter}.
+ * {@code {"of":"row","tail":…}} and {@code {"of":"group","tail":…}}, see {@link Tail}, {@code {"count":name}}, see
+ * {@link Counter}, and {@code {"header":true}}, see {@link HeaderBytes}.
  */
 public final class Functions implements FunctionCatalog {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -52,6 +52,10 @@ public final class Functions implements FunctionCatalog {
     public BoundFunction bind(StructType arguments) {
       try {
         JsonNode described = MAPPER.readTree(spec);
+        if (described.has("header")) {
+          expect(arguments, 4, "it takes four arguments: rowtime, place, offset, window");
+          return new HeaderBytes();
+        }
         if (described.has("count")) {
           expect(arguments, 1, "it takes one argument, the condition");
           return new Counter(((JsonNode) described.get("count")).asText());
