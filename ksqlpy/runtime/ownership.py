@@ -49,6 +49,8 @@ class Ownership:
                 "bootstrap.servers": bootstrap,
                 "group.id": group,
                 "group.instance.id": member,
+                # The others would give the partition to whoever comes first in the alphabet.
+                "partition.assignment.strategy": "cooperative-sticky",
                 "session.timeout.ms": SESSION_SECONDS * 1000,
                 "heartbeat.interval.ms": 1500,
                 "enable.auto.commit": False,
@@ -110,11 +112,11 @@ class Ownership:
     def _assigned(self, consumer: Any, partitions: Any) -> None:
         # Nothing is read: the engine reads the log by itself.
         if partitions:
-            consumer.assign(partitions)
+            consumer.incremental_assign(partitions)
             consumer.pause(partitions)
             self._mine.set()
 
     def _revoked(self, consumer: Any, partitions: Any) -> None:
-        consumer.unassign()
+        consumer.incremental_unassign(partitions)
         self._since = time.monotonic()
         self._mine.clear()

@@ -166,7 +166,13 @@ def test_no_result_is_repeated_whatever_ends(spark: SparkSession, config: Config
     assert len(per_minute) == 100
 
 
-def test_a_second_engine_is_refused(spark: SparkSession, engine: Engine, config: Config, tmp_path: Path) -> None:
+@pytest.mark.parametrize("identity", ["0", "z"])
+def test_a_second_engine_is_refused(
+    spark: SparkSession, engine: Engine, config: Config, tmp_path: Path, identity: str
+) -> None:
+    """Wherever it would come in the alphabet."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "engine.id").write_text(identity)
     other = Engine(Config({**config.values, "ksqlpy.data.dir": str(tmp_path / "other")}))
     with pytest.raises(EngineProblem) as refused:
         other.start()
