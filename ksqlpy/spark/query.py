@@ -208,9 +208,10 @@ class RunningQuery:
         self.state = "STOPPED"
 
     def abandon(self) -> None:
-        """Forgets the query of a JVM that is gone; its thread ends by itself."""
+        """Forgets the query of a JVM that is gone; its thread ends by itself, and who reads a push query is told."""
         self._stopping.set()
-        self.state = "STOPPED"
+        self.failures.append(Failure(time.time(), "SYSTEM", "Spark's JVM is gone"))
+        self.state = "ERROR"
 
     # ------------------------------------------------------------ its thread
 

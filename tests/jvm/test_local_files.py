@@ -34,7 +34,7 @@ def files(spark: SparkSession, jvm: Any) -> Any:
 def processes(jvm: Any) -> Callable[[Callable[[], None]], bool]:
     """Says whether the JVM runs a process each time that something is done."""
     if not sys.platform.startswith("linux"):
-        pytest.skip("counts processes in /proc")
+        pytest.skip("only Linux has /proc, where the processes are counted")
     pid = jvm.java.lang.ProcessHandle.current().pid()
 
     def reaped() -> int:
