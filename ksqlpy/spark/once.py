@@ -35,11 +35,14 @@ def header(rowtime: str, *coordinates: str) -> str:
     the hash of the group and the last offset that it saw of each source partition. -1 stands for none.
     """
     parts = [f"cast({rowtime} as bigint)", *coordinates]
-    if len(coordinates) == 3:
+    if not coordinates:
+        value = f"cast({parts[0]} as binary)"
+    else:
         name = text.name('{"header":true}')
-        return f"struct('__rowtime' AS key, ksqlpy.{name}({', '.join(parts)}) AS value)"
-    value = ", ".join(f"cast({p} as binary)" for p in parts)
-    return f"struct('__rowtime' AS key, {f'concat({value})' if coordinates else value} AS value)"
+        value = f"ksqlpy.{name}({', '.join(parts[:6])})"
+        if parts[6:]:
+            value = f"concat({', '.join([value, *(f'cast({p} as binary)' for p in parts[6:])])})"
+    return f"struct('__rowtime' AS key, {value} AS value)"
 
 
 @dataclass(frozen=True)

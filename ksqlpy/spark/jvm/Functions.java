@@ -53,8 +53,11 @@ public final class Functions implements FunctionCatalog {
       try {
         JsonNode described = MAPPER.readTree(spec);
         if (described.has("header")) {
-          expect(arguments, 4, "it takes four arguments: rowtime, place, offset, window");
-          return new HeaderBytes();
+          if (arguments.length() < 4 || arguments.length() > 6) {
+            throw new UnsupportedOperationException(
+                "it takes rowtime, place, offset, window and up to two offsets of joined tables");
+          }
+          return new HeaderBytes(arguments.length() - 4);
         }
         if (described.has("count")) {
           expect(arguments, 1, "it takes one argument, the condition");
