@@ -117,15 +117,17 @@ def _free(tokens: Sequence[Token], index: int, sql: str) -> Callable[[str], str]
             parts = tokenize(value)
         except SyntaxProblem:
             parts = []
+        # Blanks around a number: it must not grow by a point, nor a sign become a comment.
         signed = len(parts) == 2 and parts[0].text in ("-", "+") and parts[1].token_type == NUMBER
         if signed:
             # Behind an operand the sign would be an operator.
             if before is None or not _ends_operand(before):
-                gap = " " if before is not None and before.text == "-" else ""  # two signs begin a comment
-                return f"{gap}{parts[0].text}{parts[1].text}"
+                return f" {parts[0].text}{parts[1].text} "
         elif len(parts) == 1:
             [part] = parts
-            if part.token_type in (NUMBER, STRING, IDENTIFIER) or part.text.upper() in _CONSTANTS:
+            if part.token_type == NUMBER:
+                return f" {part.text} "
+            if part.token_type in (STRING, IDENTIFIER) or part.text.upper() in _CONSTANTS:
                 return value[part.start : part.end + 1]
             if part.token_type == WORD:
                 return f"`{part.text.upper()}`"
