@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Producer
 
 from ksqlpy import __version__
-from ksqlpy.analysis import CreateAs, Declare, Text, analyze_create, analyze_query
+from ksqlpy.analysis import CreateAs, Declare, Text, analyze_create, analyze_query, check_clauses
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
@@ -433,6 +433,8 @@ class Engine:
         """Starts SELECT … EMIT CHANGES; raises KsqlError. The caller reads its rows and closes it."""
         parsed = parse(sql)
         text = Text(sql)
+        if len(parsed) == 1:
+            check_clauses(parsed[0].node, text)
         if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query):
             node = parsed[0].node if parsed else None
             raise StatementError(
