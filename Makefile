@@ -55,6 +55,7 @@ types: setup
 # The files of grammar/ that are made from the code.
 grammar: setup
 	$(BIN)/python -m ksqlpy.functions.listing
+	$(BIN)/python grammar/railroad/make.py
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)
