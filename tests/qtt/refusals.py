@@ -84,4 +84,4 @@ def _names_known_value(error: KsqlError) -> bool:
     if error.span is None or error.sql is None:
         return False
     value = error.sql[error.span.start : error.span.end].strip("'\" ").upper()
-    return value in _KNOWN_FORMATS and "FORMAT" in error.message or value == "SESSION"
+    return (value in _KNOWN_FORMATS and "FORMAT" in error.message) or value == "SESSION"
