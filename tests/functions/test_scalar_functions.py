@@ -198,6 +198,11 @@ def test_the_clock_is_read(spark: SparkSession) -> None:
     assert row[1] == row[2]
 
 
+def test_uuids_differ(spark: SparkSession) -> None:
+    rows = spark.range(100).selectExpr(f"{compiled(expression('UUID()')).text} as id").collect()
+    assert len({row.id for row in rows}) == 100
+
+
 @pytest.mark.parametrize(
     ("call", "letter"),
     [
@@ -219,7 +224,11 @@ def test_patterns_that_spark_lacks_are_refused(call: str, letter: str) -> None:
     ("call", "code"),
     [
         ("UCASE(1)", "no-overload"),
-        ("CONCAT('a')", "no-overload"),
+        ("CONCAT('a', 1)", "no-overload"),
+        ("CONCAT()", "no-overload"),
+        ("MASK('a', 'x')", "no-overload"),
+        ("TO_BYTES('a')", "no-overload"),
+        ("JSON_ARRAY_CONTAINS('[]', ARRAY[1])", "no-overload"),
         ("ARRAY_JOIN(ARRAY[ARRAY[1]])", "no-overload"),
         ("NULLIF(MAP('a' := 1), MAP('a' := 1))", "no-overload"),
         ("GREATEST(1, 'a')", "no-overload"),
