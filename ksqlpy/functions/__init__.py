@@ -6,11 +6,32 @@ from ksqlpy.functions.aggregates import AGGREGATES
 from ksqlpy.functions.collections import COLLECTIONS
 from ksqlpy.functions.conditional import CONDITIONAL
 from ksqlpy.functions.numbers import NUMBERS
-from ksqlpy.functions.registry import Aggregate, AggregateSignature, Call, Registry, Scalar, Signature
+from ksqlpy.functions.registry import (
+    Aggregate,
+    AggregateSignature,
+    Call,
+    Function,
+    LambdaArgument,
+    LambdaParameter,
+    Registry,
+    Scalar,
+    Signature,
+)
 from ksqlpy.functions.strings import STRINGS
 from ksqlpy.functions.times import TIMES
 
-__all__ = ["FUNCTIONS", "Aggregate", "AggregateSignature", "Call", "Registry", "Scalar", "Signature"]
+__all__ = [
+    "FUNCTIONS",
+    "Aggregate",
+    "AggregateSignature",
+    "Call",
+    "Function",
+    "LambdaArgument",
+    "LambdaParameter",
+    "Registry",
+    "Scalar",
+    "Signature",
+]
 
 FUNCTIONS = Registry((*AGGREGATES, *COLLECTIONS, *CONDITIONAL, *NUMBERS, *STRINGS, *TIMES))
 """Every function of the language."""

@@ -18,7 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
  * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}} and {@code {"of":"group","tail":…}}, see {@link Tail}, {@code {"count":name}}, see
- * {@link Counter}, and {@code {"header":true}}, see {@link HeaderBytes}.
+ * {@link Counter}, {@code {"exact":name}}, see {@link Exact}, and {@code {"header":true}}, see {@link HeaderBytes}.
  */
 public final class Functions implements FunctionCatalog {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -58,6 +58,9 @@ public final class Functions implements FunctionCatalog {
                 "it takes rowtime, place, offset, window and up to two offsets of joined tables");
           }
           return new HeaderBytes(arguments.length() - 4);
+        }
+        if (described.has("exact")) {
+          return Exact.named(((JsonNode) described.get("exact")).asText(), arguments);
         }
         if (described.has("count")) {
           expect(arguments, 1, "it takes one argument, the condition");
