@@ -18,8 +18,8 @@ from ksqlpy.analysis.query import Grouping, TypedQuery, analyze_query
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.catalog import Catalog, Column, Source, WindowKey
 from ksqlpy.config import Config
-from ksqlpy.errors import AnalysisProblem, similar_names
-from ksqlpy.functions.times import time_of_text
+from ksqlpy.errors import similar_names
+from ksqlpy.functions.patterns import is_pattern
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.types import (
     BIGINT,
@@ -178,12 +178,7 @@ def _timestamp(properties: SourceProperties, columns: Sequence[Column], text: Te
         )
     if properties.timestamp_format is not None:
         at = properties.nodes["TIMESTAMP_FORMAT"]
-        try:
-            legal = time_of_text("", properties.timestamp_format) is not None
-        except AnalysisProblem as e:
-            e.span, e.sql = text.span(at), text.sql
-            raise
-        if not legal:
+        if not is_pattern(properties.timestamp_format):
             text.refuse("bad-timestamp", "TIMESTAMP_FORMAT is no pattern of Java's DateTimeFormatter", at)
     return column.name
 

@@ -10,12 +10,33 @@ from ksqlpy.functions.jsontext import JSON_TEXT
 from ksqlpy.functions.masks import MASKS
 from ksqlpy.functions.numbers import NUMBERS
 from ksqlpy.functions.regexes import REGEXES
-from ksqlpy.functions.registry import Aggregate, AggregateSignature, Call, Registry, Scalar, Signature
+from ksqlpy.functions.registry import (
+    Aggregate,
+    AggregateSignature,
+    Call,
+    Function,
+    LambdaArgument,
+    LambdaParameter,
+    Registry,
+    Scalar,
+    Signature,
+)
 from ksqlpy.functions.strings import STRINGS
 from ksqlpy.functions.times import TIMES
 from ksqlpy.functions.urls import URLS
 
-__all__ = ["FUNCTIONS", "Aggregate", "AggregateSignature", "Call", "Registry", "Scalar", "Signature"]
+__all__ = [
+    "FUNCTIONS",
+    "Aggregate",
+    "AggregateSignature",
+    "Call",
+    "Function",
+    "LambdaArgument",
+    "LambdaParameter",
+    "Registry",
+    "Scalar",
+    "Signature",
+]
 
 FUNCTIONS = Registry(
     (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ksqlpy.types import DecimalType
 
-__all__ = ["bound", "decimal", "java", "quoted", "text_constant", "whole_constant"]
+__all__ = ["bound", "decimal", "exact", "java", "quoted", "text_constant", "whole_constant"]
 
 _SHORT = 60
 _TEXT = re.compile(r"'((?:[^'\\]|''|\\['\\])*)'")
@@ -52,3 +52,8 @@ def whole_constant(argument: str) -> int | None:
 def decimal(t: DecimalType) -> str:
     """The name that Spark has for a DECIMAL."""
     return f"decimal({t.precision}, {t.scale})"
+
+
+def exact(name: str, *arguments: str) -> str:
+    """The call of one of our own functions in the JVM (``Exact.java``)."""
+    return f'ksqlpy.`{{"exact":"{name}"}}`({", ".join(arguments)})'

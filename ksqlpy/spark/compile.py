@@ -183,7 +183,7 @@ class Compiler:
         assert column is not None
         at = columns[column.name]
         if column.type == STRING:
-            at = time_of_text(at, source.timestamp_format or "") or "cast(null as bigint)"
+            at = time_of_text(at, source.timestamp_format or "")
         elif column.type == TIMESTAMP:
             at = f"unix_millis({at})"
         time = f"CASE WHEN {empty} THEN __raw.ts ELSE {at} END"
@@ -488,7 +488,7 @@ def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:
         return "__ts"
     column = outputs[sink.timestamp]
     if column.type == STRING:
-        given = time_of_text(column.value, sink.timestamp_format or "") or "cast(null as bigint)"
+        given = time_of_text(column.value, sink.timestamp_format or "")
     else:
         given = f"unix_millis({column.value})" if column.type == TIMESTAMP else column.value
     return f"coalesce({given}, __ts)"

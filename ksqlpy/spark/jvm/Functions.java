@@ -19,7 +19,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
  * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}} and {@code {"of":"group","tail":…}}, see {@link Tail}, {@code {"count":name}}, see
- * {@link Counter}, {@code {"header":true}}, see {@link HeaderBytes}, and {@code {"call":function}}, see {@link Scalar}.
+ * {@link Counter}, {@code {"exact":name}}, see {@link Exact}, {@code {"header":true}}, see {@link HeaderBytes}, and
+ * {@code {"call":function}}, see {@link Scalar}.
  */
 public final class Functions implements FunctionCatalog {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -67,6 +68,9 @@ public final class Functions implements FunctionCatalog {
             throw new UnsupportedOperationException("it takes a struct of the function's arguments");
           }
           return new ScalarCall(((JsonNode) described.get("call")).asText(), (StructType) given);
+        }
+        if (described.has("exact")) {
+          return Exact.named(((JsonNode) described.get("exact")).asText(), arguments);
         }
         if (described.has("count")) {
           expect(arguments, 1, "it takes one argument, the condition");
