@@ -25,10 +25,12 @@ __all__ = [
     "Aggregate",
     "AggregateSignature",
     "Call",
+    "Change",
     "Family",
     "Registry",
     "Scalar",
     "Signature",
+    "TableFunction",
     "same",
 ]
 
@@ -77,20 +79,21 @@ class _Overload:
 
     def __str__(self) -> str:
         names = [str(p) for p in self.parameters]
-        if self.is_variadic:
-            names[-1] += "…"
+        if self.repeated is not None:
+            names[self.repeated] += "…"
         return f"({', '.join(names)})"
 
     @property
-    def is_variadic(self) -> bool:
-        """Whether the last parameter may be repeated."""
-        return False
+    def repeated(self) -> int | None:
+        """The index of the parameter that may be repeated, or None."""
+        return None
 
     def expanded(self, count: int) -> tuple[Parameter, ...] | None:
         """The parameters for ``count`` arguments, or None if that number does not fit."""
-        if self.is_variadic and count >= len(self.parameters):
-            return self.parameters + self.parameters[-1:] * (count - len(self.parameters))
-        return self.parameters if count == len(self.parameters) else None
+        at, more = self.repeated, count - len(self.parameters)
+        if at is not None and more >= 0:
+            return self.parameters[:at] + self.parameters[at : at + 1] * (more + 1) + self.parameters[at + 1 :]
+        return self.parameters if more == 0 else None
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,8 @@ class Signature(_Overload):
     variadic: bool = False
 
     @property
-    def is_variadic(self) -> bool:
-        return self.variadic
+    def repeated(self) -> int | None:
+        return len(self.parameters) - 1 if self.variadic else None
 
 
 @dataclass(frozen=True)
@@ -119,15 +122,55 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class TableFunction:
+    """A function that makes several rows of one: the Spark text gives the array of their values."""
+
+    name: str
+    category: str
+    help: str
+    example: str
+    signatures: tuple[Signature, ...]
+
+    kind = "TABLE"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one row does to a group, as Spark texts.
+
+    ``new``: the arguments of the row that comes in, NULL if none does; ``comes``: the condition that one does. Of a
+    table also ``old`` and ``goes``, for the row that goes out before; of a stream ``goes`` is None. Constant arguments
+    are their own text. ``limit``: how many values may be kept, None for all.
+    """
+
+    new: Sequence[str]
+    comes: str
+    old: Sequence[str] = ()
+    goes: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
 class AggregateSignature(_Overload):
     """An overload of an aggregate.
 
-    ``state``: from argument texts and types to named Spark aggregate expressions, the whole state of a group.
-    ``result``: from the state's column texts to the Spark text of the result.
+    ``state``: from a change and the argument types to named Spark aggregate expressions, the whole state of a group.
+    ``result``: from the state's column texts to the Spark text of the result. ``undo``: whether values can go out of
+    the group again, as the rows of a table do. ``constants``: how many of the last arguments must be literals.
+    ``variadic``: the last parameter before them may be repeated. ``limit``: the property that says how many values are
+    kept at most.
     """
 
-    state: Callable[[Sequence[str], ArgTypes], Mapping[str, str]]
+    state: Callable[[Change, ArgTypes], Mapping[str, str]]
     result: Callable[[Mapping[str, str], ArgTypes], str]
+    undo: bool = False
+    constants: int = 0
+    variadic: bool = False
+    limit: str | None = None
+
+    @property
+    def repeated(self) -> int | None:
+        return len(self.parameters) - 1 - self.constants if self.variadic else None
 
 
 @dataclass(frozen=True)
@@ -143,7 +186,7 @@ class Aggregate:
     kind = "AGGREGATE"
 
 
-Function = Scalar | Aggregate
+Function = Scalar | Aggregate | TableFunction
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,7 @@ def described_function(statement: str, function: Function) -> Entity:
                     "name": "",
                     "type": str(p),
                     "description": "",
-                    "isVariadic": s.is_variadic and i == len(s.parameters) - 1,
+                    "isVariadic": i == s.repeated,
                 }
                 for i, p in enumerate(s.parameters)
             ],

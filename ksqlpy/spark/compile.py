@@ -7,6 +7,8 @@ A row carries its columns under their internal names, and beside them
 - ``__ts``, ``__partition``, ``__offset``: ROWTIME in ms, and the place of the record in the first scan's topic.
 - ``__seen0``, ``__seen1``, …: after a join, the offset of the last record of its table that the row saw; after GROUP BY
   with HAVING also ``__seen_group``, the group's hash, and ``__seen_0``, …: the last offset of each source partition.
+- ``__row``: after table functions, and after GROUP BY of a table, the number of the row among those that one record
+  brought about, from 0.
 - ``__del``: the record has no value: a tombstone of a table.
 - ``__headers``: the record's headers, where nothing stateful is between source and sink.
 
@@ -28,9 +30,22 @@ from ksqlpy.catalog import Column, Source
 from ksqlpy.formats import Part, Written, json_object, key_part, read, text, value_part, write
 from ksqlpy.functions import AggregateSignature
 from ksqlpy.functions.times import time_of_text
-from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, nodes_of
+from ksqlpy.plan.nodes import (
+    Aggregate,
+    Filter,
+    FlatMap,
+    Node,
+    Plan,
+    Project,
+    Scan,
+    TableChanges,
+    TableFilter,
+    TableJoin,
+    nodes_of,
+)
 from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.grouping import flat_map, grouped, with_replaced
 from ksqlpy.spark.once import Tail, header, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
@@ -111,6 +126,11 @@ class Compiler:
                 return self._filter(node, self._rows(node.input, records))
             case TableJoin():
                 return self._join(node, self._rows(node.input, records))
+            case FlatMap():
+                return flat_map(node, self._rows(node.input, records))
+            case TableChanges():
+                rows = self._rows(node.input, records)
+                return with_replaced(node, self._distribute(rows, [spark_text(k) for k in node.keys]))
             case Aggregate():
                 return self._aggregate(node, self._rows(node.input, records))
             case TableFilter():
@@ -267,29 +287,21 @@ class Compiler:
         return rows.selectExpr(*joined, "__raw", "__reason")
 
     def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
-        keys = [f"__k{i}" for i in range(len(node.keys))]
-        calls = list(enumerate(node.aggregates))
         place_columns = ["__partition", "__offset", *_seen(rows)]
-        arguments = {f"__x{i}_{j}": spark_text(x) for i, a in calls for j, x in enumerate(a.arguments)}
-        rows = rows.selectExpr(
-            *(f"CASE WHEN __raw IS NULL THEN {spark_text(k)} END AS {n}" for k, n in zip(node.keys, keys, strict=True)),
-            *(f"{x} AS {n}" for n, x in arguments.items()),
-            "__ts", *place_columns, "__del", "__raw", "__reason",
-        )  # fmt: skip
-        # A row of a null group, or without a value, belongs to no group.
-        grouped = " AND ".join(f"{k} IS NOT NULL" for k in keys)
-        rows = rows.where(f"__raw IS NOT NULL OR (NOT __del AND {grouped})")
+        found = grouped(node, rows, place_columns)
+        rows, keys = found.rows, list(found.keys)
+        place_columns += [c for c in rows.columns if c == "__row"]
         if node.window is not None:
             rows = self._windows(node, rows)
             keys = [*keys, "__ws", "__wend"]
         state: list[tuple[str, str]] = []
         results = []
-        for i, a in enumerate(node.aggregates):
+        for i, (a, change) in enumerate(zip(node.aggregates, found.changes, strict=True)):
             signature = a.call.signature
             assert isinstance(signature, AggregateSignature)
-            names = [f"__x{i}_{j}" for j in range(len(a.arguments))]
-            parts = {n: f"__s{i}_{n}" for n in signature.state(names, a.call.arguments)}
-            state += [(parts[n], e) for n, e in signature.state(names, a.call.arguments).items()]
+            made = signature.state(change, a.call.arguments)
+            parts = {n: f"__s{i}_{n}" for n in made}
+            state += [(parts[n], e) for n, e in made.items()]
             results.append(f"{signature.result(parts, a.call.arguments)} AS __a{i}")
         state += [
             ("__ts", "max(__ts)"),
@@ -304,8 +316,7 @@ class Compiler:
         group = f"xxhash64({', '.join(keys)})"
         replay = list(_AS_READ)
         if self.tail is not None and (watched or not self._filtered):
-            window_start = "__ws" if node.window is not None else "0L"
-            own = self.tail.position("__partition", "__offset", window_start)
+            own = self.tail.position("__partition", "__offset", _which(rows, windowed=node.window is not None))
             position = self.tail.place_in_group(group, "__partition", "__offset") if watched else own
             rows = rows.selectExpr(
                 "*",
@@ -393,6 +404,13 @@ def _counted(name: str, condition: str) -> str:
     return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
 
 
+def _which(rows: DataFrame, *, windowed: bool) -> str:
+    """Spark text: which of the results that one record brings about this is: its window, its number, or 0."""
+    if windowed:
+        return "coalesce(__ws, 0L)"
+    return "cast(coalesce(__row, 0) as bigint)" if "__row" in rows.columns else "0L"
+
+
 def _seen(rows: DataFrame) -> list[str]:
     return [c for c in rows.columns if c.startswith("__seen")]
 
@@ -475,7 +493,7 @@ def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
         "*",
         f"CASE WHEN __raw IS NULL THEN __partition ELSE {raw} END AS __at",
         "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END AS __at_offset",
-        f"{'coalesce(__ws, 0L)' if windowed else '0L'} AS __at_window",
+        f"{_which(rows, windowed=windowed)} AS __at_window",
     )
     if tail is None:
         return rows
