@@ -71,7 +71,8 @@ class Grouping:
 class TypedQuery:
     """A SELECT that is legal. ``kind`` says whether its result is a stream or a table.
 
-    ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, ….
+    ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, …. ``keys``: what identifies
+    a row of the result, in the order of its key columns.
     """
 
     relations: tuple[Relation, ...]
@@ -83,11 +84,13 @@ class TypedQuery:
     outputs: tuple[Output, ...]
     kind: SourceKind
     limit: int | None
+    keys: tuple[t.Expr, ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The result's columns, keys first."""
-        ordered = [o for o in self.outputs if o.key] + [o for o in self.outputs if not o.key]
+        keys = sorted((o for o in self.outputs if o.key), key=lambda o: self.keys.index(o.expr))
+        ordered = [*keys, *(o for o in self.outputs if not o.key)]
         return tuple(Column(o.name, o.expr.type, o.key) for o in ordered)
 
 
@@ -168,6 +171,7 @@ class _QueryAnalyzer:
             outputs,
             kind,
             int(limit.expression.this) if limit is not None else None,
+            keys,
         )
 
     # ------------------------------------------------------------ clauses
@@ -337,8 +341,6 @@ class _QueryAnalyzer:
         keys = []
         for node in args["group"].expressions:
             key = inner.analyze(node, place="in GROUP BY")
-            if not any(isinstance(e, t.ColumnRef) for e in t.walk(key)):
-                refuse("constant-group", "a grouping expression must use a column", node)
             if key in keys:
                 refuse("duplicate-group", "this expression is listed twice in GROUP BY", node)
             keys.append(key)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from ksqlpy.functions.aggregate_sums import first_type, number_of, sum_of, value_of
 from ksqlpy.functions.aggregate_values import java_aggregate
 from ksqlpy.functions.registry import ANY, Aggregate, AggregateSignature, ArgTypes, Change
-from ksqlpy.types import BIGINT, DOUBLE, INTEGER, STRING, ArrayType, MapType, SqlType, StructType
+from ksqlpy.functions.sparktext import in_order
+from ksqlpy.types import BIGINT, DOUBLE, INTEGER, STRING, MapType
 
 __all__ = ["STATISTICS"]
 
@@ -17,21 +18,13 @@ _SKETCH_BITS = 14  # as many registers as ksqlDB's sketch: an error of about 1 %
 
 def _count_distinct(change: Change, types: ArgTypes) -> Mapping[str, str]:
     value = change.new[0]
-    # Spark hashes no maps.
-    hashed = f"to_json(named_struct('value', {value}))" if _holds_map(types[0]) else value
+    ordered = in_order(value, types[0])
+    hashed = value if ordered == value else f"to_json(named_struct('value', {ordered}))"  # Spark hashes no maps
     return {"value": f"hll_sketch_agg(CASE WHEN {value} IS NOT NULL THEN xxhash64({hashed}) END, {_SKETCH_BITS})"}
 
 
 def _estimate(state: Mapping[str, str], types: ArgTypes) -> str:
     return f"coalesce(hll_sketch_estimate({state['value']}), 0L)"
-
-
-def _holds_map(type_: SqlType) -> bool:
-    if isinstance(type_, ArrayType):
-        return _holds_map(type_.item)
-    if isinstance(type_, StructType):
-        return any(_holds_map(f) for _, f in type_.fields)
-    return isinstance(type_, MapType)
 
 
 def _counted(kind: str, *, nulls: bool) -> Callable[[Change, ArgTypes], Mapping[str, str]]:
@@ -40,7 +33,8 @@ def _counted(kind: str, *, nulls: bool) -> Callable[[Change, ArgTypes], Mapping[
         if change.goes is not None:
             sides.append((change.old[0], change.goes))
         items = (
-            f"CASE WHEN {condition if nulls else f'{value} IS NOT NULL'} THEN named_struct('value', {value}) END"
+            f"CASE WHEN {condition if nulls else f'{value} IS NOT NULL'} THEN"
+            f" named_struct('value', {in_order(value, types[0])}) END"
             for value, condition in sides
         )
         specification: dict[str, object] = {"aggregate": kind}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ksqlpy.functions.aggregate_sums import first_type, value_of
 from ksqlpy.functions.registry import ANY, Aggregate, AggregateSignature, ArgTypes, Change, Family
-from ksqlpy.functions.sparktext import whole_constant
+from ksqlpy.functions.sparktext import in_order, whole_constant
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -50,7 +50,7 @@ def _collect(distinct: bool) -> Callable[[Change, ArgTypes], Mapping[str, str]]:
             specification["distinct"] = True
         if change.limit is not None:
             specification["limit"] = change.limit
-        items = [_item(change.new[0], change.comes)]
+        items = [_item(in_order(change.new[0], types[0]) if distinct else change.new[0], change.comes)]
         if change.goes is not None:
             items.append(_item(change.old[0], change.goes))
         return {"value": java_aggregate(specification, *items)}

@@ -6,7 +6,9 @@ A row carries its columns under their internal names, and beside them
   the reason); null for all others. Such rows pass every operator unchanged and leave as dead letters.
 - ``__ts``, ``__partition``, ``__offset``: ROWTIME in ms, and the place of the record in the first scan's topic.
 - ``__seen0``, ``__seen1``, …: after a join, the offset of the last record of its table that the row saw; after GROUP BY
-  with HAVING also ``__seen_group``, the group's hash, and ``__seen_0``, …: the last offset of each source partition.
+  with HAVING also ``__seen_group``, the group's hash, and ``__seen_0``, …: the last offset of each lane.
+- ``__lane``: with HAVING the way on which rows come to their group in the order of their offsets: the source partition,
+  and for a table, whose rows are spread by their key before, also the part of the keys.
 - ``__row``: after table functions, and after GROUP BY of a table, the number of the row among those that one record
   brought about, from 0.
 - ``__del``: the record has no value: a tombstone of a table.
@@ -103,7 +105,7 @@ class Compiler:
         # With one source partition the order is the same each time.
         self.tail = tail if distribution.shuffled and not distribution.sorted else None
         # HAVING: rows without a result of their own. The group's results tell what they had seen.
-        self._filtered = any(isinstance(n, TableFilter) for n in nodes_of(plan.root))
+        self._filtered = any(isinstance(n, TableFilter) and isinstance(n.input, Aggregate) for n in nodes_of(plan.root))
         joined = any(isinstance(n, TableJoin) for n in nodes_of(plan.root))
         self._watched = distribution.source_partitions if self._filtered and not joined else 0
         self.several = len(plan.scans) > 1
@@ -130,7 +132,9 @@ class Compiler:
                 return flat_map(node, self._rows(node.input, records))
             case TableChanges():
                 rows = self._rows(node.input, records)
-                return with_replaced(node, self._distribute(rows, [spark_text(k) for k in node.keys]))
+                keys = [spark_text(k) for k in node.keys]
+                rows = with_replaced(node, self._distribute(rows, keys))
+                return rows.selectExpr("*", f"{self._lane(keys)} AS __lane") if self._watched else rows
             case Aggregate():
                 return self._aggregate(node, self._rows(node.input, records))
             case TableFilter():
@@ -287,7 +291,8 @@ class Compiler:
         return rows.selectExpr(*joined, "__raw", "__reason")
 
     def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
-        place_columns = ["__partition", "__offset", *_seen(rows)]
+        place_columns = ["__partition", "__offset", *_seen(rows), *(c for c in rows.columns if c == "__lane")]
+        lane = _lane_of(rows)
         found = grouped(node, rows, place_columns)
         rows, keys = found.rows, list(found.keys)
         place_columns += [c for c in rows.columns if c == "__row"]
@@ -310,14 +315,15 @@ class Compiler:
             ("__raw", "last(__raw)"),
             ("__reason", "last(__reason)"),
         ]
-        watched = [f"__seen_{i}" for i in range(self._watched)]
-        state += [(c, f"max(CASE WHEN __partition = {i} THEN __offset END)") for i, c in enumerate(watched)]
+        lanes = self._watched * (self.distribution.partitions if lane == "__lane" else 1)
+        watched = [f"__seen_{i}" for i in range(lanes)]
+        state += [(c, f"max(CASE WHEN {lane} = {i} THEN __offset END)") for i, c in enumerate(watched)]
         aggregates = [F.expr(e).alias(n) for n, e in state]
         group = f"xxhash64({', '.join(keys)})"
         replay = list(_AS_READ)
         if self.tail is not None and (watched or not self._filtered):
             own = self.tail.position("__partition", "__offset", _which(rows, windowed=node.window is not None))
-            position = self.tail.place_in_group(group, "__partition", "__offset") if watched else own
+            position = self.tail.place_in_group(group, lane, "__offset") if watched else own
             rows = rows.selectExpr(
                 "*",
                 f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {_LAST}) AS __place",
@@ -331,6 +337,11 @@ class Compiler:
         return rows.selectExpr(
             *keys, *results, *window, "__ts", "__seq", *place_columns, "false AS __del", "__raw", "__reason"
         )
+
+    def _lane(self, keys: Sequence[str]) -> str:
+        """Spark text of the lane of a table's row: Spark sends a key to the task that this hash names."""
+        n = self.distribution.partitions
+        return f"CASE WHEN __raw IS NULL THEN __partition * {n} + pmod(hash({', '.join(keys)}), {n}) END"
 
     def _windows(self, node: Aggregate, rows: DataFrame) -> DataFrame:
         """Puts each row into its windows, and drops it from those that are closed.
@@ -409,6 +420,10 @@ def _which(rows: DataFrame, *, windowed: bool) -> str:
     if windowed:
         return "coalesce(__ws, 0L)"
     return "cast(coalesce(__row, 0) as bigint)" if "__row" in rows.columns else "0L"
+
+
+def _lane_of(rows: DataFrame) -> str:
+    return "__lane" if "__lane" in rows.columns else "__partition"
 
 
 def _seen(rows: DataFrame) -> list[str]:
@@ -499,7 +514,7 @@ def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
         return rows
     written = tail.position("__at", "__at_offset", "__at_window")
     if "__seen_group" in rows.columns:  # a row that a result had seen is done, with or without a result of its own
-        done = tail.place_in_group("__seen_group", "__partition", "__offset")
+        done = tail.place_in_group("__seen_group", _lane_of(rows), "__offset")
         written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
     return rows.where(f"{written} IS NULL")
 
