@@ -15,7 +15,16 @@ from sqlglot import exp
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.scope import Scope, Text
 from ksqlpy.errors import similar_names
-from ksqlpy.functions import FUNCTIONS, Aggregate, Function, LambdaArgument, LambdaParameter
+from ksqlpy.functions import (
+    FUNCTIONS,
+    Aggregate,
+    AggregateSignature,
+    Function,
+    LambdaArgument,
+    LambdaParameter,
+    TableFunction,
+)
+from ksqlpy.functions import Call as Resolved
 from ksqlpy.sql import nodes
 from ksqlpy.types import (
     BIGINT,
@@ -99,7 +108,8 @@ def castable(source: SqlType, target: SqlType) -> bool:
 class ExpressionAnalyzer:
     """Types the expressions of one statement.
 
-    ``aggregates``: whether aggregate functions are legal where the expression stands; ``place`` names that place.
+    ``aggregates``, ``tables``: whether aggregate functions and table functions are legal where the expression stands;
+    ``place`` names that place.
     """
 
     def __init__(self, scope: Scope, text: Text) -> None:
@@ -107,12 +117,13 @@ class ExpressionAnalyzer:
         self.text = text
         self._aggregates = False
         self._inside_aggregate = False
+        self._tables = False
         self._place = "here"
         self._variables: list[dict[str, t.LambdaRef]] = []
 
-    def analyze(self, node: exp.Expr, *, aggregates: bool = False, place: str = "here") -> t.Expr:
+    def analyze(self, node: exp.Expr, *, aggregates: bool = False, tables: bool = False, place: str = "here") -> t.Expr:
         """The typed expression; raises AnalysisProblem for whatever is wrong with it."""
-        self._aggregates, self._place = aggregates, place
+        self._aggregates, self._tables, self._place = aggregates, tables, place
         return self._type(node)
 
     def condition(self, node: exp.Expr, *, aggregates: bool = False, place: str = "here") -> t.Expr:
@@ -362,6 +373,11 @@ class ExpressionAnalyzer:
             self.text.refuse(
                 "simple-case", "CASE takes conditions", node.this, hint="write CASE WHEN value = … THEN … END"
             )
+        for call in node.find_all(exp.Anonymous):
+            if isinstance(FUNCTIONS.find(call.this), TableFunction):
+                self.text.refuse(
+                    "misplaced-table-function", f"table function {call.this.upper()} cannot stand inside CASE", call
+                )
         ifs = node.args["ifs"]
         conditions = [self._boolean(self._type(i.this), i.this) for i in ifs]
         results = [self._type(i.args["true"]) for i in ifs]
@@ -466,22 +482,43 @@ class ExpressionAnalyzer:
         if aggregate and (self._inside_aggregate or self._variables):
             inside = "a lambda" if self._variables else "another"
             self.text.refuse("misplaced-aggregate", f"an aggregate function cannot stand inside {inside}", node)
+        table = isinstance(function, TableFunction)
+        if table and (not self._tables or self._variables):
+            self.text.refuse(
+                "misplaced-table-function", f"table function {function.name} cannot stand {self._place}", node
+            )
         star = len(arguments) == 1 and isinstance(arguments[0], exp.Star)
-        self._inside_aggregate, outer = self._inside_aggregate or aggregate, self._inside_aggregate
+        before = self._inside_aggregate, self._tables, self._place
+        if aggregate or table:
+            self._inside_aggregate, self._tables = before[0] or aggregate, False
+            self._place = f"inside {function.name}" if table else self._place
         values = [] if star and aggregate else [self._argument(a, function, i) for i, a in enumerate(arguments)]
-        if star and aggregate and function.name != "COUNT":
-            # Elsewhere than in COUNT, * means ROWTIME (ksqlDB, aggregate functions).
+        if aggregate and not values and function.name != "COUNT":
+            # Elsewhere than in COUNT, * or nothing means ROWTIME (ksqlDB, aggregate functions).
             values = [t.ROWTIME]
         types = [v.argument if isinstance(v, _TypedLambda) else None if v.type == NULL else v.type for v in values]
         call = FUNCTIONS.resolve(name, types, self.text.span(node), self.text.sql)
-        self._inside_aggregate = outer
+        self._inside_aggregate, self._tables, self._place = before
         brought = tuple(
             v.typed(a) if isinstance(v, _TypedLambda) else coerce(v, a)
             for v, a in zip(values, call.arguments, strict=True)
         )
         if aggregate:
+            self._check_constants(call, brought, arguments)
             return t.AggregateCall(call.returns, call, brought)
+        if table:
+            return t.TableCall(call.returns, call, brought)
         return t.FunctionCall(call.returns, call, brought)
+
+    def _check_constants(self, call: Resolved, values: Sequence[t.Expr], at: Sequence[exp.Expr]) -> None:
+        """Refuses arguments that configure an aggregate and are no literals, or numbers below 1."""
+        signature = call.signature
+        assert isinstance(signature, AggregateSignature)
+        for value, node in list(zip(values, at, strict=False))[len(values) - signature.constants :]:
+            if not isinstance(value, t.Literal) or value.value is None:
+                self.text.refuse("not-a-literal", f"this argument of {call.function.name} must be a literal", node)
+            if value.type == INTEGER and isinstance(value.value, int) and value.value < 1:
+                self.text.refuse("bad-argument", f"this argument of {call.function.name} must be at least 1", node)
 
     def _argument(self, node: exp.Expr, function: Function, place: int) -> t.Expr | _TypedLambda:
         if isinstance(node, nodes.IntervalUnit):

@@ -253,7 +253,7 @@ def _create_as(
         text.refuse(
             "columns-and-query", "the columns of a query's result come from its SELECT", node.args["columns"][0]
         )
-    query = analyze_query(node.args["query"], catalog, text, persistent=True)
+    query = analyze_query(node.args["query"], catalog, text, persistent=True, config=config)
     if query.kind != kind:
         hint = (
             f"write CREATE {query.kind}" if query.kind == "TABLE" else "write CREATE STREAM, or GROUP BY to get a table"

@@ -40,6 +40,7 @@ __all__ = [
     "Negate",
     "Not",
     "StructOf",
+    "TableCall",
     "rewrite",
     "walk",
 ]
@@ -85,7 +86,16 @@ class FunctionCall(Expr):
 
 @dataclass(frozen=True)
 class AggregateCall(Expr):
-    """An aggregate function over the rows of the group."""
+    """An aggregate function over the rows of the group; ``limit``: how many values it keeps, None for all."""
+
+    call: Resolved
+    arguments: tuple[Expr, ...]
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class TableCall(Expr):
+    """A table function: one value for each row that it makes."""
 
     call: Resolved
     arguments: tuple[Expr, ...]

@@ -14,14 +14,17 @@ from ksqlpy.functions.registry import (
     Aggregate,
     AggregateSignature,
     Call,
+    Change,
     Function,
     LambdaArgument,
     LambdaParameter,
     Registry,
     Scalar,
     Signature,
+    TableFunction,
 )
 from ksqlpy.functions.strings import STRINGS
+from ksqlpy.functions.tables import TABLES
 from ksqlpy.functions.times import TIMES
 from ksqlpy.functions.urls import URLS
 
@@ -30,12 +33,14 @@ __all__ = [
     "Aggregate",
     "AggregateSignature",
     "Call",
+    "Change",
     "Function",
     "LambdaArgument",
     "LambdaParameter",
     "Registry",
     "Scalar",
     "Signature",
+    "TableFunction",
 ]
 
 FUNCTIONS = Registry(
@@ -49,6 +54,7 @@ FUNCTIONS = Registry(
         *NUMBERS,
         *REGEXES,
         *STRINGS,
+        *TABLES,
         *TIMES,
         *URLS,
     )

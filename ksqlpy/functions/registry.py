@@ -28,6 +28,7 @@ __all__ = [
     "AggregateSignature",
     "ArrayOf",
     "Call",
+    "Change",
     "Family",
     "Function",
     "LambdaArgument",
@@ -35,6 +36,7 @@ __all__ = [
     "Registry",
     "Scalar",
     "Signature",
+    "TableFunction",
     "same",
 ]
 
@@ -200,15 +202,55 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class TableFunction:
+    """A function that makes several rows of one: the Spark text gives the array of their values."""
+
+    name: str
+    category: str
+    help: str
+    example: str
+    signatures: tuple[Signature, ...]
+
+    kind = "TABLE"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one row does to a group, as Spark texts.
+
+    ``new``: the arguments of the row that comes in, NULL if none does; ``comes``: the condition that one does. Of a
+    table also ``old`` and ``goes``, for the row that goes out before; of a stream ``goes`` is None. Constant arguments
+    are their own text. ``limit``: how many values may be kept, None for all.
+    """
+
+    new: Sequence[str]
+    comes: str
+    old: Sequence[str] = ()
+    goes: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
 class AggregateSignature(_Overload):
     """An overload of an aggregate.
 
-    ``state``: from argument texts and types to named Spark aggregate expressions, the whole state of a group.
-    ``result``: from the state's column texts to the Spark text of the result.
+    ``state``: from a change and the argument types to named Spark aggregate expressions, the whole state of a group.
+    ``result``: from the state's column texts to the Spark text of the result. ``undo``: whether values can go out of
+    the group again, as the rows of a table do. ``constants``: how many of the last arguments must be literals.
+    ``variadic``: the last parameter before them may be repeated. ``limit``: the property that says how many values are
+    kept at most.
     """
 
-    state: Callable[[Sequence[str], ArgTypes], Mapping[str, str]]
+    state: Callable[[Change, ArgTypes], Mapping[str, str]]
     result: Callable[[Mapping[str, str], ArgTypes], str]
+    undo: bool = False
+    constants: int = 0
+    variadic: bool = False
+    limit: str | None = None
+
+    @property
+    def repeated_at(self) -> int | None:
+        return len(self.parameters) - 1 - self.constants if self.variadic else None
 
 
 @dataclass(frozen=True)
@@ -224,7 +266,7 @@ class Aggregate:
     kind = "AGGREGATE"
 
 
-Function = Scalar | Aggregate
+Function = Scalar | Aggregate | TableFunction
 
 
 @dataclass(frozen=True)
