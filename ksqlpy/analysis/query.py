@@ -300,7 +300,7 @@ class _QueryAnalyzer:
             columns = [(c.name, r.ref(c)) for c in r.source.keys]
             if r.source.window is not None:
                 columns += [(n, t.ColumnRef(BIGINT, t.SYSTEM[n][0])) for n in ("WINDOWSTART", "WINDOWEND")]
-            columns += [(c.name, r.ref(c)) for c in r.source.values]
+            columns += [(c.name, r.ref(c)) for c in (*r.source.values, *r.source.headers)]
             items += [_Item(f"{r.alias}_{n}" if r.joined else n, ref, node, aliased=True) for n, ref in columns]
         return items
 

@@ -31,7 +31,7 @@ from ksqlpy.functions.times import time_of_text
 from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, nodes_of
 from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.once import Tail, header, place
+from ksqlpy.spark.once import HEADER_PREFIX, Tail, header, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
 __all__ = ["HEADERS", "Compiler", "Distribution", "kafka_output"]
@@ -95,7 +95,8 @@ class Compiler:
         self.headers = not plan.stateful and "headers" in records.columns
         self.used = _used_columns(plan)
         self._distributed = False
-        place = "struct(key, value, topic, partition, offset, unix_millis(timestamp) AS ts) AS __raw"
+        marked = ", headers" if any(s.relation.source.headers for s in plan.scans) else ""
+        place = f"struct(key, value, topic, partition, offset, unix_millis(timestamp) AS ts{marked}) AS __raw"
         headers = ["headers AS __headers"] if self.headers else []
         self.records = records.selectExpr(place, "cast(null as string) AS __reason", *headers)
 
@@ -144,6 +145,7 @@ class Compiler:
             for c in part.columns:
                 at = f"{prefix}.row" if part.bare else f"{prefix}.row.{text.name(c.name)}"
                 columns.append((c.name, at))
+        columns += [(c.name, _header_value(c)) for c in source.headers]
         empty = "__raw.value IS NULL" if not value.present else "(__raw.value IS NULL OR __v.row IS NULL)"
         time, time_error = self._time(source, dict(columns), empty)
         errors = [f"{n}.error" for n, _ in parts]
@@ -226,7 +228,8 @@ class Compiler:
         rows = self._scan(node.table, rows.drop("__read"))
         relation = node.table.relation
         key = relation.internal(relation.source.keys[0].name)
-        values = [i for c in relation.source.values if (i := relation.internal(c.name)) in self.used]
+        held = (*relation.source.values, *relation.source.headers)
+        values = [i for c in held if (i := relation.internal(c.name)) in self.used]
         join_key = (
             f"CASE WHEN __raw IS NOT NULL THEN null WHEN __read THEN {text.name(key)} ELSE {spark_text(node.left)} END"
         )
@@ -388,6 +391,17 @@ class Compiler:
         return rows.selectExpr("__r.*", "__seq", "__raw", "__reason")
 
 
+def _header_value(column: Column) -> str:
+    """Spark text of a column that holds headers; those that ksqlpy adds are not seen."""
+    assert column.header is not None
+    if column.header.key is not None:
+        found = f"filter(__raw.headers, h -> h.key = {text.string(column.header.key)})"
+        return f"try_element_at({found}, -1).value"
+    shown = f"filter(__raw.headers, h -> NOT startswith(h.key, {text.string(HEADER_PREFIX)}))"
+    given = f"transform({shown}, h -> named_struct('KEY', h.key, 'VALUE', h.value))"
+    return f"coalesce({given}, cast(array() as array<struct<KEY: string, VALUE: binary>>))"
+
+
 def _counted(name: str, condition: str) -> str:
     """Spark text of a condition that is counted where it holds."""
     return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
@@ -437,6 +451,9 @@ def kafka_output(
         topic = sink.topic
         by_name = {o.name: o for o in outputs}
         key = write(key_part(sink), [by_name[c.name] for c in sink.keys])
+        if len(sink.keys) > 1 and _keeps_key(plan):  # no key stays no key, it is not a record of nulls
+            none = " AND ".join(f"{by_name[c.name].value} IS NULL" for c in sink.keys)
+            key = f"CASE WHEN NOT ({none}) THEN {key} END"
         if sink.window is not None:
             key = f"concat({key}, cast(__ws as binary))"
         value = write(value_part(sink), [by_name[c.name] for c in sink.values])
@@ -462,6 +479,13 @@ def kafka_output(
         f"CASE WHEN __raw IS NULL THEN (CASE WHEN NOT __del THEN {value} END) ELSE __raw.value END AS value",
         f"CASE WHEN __raw IS NULL THEN {live_headers} ELSE {dead_headers} END AS headers",
     )
+
+
+def _keeps_key(plan: Plan) -> bool:
+    """Whether the key of the result is that of the records."""
+    first = plan.scans[0].relation
+    own = [first.ref(c) for c in first.source.keys]
+    return all(o.expr in own for o in plan.root.outputs if o.key)
 
 
 def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:

@@ -154,6 +154,8 @@ class KsqlGenerator(generator.Generator):
 
     def _column_spec(self, e: nodes.ColumnSpec) -> str:
         constraint = e.args.get("constraint")
+        if constraint == "HEADER":
+            constraint += f"({self.sql(e, 'header')})"
         return f"{self.sql(e, 'this')} {self.sql(e, 'type')}{f' {constraint}' if constraint else ''}"
 
     def _create(self, e: nodes.CreateSource) -> str:

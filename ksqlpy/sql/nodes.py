@@ -229,10 +229,11 @@ class Query(exp.Select):
 class ColumnSpec(exp.Expression):
     """A declared column, or a field of a STRUCT type.
 
-    ``this``: Identifier; ``type``: TypeName; ``constraint``: None, 'KEY' or 'PRIMARY KEY'.
+    ``this``: Identifier; ``type``: TypeName; ``constraint``: None, 'KEY', 'PRIMARY KEY', 'HEADERS' or 'HEADER';
+    ``header``: the name of the header, of HEADER alone.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "type": True, "constraint": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "type": True, "constraint": False, "header": False}
 
 
 class CreateSource(Statement):

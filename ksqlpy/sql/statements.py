@@ -284,12 +284,19 @@ class Statements(Expressions):
         begin = self.index
         name = self.name("a column name")
         type_name = self.type_name()
-        constraint = None
-        if self.accept("PRIMARY", "KEY"):
+        constraint = header = None
+        if self.text == "HEADER":
+            self.expect("HEADER", "(")
+            constraint, header = "HEADER", self.string("the name of a header in '…'")
+            self.expect(")")
+        elif self.text == "HEADERS":
+            self.index += 1
+            constraint = "HEADERS"
+        elif self.accept("PRIMARY", "KEY"):
             constraint = "PRIMARY KEY"
         elif self.accept("KEY"):
             constraint = "KEY"
-        return self.placed(nodes.ColumnSpec(this=name, type=type_name, constraint=constraint), begin)
+        return self.placed(nodes.ColumnSpec(this=name, type=type_name, constraint=constraint, header=header), begin)
 
     def _properties(self) -> list[exp.Expr]:
         self.expect("(")

@@ -89,6 +89,7 @@ _BYTES = re.compile(r"x'((?:[0-9A-Fa-f]{2})*)'(?=\s|$)")
 _WINDOW = re.compile(r"\[(-?\d+), ?(-?\d+)\)(?=\s|$)")
 _TIME = re.compile(r"@(-?\d+)(?=\s|$)")
 _HEADER = re.compile(r"\+([^\s=]+)=")
+_FIELDS = re.compile(r'(?:"(?:[^"]|"")*"|[^\s"])+')
 _DECODER = json.JSONDecoder()
 
 
@@ -98,7 +99,8 @@ def parse_record(line: Line, source: Source, where: str) -> Record:
     key: bytes | None = None
     part = key_part(source)
     if part.present:
-        key, rest = _token(rest, lambda text: _encode(part, text, where), where)
+        fields = _FIELDS if part.format == "DELIMITED" else None
+        key, rest = _token(rest, lambda text: _encode(part, text, where), where, fields)
         if source.window is not None:
             match = _WINDOW.match(rest)
             if match is None or key is None:
@@ -124,11 +126,15 @@ def parse_record(line: Line, source: Source, where: str) -> Record:
     return Record(source.topic, key, body, time, tuple(headers))
 
 
-def _token(text: str, encode: Callable[[str], bytes], where: str) -> tuple[bytes | None, str]:
-    """The bytes of the first piece of the text, and the rest."""
+def _token(
+    text: str, encode: Callable[[str], bytes], where: str, form: re.Pattern[str] | None = None
+) -> tuple[bytes | None, str]:
+    """The bytes of the first piece of the text, which is JSON, or a word, or has the form; and the rest."""
     if match := _BYTES.match(text):
         return bytes.fromhex(match[1]), text[match.end() :].lstrip()
-    if text[:1] in ("{", "[", '"'):
+    if form is not None and (match := form.match(text)):
+        end = match.end()
+    elif text[:1] in ("{", "[", '"'):
         try:
             _, end = _DECODER.raw_decode(text)
         except ValueError as e:
