@@ -50,10 +50,18 @@ HEADERS_TYPE = ArrayType(StructType((("KEY", STRING), ("VALUE", BYTES))))
 
 @dataclass(frozen=True)
 class WindowKey:
-    """The key of the source is windowed: kind TUMBLING or HOPPING, size in milliseconds."""
+    """The key of the source is windowed: kind TUMBLING, HOPPING or SESSION, size in milliseconds.
+
+    Sessions have no size. Their keys end with end and start of the window, in 8 bytes each; the others' with the start.
+    """
 
     kind: str
-    size: int
+    size: int | None
+
+    @property
+    def key_bytes(self) -> int:
+        """How many bytes the window takes at the end of a key."""
+        return 16 if self.size is None else 8
 
 
 @dataclass(frozen=True)

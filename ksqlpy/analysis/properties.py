@@ -105,9 +105,12 @@ def _column(value: object) -> str:
 
 def _window_type(value: object) -> str:
     name = _name(value)
-    if name in ("TUMBLING", "HOPPING"):
+    if name in _WINDOW_TYPES:
         return name
-    raise ValueError("TUMBLING or HOPPING")
+    raise ValueError("TUMBLING, HOPPING or SESSION")
+
+
+_WINDOW_TYPES = ("TUMBLING", "HOPPING", "SESSION")
 
 
 def _duration(value: object) -> int:
@@ -186,7 +189,10 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
         found["key_format"] = found["value_format"] = found.pop("format")
     found.pop("connector", None)
     kind, size = found.pop("window_type", None), found.pop("window_size", None)
-    if kind is not None and size is not None:
+    if kind is not None:
+        if (size is None) != (kind == "SESSION"):
+            what = "SESSION excludes WINDOW_SIZE: each session has its own" if size else f"{kind} needs WINDOW_SIZE"
+            text.refuse("invalid-property", f"WINDOW_TYPE {what}", places["WINDOW_SIZE" if size else "WINDOW_TYPE"])
         found["window"] = WindowKey(kind, size)
     return SourceProperties(places, **found)
 
@@ -228,9 +234,8 @@ def _check_together(places: Mapping[str, exp.Expr], text: Text) -> None:
             text.refuse("invalid-property", f"FORMAT and {other} exclude each other", places["FORMAT"])
     if "TIMESTAMP_FORMAT" in places and "TIMESTAMP" not in places:
         text.refuse("invalid-property", "TIMESTAMP_FORMAT needs TIMESTAMP", places["TIMESTAMP_FORMAT"])
-    if ("WINDOW_TYPE" in places) != ("WINDOW_SIZE" in places):
-        at = places.get("WINDOW_TYPE", places.get("WINDOW_SIZE"))
-        text.refuse("invalid-property", "WINDOW_TYPE and WINDOW_SIZE go together", at)
+    if "WINDOW_SIZE" in places and "WINDOW_TYPE" not in places:
+        text.refuse("invalid-property", "WINDOW_SIZE needs WINDOW_TYPE", places["WINDOW_SIZE"])
 
 
 def _plain(node: exp.Expr) -> object:

@@ -308,7 +308,8 @@ class _QueryAnalyzer:
         clause = self.node.args.get("partition")
         if clause is None:
             return None
-        return tuple(expressions.analyze(e, place="in PARTITION BY") for e in clause.expressions)
+        parts = tuple(expressions.analyze(e, place="in PARTITION BY") for e in clause.expressions)
+        return () if [p.type for p in parts] == [NULL] else parts  # PARTITION BY NULL takes the key away
 
     def _keys(self, joins: tuple[JoinSpec, ...], items: list[_Item]) -> tuple[t.Expr, ...]:
         """What identifies a row of the result; of a join the side that is selected, or both sides' left one."""

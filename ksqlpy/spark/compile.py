@@ -128,10 +128,12 @@ class Compiler:
         key, value = key_part(source), value_part(source)
         key_bytes = "__raw.key"
         if source.window is not None:
-            key_bytes = "substring(__raw.key, 1, length(__raw.key) - 8)"
+            key_bytes = f"substring(__raw.key, 1, length(__raw.key) - {source.window.key_bytes})"
         reads = [("__v", value.present, read(value, "__raw.value")), ("__k", key.present, read(key, key_bytes))]
         if source.window is not None:
             reads.append(("__w", True, _WINDOW_START))
+            if source.window.size is None:
+                reads.append(("__wx", True, _SESSION_END))
         # Reading may come after a column of an earlier scan is there: keep what rows have so far.
         kept = [c for c in rows.columns if c not in ("__raw", "__reason")]
         parts = [(n, call) for n, present, call in reads if present]
@@ -163,7 +165,8 @@ class Compiler:
             "__del": empty,
         }
         if source.window is not None:
-            system |= {"__ws": "__w.row", "__we": f"__w.row + {source.window.size}"}
+            end = "__wx.row" if source.window.size is None else f"__w.row + {source.window.size}"
+            system |= {"__ws": "__w.row", "__we": end}
         rows = rows.selectExpr("*", f"CASE WHEN __here THEN {error} END AS __error")
         read_now = "(__here AND __error IS NULL)"
         out = [*fresh]
@@ -414,8 +417,12 @@ def _seen(rows: DataFrame) -> list[str]:
 _LAST = f"{2**63 - 1}L"
 """The place of rows that have none: behind all others."""
 
-_WINDOW_START = read(Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True), "substring(__raw.key, -8, 8)")
+_BOUND = Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True)
+_WINDOW_START = read(_BOUND, "substring(__raw.key, -8, 8)")
 """The start of the window in a windowed key: its last eight bytes (ksqlDB, windowed keys)."""
+
+_SESSION_END = read(_BOUND, "substring(__raw.key, -16, 8)")
+"""The end of a session in a windowed key (Kafka Streams, SessionWindowedSerializer)."""
 
 
 def _used_columns(plan: Plan) -> frozenset[str]:
@@ -455,7 +462,8 @@ def kafka_output(
             none = " AND ".join(f"{by_name[c.name].value} IS NULL" for c in sink.keys)
             key = f"CASE WHEN NOT ({none}) THEN {key} END"
         if sink.window is not None:
-            key = f"concat({key}, cast(__ws as binary))"
+            bounds = ["__we", "__ws"] if sink.window.size is None else ["__ws"]
+            key = f"concat({key}, {', '.join(f'cast({b} as binary)' for b in bounds)})"
         value = write(value_part(sink), [by_name[c.name] for c in sink.values])
         rowtime = _sink_time(sink, by_name)
     coordinates = ("__at", "__at_offset", "__at_window", *_seen(rows)) if at else ()

@@ -105,7 +105,8 @@ def parse_record(line: Line, source: Source, where: str) -> Record:
             match = _WINDOW.match(rest)
             if match is None or key is None:
                 raise FileProblem(where, f"the key of {source.name} needs its window, as in 3 [0, 4000)")
-            key += struct.pack(">q", int(match[1]))
+            session = source.window.size is None
+            key += struct.pack(">qq", int(match[2]), int(match[1])) if session else struct.pack(">q", int(match[1]))
             rest = rest[match.end() :].lstrip()
     time = None
     if match := _TIME.match(rest):
@@ -179,9 +180,11 @@ def show_record(record: Record, source: Source, *, time: bool) -> str:
     key = record.key
     if part.present:
         window = None
-        if source.window is not None and key is not None and len(key) >= 8:
-            key, start = key[:-8], struct.unpack(">q", key[-8:])[0]
-            window = f"[{start}, {start + source.window.size})"
+        if source.window is not None and key is not None and len(key) >= source.window.key_bytes:
+            bounds = key[-source.window.key_bytes :]
+            key, start = key[: -source.window.key_bytes], int.from_bytes(bounds[-8:], signed=True)
+            size = source.window.size
+            window = f"[{start}, {start + size if size is not None else int.from_bytes(bounds[:8], signed=True)})"
         words.append("null" if key is None else _decode(part, key))
         words += [window] if window is not None else []
     if time and record.time is not None:
@@ -229,7 +232,7 @@ def canonical(record: Record, source: Source) -> tuple[object, ...]:
     """A value that equal records share; the time is left out."""
     key, window = record.key, b""
     if source.window is not None and key is not None:
-        key, window = key[:-8], key[-8:]
+        key, window = key[: -source.window.key_bytes], key[-source.window.key_bytes :]
     return (
         None if key is None else _canonical_part(key_part(source), key),
         window,
