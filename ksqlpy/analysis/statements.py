@@ -104,7 +104,7 @@ def _declare(
             node.this,
             hint="list them: CREATE STREAM s (ID INT KEY, V STRING) …",
         )
-    columns = _columns(specs, kind, text)
+    columns = _columns(specs, kind, text, windowed=properties.window is not None)
     if properties.topic is None:
         text.refuse("no-topic", "WITH needs KAFKA_TOPIC, the topic that holds the records", node.this)
     value_format = properties.value_format or _default_format("value", config, text, node.this)
@@ -147,7 +147,7 @@ def _default_format(part: str, config: Config, text: Text, node: exp.Expr) -> st
     return name
 
 
-def _columns(specs: Sequence[exp.Expr], kind: str, text: Text) -> tuple[Column, ...]:
+def _columns(specs: Sequence[exp.Expr], kind: str, text: Text, *, windowed: bool) -> tuple[Column, ...]:
     columns: list[Column] = []
     types = ExpressionAnalyzer(Scope(()), text)
     for spec in specs:
@@ -166,6 +166,8 @@ def _columns(specs: Sequence[exp.Expr], kind: str, text: Text) -> tuple[Column, 
                 "wrong-key", f"the key of a {kind.lower()} is marked {wanted}", spec, hint=f"write {name} … {wanted}"
             )
         columns.append(Column(name, type_, constraint is not None))
+    if windowed and not any(c.key for c in columns):
+        text.refuse("no-key", "a source with windows needs a key column", specs[0], hint="a window is part of the key")
     if kind == "TABLE" and not any(c.key for c in columns):
         text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", specs[0])
     return tuple(sorted(columns, key=lambda c: 0 if c.key else 1 if c.header is None else 2))
@@ -307,7 +309,7 @@ def _create_as(
         key_format = _default_format("key", config, text, node.this)
     value_format = properties.value_format or left.value_format
     key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), left, text)
-    window = None
+    window = left.window
     if isinstance(query.grouping, Grouping) and query.grouping.window is not None:
         window = WindowKey(query.grouping.window.kind, query.grouping.window.size)
     source = Source(

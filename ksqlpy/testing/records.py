@@ -101,9 +101,9 @@ def parse_record(line: Line, source: Source, where: str) -> Record:
     if part.present:
         fields = _FIELDS if part.format == "DELIMITED" else None
         key, rest = _token(rest, lambda text: _encode(part, text, where), where, fields)
-        if source.window is not None:
+        if source.window is not None and key is not None:
             match = _WINDOW.match(rest)
-            if match is None or key is None:
+            if match is None:
                 raise FileProblem(where, f"the key of {source.name} needs its window, as in 3 [0, 4000)")
             session = source.window.size is None
             key += struct.pack(">qq", int(match[2]), int(match[1])) if session else struct.pack(">q", int(match[1]))
