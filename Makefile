@@ -7,10 +7,10 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test test-chaos lint format types grammar bench jars lock clean
+.PHONY: help setup demo test test-chaos qtt lint format types grammar bench jars lock clean
 
 help:
-	@echo "make demo | test | test-chaos | lint | format | grammar | bench | jars [TO=DIR] | lock | clean"
+	@echo "make demo | test | test-chaos | qtt [CASES=DIR] | lint | format | grammar | bench | jars [TO=DIR] | lock | clean"
 
 setup: $(STAMP)
 
@@ -36,6 +36,12 @@ test-chaos: setup
 	@for seed in $(SEEDS); do for way in "--partitions 1" "--partitions 4" "--partitions 4 --scatter"; do \
 	  echo "== seed $$seed $$way"; $(BIN)/python -m ksqlpy.testing.chaos --seed $$seed $$way --kills 10 $(ARGS) || failed=1; \
 	done; done; exit $${failed:-0}
+
+# ksqlDB's own test cases, which are under another licence and lie outside of this folder.
+# make qtt ARGS='--filter elements --verbose'
+CASES ?= ../shared/qtt
+qtt: setup
+	$(BIN)/python -m tests.qtt $(CASES) --mutate --report build/qtt.json $(ARGS)
 
 lint: setup types
 	$(BIN)/ruff check .

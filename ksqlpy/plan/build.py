@@ -8,7 +8,7 @@ from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, Tabl
 
 __all__ = ["PLAN_VERSION", "build_plan"]
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 """Raised when an unchanged statement gets a plan whose state an older checkpoint does not fit."""
 
 

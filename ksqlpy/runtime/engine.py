@@ -14,6 +14,7 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -472,8 +473,9 @@ class Engine:
                 config.number("commit.interval.ms"),
                 exactly_once=False,  # nobody reads its topic after it has ended
             )
-            running = self.queries.start(spec)
-            push = PushQuery(running, typed.columns, topic, typed.limit, self.kafka.reader(), self._closed)
+            self.queries.start(spec)
+            current = partial(self.queries.get, query_id)
+            push = PushQuery(query_id, current, typed.columns, topic, typed.limit, self.kafka.reader(), self._closed)
             self._push[query_id] = push
         return push
 
