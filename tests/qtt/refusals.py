@@ -14,7 +14,15 @@ UNBUILT_FORMATS = ("AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
 
 _KNOWN_FORMATS = (*UNBUILT_FORMATS, "JSON", "DELIMITED", "KAFKA", "NONE")
 
-_NEVER = ("unknown-statement", "unsupported-pattern", "group-of-table", "missing-topic", "partitions-differ")
+_NEVER = (
+    "unknown-statement",
+    "unsupported-statement",
+    "unsupported-clause",
+    "unsupported-pattern",
+    "group-of-table",
+    "missing-topic",
+    "partitions-differ",
+)
 """Codes that no case can ask for: what they refuse is legal in the language, or the runner's own matter."""
 
 _ASKED: Mapping[str, str] = {
