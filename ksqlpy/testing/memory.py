@@ -102,7 +102,7 @@ def run_query(spec: QuerySpec, engine: MemoryEngine, folder: Path, stored: Seque
     own = engine.session.newSession()
     own.conf.set("spark.sql.shuffle.partitions", "1")
     own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-    headers = [] if spec.plan.stateful else ["headers"]
+    headers = ["headers"] if spec.plan.needs_headers else []
     records = own.readStream.schema(_SCHEMA).json(str(folder / "in")).selectExpr(*_COLUMNS, *headers)
     rows = Compiler(spec.plan, records, Distribution(1, shuffled=False)).rows()
     output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic)
