@@ -185,6 +185,9 @@ class _QueryAnalyzer:
 
     def _check_clauses(self) -> None:
         args, refuse = self.node.args, self.text.refuse
+        for clause, name in (("group", "GROUP BY"), ("partition", "PARTITION BY")):
+            if args.get(clause) is not None and not args[clause].expressions:
+                refuse("empty-list", f"{name} lists nothing", args[clause], hint="name at least one column")
         if not self.grouped:
             for clause, name in (("having", "HAVING"), ("window", "WINDOW")):
                 if args.get(clause) is not None:
