@@ -52,7 +52,7 @@ ENCODINGS = (
     Scalar(
         "FROM_BYTES",
         "BYTES",
-        f"Bytes as text in an encoding; {_ENCODINGS}.",
+        f"Bytes as text in an encoding, base64 in lines of 76 characters; {_ENCODINGS}.",
         "FROM_BYTES(PACKED, 'hex')",
         (Signature((BYTES, STRING), STRING, _called("Encodings.FromBytes")),),
     ),

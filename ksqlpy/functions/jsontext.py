@@ -1,7 +1,7 @@
 """Functions of JSON that stands in a text.
 
 Source of the semantics: ksqlDB's JSON functions. Those that read are Java: numbers keep their digits, names their
-order, and a text with something behind the value is no JSON, which Spark's own functions all see differently.
+order, and paths are ksqlDB's. What stands behind the first value of a text is not looked at.
 """
 
 from __future__ import annotations

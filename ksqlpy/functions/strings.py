@@ -141,8 +141,8 @@ STRINGS = (
         "CONCAT",
         "The arguments one after the other; nulls are left out.",
         "CONCAT(FIRST, ' ', LAST)",
-        Signature((STRING,), STRING, lambda a, t: f"concat_ws('', {', '.join(a)})", variadic=True),
-        Signature((BYTES,), BYTES, _concat_bytes, variadic=True),
+        Signature((STRING, STRING), STRING, lambda a, t: f"concat_ws('', {', '.join(a)})", variadic=True),
+        Signature((BYTES, BYTES), BYTES, _concat_bytes, variadic=True),
     ),
     _text(
         "CONCAT_WS",
