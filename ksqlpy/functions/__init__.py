@@ -10,12 +10,38 @@ from ksqlpy.functions.jsontext import JSON_TEXT
 from ksqlpy.functions.masks import MASKS
 from ksqlpy.functions.numbers import NUMBERS
 from ksqlpy.functions.regexes import REGEXES
-from ksqlpy.functions.registry import Aggregate, AggregateSignature, Call, Registry, Scalar, Signature
+from ksqlpy.functions.registry import (
+    Aggregate,
+    AggregateSignature,
+    Call,
+    Change,
+    Function,
+    LambdaArgument,
+    LambdaParameter,
+    Registry,
+    Scalar,
+    Signature,
+    TableFunction,
+)
 from ksqlpy.functions.strings import STRINGS
+from ksqlpy.functions.tables import TABLES
 from ksqlpy.functions.times import TIMES
 from ksqlpy.functions.urls import URLS
 
-__all__ = ["FUNCTIONS", "Aggregate", "AggregateSignature", "Call", "Registry", "Scalar", "Signature"]
+__all__ = [
+    "FUNCTIONS",
+    "Aggregate",
+    "AggregateSignature",
+    "Call",
+    "Change",
+    "Function",
+    "LambdaArgument",
+    "LambdaParameter",
+    "Registry",
+    "Scalar",
+    "Signature",
+    "TableFunction",
+]
 
 FUNCTIONS = Registry(
     (
@@ -28,6 +54,7 @@ FUNCTIONS = Registry(
         *NUMBERS,
         *REGEXES,
         *STRINGS,
+        *TABLES,
         *TIMES,
         *URLS,
     )
