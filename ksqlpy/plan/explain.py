@@ -73,7 +73,9 @@ def _guarantee(plan: Plan) -> str:
 
 def _multiplies(node: Node) -> bool:
     """Whether several rows of one record may come out."""
-    return any(isinstance(n, FlatMap | Union) for n in nodes_of(node))
+    below = list(nodes_of(node))
+    topics = [n.relation.source.topic for n in below if isinstance(n, Scan)]
+    return any(isinstance(n, FlatMap) for n in below) or len(set(topics)) < len(topics)
 
 
 def _describe(node: Node) -> tuple[str, str]:

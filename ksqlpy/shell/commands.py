@@ -127,7 +127,7 @@ def run_text(sql: str, url: str, output: str, properties: dict[str, str], comple
             try:
                 if piece.words[:1] in (("SET",), ("UNSET",)):
                     _change(client, piece, sql, properties)
-                elif piece.words[0] == "SELECT":
+                elif piece.words[0] in ("SELECT", "WITH"):
                     if _stream(client, piece, properties, printer) == 130:
                         return 130
                 else:
