@@ -320,7 +320,10 @@ def _errors(query_id: str, context: Context) -> list[Entity]:
 
 
 def _figures(query_id: str, context: Context) -> Entity:
-    """Rows in, out and late since the start of the server, lag, dead letters, mode, errors, and the last checkpoint."""
+    """What a query does: rows in, out and late and values that an error made null, since the start of the server.
+
+    Also lag, dead letters, mode, errors, and the last checkpoint.
+    """
     engine = context.engine
     counts = engine.queries.figures(query_id)
     dead_topic = engine.topics.dead_letters
@@ -335,6 +338,7 @@ def _figures(query_id: str, context: Context) -> Entity:
         "rowsOut": sum(n for t, n in counts["sent"].items() if t != dead_topic),
         "lag": counts["lag"],
         "lateRows": counts["late"],
+        "failedValues": counts["failed"],
         **(running.progress() if running is not None else {}),
         "deadLetters": engine.dead_letters.count(query_id),
         "lastDeadLetter": engine.dead_letters.last_reason(query_id),

@@ -316,6 +316,7 @@ def _query_figures(out: Printer, figures: Entity) -> None:
             "Rows out": figures.get("rowsOut"),
             "Lag": figures.get("lag"),
             "Late rows": figures.get("lateRows"),
+            "Null by an error": figures.get("failedValues"),
             "Dead letters": figures.get("deadLetters"),
             "Last commit": commit and f"{datetime.fromtimestamp(commit / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC",
             "State": f"{figures['stateBytes']:,} bytes" if figures.get("stateBytes") is not None else None,
