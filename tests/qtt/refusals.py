@@ -27,8 +27,11 @@ _NEVER = (
 
 _ASKED: Mapping[str, str] = {
     # code: what the expected message must speak of, so that the refusal can be the one that is meant
-    "unknown-function": r"function",
-    "unknown-property": r"propert|config|variable",
+    "unknown-function": r"find any function|unknown function|no function",
+    "unknown-property": r"invalid config|unknown (config|propert)|no such propert",
+    "duplicate-column": r"duplicate|more than once|already|same name",
+    "same-topic": r"topic",
+    "key-missing": r"projection|include",
     "join-kinds": r"join order|invalid join|join",
     "windowed-source": r"window",
     "regroup-moving": r"group|window",
