@@ -40,6 +40,10 @@ def _integer(low: int, high: int) -> Callable[[str], str]:
     return check
 
 
+def _limit(value: str) -> str:
+    return value and _integer(1, 2**31 - 1)(value)
+
+
 def _guarantee(value: str) -> str:
     # Kafka Streams' names, of which the newer ones stand for newer protocols.
     name = value.strip().lower()
@@ -166,6 +170,20 @@ _DEFINED = (
         "",
         "Whether a single value column is written as a record if a statement does not say; empty: as its format does.",
         _one_of("", "true", "false"),
+        session=True,
+    ),
+    Property(
+        "ksql.functions.collect_list.limit",
+        "",
+        "How many values COLLECT_LIST keeps of a group; empty: all.",
+        _limit,
+        session=True,
+    ),
+    Property(
+        "ksql.functions.collect_set.limit",
+        "",
+        "How many values COLLECT_SET keeps of a group; empty: all.",
+        _limit,
         session=True,
     ),
     Property(

@@ -18,7 +18,8 @@ from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.scope import Relation, Scope, Text, find_source
 from ksqlpy.catalog import Catalog, Column, SourceKind
-from ksqlpy.functions import FUNCTIONS, Aggregate
+from ksqlpy.config import Config
+from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 from ksqlpy.sql import nodes, to_sql
 from ksqlpy.types import BIGINT, StructType
 
@@ -69,32 +70,41 @@ class Grouping:
 
 @dataclass(frozen=True)
 class TypedQuery:
-    """A SELECT that is legal. ``kind`` says whether its result is a stream or a table."""
+    """A SELECT that is legal. ``kind`` says whether its result is a stream or a table.
+
+    ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, …. ``keys``: what identifies
+    a row of the result, in the order of its key columns.
+    """
 
     relations: tuple[Relation, ...]
     joins: tuple[JoinSpec, ...]
     where: t.Expr | None
+    tables: tuple[t.TableCall, ...]
     grouping: Grouping | None
     partition_by: tuple[t.Expr, ...] | None
     outputs: tuple[Output, ...]
     kind: SourceKind
     limit: int | None
+    keys: tuple[t.Expr, ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The result's columns, keys first."""
-        ordered = [o for o in self.outputs if o.key] + [o for o in self.outputs if not o.key]
+        keys = sorted((o for o in self.outputs if o.key), key=lambda o: self.keys.index(o.expr))
+        ordered = [*keys, *(o for o in self.outputs if not o.key)]
         return tuple(Column(o.name, o.expr.type, o.key) for o in ordered)
 
 
-def analyze_query(node: nodes.Query, catalog: Catalog, text: Text, *, persistent: bool) -> TypedQuery:
+def analyze_query(
+    node: nodes.Query, catalog: Catalog, text: Text, *, persistent: bool, config: Config | None = None
+) -> TypedQuery:
     """The typed query.
 
     ``persistent``: it writes a topic, so that key columns, names of pseudo columns and LIMIT have stricter rules.
-    Raises AnalysisProblem.
+    ``config``: the properties of the statement, by default the defaults. Raises AnalysisProblem.
     """
     check_clauses(node, text)
-    return _QueryAnalyzer(node, catalog, text, persistent).analyze()
+    return _QueryAnalyzer(node, catalog, text, persistent, config or Config.of({})).analyze()
 
 
 @dataclass(frozen=True)
@@ -108,8 +118,8 @@ class _Item:
 
 
 class _QueryAnalyzer:
-    def __init__(self, node: nodes.Query, catalog: Catalog, text: Text, persistent: bool) -> None:
-        self.node, self.catalog, self.text, self.persistent = node, catalog, text, persistent
+    def __init__(self, node: nodes.Query, catalog: Catalog, text: Text, persistent: bool, config: Config) -> None:
+        self.node, self.catalog, self.text, self.persistent, self.config = node, catalog, text, persistent, config
         args = node.args
         joined = bool(args.get("joins"))
         self.first = self._relation(args["from_"].this, joined)
@@ -141,6 +151,7 @@ class _QueryAnalyzer:
         if args.get("where") is not None:
             where = expressions.condition(args["where"].this, place="in WHERE")
         self._check_clauses()
+        tables: list[t.TableCall] = []
         if self.grouped:
             items, grouping = self._grouped(relations)
             keys: tuple[t.Expr, ...] = tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(grouping.keys))
@@ -148,7 +159,9 @@ class _QueryAnalyzer:
             kind: SourceKind = "TABLE"
         else:
             grouping, kind = None, self.kind
-            items = self._items(expressions, relations)
+            items = [
+                replace(i, expr=self._after_tables(i.expr, tables, i.node)) for i in self._items(expressions, relations)
+            ]
             partition = self._partition(expressions)
             keys = partition if partition is not None else self._keys(joins, items)
         outputs = self._outputs(items, keys)
@@ -159,17 +172,22 @@ class _QueryAnalyzer:
             relations,
             joins,
             where,
+            tuple(tables),
             grouping,
             partition,
             outputs,
             kind,
             int(limit.expression.this) if limit is not None else None,
+            keys,
         )
 
     # ------------------------------------------------------------ clauses
 
     def _check_clauses(self) -> None:
         args, refuse = self.node.args, self.text.refuse
+        for clause, name in (("group", "GROUP BY"), ("partition", "PARTITION BY")):
+            if args.get(clause) is not None and not args[clause].expressions:
+                refuse("empty-list", f"{name} lists nothing", args[clause], hint="name at least one column")
         if not self.grouped:
             for clause, name in (("having", "HAVING"), ("window", "WINDOW")):
                 if args.get(clause) is not None:
@@ -180,13 +198,8 @@ class _QueryAnalyzer:
             refuse("partition-and-group", "PARTITION BY and GROUP BY exclude each other", args["partition"])
         if args.get("partition") is not None and self.kind == "TABLE":
             refuse("partition-of-table", "PARTITION BY needs a stream; the key of a table is fixed", args["partition"])
-        if self.grouped and self.kind == "TABLE":
-            refuse(
-                "group-of-table",
-                f"GROUP BY reads streams, {self.first.source.name} is a table",
-                args["group"],
-                hint="group the stream from which the table is made",
-            )
+        if args.get("window") is not None and self.kind == "TABLE":
+            refuse("window-of-table", f"WINDOW needs a stream, {self.first.source.name} is a table", args["window"])
 
     def _no_aggregate(self, node: exp.Expr) -> None:
         for call in node.find_all(exp.Anonymous):
@@ -276,7 +289,8 @@ class _QueryAnalyzer:
                 items += star
                 continue
             inner = node.this if isinstance(node, exp.Alias) else node
-            expr = expressions.analyze(inner, aggregates=self.grouped, place="in SELECT")
+            place = "beside GROUP BY" if self.grouped else "in SELECT"
+            expr = expressions.analyze(inner, aggregates=self.grouped, tables=not self.grouped, place=place)
             if expr.type == NULL:
                 self.text.refuse("untyped", "this NULL has no type", inner, hint="CAST(NULL AS …) gives it one")
             if isinstance(node, exp.Alias):
@@ -352,8 +366,6 @@ class _QueryAnalyzer:
         keys = []
         for node in args["group"].expressions:
             key = inner.analyze(node, place="in GROUP BY")
-            if not any(isinstance(e, t.ColumnRef) for e in t.walk(key)):
-                refuse("constant-group", "a grouping expression must use a column", node)
             if key in keys:
                 refuse("duplicate-group", "this expression is listed twice in GROUP BY", node)
             keys.append(key)
@@ -370,7 +382,50 @@ class _QueryAnalyzer:
             having = self._after_grouping(condition, keys, aggregates, node)
         if not aggregates:
             refuse("no-aggregate", "GROUP BY needs an aggregate function in SELECT or HAVING", args["group"])
-        return items, Grouping(tuple(keys), tuple(aggregates), window, having)
+        if self.kind == "TABLE":
+            self._check_undo(aggregates)
+        return items, Grouping(tuple(keys), tuple(map(self._limited, aggregates)), window, having)
+
+    def _check_undo(self, aggregates: list[t.AggregateCall]) -> None:
+        """Refuses aggregates that cannot forget a value: a row of a table may change, or go."""
+        for call in aggregates:
+            assert isinstance(call.call.signature, AggregateSignature)
+            if not call.call.signature.undo:
+                name = call.call.function.name
+                at = next((n for n in self.node.find_all(exp.Anonymous) if n.this.upper() == name), None)
+                able = [f.name for f in FUNCTIONS.functions.values() if isinstance(f, Aggregate) and _undoes(f)]
+                self.text.refuse(
+                    "no-undo",
+                    f"{name} cannot be used on table {self.first.source.name}: it cannot take values back",
+                    at,
+                    hint=f"{', '.join(able)} can; or group the stream from which the table is made",
+                )
+
+    def _limited(self, call: t.AggregateCall) -> t.AggregateCall:
+        """With the number of values that the properties let it keep."""
+        assert isinstance(call.call.signature, AggregateSignature)
+        limited_by = call.call.signature.limit
+        if limited_by is None or not self.config.get(limited_by):
+            return call
+        return replace(call, limit=self.config.number(limited_by))
+
+    def _after_tables(self, expr: t.Expr, tables: list[t.TableCall], node: exp.Expr) -> t.Expr:
+        """The expression over the rows that table functions make."""
+
+        def change(e: t.Expr) -> t.Expr | None:
+            if not isinstance(e, t.TableCall):
+                return None
+            if self.kind == "TABLE":
+                self.text.refuse(
+                    "table-function-of-table",
+                    f"table function {e.call.function.name} needs a stream, {self.first.source.name} is a table",
+                    node,
+                )
+            if e not in tables:
+                tables.append(e)
+            return t.ColumnRef(e.type, f"__u{tables.index(e)}")
+
+        return t.rewrite(expr, change)
 
     def _after_grouping(
         self, expr: t.Expr, keys: list[t.Expr], aggregates: list[t.AggregateCall], node: exp.Expr
@@ -482,6 +537,10 @@ class _QueryAnalyzer:
                 self.node.expressions[0],
                 hint="AS_VALUE(…) copies a key column into the value",
             )
+
+
+def _undoes(function: Aggregate) -> bool:
+    return all(s.undo for s in function.signatures)
 
 
 def _is_system(expr: t.Expr) -> bool:

@@ -19,8 +19,8 @@ from ksqlpy.analysis.query import Grouping, TypedQuery, analyze_query
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, WindowKey
 from ksqlpy.config import Config
-from ksqlpy.errors import AnalysisProblem, similar_names
-from ksqlpy.functions.times import time_of_text
+from ksqlpy.errors import similar_names
+from ksqlpy.functions.patterns import is_pattern
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.types import (
     BIGINT,
@@ -220,12 +220,7 @@ def _timestamp(properties: SourceProperties, columns: Sequence[Column], text: Te
         )
     if properties.timestamp_format is not None:
         at = properties.nodes["TIMESTAMP_FORMAT"]
-        try:
-            legal = time_of_text("", properties.timestamp_format) is not None
-        except AnalysisProblem as e:
-            e.span, e.sql = text.span(at), text.sql
-            raise
-        if not legal:
+        if not is_pattern(properties.timestamp_format):
             text.refuse("bad-timestamp", "TIMESTAMP_FORMAT is no pattern of Java's DateTimeFormatter", at)
     return column.name
 
@@ -288,7 +283,7 @@ def _create_as(
         text.refuse(
             "columns-and-query", "the columns of a query's result come from its SELECT", node.args["columns"][0]
         )
-    query = analyze_query(node.args["query"], catalog, text, persistent=True)
+    query = analyze_query(node.args["query"], catalog, text, persistent=True, config=config)
     if query.kind != kind:
         hint = (
             f"write CREATE {query.kind}" if query.kind == "TABLE" else "write CREATE STREAM, or GROUP BY to get a table"

@@ -451,7 +451,7 @@ class Engine:
                     query,
                     hint="add EMIT CHANGES to see rows as they come",
                 )
-            typed = analyze_query(query, self.catalog, text, persistent=False)
+            typed = analyze_query(query, self.catalog, text, persistent=False, config=config)
             plan = build_plan(typed)
             check_plan(plan)
             sources = tuple({s.relation.source.name: s.relation.source for s in plan.scans}.values())

@@ -231,10 +231,10 @@ def described_function(statement: str, function: Function) -> Entity:
         {
             "arguments": [
                 {
-                    "name": "",
+                    "name": s.names[i] if i < len(s.names) else "",
                     "type": str(p),
                     "description": "",
-                    "isVariadic": s.is_variadic and i == len(s.parameters) - 1,
+                    "isVariadic": i == s.repeated_at,
                 }
                 for i, p in enumerate(s.parameters)
             ],

@@ -61,9 +61,9 @@ def test_rewrite() -> None:
     ids=range(12),
 )
 def test_deep_statement_is_refused_in_time(text: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     assert "[statement-too-deep]" in drawing(text)
-    assert time.monotonic() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_caller_deep_in_the_stack_gets_a_refusal_too() -> None:
     ids=range(6),
 )
 def test_megabyte_of_nonsense_is_refused_in_time(text: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     drawing(text)
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_compiled_sqlglot_is_refused() -> None:
