@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["non_reserved", "reserved"]
+__all__ = ["by_place", "non_reserved", "reserved"]
 
 
 @cache
@@ -32,3 +32,8 @@ def reserved() -> frozenset[str]:
 def non_reserved() -> frozenset[str]:
     """The words, in upper case, that mean something in one place and are plain names everywhere else."""
     return _sections()["non-reserved"]
+
+
+def by_place() -> frozenset[str]:
+    """The words, in upper case, that ksqlDB does not have: plain names, save where it has an error."""
+    return _sections()["by place"]

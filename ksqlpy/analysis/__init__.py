@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.query import TypedQuery, analyze_query
 from ksqlpy.analysis.scope import Text, find_source
 from ksqlpy.analysis.statements import CreateAs, Declare, Insert, TopicWish, analyze_create, analyze_insert
@@ -16,5 +17,6 @@ __all__ = [
     "analyze_create",
     "analyze_insert",
     "analyze_query",
+    "check_clauses",
     "find_source",
 ]

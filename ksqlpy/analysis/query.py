@@ -14,6 +14,7 @@ from typing import Literal
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.scope import Relation, Scope, Text, find_source
 from ksqlpy.catalog import Catalog, Column, SourceKind
@@ -102,6 +103,7 @@ def analyze_query(
     ``persistent``: it writes a topic, so that key columns, names of pseudo columns and LIMIT have stricter rules.
     ``config``: the properties of the statement, by default the defaults. Raises AnalysisProblem.
     """
+    check_clauses(node, text)
     return _QueryAnalyzer(node, catalog, text, persistent, config or Config.of({})).analyze()
 
 

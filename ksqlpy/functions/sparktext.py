@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
 
-__all__ = ["bound", "decimal", "in_order", "quoted", "text_constant", "whole_constant"]
+__all__ = ["bound", "decimal", "in_order", "java", "quoted", "text_constant", "whole_constant"]
 
 _SHORT = 60
 _TEXT = re.compile(r"'((?:[^'\\]|''|\\['\\])*)'")
@@ -24,6 +24,12 @@ def bound(argument: str, body: Callable[[str], str]) -> str:
     if len(argument) <= _SHORT:
         return body(f"({argument})")
     return f"element_at(transform(array({argument}), __value -> {body('__value')}), 1)"
+
+
+def java(function: str, *arguments: str) -> str:
+    """The text of a call of a function that is written in Java, such as ``Urls.Host`` (see ``Scalar.java``)."""
+    fields = ", ".join(f"'{i}', {a}" for i, a in enumerate(arguments))
+    return f'ksqlpy.`{{"call":"{function}"}}`(named_struct({fields}))'
 
 
 def quoted(text: str) -> str:

@@ -19,7 +19,7 @@ from ksqlpy.plan.nodes import (
 
 __all__ = ["PLAN_VERSION", "build_plan"]
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 """Raised when an unchanged statement gets a plan whose state an older checkpoint does not fit."""
 
 

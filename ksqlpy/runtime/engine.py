@@ -14,13 +14,14 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Producer
 
 from ksqlpy import __version__
-from ksqlpy.analysis import CreateAs, Declare, Text, analyze_create, analyze_query
+from ksqlpy.analysis import CreateAs, Declare, Text, analyze_create, analyze_query, check_clauses
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
@@ -432,6 +433,8 @@ class Engine:
         """Starts SELECT … EMIT CHANGES; raises KsqlError. The caller reads its rows and closes it."""
         parsed = parse(sql)
         text = Text(sql)
+        if len(parsed) == 1:
+            check_clauses(parsed[0].node, text)
         if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query):
             node = parsed[0].node if parsed else None
             raise StatementError(
@@ -470,8 +473,9 @@ class Engine:
                 config.number("commit.interval.ms"),
                 exactly_once=False,  # nobody reads its topic after it has ended
             )
-            running = self.queries.start(spec)
-            push = PushQuery(running, typed.columns, topic, typed.limit, self.kafka.reader(), self._closed)
+            self.queries.start(spec)
+            current = partial(self.queries.get, query_id)
+            push = PushQuery(query_id, current, typed.columns, topic, typed.limit, self.kafka.reader(), self._closed)
             self._push[query_id] = push
         return push
 

@@ -17,6 +17,8 @@ from ksqlpy.spark.query import RunningQuery
 __all__ = ["PushQuery"]
 
 IDLE_SECONDS = 0.5
+PATIENCE_SECONDS = 10
+"""How long a query may be away, as it is while it starts anew."""
 
 
 class PushQuery:
@@ -24,17 +26,21 @@ class PushQuery:
 
     def __init__(
         self,
-        query: RunningQuery,
+        query_id: str,
+        current: Callable[[], RunningQuery | None],
         columns: tuple[Column, ...],
         topic: str,
         limit: int | None,
         consumer: Consumer,
         closed: Callable[[PushQuery], None],
     ) -> None:
-        self.id = query.spec.id
+        """``current``: the running query, which may be another after a restart; None when it is gone."""
+        self.id = query_id
         self.columns = columns
         self.limit_reached = False
-        self._query = query
+        self._current = current
+        self._query = current()
+        self._looks_without = 0
         self._limit = limit
         self._consumer = consumer
         self._closed = closed
@@ -56,8 +62,7 @@ class PushQuery:
             while not self._closing.is_set() and not self.limit_reached:
                 message = self._consumer.poll(IDLE_SECONDS)
                 if message is None:
-                    if self._query.state == "ERROR":
-                        raise EngineProblem("query-failed", f"query {self.id} failed: {self._query.error}")
+                    self._look()
                     yield None
                     continue
                 if message.error() is not None:
@@ -71,6 +76,18 @@ class PushQuery:
                 self.limit_reached = sent == self._limit
         self.close()
 
+    def _look(self) -> None:
+        """Raises EngineProblem if the query has failed, or was ended by another than its reader."""
+        query = self._current()
+        self._query = query or self._query
+        self._looks_without = 0 if query is not None else self._looks_without + 1
+        if self._closing.is_set():
+            return
+        if self._query is not None and self._query.state == "ERROR":
+            raise EngineProblem("query-failed", f"query {self.id} failed: {self._query.error}")
+        if self._looks_without * IDLE_SECONDS > PATIENCE_SECONDS:
+            raise EngineProblem("query-ended", f"query {self.id} was ended by the server", hint="ask again")
+
     def close(self) -> None:
         """Ends the query and removes all that belongs to it; closing twice does nothing."""
         with self._close_lock:
@@ -81,7 +98,8 @@ class PushQuery:
         threading.Thread(target=self._finish, name=f"close {self.id}", daemon=True).start()
 
     def _finish(self) -> None:
-        self._query.stop()
+        if (query := self._current()) is not None:
+            query.stop()
         with self._reading:
             self._consumer.close()
         self._closed(self)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from ksqlpy.analysis import CreateAs, Text, analyze_create, analyze_insert, analyze_query, find_source
+from ksqlpy.analysis import CreateAs, Text, analyze_create, analyze_insert, analyze_query, check_clauses, find_source
 from ksqlpy.analysis.query import TypedQuery
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
@@ -22,7 +22,7 @@ from ksqlpy.runtime import entities
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.evaluate import record_of
 from ksqlpy.spark.kafka import TIMEOUT
-from ksqlpy.sql import Parsed, nodes
+from ksqlpy.sql import Parsed, nodes, to_sql
 
 if TYPE_CHECKING:
     from ksqlpy.runtime.engine import Engine
@@ -62,9 +62,14 @@ class Context:
 
 def check(parsed: Parsed, sandbox: Sandbox) -> None:
     """Refuses a statement that cannot be done; raises KsqlError."""
-    handler = _CHECKS.get(type(parsed.node))
+    kind, text = type(parsed.node), Text(parsed.sql)
+    check_clauses(parsed.node, text)
+    handler = _CHECKS.get(kind)
     if handler is not None:
         handler(parsed, sandbox)
+    elif kind not in _RUNS:
+        name = " ".join(to_sql(parsed.node).split()[:2])
+        text.refuse("unsupported-statement", f"{name} is not run by this server", parsed.node, hint=_RUNNABLE)
 
 
 def run(parsed: Parsed, context: Context) -> Entity | None:
@@ -242,6 +247,14 @@ def _pause(parsed: Parsed, context: Context) -> Entity:
 
 
 # ---------------------------------------------------------------- SHOW, DESCRIBE, EXPLAIN
+
+
+def _check_show(parsed: Parsed, sandbox: Sandbox) -> None:
+    kind, extended = parsed.node.args["kind"], parsed.node.args.get("extended")
+    if kind not in _SHOWN or (extended and not _SHOWN[kind]):
+        what = f"SHOW {kind}{' EXTENDED' if kind in _SHOWN else ''}"
+        hint = f"SHOW lists {', '.join(_SHOWN)}"
+        Text(parsed.sql).refuse("unsupported-statement", f"{what} is not run by this server", parsed.node, hint=hint)
 
 
 def _show(parsed: Parsed, context: Context) -> Entity:
@@ -425,6 +438,18 @@ def _query(parsed: Parsed, sandbox: Sandbox) -> None:
     )
 
 
+_SHOWN = {
+    "STREAMS": True,
+    "TABLES": True,
+    "QUERIES": True,
+    "TOPICS": False,
+    "PROPERTIES": False,
+    "FUNCTIONS": False,
+}
+"""What SHOW gives, and whether EXTENDED is more of it."""
+
+_RUNNABLE = "it runs CREATE, INSERT, DROP, TERMINATE, PAUSE, RESUME, SHOW, DESCRIBE, EXPLAIN, SET, UNSET and SELECT"
+
 _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], None]] = {
     nodes.CreateSource: _check_create,
     nodes.InsertValues: _check_insert,
@@ -432,6 +457,7 @@ _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], None]] = {
     nodes.Terminate: _check_terminate,
     nodes.Pause: _check_pause,
     nodes.Resume: _check_pause,
+    nodes.Show: _check_show,
     nodes.DescribeSource: _check_describe,
     nodes.DescribeFunction: lambda p, s: _check_function(p),
     nodes.Explain: _check_explain,

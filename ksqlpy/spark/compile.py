@@ -311,9 +311,8 @@ class Compiler:
         state += [
             ("__ts", "max(__ts)"),
             ("__seq", "count(1)"),
-            *((c, f"last({c})") for c in place_columns),
-            ("__raw", "last(__raw)"),
-            ("__reason", "last(__reason)"),
+            # In one, since Spark makes all cells of a group anew for each row.
+            ("__last", f"last(struct({', '.join([*place_columns, '__raw', '__reason'])}))"),
         ]
         lanes = self._watched * (self.distribution.partitions if lane == "__lane" else 1)
         watched = [f"__seen_{i}" for i in range(lanes)]
@@ -332,11 +331,8 @@ class Compiler:
             replay = ["__place", "__has_result", *replay]
         rows = self._distribute(rows, keys, replay).groupBy(*keys).agg(*aggregates)
         window = [f"__ws + {node.window.size} AS __we"] if node.window is not None else []
-        if watched:
-            place_columns += [f"{group} AS __seen_group", *(f"coalesce({c}, -1L) AS {c}" for c in watched)]
-        return rows.selectExpr(
-            *keys, *results, *window, "__ts", "__seq", *place_columns, "false AS __del", "__raw", "__reason"
-        )
+        seen = [f"{group} AS __seen_group", *(f"coalesce({c}, -1L) AS {c}" for c in watched)] if watched else []
+        return rows.selectExpr(*keys, *results, *window, "__ts", "__seq", "__last.*", *seen, "false AS __del")
 
     def _lane(self, keys: Sequence[str]) -> str:
         """Spark text of the lane of a table's row: Spark sends a key to the task that this hash names."""

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from ksqlpy.errors import Span, SyntaxProblem, similar_names
 from ksqlpy.grammar import reserved
-from ksqlpy.sql.tokens import IDENTIFIER, NUMBER, RESERVED, STRING, WORD, Token
+from ksqlpy.sql.tokens import IDENTIFIER, NUMBER, RESERVED, STRING, VARIABLE, WORD, Token
 
 __all__ = ["Cursor"]
 
@@ -35,7 +35,7 @@ class Cursor:
         self.tokens = tokens
         self.sql = sql
         self.index = 0
-        quiet = (STRING, IDENTIFIER, NUMBER)
+        quiet = (STRING, IDENTIFIER, NUMBER, VARIABLE)
         # Two empty texts at the end save the bounds checks of a look-ahead.
         self._texts = ["" if t.token_type in quiet else t.text.upper() for t in tokens] + ["", "", "", ""]
         self._wanted: list[str] = []
@@ -165,12 +165,16 @@ class Cursor:
         if not self.is_type(RESERVED) or self.text in _CONNECTING:
             self.fail()
         if self.text == "SELECT":
-            self.fail(hint="a query cannot stand inside another one")
+            self.fail(hint="a query inside of another stands in FROM (…) or in WITH name AS (…)")
         word = self.tokens[self.index].text
         self.fail(hint=f"{word.upper()} is a reserved word; as a name it needs quotes: `{word.upper()}`")
 
     def fail(self, *, hint: str | None = None) -> NoReturn:
         """Raises a SyntaxProblem that says what could stand here instead."""
+        if self.is_type(VARIABLE):
+            name = self.tokens[self.index].text[2:-1]
+            hint = f"DEFINE {name} = '…'; gives it a value"
+            self.fail_at(self.index, "unknown-variable", f"There is no variable {name}", hint=hint)
         wanted = list(self._wanted) if self._wanted_at == self.index else []
         got = "the end of the text"
         if not self.done:

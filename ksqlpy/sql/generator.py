@@ -131,19 +131,40 @@ class KsqlGenerator(generator.Generator):
         alias = e.args.get("alias")
         return f"{self.sql(e.this)} AS {self.sql(alias.this)}" if alias else self.sql(e.this)
 
+    def _subquery(self, e: exp.Subquery) -> str:
+        alias = e.args.get("alias")
+        return f"({self.sql(e.this)}){f' AS {self.sql(alias.this)}' if alias else ''}"
+
     def _join(self, e: nodes.StreamJoin) -> str:
-        side = e.args.get("side")
-        return f"{f'{side} ' if side else ''}JOIN {self.sql(e, 'this')} ON {self.sql(e, 'on')}"
+        side, within = e.args.get("side"), e.args.get("within") or ()
+        parts = [f"{f'{side} ' if side else ''}JOIN {self.sql(e, 'this')}"]
+        if within:
+            parts.append(f"WITHIN {self.sql(within[0])}" if len(within) == 1 else f"WITHIN ({self._list(within)})")
+        if e.args.get("grace"):
+            parts.append(f"GRACE PERIOD {self.sql(e, 'grace')}")
+        return " ".join([*parts, f"ON {self.sql(e, 'on')}"])
 
     def _window(self, e: nodes.TimeWindow) -> str:
-        words = (("size", "SIZE"), ("advance", "ADVANCE BY"), ("retention", "RETENTION"), ("grace", "GRACE PERIOD"))
-        parts = [f"{word} {self.sql(e, key)}" for key, word in words if e.args.get(key)]
+        first = "" if e.args["kind"] == "SESSION" else "SIZE "
+        words = (("size", first), ("advance", "ADVANCE BY "), ("retention", "RETENTION "), ("grace", "GRACE PERIOD "))
+        parts = [f"{word}{self.sql(e, key)}" for key, word in words if e.args.get(key)]
         return f"WINDOW {e.args['kind']} ({', '.join(parts)})"
 
-    def _query(self, e: nodes.Query) -> str:
-        parts = [f"SELECT {self._list(e.expressions)}", self.sql(e, "from_")]
-        parts += [self.sql(join) for join in e.args.get("joins") or ()]
-        parts += [self.sql(e, key) for key in ("window", "where", "group", "partition", "having") if e.args.get(key)]
+    def _ordered(self, e: nodes.OrderItem) -> str:
+        nulls = e.args.get("nulls")
+        return f"{self.sql(e, 'this')}{' DESC' if e.args.get('desc') else ''}{f' NULLS {nulls}' if nulls else ''}"
+
+    def _query(self, e: nodes.Query | nodes.UnionAll) -> str:
+        parts = [self.sql(e, "with_")] if e.args.get("with_") else []
+        if isinstance(e, nodes.UnionAll):
+            parts.append(" UNION ALL ".join(self.sql(branch) for branch in e.expressions))
+        else:
+            parts += [f"SELECT {self._list(e.expressions)}", self.sql(e, "from_")]
+            parts += [self.sql(join) for join in e.args.get("joins") or ()]
+            clauses = ("window", "where", "group", "partition", "having")
+            parts += [self.sql(e, key) for key in clauses if e.args.get(key)]
+        if e.args.get("order"):
+            parts.append(self.sql(e, "order"))
         if e.args.get("emit"):
             parts.append(f"EMIT {e.args['emit']}")
         if e.args.get("limit"):
@@ -152,34 +173,100 @@ class KsqlGenerator(generator.Generator):
 
     # ------------------------------------------------------------ statements
 
-    def _column_spec(self, e: nodes.ColumnSpec) -> str:
-        constraint = e.args.get("constraint")
-        return f"{self.sql(e, 'this')} {self.sql(e, 'type')}{f' {constraint}' if constraint else ''}"
-
-    def _create(self, e: nodes.CreateSource) -> str:
-        args = e.args
-        parts = [f"CREATE {args['kind']}", "IF NOT EXISTS" if args.get("exists") else "", self.sql(e, "this")]
-        if args.get("columns"):
-            parts.append(f"({self._list(args['columns'])})")
-        if args.get("properties"):
-            parts.append(f"WITH ({self._list(args['properties'])})")
-        if args.get("query"):
-            parts.append(f"AS {self.sql(e, 'query')}")
+    def _words(self, *parts: str | None) -> str:
         return " ".join(p for p in parts if p)
 
-    def _insert(self, e: nodes.InsertValues) -> str:
-        columns = e.args.get("columns")
-        names = f" ({self._list(columns)})" if columns else ""
-        return f"INSERT INTO {self.sql(e, 'this')}{names} VALUES ({self._list(e.expressions)})"
+    def _flag(self, e: exp.Expr, key: str, words: str) -> str:
+        return words if e.args.get(key) else ""
+
+    def _in_brackets(self, e: exp.Expr, key: str, before: str = "") -> str:
+        return f"{before}({self._list(e.args[key])})" if e.args.get(key) else ""
+
+    def _optional(self, e: exp.Expr, key: str, before: str) -> str:
+        return f"{before} {self.sql(e, key)}" if e.args.get(key) else ""
+
+    def _column_spec(self, e: nodes.ColumnSpec) -> str:
+        constraint, header = e.args.get("constraint"), e.args.get("header")
+        mark = f"{constraint}({self.sql(header)})" if header else constraint
+        return self._words(self.sql(e, "this"), self.sql(e, "type"), mark)
+
+    def _create(self, e: nodes.CreateSource) -> str:
+        return self._words(
+            "CREATE",
+            self._flag(e, "replace", "OR REPLACE"),
+            self._flag(e, "source", "SOURCE"),
+            e.args["kind"],
+            self._flag(e, "exists", "IF NOT EXISTS"),
+            self.sql(e, "this"),
+            self._in_brackets(e, "columns"),
+            self._in_brackets(e, "properties", "WITH "),
+            self._optional(e, "query", "AS"),
+        )
+
+    def _alter(self, e: nodes.AlterSource) -> str:
+        added = ", ".join(f"ADD COLUMN {self.sql(c)}" for c in e.args["columns"])
+        return self._words("ALTER", e.args["kind"], self.sql(e, "this"), added)
+
+    def _create_type(self, e: nodes.CreateType) -> str:
+        exists = self._flag(e, "exists", "IF NOT EXISTS")
+        return self._words("CREATE TYPE", exists, self.sql(e, "this"), self._optional(e, "type", "AS"))
+
+    def _create_connector(self, e: nodes.CreateConnector) -> str:
+        exists = self._flag(e, "exists", "IF NOT EXISTS")
+        properties = self._in_brackets(e, "properties", "WITH ")
+        return self._words("CREATE", e.args["kind"], "CONNECTOR", exists, self.sql(e, "this"), properties)
+
+    def _insert_select(self, e: nodes.InsertSelect) -> str:
+        properties = self._in_brackets(e, "properties", "WITH ")
+        return self._words("INSERT INTO", self.sql(e, "this"), properties, self.sql(e, "query"))
+
+    def _rows(self, e: exp.Expr, verb: str, before: str) -> str:
+        names, values = self._in_brackets(e, "columns"), self._in_brackets(e, "expressions", f"{before} ")
+        return self._words(verb, self.sql(e, "this"), names, values)
 
     def _drop(self, e: nodes.DropSource) -> str:
-        exists = "IF EXISTS " if e.args.get("exists") else ""
-        topic = " DELETE TOPIC" if e.args.get("delete_topic") else ""
-        return f"DROP {e.args['kind']} {exists}{self.sql(e, 'this')}{topic}"
+        return self._words(
+            "DROP",
+            e.args["kind"],
+            self._flag(e, "exists", "IF EXISTS"),
+            self.sql(e, "this"),
+            self._flag(e, "delete_topic", "DELETE TOPIC"),
+            self._flag(e, "cascade", "CASCADE"),
+        )
+
+    def _drop_other(self, e: exp.Expr, what: str) -> str:
+        return self._words("DROP", what, self._flag(e, "exists", "IF EXISTS"), self.sql(e, "this"))
+
+    def _assert(self, e: nodes.AssertTopic | nodes.AssertSchema) -> str:
+        return self._words(
+            "ASSERT",
+            self._flag(e, "absent", "NOT EXISTS"),
+            f"TOPIC {self.sql(e, 'this')}" if isinstance(e, nodes.AssertTopic) else "SCHEMA",
+            self._in_brackets(e, "properties", "WITH "),
+            self._optional(e, "subject", "SUBJECT"),
+            self._optional(e, "id", "ID"),
+            self._optional(e, "timeout", "TIMEOUT"),
+        )
+
+    def _assert_source(self, e: nodes.AssertSource) -> str:
+        columns, properties = self._in_brackets(e, "columns"), self._in_brackets(e, "properties", "WITH ")
+        return self._words("ASSERT", e.args["kind"], self.sql(e, "this"), columns, properties)
 
     def _show(self, e: nodes.Show) -> str:
-        every = "ALL " if e.args.get("all") else ""
-        return f"SHOW {every}{e.args['kind']}{' EXTENDED' if e.args.get('extended') else ''}"
+        every, extended = self._flag(e, "all", "ALL"), self._flag(e, "extended", "EXTENDED")
+        return self._words("SHOW", every, e.args["kind"], extended)
+
+    def _print(self, e: nodes.Print) -> str:
+        return self._words(
+            "PRINT",
+            self.sql(e, "this"),
+            self._flag(e, "beginning", "FROM BEGINNING"),
+            self._optional(e, "interval", "INTERVAL"),
+            self.sql(e, "limit"),
+        )
+
+    def _assignment(self, e: exp.Expr, verb: str) -> str:
+        return f"{verb} {self.sql(e, 'this')} = {self.sql(e, 'expression')}"
 
     def _describe(self, e: nodes.DescribeSource) -> str:
         return f"DESCRIBE {self.sql(e, 'this')}{' EXTENDED' if e.args.get('extended') else ''}"
@@ -231,21 +318,46 @@ class KsqlGenerator(generator.Generator):
         nodes.StreamJoin: _join,
         nodes.TimeWindow: _window,
         nodes.Duration: lambda self, e: f"{self.sql(e, 'this')} {e.args['unit']}",
+        nodes.OrderItem: _ordered,
         nodes.Query: _query,
+        nodes.UnionAll: _query,
+        exp.Order: lambda self, e: f"ORDER BY {self._list(e.expressions)}",
+        exp.Subquery: _subquery,
+        exp.With: lambda self, e: f"WITH {self._list(e.expressions)}",
+        exp.CTE: lambda self, e: f"{self.sql(e, 'alias')} AS ({self.sql(e, 'this')})",
         # statements
         exp.Property: lambda self, e: f"{self.sql(e, 'this')} = {self.sql(e, 'value')}",
         nodes.ColumnSpec: _column_spec,
         nodes.CreateSource: _create,
-        nodes.InsertValues: _insert,
+        nodes.AlterSource: _alter,
+        nodes.CreateType: _create_type,
+        nodes.DropType: lambda self, e: self._drop_other(e, "TYPE"),
+        nodes.InsertSelect: _insert_select,
+        nodes.InsertValues: lambda self, e: self._rows(e, "INSERT INTO", "VALUES"),
+        nodes.DeleteFrom: lambda self, e: f"DELETE FROM {self.sql(e, 'this')} {self.sql(e, 'where')}",
         nodes.DropSource: _drop,
+        nodes.CreateConnector: _create_connector,
+        nodes.DropConnector: lambda self, e: self._drop_other(e, "CONNECTOR"),
+        nodes.AssertTopic: _assert,
+        nodes.AssertSchema: _assert,
+        nodes.AssertValues: lambda self, e: self._rows(e, "ASSERT VALUES", "VALUES"),
+        nodes.AssertTombstone: lambda self, e: self._rows(e, "ASSERT NULL VALUES", "KEY"),
+        nodes.AssertSource: _assert_source,
         nodes.Show: _show,
+        nodes.Print: _print,
         nodes.DescribeSource: _describe,
+        nodes.DescribeStreams: lambda self, e: self._words("DESCRIBE STREAMS", self._flag(e, "extended", "EXTENDED")),
+        nodes.DescribeConnector: lambda self, e: f"DESCRIBE CONNECTOR {self.sql(e, 'this')}",
         nodes.DescribeFunction: lambda self, e: f"DESCRIBE FUNCTION {self.sql(e, 'this')}",
         nodes.Explain: lambda self, e: f"EXPLAIN {self.sql(e, 'this') or self.sql(e, 'statement')}",
         nodes.Pause: lambda self, e: f"PAUSE {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
         nodes.Resume: lambda self, e: f"RESUME {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
         nodes.Terminate: lambda self, e: f"TERMINATE {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
-        nodes.SetProperty: lambda self, e: f"SET {self.sql(e, 'this')} = {self.sql(e, 'expression')}",
+        nodes.SetProperty: lambda self, e: self._assignment(e, "SET"),
+        nodes.AlterSystem: lambda self, e: self._assignment(e, "ALTER SYSTEM"),
+        nodes.Define: lambda self, e: self._assignment(e, "DEFINE"),
+        nodes.Undefine: lambda self, e: f"UNDEFINE {self.sql(e, 'this')}",
+        nodes.RunScript: lambda self, e: f"RUN SCRIPT {self.sql(e, 'this')}",
         nodes.UnsetProperty: lambda self, e: f"UNSET {self.sql(e, 'this')}",
     }
     """The closed set of nodes, and how each is printed."""

@@ -6,8 +6,9 @@ Between (``this``, ``low``, ``high``), In (``this``, ``expressions``), Like, Esc
 Add Sub Mul Div Mod, DPipe, Neg, Case (``this``, ``ifs``, ``default``) of If (``this``, ``true``), Cast (``this``,
 ``to`` a TypeName), Bracket (``this``, ``expressions`` = [index], counted as written), Array (``expressions``), Struct
 (``expressions`` of PropertyEQ), Anonymous (every function call: ``this`` the name as a str, ``expressions``), Lambda
-(``this`` the body, ``expressions`` the parameters), From (``this`` a Table), Table (``this``, ``alias`` a TableAlias),
-Where, Group, Having, Limit, Property (``this`` Identifier or Literal, ``value``).
+(``this`` the body, ``expressions`` the parameters), From (``this`` a Table or Subquery), Table (``this``, ``alias`` a
+TableAlias), Subquery (``this`` a query, ``alias``), With (``expressions`` of CTE), CTE (``this`` a query, ``alias``),
+Order, Where, Group, Having, Limit, Property (``this`` Identifier or Literal, ``value``).
 
 Names are folded when parsed: an Identifier holds the name as the catalog knows it. ``quoted`` says only whether its
 canonical text needs quotes. The offsets of a node are in its ``meta``: ``start`` and ``end``, both inclusive.
@@ -41,23 +42,42 @@ from ksqlpy.types import (
 __all__ = [
     "BUILT_IN_TYPES",
     "UNIT_MILLIS",
+    "AlterSource",
+    "AlterSystem",
+    "AssertSchema",
+    "AssertSource",
+    "AssertTombstone",
+    "AssertTopic",
+    "AssertValues",
     "ColumnSpec",
+    "CreateConnector",
     "CreateSource",
+    "CreateType",
     "DecimalLiteral",
+    "Define",
+    "DeleteFrom",
+    "DescribeConnector",
     "DescribeFunction",
     "DescribeSource",
+    "DescribeStreams",
+    "DropConnector",
     "DropSource",
+    "DropType",
     "Duration",
     "Explain",
     "FieldAccess",
+    "InsertSelect",
     "InsertValues",
     "IntervalUnit",
     "LambdaVariable",
     "MapOf",
+    "OrderItem",
     "PartitionBy",
     "Pause",
+    "Print",
     "Query",
     "Resume",
+    "RunScript",
     "SetProperty",
     "Show",
     "StreamJoin",
@@ -65,6 +85,8 @@ __all__ = [
     "Terminate",
     "TimeWindow",
     "TypeName",
+    "Undefine",
+    "UnionAll",
     "UnsetProperty",
 ]
 
@@ -189,7 +211,11 @@ class Duration(exp.Expression):
 
 
 class TimeWindow(exp.Expression):
-    """A WINDOW clause. ``kind``: TUMBLING or HOPPING; ``size``, ``advance``, ``retention``, ``grace``: Durations."""
+    """A WINDOW clause.
+
+    ``kind``: TUMBLING, HOPPING or SESSION; ``size`` (of SESSION the gap that ends it), ``advance`` (HOPPING only),
+    ``retention``, ``grace``: Durations.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {
         "kind": True,
@@ -201,9 +227,13 @@ class TimeWindow(exp.Expression):
 
 
 class StreamJoin(exp.Join):
-    """One join. ``this``: Table; ``side``: '' (inner) or 'LEFT'; ``on``: the condition."""
+    """One join.
 
-    arg_types: ClassVar[dict[str, bool]] = {**exp.Join.arg_types}
+    ``this``: Table or Subquery; ``side``: '' (inner), 'LEFT', 'RIGHT' or 'FULL'; ``within``: one Duration for both
+    directions, or two, before and after; ``grace``: Duration, only with ``within``; ``on``: the condition.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {**exp.Join.arg_types, "within": False, "grace": False}
 
 
 class PartitionBy(exp.Expression):
@@ -212,15 +242,38 @@ class PartitionBy(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
 
 
+class OrderItem(exp.Expression):
+    """An item of ORDER BY. ``this``: the value; ``desc``: bool; ``nulls``: 'FIRST', 'LAST' or None."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "desc": False, "nulls": False}
+
+
 class Query(exp.Select):
     """A SELECT.
 
-    ``expressions``: items; ``from_``: From of Table; ``joins``: StreamJoins; ``window``: TimeWindow; ``where``: Where;
-    ``group``: Group with ``expressions``; ``partition``: PartitionBy; ``having``: Having; ``emit``: 'CHANGES' or
-    absent; ``limit``: Limit with ``expression`` an integer Literal.
+    ``with_``: With of CTEs; ``expressions``: items; ``from_``: From of a Table or Subquery; ``joins``: StreamJoins;
+    ``window``: TimeWindow; ``where``: Where; ``group``: Group with ``expressions``; ``partition``: PartitionBy;
+    ``having``: Having; ``order``: Order of OrderItems; ``emit``: 'CHANGES', 'FINAL' or absent; ``limit``: Limit with
+    ``expression`` an integer Literal.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {**exp.Select.arg_types, "window": False, "partition": False, "emit": False}
+
+
+class UnionAll(exp.Expression):
+    """SELECT … UNION ALL SELECT ….
+
+    ``expressions``: two or more Queries, which have no ``with_``, ``order``, ``emit`` and ``limit`` of their own;
+    ``with_``, ``order``, ``emit``, ``limit``: of the whole, as in Query.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "with_": False,
+        "expressions": True,
+        "order": False,
+        "emit": False,
+        "limit": False,
+    }
 
 
 # ---------------------------------------------------------------- statements
@@ -229,17 +282,19 @@ class Query(exp.Select):
 class ColumnSpec(exp.Expression):
     """A declared column, or a field of a STRUCT type.
 
-    ``this``: Identifier; ``type``: TypeName; ``constraint``: None, 'KEY' or 'PRIMARY KEY'.
+    ``this``: Identifier; ``type``: TypeName; ``constraint``: None, 'KEY', 'PRIMARY KEY', 'HEADERS' or 'HEADER', the
+    last with ``header``, a string Literal: the key of the header.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "type": True, "constraint": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "type": True, "constraint": False, "header": False}
 
 
 class CreateSource(Statement):
     """CREATE STREAM or TABLE, with columns or AS a query.
 
     ``this``: Identifier; ``kind``: 'STREAM' or 'TABLE'; ``columns``: ColumnSpecs, absent if not written;
-    ``properties``: Property nodes, absent without WITH; ``query``: Query of the AS form; ``exists``: IF NOT EXISTS.
+    ``properties``: Property nodes, absent without WITH; ``query``: Query or UnionAll of the AS form; ``exists``: IF NOT
+    EXISTS; ``replace``: OR REPLACE; ``source``: CREATE SOURCE, which nobody may write into.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {
@@ -249,7 +304,21 @@ class CreateSource(Statement):
         "properties": False,
         "query": False,
         "exists": False,
+        "replace": False,
+        "source": False,
     }
+
+
+class AlterSource(Statement):
+    """ALTER … ADD. ``this``: Identifier; ``kind``: 'STREAM' or 'TABLE'; ``columns``: ColumnSpecs to append."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "columns": True}
+
+
+class InsertSelect(Statement):
+    """INSERT INTO … SELECT. ``this``: Identifier; ``properties``: as in CreateSource; ``query``: Query or UnionAll."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "properties": False, "query": True}
 
 
 class InsertValues(Statement):
@@ -258,25 +327,126 @@ class InsertValues(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "columns": False, "expressions": True}
 
 
-class DropSource(Statement):
-    """DROP. ``this``: Identifier; ``kind``: 'STREAM' or 'TABLE'; ``exists``: IF EXISTS; ``delete_topic``: bool."""
+class DeleteFrom(Statement):
+    """DELETE FROM a table. ``this``: Identifier; ``where``: Where."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "exists": False, "delete_topic": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "where": True}
+
+
+class DropSource(Statement):
+    """DROP.
+
+    ``this``: Identifier; ``kind``: 'STREAM' or 'TABLE'; ``exists``: IF EXISTS; ``delete_topic``: bool; ``cascade``:
+    bool, with all that reads it.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "kind": True,
+        "exists": False,
+        "delete_topic": False,
+        "cascade": False,
+    }
+
+
+class CreateType(Statement):
+    """CREATE TYPE. ``this``: Identifier; ``type``: TypeName; ``exists``: IF NOT EXISTS."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "type": True, "exists": False}
+
+
+class DropType(Statement):
+    """DROP TYPE. ``this``: Identifier; ``exists``: IF EXISTS."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False}
+
+
+class CreateConnector(Statement):
+    """CREATE CONNECTOR. ``this``: Identifier; ``kind``: 'SOURCE' or 'SINK'; ``properties``; ``exists``: bool."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "properties": True, "exists": False}
+
+
+class DropConnector(Statement):
+    """DROP CONNECTOR. ``this``: Identifier; ``exists``: IF EXISTS."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False}
+
+
+class AssertTopic(Statement):
+    """ASSERT TOPIC.
+
+    ``this``: string Literal or Identifier; ``absent``: NOT EXISTS; ``properties``: Property nodes or absent;
+    ``timeout``: Duration or absent.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "absent": False, "properties": False, "timeout": False}
+
+
+class AssertSchema(Statement):
+    """ASSERT SCHEMA.
+
+    ``subject``: string Literal or Identifier; ``id``: integer Literal; at least one of them; ``absent``: NOT EXISTS;
+    ``timeout``: Duration or absent.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"subject": False, "id": False, "absent": False, "timeout": False}
+
+
+class AssertValues(Statement):
+    """ASSERT VALUES, of SQL tests. ``this``: Identifier; ``columns``: Identifiers, absent; ``expressions``: values."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "columns": False, "expressions": True}
+
+
+class AssertTombstone(Statement):
+    """ASSERT NULL VALUES, of SQL tests; the args of AssertValues, for the columns of the key."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "columns": False, "expressions": True}
+
+
+class AssertSource(Statement):
+    """ASSERT STREAM or TABLE, of SQL tests; the args of CreateSource."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "columns": False, "properties": False}
 
 
 class Show(Statement):
     """SHOW or LIST.
 
-    ``kind``: STREAMS, TABLES, QUERIES, TOPICS, PROPERTIES or FUNCTIONS; ``extended``: bool; ``all``: SHOW ALL TOPICS.
+    ``kind``: STREAMS, TABLES, QUERIES, TOPICS, PROPERTIES, FUNCTIONS, TYPES, VARIABLES, CONNECTORS, SOURCE CONNECTORS,
+    SINK CONNECTORS or CONNECTOR PLUGINS; ``extended``: bool; ``all``: SHOW ALL TOPICS.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "extended": False, "all": False}
+
+
+class Print(Statement):
+    """PRINT a topic.
+
+    ``this``: string Literal or Identifier; ``beginning``: bool; ``interval``: integer Literal, every so many records;
+    ``limit``: Limit.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "beginning": False, "interval": False, "limit": False}
 
 
 class DescribeSource(Statement):
     """DESCRIBE a stream or table. ``this``: Identifier; ``extended``: bool."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "extended": False}
+
+
+class DescribeStreams(Statement):
+    """DESCRIBE STREAMS. ``extended``: bool."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"extended": False}
+
+
+class DescribeConnector(Statement):
+    """DESCRIBE CONNECTOR. ``this``: Identifier."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class DescribeFunction(Statement):
@@ -286,7 +456,11 @@ class DescribeFunction(Statement):
 
 
 class Explain(Statement):
-    """EXPLAIN. Either ``this``: Identifier of a query id, or ``statement``: Query or CreateSource with a query."""
+    """EXPLAIN.
+
+    Either ``this``: Identifier of a query id, or ``statement``: Query, UnionAll, InsertSelect or CreateSource with a
+    query.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "statement": False}
 
@@ -317,5 +491,29 @@ class SetProperty(Statement):
 
 class UnsetProperty(Statement):
     """UNSET 'k'. ``this``: string Literal, the key."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class AlterSystem(Statement):
+    """ALTER SYSTEM 'k'='v'. ``this``: string Literal, the key; ``expression``: string Literal, the value."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class Define(Statement):
+    """DEFINE v='x'. ``this``: Identifier; ``expression``: string Literal."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class Undefine(Statement):
+    """UNDEFINE v. ``this``: Identifier."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class RunScript(Statement):
+    """RUN SCRIPT 'file'. ``this``: string Literal."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}

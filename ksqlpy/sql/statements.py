@@ -1,4 +1,4 @@
-"""Statements and queries.
+"""Statements.
 
 Source of the rules: ksqlDB manual, "ksqlDB SQL reference", one page a statement. The language is closed: what is not
 in :attr:`Statements.STATEMENTS` is refused.
@@ -6,7 +6,7 @@ in :attr:`Statements.STATEMENTS` is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import ClassVar, NoReturn
 
@@ -14,30 +14,39 @@ from sqlglot import exp
 
 from ksqlpy.errors import SyntaxProblem, similar_names
 from ksqlpy.sql import nodes
-from ksqlpy.sql.expressions import MAX_HEIGHT, Expressions
+from ksqlpy.sql.expressions import MAX_HEIGHT
+from ksqlpy.sql.queries import Queries
 from ksqlpy.sql.tokens import NUMBER, STRING
 
 __all__ = ["Statements"]
 
 
-class Statements(Expressions):
+class Statements(Queries):
     """Reads statements."""
 
     STATEMENTS: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
+            "ALTER": "_alter",
+            "ASSERT": "_assert",
             "CREATE": "_create",
+            "DEFINE": "_define",
+            "DELETE": "_delete",
             "DESCRIBE": "_describe",
             "DROP": "_drop",
             "EXPLAIN": "_explain",
             "INSERT": "_insert",
             "LIST": "_show",
             "PAUSE": "_pause",
+            "PRINT": "_print",
             "RESUME": "_resume",
-            "SELECT": "query",
+            "RUN": "_run",
+            "SELECT": "_query",
             "SET": "_set",
             "SHOW": "_show",
             "TERMINATE": "_terminate",
+            "UNDEFINE": "_undefine",
             "UNSET": "_unset",
+            "WITH": "_query",
         }
     )
     """First word of a statement, and the method that reads it from the second word on."""
@@ -47,20 +56,18 @@ class Statements(Expressions):
             "STREAMS": True,
             "TABLES": True,
             "QUERIES": True,
-            "TOPICS": False,
+            "TOPICS": True,
             "PROPERTIES": False,
             "FUNCTIONS": False,
+            "TYPES": False,
+            "VARIABLES": False,
+            "CONNECTORS": False,
+            "CONNECTOR PLUGINS": False,
+            "SOURCE CONNECTORS": False,
+            "SINK CONNECTORS": False,
         }
     )
     """What SHOW takes, and whether EXTENDED may follow."""
-
-    JOINS: ClassVar[Mapping[str, str]] = MappingProxyType({"INNER": "", "LEFT": "LEFT"})
-    """First word of a join, and the side it stands for; OUTER may follow where there is a side."""
-
-    WINDOWS: ClassVar[tuple[str, ...]] = ("TUMBLING", "HOPPING")
-    EMITS: ClassVar[tuple[str, ...]] = ("CHANGES",)
-
-    UNITS: ClassVar[tuple[str, ...]] = tuple(unit + end for unit in nodes.UNIT_MILLIS for end in ("", "S"))
 
     def statement(self) -> exp.Expr:
         """Reads one statement up to, but without, its semicolon; raises SyntaxProblem."""
@@ -105,174 +112,56 @@ class Statements(Expressions):
             similar=similar_names(self.text, self.STATEMENTS, limit=1),
         )
 
-    # ------------------------------------------------------------ query
-
-    def query(self) -> nodes.Query:
-        """Reads a query after its SELECT."""
-        begin = self.index - 1
-        query = nodes.Query(expressions=self.comma_list(self._item))
-        at = self.index
-        self.expect("FROM")
-        query.set("from_", self.placed(exp.From(this=self._relation()), at))
-        joins = []
-        while (join := self._join()) is not None:
-            joins.append(join)
-        if joins:
-            query.set("joins", joins)
-        at = self.index
-        if self.accept("WINDOW"):
-            query.set("window", self._window())
-        at = self.index
-        if self.accept("WHERE"):
-            query.set("where", self.placed(exp.Where(this=self.expression()), at))
-        at = self.index
-        if self.accept("GROUP", "BY"):
-            query.set("group", self.placed(exp.Group(expressions=self._by_list()), at))
-        at = self.index
-        if self.accept("PARTITION", "BY"):
-            query.set("partition", self.placed(nodes.PartitionBy(expressions=self._by_list()), at))
-        at = self.index
-        if self.accept("HAVING"):
-            query.set("having", self.placed(exp.Having(this=self.expression()), at))
-        if self.accept("EMIT"):
-            emit = self.accept_any(self.EMITS)
-            if not emit:
-                self.fail()
-            query.set("emit", emit)
-        at = self.index
-        if self.accept("LIMIT"):
-            query.set("limit", self.placed(exp.Limit(expression=self._whole_number("a number of rows")), at))
-        return self.placed(query, begin)
-
-    def _item(self) -> exp.Expr:
-        begin = self.index
-        if self.accept("*"):
-            return self.placed(exp.Star(), begin)
-        if self.is_name() and self.ahead(1) == "." and self.ahead(2) == "*":
-            table = self.name()
-            self.index += 2
-            return self.placed(exp.Column(this=self._star(self.index - 1), table=table), begin)
-        this = self.expression()
-        if self.text == "->":
-            # The star binds like a field: it follows one value, not an operator.
-            if isinstance(this, (exp.Binary, exp.Not, exp.Neg, exp.Between, exp.In)):
-                self.fail(hint="s->* stands alone in the list, without operators")
-            self.expect("->", "*")
-            return self.placed(nodes.StructStar(this=this), begin)
-        if self.accept("AS"):
-            return self.placed(exp.Alias(this=this, alias=self.name("an alias")), begin)
-        if self.is_name():
-            return self.placed(exp.Alias(this=this, alias=self.name()), begin)
-        return this
-
-    def _relation(self) -> exp.Table:
-        begin = self.index
-        name = self.name("a stream or table")
-        alias = None
-        at = self.index
-        if self.accept("AS"):
-            alias = exp.TableAlias(this=self.name("an alias"))
-        elif self.is_name() and not self._begins_clause():
-            alias = exp.TableAlias(this=self.name())
-        if alias is not None:
-            self.placed(alias, at)
-        return self.placed(exp.Table(this=name, alias=alias), begin)
-
-    def _begins_clause(self) -> bool:
-        """Whether a plain word begins a clause here rather than being an alias."""
-        return (self.text, self.ahead(1)) == ("PARTITION", "BY") or (
-            self.text == "EMIT" and self.ahead(1) in ("CHANGES", "FINAL")
-        )
-
-    def _join(self) -> exp.Expr | None:
-        begin = self.index
-        word = self.accept_any(self.JOINS)
-        side = self.JOINS.get(word, "")
-        if side:
-            self.accept("OUTER")
-        if word:
-            self.expect("JOIN")
-        elif not self.accept("JOIN"):
-            return None
-        this = self._relation()
-        self.expect("ON")
-        return self.placed(nodes.StreamJoin(this=this, side=side, on=self.expression()), begin)
-
-    def _window(self) -> exp.Expr:
-        begin = self.index - 1
-        kind = self.accept_any(self.WINDOWS)
-        if not kind:
-            self.fail()
-        self.expect("(")
-        self.expect("SIZE")
-        size = self._duration()
-        advance = retention = grace = None
-        if kind == "HOPPING":
-            self.expect(",")
-            self.expect("ADVANCE", "BY")
-            advance = self._duration()
-        if self.accept(",", "RETENTION"):
-            retention = self._duration()
-        if self.accept(",", "GRACE", "PERIOD"):
-            grace = self._duration()
-        self.expect(")")
-        return self.placed(
-            nodes.TimeWindow(kind=kind, size=size, advance=advance, retention=retention, grace=grace), begin
-        )
-
-    def _duration(self) -> exp.Expr:
-        begin = self.index
-        number = self._whole_number("a whole number")
-        unit = self.text
-        if unit not in self.UNITS:
-            self.want("a time unit")
-            self.fail(hint=f"units are {', '.join(u for u in self.UNITS if u.endswith('S'))}")
-        self.index += 1
-        return self.placed(nodes.Duration(this=number, unit=unit), begin)
-
-    def _by_list(self) -> list[exp.Expr]:
-        """A list whose outer brackets, if they enclose all of it, mean nothing."""
-        if self.text == "(" and self._closes_clause():
-            begin = self.index
-            self.index += 1
-            items = [self.expression()]
-            if isinstance(items[0], self.NO_VALUES):  # these brackets enclose one condition, not a list
-                self.expect(")")
-                return [self.placed(exp.Paren(this=items[0]), begin)]
-            while self.accept(","):
-                items.append(self.value())
-            self.expect(")")
-            return items
-        return self.comma_list(self.value)
-
-    def _closes_clause(self) -> bool:
-        depth = 0
-        for position in range(self.index, len(self.tokens)):
-            text = self._texts[position]
-            depth += (text == "(") - (text == ")")
-            if depth == 0:
-                after = self._texts[position + 1]
-                return after in ("", ";", "HAVING", "EMIT", "LIMIT", "PARTITION")
-        return False
-
     # ------------------------------------------------------------ sources
 
+    def _query(self) -> exp.Expr:
+        self.index -= 1
+        return self.query()
+
     def _create(self) -> exp.Expr:
+        if self.accept("TYPE"):
+            exists = self.accept("IF", "NOT", "EXISTS")
+            name = self.name("the name of the type")
+            self.expect("AS")
+            return nodes.CreateType(this=name, type=self.type_name(), exists=exists)
+        for kind in ("SOURCE", "SINK"):
+            if self.accept(kind, "CONNECTOR"):
+                exists = self.accept("IF", "NOT", "EXISTS")
+                name = self.name("the name of the connector")
+                self.expect("WITH")
+                return nodes.CreateConnector(this=name, kind=kind, properties=self._properties(), exists=exists)
+        return self._create_source()
+
+    def _create_source(self) -> nodes.CreateSource:
+        replace = self.accept("OR", "REPLACE")
+        read_only = self.accept("SOURCE")
         kind = self._kind()
         exists = self.accept("IF", "NOT", "EXISTS")
         name = self.name(f"the name of the {kind.lower()}")
-        columns = None
-        if self.accept("("):
-            columns = self.comma_list(self._column)
-            self.expect(")")
+        columns = self._columns()
         properties = self._properties() if self.accept("WITH") else None
         query = None
-        if columns is None and self.accept("AS"):
-            self.expect("SELECT")
+        if columns is None and not read_only and self.accept("AS"):
+            if not self.begins_query():
+                self.fail()
             query = self.query()
         return nodes.CreateSource(
-            this=name, kind=kind, columns=columns, properties=properties, query=query, exists=exists
+            this=name,
+            kind=kind,
+            columns=columns,
+            properties=properties,
+            query=query,
+            exists=exists,
+            replace=replace,
+            source=read_only,
         )
+
+    def _columns(self) -> list[exp.Expr] | None:
+        if not self.accept("("):
+            return None
+        columns = self.comma_list(self._column)
+        self.expect(")")
+        return columns
 
     def _kind(self) -> str:
         kind = self.accept_any(("STREAM", "TABLE"))
@@ -284,12 +173,17 @@ class Statements(Expressions):
         begin = self.index
         name = self.name("a column name")
         type_name = self.type_name()
-        constraint = None
+        constraint = header = None
         if self.accept("PRIMARY", "KEY"):
             constraint = "PRIMARY KEY"
-        elif self.accept("KEY"):
-            constraint = "KEY"
-        return self.placed(nodes.ColumnSpec(this=name, type=type_name, constraint=constraint), begin)
+        elif self.accept("HEADER"):
+            constraint = "HEADER"
+            self.expect("(")
+            header = self.string("the key of a header in '…'")
+            self.expect(")")
+        else:
+            constraint = self.accept_any(("KEY", "HEADERS")) or None
+        return self.placed(nodes.ColumnSpec(this=name, type=type_name, constraint=constraint, header=header), begin)
 
     def _properties(self) -> list[exp.Expr]:
         self.expect("(")
@@ -322,51 +216,163 @@ class Statements(Expressions):
     def _insert(self) -> exp.Expr:
         self.expect("INTO")
         name = self.name("a stream or table")
-        columns = None
-        if self.accept("("):
-            columns = self.comma_list(lambda: self.name("a column name"))
-            self.expect(")")
+        properties = None
+        if self.text == "WITH" and self.ahead(1) == "(":
+            self.index += 1
+            properties = self._properties()
+        if self.begins_query():
+            return nodes.InsertSelect(this=name, properties=properties, query=self.query())
+        if properties is not None:
+            self.fail()
+        columns = self._names()
         self.expect("VALUES")
+        return nodes.InsertValues(this=name, columns=columns, expressions=self._values())
+
+    def _names(self) -> list[exp.Expr] | None:
+        if not self.accept("("):
+            return None
+        names = self.comma_list(lambda: self.name("a column name"))
+        self.expect(")")
+        return names
+
+    def _values(self) -> list[exp.Expr]:
         self.expect("(")
         values = self.comma_list(self.value)
         self.expect(")")
-        return nodes.InsertValues(this=name, columns=columns, expressions=values)
+        return values
+
+    def _delete(self) -> exp.Expr:
+        self.expect("FROM")
+        name = self.name("a table")
+        begin = self.index
+        self.expect("WHERE")
+        return nodes.DeleteFrom(this=name, where=self.placed(exp.Where(this=self.expression()), begin))
 
     def _drop(self) -> exp.Expr:
+        if self.accept("TYPE"):
+            exists = self.accept("IF", "EXISTS")
+            return nodes.DropType(this=self.name("the name of the type"), exists=exists)
+        if self.accept("CONNECTOR"):
+            exists = self.accept("IF", "EXISTS")
+            return nodes.DropConnector(this=self.name("the name of the connector"), exists=exists)
         kind = self._kind()
         exists = self.accept("IF", "EXISTS")
         name = self.name(f"the name of the {kind.lower()}")
-        return nodes.DropSource(this=name, kind=kind, exists=exists, delete_topic=self.accept("DELETE", "TOPIC"))
+        topic = self.accept("DELETE", "TOPIC")
+        return nodes.DropSource(this=name, kind=kind, exists=exists, delete_topic=topic, cascade=self.accept("CASCADE"))
+
+    def _alter(self) -> exp.Expr:
+        if self.accept("SYSTEM"):
+            return nodes.AlterSystem(**self._assignment())
+        kind = self._kind()
+        name = self.name(f"the name of the {kind.lower()}")
+        self.expect("ADD")
+        columns = [self._added()]
+        while self.accept(","):
+            self.accept("ADD")
+            columns.append(self._added())
+        return nodes.AlterSource(this=name, kind=kind, columns=columns)
+
+    def _added(self) -> exp.Expr:
+        # COLUMN is a plain name, too: ADD COLUMN INT adds a column that is called COLUMN.
+        if self.text == "COLUMN" and self.is_name(1) and (self.is_name(2) or self.ahead(2) == "DECIMAL"):
+            self.index += 1
+        else:
+            self.want("COLUMN")
+        begin = self.index
+        name = self.name("a column name")
+        return self.placed(nodes.ColumnSpec(this=name, type=self.type_name()), begin)
+
+    # ------------------------------------------------------------ assertions
+
+    def _assert(self) -> exp.Expr:
+        if self.accept("VALUES"):
+            name, columns = self.name("a stream or table"), self._names()
+            self.expect("VALUES")
+            return nodes.AssertValues(this=name, columns=columns, expressions=self._values())
+        if self.accept("NULL", "VALUES"):
+            name, columns = self.name("a stream or table"), self._names()
+            self.expect("KEY")
+            return nodes.AssertTombstone(this=name, columns=columns, expressions=self._values())
+        absent = self.accept("NOT", "EXISTS")
+        if self.accept("TOPIC"):
+            return self._assert_topic(absent)
+        if self.accept("SCHEMA"):
+            return self._assert_schema(absent)
+        if absent:
+            self.fail()
+        kind = self._kind()
+        name = self.name(f"the name of the {kind.lower()}")
+        columns = self._columns()
+        properties = self._properties() if self.accept("WITH") else None
+        return nodes.AssertSource(this=name, kind=kind, columns=columns, properties=properties)
+
+    def _assert_topic(self, absent: bool) -> exp.Expr:
+        name = self._resource("a topic")
+        properties = self._properties() if self.accept("WITH") else None
+        return nodes.AssertTopic(this=name, absent=absent, properties=properties, timeout=self._timeout())
+
+    def _assert_schema(self, absent: bool) -> exp.Expr:
+        subject = self._resource("a subject") if self.accept("SUBJECT") else None
+        number = self._whole_number("the id of a schema") if self.accept("ID") else None
+        if subject is None and number is None:
+            self.fail()
+        return nodes.AssertSchema(absent=absent, subject=subject, id=number, timeout=self._timeout())
+
+    def _timeout(self) -> exp.Expr | None:
+        return self._duration() if self.accept("TIMEOUT") else None
+
+    def _resource(self, what: str) -> exp.Expr:
+        """The name of something outside, whose case matters: a string, or a name, which folds like all names."""
+        return self.string() if self.is_type(STRING) else self.name(what)
 
     # ------------------------------------------------------------ the rest
 
     def _show(self) -> exp.Expr:
-        if self.accept("ALL"):
-            self.expect("TOPICS")
-            return nodes.Show(kind="TOPICS", extended=False, all=True)
-        kind = self.accept_any(self.SHOWN)
-        if not kind:
-            self.fail()
-        return nodes.Show(kind=kind, extended=self.SHOWN[kind] and self.accept("EXTENDED"), all=False)
+        every = self.accept("ALL")
+        kind = self._shown(("TOPICS",) if every else self.SHOWN)
+        return nodes.Show(kind=kind, extended=self.SHOWN[kind] and self.accept("EXTENDED"), all=every)
+
+    def _shown(self, kinds: Iterable[str]) -> str:
+        for kind in kinds:
+            if self.accept(*kind.split()):
+                return kind
+        self.fail()
+
+    def _print(self) -> exp.Expr:
+        name = self._resource("a topic")
+        beginning = self.accept("FROM", "BEGINNING")
+        interval = self._whole_number("a number of records") if self.accept_any(("INTERVAL", "SAMPLE")) else None
+        begin, limit = self.index, None
+        if self.accept("LIMIT"):
+            limit = self.placed(exp.Limit(expression=self._whole_number("a number of records")), begin)
+        return nodes.Print(this=name, beginning=beginning, interval=interval, limit=limit)
 
     def _describe(self) -> exp.Expr:
         if self.text == "FUNCTION" and self.is_name(1):
             self.index += 1
             return nodes.DescribeFunction(this=self.name())
+        if self.accept("CONNECTOR"):
+            return nodes.DescribeConnector(this=self.name("a connector"))
+        if self.accept("STREAMS"):
+            return nodes.DescribeStreams(extended=self.accept("EXTENDED"))
         name = self.name("a stream or table")
         return nodes.DescribeSource(this=name, extended=self.accept("EXTENDED"))
 
     def _explain(self) -> exp.Expr:
         begin = self.index
-        if self.accept("SELECT"):
+        if self.begins_query():
             return nodes.Explain(statement=self.query())
+        statement: exp.Expr
         if self.accept("CREATE"):
-            create = self.placed(self._create(), begin)
-            if create.args.get("query") is None:
-                self.want("AS SELECT")
-                self.fail()
-            return nodes.Explain(statement=create)
-        return nodes.Explain(this=self.name("a query id"))
+            statement = self._create_source()
+        elif self.accept("INSERT"):
+            statement = self._insert()
+        else:
+            return nodes.Explain(this=self.name("a query id"))
+        if statement.args.get("query") is None:
+            self.fail_at(begin, "not-a-query", "This statement has no query to explain", hint="EXPLAIN a SELECT")
+        return nodes.Explain(statement=self.placed(statement, begin))
 
     def _terminate(self) -> exp.Expr:
         return nodes.Terminate(**self._which())
@@ -380,10 +386,25 @@ class Statements(Expressions):
     def _which(self) -> dict[str, object]:
         return {"all": True} if self.accept("ALL") else {"this": self.name("a query id")}
 
-    def _set(self) -> exp.Expr:
+    def _assignment(self) -> dict[str, exp.Expr]:
         key = self.string("a property in '…'")
         self.expect("=")
-        return nodes.SetProperty(this=key, expression=self.string("a value in '…'"))
+        return {"this": key, "expression": self.string("a value in '…'")}
+
+    def _set(self) -> exp.Expr:
+        return nodes.SetProperty(**self._assignment())
 
     def _unset(self) -> exp.Expr:
         return nodes.UnsetProperty(this=self.string("a property in '…'"))
+
+    def _define(self) -> exp.Expr:
+        name = self.name("a variable")
+        self.expect("=")
+        return nodes.Define(this=name, expression=self.string("a value in '…'"))
+
+    def _undefine(self) -> exp.Expr:
+        return nodes.Undefine(this=self.name("a variable"))
+
+    def _run(self) -> exp.Expr:
+        self.expect("SCRIPT")
+        return nodes.RunScript(this=self.string("a file in '…'"))

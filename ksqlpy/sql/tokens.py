@@ -17,12 +17,14 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]  # pub
 from ksqlpy.errors import Span, SyntaxProblem
 from ksqlpy.grammar import reserved
 
-__all__ = ["IDENTIFIER", "NUMBER", "RESERVED", "STRING", "WORD", "KsqlTokenizer", "Token", "tokenize"]
+__all__ = ["IDENTIFIER", "NUMBER", "RESERVED", "STRING", "VARIABLE", "WORD", "KsqlTokenizer", "Token", "tokenize"]
 
 STRING = TokenType.STRING
 NUMBER = TokenType.NUMBER
 IDENTIFIER = TokenType.IDENTIFIER
 WORD = TokenType.VAR
+VARIABLE = TokenType.PARAMETER
+"""A reference ``${name}``."""
 RESERVED = TokenType.COMMAND
 """One type for all reserved words: the parser tells them apart by their text."""
 
@@ -65,6 +67,7 @@ _TOKEN = re.compile(
     | (?P<open>'|`|"|/\*)
     | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z0-9_@]))
     | (?P<word>[A-Za-z0-9_][A-Za-z0-9_@]*)
+    | (?P<variable>\$\{[A-Za-z0-9_][A-Za-z0-9_@]*\})
     | (?P<symbol>"""
     + "|".join(re.escape(s) for s in SYMBOLS)
     + ")",
@@ -106,6 +109,8 @@ def tokenize(sql: str) -> list[Token]:
                 token_type = SYMBOLS[text]
             elif kind == "number":
                 token_type = NUMBER
+            elif kind == "variable":
+                token_type = VARIABLE
             elif kind == "word":
                 token_type = RESERVED if text.upper() in words else WORD
             else:

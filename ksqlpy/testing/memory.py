@@ -15,7 +15,7 @@ import logging
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ from ksqlpy.testing.records import DeadLetter, Record, inputs
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["MemoryRunner"]
+__all__ = ["MemoryEngine", "MemoryKafka", "MemoryRunner", "Stored", "run_query"]
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class MemoryRunner:
 
     def run(self, case: Case) -> Outcome:
         """Runs the case; raises CaseFailed if a query fails, and FileProblem."""
-        engine = _MemoryEngine(self._session)
+        engine = MemoryEngine(self._session)
         try:
             if case.shared.strip():
                 engine.execute(case.shared, EARLIEST)
@@ -70,7 +70,7 @@ class MemoryRunner:
         try:
             for number, (query_id, spec) in enumerate(engine.specs.items()):
                 try:
-                    dead += _run_query(self._session, spec, engine, folder / str(number))
+                    dead += run_query(spec, engine, folder / str(number), _ordered(spec, engine))
                 except Exception as e:  # whatever Spark raises belongs to the case
                     why = str(e).split("\n", 1)[0]
                     raise CaseFailed(f"{case.where()}: query {query_id} failed: {why}") from e
@@ -88,27 +88,32 @@ _SCHEMA = (
 _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp_millis(ts) AS timestamp")
 
 
-def _run_query(session: SparkSession, spec: QuerySpec, engine: _MemoryEngine, folder: Path) -> list[DeadLetter]:
-    """Runs a query over what its topics hold, puts its results into its topic, and returns its dead letters."""
-    stored = _ordered(spec, engine)
+def run_query(spec: QuerySpec, engine: MemoryEngine, folder: Path, stored: Sequence[Stored]) -> list[DeadLetter]:
+    """Runs a query over records, puts its results into its topic, and returns its dead letters.
+
+    ``folder``: for its files; a query that ran in it before goes on with its state. ``stored``: what its topics hold
+    that it has not read yet, in the order of reading. Raises what Spark raises.
+    """
     if not stored:
         return []
-    (folder / "in").mkdir(parents=True)
-    (folder / "in" / "records.json").write_text("\n".join(map(_as_json, stored)), encoding="utf-8")
-    own = session.newSession()
+    (folder / "in").mkdir(parents=True, exist_ok=True)
+    file = folder / "in" / f"{len(list((folder / 'in').iterdir()))}.json"
+    file.write_text("\n".join(map(_as_json, stored)), encoding="utf-8")
+    own = engine.session.newSession()
     own.conf.set("spark.sql.shuffle.partitions", "1")
     own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
     headers = [] if spec.plan.stateful else ["headers"]
     records = own.readStream.schema(_SCHEMA).json(str(folder / "in")).selectExpr(*_COLUMNS, *headers)
     rows = Compiler(spec.plan, records, Distribution(1, shuffled=False)).rows()
     output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic)
-    return [letter for row in _results(own, output, folder) if (letter := engine.take(row, spec.dead_topic))]
+    return [letter for row in _results(output, folder) if (letter := engine.take(row, spec.dead_topic))]
 
 
-def _results(session: SparkSession, output: DataFrame, folder: Path) -> list[Any]:
+def _results(output: DataFrame, folder: Path) -> list[Any]:
+    rows: list[Any] = []
+    # The sink "memory" would not go on from a checkpoint.
     query = (
-        output.writeStream.format("memory")
-        .queryName("results")
+        output.writeStream.foreachBatch(lambda batch, number: rows.extend(batch.collect()))
         .option("checkpointLocation", str(folder / "checkpoint"))
         .outputMode("update")
         .trigger(availableNow=True)
@@ -118,10 +123,10 @@ def _results(session: SparkSession, output: DataFrame, folder: Path) -> list[Any
         query.awaitTermination()
     finally:
         query.stop()
-    return session.table("results").collect()
+    return rows
 
 
-def _ordered(spec: QuerySpec, engine: _MemoryEngine) -> list[_Stored]:
+def _ordered(spec: QuerySpec, engine: MemoryEngine) -> list[Stored]:
     found = [
         s for topic, first in spec.offsets.items() for s in engine.broker.log[topic] if s.offset >= first.get("0", 0)
     ]
@@ -131,7 +136,7 @@ def _ordered(spec: QuerySpec, engine: _MemoryEngine) -> list[_Stored]:
     return sorted(found, key=lambda s: s.arrival)
 
 
-def _as_json(stored: _Stored) -> str:
+def _as_json(stored: Stored) -> str:
     record = stored.record
     return json.dumps(
         {
@@ -154,30 +159,34 @@ def _base64(data: bytes | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Stored:
-    """A record where it lies: ``arrival`` counts over all topics."""
+class Stored:
+    """A record where it lies: ``arrival`` counts over all topics; ``time`` is in ms.
+
+    ``given``: whether it is an input of a case, not inserted by a statement or written by a query.
+    """
 
     record: Record
     arrival: int
     offset: int
     time: int
     written_by_query: bool
+    given: bool = False
 
 
-class _MemoryKafka(Kafka):
+class MemoryKafka(Kafka):
     """Topics as lists. Records of all partitions of a topic lie in its first one."""
 
     def __init__(self) -> None:
         self.bootstrap = ""
-        self.log: dict[str, list[_Stored]] = {}
+        self.log: dict[str, list[Stored]] = {}
         self._partitions: dict[str, int] = {}
         self._arrivals = itertools.count()
 
-    def append(self, record: Record, *, by_query: bool = False) -> None:
+    def append(self, record: Record, *, by_query: bool = False, given: bool = False) -> None:
         """Writes a record; without a time it gets the time now."""
         stored = self.log[record.topic]
         now = int(time.time() * 1000) if record.time is None else record.time
-        stored.append(_Stored(record, next(self._arrivals), len(stored), now, by_query))
+        stored.append(Stored(record, next(self._arrivals), len(stored), now, by_query, given))
 
     def records(self) -> dict[str, list[Record]]:
         """The records of all topics."""
@@ -209,23 +218,26 @@ class _MemoryKafka(Kafka):
 
 
 class _MemoryLog(CommandLog):
-    """Counts commands."""
+    """Counts commands, or only those that start a query."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, queries_only: bool) -> None:
         self.next_offset = 0
+        self._queries_only = queries_only
 
     def read(self) -> list[dict[str, Any]]:
         return []
 
     def append(self, entry: Mapping[str, Any]) -> int:
-        self.next_offset += 1
-        return self.next_offset - 1
+        number = self.next_offset
+        if not self._queries_only or entry.get("query") is not None:
+            self.next_offset += 1
+        return number
 
 
 class _MemoryProducer:
     """What INSERT VALUES writes with."""
 
-    def __init__(self, broker: _MemoryKafka) -> None:
+    def __init__(self, broker: MemoryKafka) -> None:
         self._broker = broker
 
     def produce(
@@ -270,17 +282,21 @@ class _Waiting(Queries):
         return "RUNNING"
 
 
-class _MemoryEngine(Engine):
-    """The engine over the stand-ins; needs no start and no stop."""
+class MemoryEngine(Engine):
+    """The engine over the stand-ins; needs no start and no stop.
 
-    def __init__(self, session: SparkSession) -> None:
+    ``specs``: the queries that are to be run, in the order of their statements. ``number_queries``: whether their ids
+    count queries, not commands.
+    """
+
+    def __init__(self, session: SparkSession, *, number_queries: bool = False) -> None:
         super().__init__(Config.of({}))
         self.session = session
         self.specs: dict[str, QuerySpec] = {}
-        self.broker = _MemoryKafka()
+        self.broker = MemoryKafka()
         self.kafka = self.broker
         self.topics = Topics(self.broker, self.config.get("ksql.service.id"))
-        self.log = _MemoryLog()
+        self.log = _MemoryLog(queries_only=number_queries)
         self.queries = _Waiting(self.specs)
         self.producer: Any = _MemoryProducer(self.broker)
 

@@ -1,9 +1,10 @@
-"""What the scalar functions give, computed by Spark: the calls of scalar.txt."""
+"""What the scalar functions give, computed by Spark: the calls of the data files beside this one."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlglot import exp
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.functions import FUNCTIONS, Signature
 from ksqlpy.functions.sparktext import bound, quoted, text_constant, whole_constant
+from ksqlpy.spark.expressions import spark_type
 from ksqlpy.sql import nodes, parse
 from ksqlpy.types import (
     BIGINT,
@@ -23,11 +25,13 @@ from ksqlpy.types import (
     DOUBLE,
     INTEGER,
     STRING,
+    TIME,
     TIMESTAMP,
     ArrayType,
     DecimalType,
     MapType,
     SqlType,
+    StructType,
     common_type,
 )
 
@@ -50,6 +54,16 @@ COLUMNS: dict[str, tuple[SqlType, Any]] = {
     "C_INFINITY": (DOUBLE, float("inf")),
     "C_MINUS_INFINITY": (DOUBLE, float("-inf")),
     "C_NO_NUMBERS": (ArrayType(INTEGER), []),
+    "C_NO_TEXTS": (ArrayType(STRING), []),
+    "C_NO_ENTRIES": (MapType(STRING, STRING), {}),
+    "C_TAB": (STRING, "\t"),
+    "C_LINE": (STRING, "one\ntwo"),
+    "C_NESTED_DEEPLY": (STRING, "[" * 5000 + "]" * 5000),
+    "C_TIME": (TIME, 47_106_000),
+    "C_TIME_MINUTE": (TIME, 47_100_000),
+    "C_TIME_MILLIS": (TIME, 47_106_007),
+    "C_ROW": (StructType((("B", INTEGER), ("A", ArrayType(DATE)))), (None, [date(2024, 5, 6), None])),
+    "C_NO_ROW": (StructType((("B", INTEGER),)), None),
 }
 """Values that no literal can say, and texts that are to be no constants."""
 
@@ -65,10 +79,6 @@ class Text:
 
     def brought_to(self, t: SqlType) -> str:
         return self.text if self.type == t else f"cast({self.text} as {spark_type(t)})"
-
-
-def spark_type(t: SqlType) -> str:
-    return re.sub("integer|time$", "int", str(t).lower()).replace("bytes", "binary")
 
 
 def compiled(node: exp.Expr) -> Text:
@@ -133,7 +143,8 @@ def expression(sql: str) -> exp.Expr:
     return node
 
 
-LINES = (Path(__file__).parent / "scalar.txt").read_text(encoding="utf-8").splitlines()
+FILES = sorted(Path(__file__).parent.glob("*.txt"))
+LINES = [line for file in FILES for line in file.read_text(encoding="utf-8").splitlines()]
 CASES = [line for line in LINES if "  ->  " in line and not line.startswith("#")]
 
 
@@ -187,6 +198,11 @@ def test_the_clock_is_read(spark: SparkSession) -> None:
     assert row[1] == row[2]
 
 
+def test_uuids_differ(spark: SparkSession) -> None:
+    rows = spark.range(100).selectExpr(f"{compiled(expression('UUID()')).text} as id").collect()
+    assert len({row.id for row in rows}) == 100
+
+
 @pytest.mark.parametrize(
     ("call", "letter"),
     [
@@ -208,7 +224,11 @@ def test_patterns_that_spark_lacks_are_refused(call: str, letter: str) -> None:
     ("call", "code"),
     [
         ("UCASE(1)", "no-overload"),
-        ("CONCAT('a')", "no-overload"),
+        ("CONCAT('a', 1)", "no-overload"),
+        ("CONCAT()", "no-overload"),
+        ("MASK('a', 'x')", "no-overload"),
+        ("TO_BYTES('a')", "no-overload"),
+        ("JSON_ARRAY_CONTAINS('[]', ARRAY[1])", "no-overload"),
         ("ARRAY_JOIN(ARRAY[ARRAY[1]])", "no-overload"),
         ("NULLIF(MAP('a' := 1), MAP('a' := 1))", "no-overload"),
         ("GREATEST(1, 'a')", "no-overload"),

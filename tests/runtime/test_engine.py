@@ -195,6 +195,19 @@ def test_a_push_query_ends_at_its_limit_and_leaves_nothing(engine: Engine) -> No
     assert until(lambda: not [t for t in engine.kafka.topics() if "transient" in t])
 
 
+def test_the_reader_of_a_push_query_is_told_that_it_ended(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ksqlpy.runtime.push.PATIENCE_SECONDS", 1)
+    engine.execute(RIDES)
+    push = engine.push("SELECT * FROM rides EMIT CHANGES;")
+    rows = push.rows()
+    assert next(rows) is None
+    engine.queries.stop(push.id, forget=False)
+    with pytest.raises(EngineProblem, match="ended by the server"):
+        list(rows)
+    push.close()
+    assert until(lambda: not engine.open_push_queries)
+
+
 def test_a_closed_push_query_ends(engine: Engine) -> None:
     engine.execute(RIDES)
     push = engine.push("SELECT * FROM rides EMIT CHANGES;")

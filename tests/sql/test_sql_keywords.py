@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ksqlpy.errors import SyntaxProblem
-from ksqlpy.grammar import non_reserved, reserved
+from ksqlpy.grammar import by_place, non_reserved, reserved
 from ksqlpy.sql import parse, to_sql
 
 PLACES = (
@@ -27,7 +27,27 @@ PLACES = (
     "EXPLAIN {};",
     "TERMINATE {};",
     "DROP STREAM {};",
-    "DROP TABLE IF EXISTS {} DELETE TOPIC;",
+    "DROP TABLE IF EXISTS {} DELETE TOPIC CASCADE;",
+    "SELECT a {} FROM s {} UNION ALL SELECT {} FROM (SELECT {} FROM {}) {} ORDER BY {}, {}.{} DESC NULLS LAST;",
+    "WITH {} AS (SELECT {} FROM {}) SELECT {}.{} FROM {} {} WINDOW SESSION (1 DAY) WHERE {};",
+    "SELECT a FROM {} {} FULL JOIN {} {} WITHIN 1 DAY GRACE PERIOD 1 DAY ON {} = {};",
+    "CREATE OR REPLACE SOURCE TABLE {} ({} INT PRIMARY KEY, b BYTES HEADER('x')) WITH ({} = 'x');",
+    "INSERT INTO {} WITH ({} = 1) SELECT {} FROM {};",
+    "ALTER STREAM {} ADD COLUMN {} INT, ADD {} STRUCT<{} INT>;",
+    "CREATE TYPE {} AS STRUCT<{} INT>;",
+    "DROP TYPE IF EXISTS {};",
+    "CREATE SINK CONNECTOR {} WITH ({} = 1);",
+    "DESCRIBE CONNECTOR {};",
+    "DROP CONNECTOR {};",
+    "PRINT {} FROM BEGINNING INTERVAL 2 LIMIT 1;",
+    "DELETE FROM {} WHERE {} = 1;",
+    "DEFINE {} = 'x';",
+    "UNDEFINE {};",
+    "ASSERT TOPIC {} WITH ({} = 1) TIMEOUT 1 DAY;",
+    "ASSERT NOT EXISTS SCHEMA SUBJECT {} ID 1;",
+    "ASSERT VALUES {} ({}) VALUES (1);",
+    "ASSERT NULL VALUES {} ({}) KEY (1);",
+    "ASSERT TABLE {} ({} INT PRIMARY KEY) WITH ({} = 1);",
 )
 
 BUILDERS = ("ARRAY", "MAP", "STRUCT")
@@ -36,7 +56,7 @@ BUILDERS = ("ARRAY", "MAP", "STRUCT")
 
 @pytest.mark.parametrize("place", PLACES)
 def test_non_reserved_word_is_a_name(place: str) -> None:
-    for word in sorted(non_reserved()):
+    for word in sorted(non_reserved() | by_place()):
         text = place.replace("{} KEY", "INT KEY").replace("c {}>", "c INT>") if word in BUILDERS else place
         for name in (word, word.lower(), f"`{word}`"):
             statement = parse(text.replace("{}", name))[0].node
@@ -53,7 +73,7 @@ def test_reserved_word_is_a_name_in_quotes_only(word: str) -> None:
         parse(f"SELECT a FROM s AS {word};")
 
 
-@pytest.mark.parametrize("word", sorted(non_reserved()))
+@pytest.mark.parametrize("word", sorted(non_reserved() | by_place()))
 def test_non_reserved_word_is_a_function_name(word: str) -> None:
     if word not in ("MAP", "STRUCT"):
         assert to_sql(parse(f"SELECT {word}(1) FROM s;")[0].node).upper().replace("`", "") == f"SELECT {word}(1) FROM S"
@@ -61,3 +81,4 @@ def test_non_reserved_word_is_a_function_name(word: str) -> None:
 
 def test_words_are_in_one_list_only() -> None:
     assert not reserved() & non_reserved()
+    assert not by_place() & (reserved() | non_reserved())

@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
@@ -18,8 +19,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
  * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}} and {@code {"of":"group","tail":…}}, see {@link Tail}, {@code {"count":name}}, see
- * {@link Counter}, {@code {"header":true}}, see {@link HeaderBytes}, and {@code {"aggregate":kind,…}}: first, last (see
- * {@link Listed}), highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
+ * {@link Counter}, {@code {"header":true}}, see {@link HeaderBytes}, {@code {"call":function}}, see {@link Scalar}, and
+ * {@code {"aggregate":kind,…}}: first, last (see {@link Listed}), highest ({@link Highest}), counts, single
+ * ({@link Bag}) and variance ({@link Variance}).
  */
 public final class Functions implements FunctionCatalog {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -59,6 +61,14 @@ public final class Functions implements FunctionCatalog {
                 "it takes rowtime, place, offset, window and up to two offsets of joined tables");
           }
           return new HeaderBytes(arguments.length() - 4);
+        }
+        if (described.has("call")) {
+          expect(arguments, 1, "it takes one argument, the struct of the function's arguments");
+          DataType given = arguments.fields()[0].dataType();
+          if (!(given instanceof StructType)) {
+            throw new UnsupportedOperationException("it takes a struct of the function's arguments");
+          }
+          return new ScalarCall(((JsonNode) described.get("call")).asText(), (StructType) given);
         }
         if (described.has("count")) {
           expect(arguments, 1, "it takes one argument, the condition");
@@ -125,7 +135,7 @@ public final class Functions implements FunctionCatalog {
     }
 
     public String description() {
-      return "reads the key or the value of a record";
+      return "a part of ksqlpy";
     }
 
     public String name() {

@@ -1,0 +1,51 @@
+"""What the language has and no engine runs yet: one table, so that nothing of it is ever left out in silence.
+
+Whoever makes a clause run takes its row away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp
+
+from ksqlpy.analysis.scope import Text
+from ksqlpy.sql import nodes
+
+__all__ = ["check_clauses"]
+
+
+def _always(node: Any) -> bool:
+    return True
+
+
+def _has(key: str, *values: object) -> Callable[[Any], bool]:
+    """Whether the argument ``key`` is one of ``values``; without values, whether it is there."""
+    return lambda node: node.args.get(key) in values if values else bool(node.args.get(key))
+
+
+_ROWS: tuple[tuple[type[exp.Expr], Callable[[Any], bool], str, str], ...] = (
+    (exp.With, _always, "WITH name AS (…)", "make a stream or table of the inner query with CREATE … AS SELECT"),
+    (exp.Subquery, _always, "a query in FROM", "make a stream or table of the inner query with CREATE … AS SELECT"),
+    (nodes.UnionAll, _always, "UNION ALL", "run the SELECTs one by one"),
+    (exp.Order, _always, "ORDER BY", "sort the rows where they are read"),
+    (nodes.Query, _has("emit", "FINAL"), "EMIT FINAL", "EMIT CHANGES gives every change of a window"),
+    (nodes.TimeWindow, _has("kind", "SESSION"), "WINDOW SESSION", "there are TUMBLING and HOPPING"),
+    (nodes.StreamJoin, _has("side", "RIGHT"), "RIGHT JOIN", "there are INNER JOIN and LEFT JOIN"),
+    (nodes.StreamJoin, _has("side", "FULL"), "FULL JOIN", "there are INNER JOIN and LEFT JOIN"),
+    (nodes.StreamJoin, _has("within"), "WITHIN", "a stream is joined with a table, without WITHIN"),
+    (nodes.InsertSelect, _always, "INSERT INTO … SELECT", "CREATE STREAM … AS SELECT writes a stream of its own"),
+    (nodes.CreateSource, _has("replace"), "OR REPLACE", "DROP it first"),
+    (nodes.CreateSource, _has("source"), "CREATE SOURCE", "leave SOURCE out"),
+    (nodes.ColumnSpec, _has("constraint", "HEADERS", "HEADER"), "a column of headers", "leave the column out"),
+    (nodes.DropSource, _has("cascade"), "CASCADE", "DROP or TERMINATE what reads it first"),
+)
+
+
+def check_clauses(node: exp.Expr, text: Text) -> None:
+    """Refuses a statement or query with a clause that is not run; raises AnalysisProblem ``unsupported-clause``."""
+    for part in node.walk():
+        for kind, applies, what, hint in _ROWS:
+            if isinstance(part, kind) and applies(part):
+                text.refuse("unsupported-clause", f"{what} is not run by this server", part, hint=hint)

@@ -1,0 +1,124 @@
+"""Records as cases write them to bytes, and bytes to what is compared, by the formats of a source."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from ksqlpy.catalog import Source
+from ksqlpy.formats import Part, key_part, value_part
+from ksqlpy.testing.records import Record
+from ksqlpy.types import BIGINT, BYTES, DOUBLE, INTEGER
+
+from .cases import Window, Written
+
+__all__ = ["Seen", "decoded", "encoded", "json_text"]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A record of a topic as it is compared: trees of JSON, with Decimal for fractions and float for binary doubles."""
+
+    key: Any
+    value: Any
+    time: int | None
+    window: Window | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+def json_text(value: Any) -> str:
+    """JSON with the digits of decimals as they are."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(k)}:{json_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(json_text, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+# ---------------------------------------------------------------- to bytes
+
+
+def encoded(written: Written, source: Source | None, headers: tuple[tuple[str, bytes | None], ...]) -> Record:
+    """The record that goes into the topic; without a source its key and value are JSON.
+
+    Raises ValueError for a value that the format does not have.
+    """
+    key = _bytes(None if source is None else key_part(source), written.key)
+    if written.window is not None and key is not None:
+        w = written.window
+        key += struct.pack(">q", w.start) if w.kind == "time" else struct.pack(">qq", w.end, w.start)
+    value = _bytes(None if source is None else value_part(source), written.value)
+    return Record(written.topic, key, value, written.time or 0, headers)
+
+
+_NUMBERS = {INTEGER: ">i", BIGINT: ">q", DOUBLE: ">d"}
+
+
+def _bytes(part: Part | None, value: Any) -> bytes | None:
+    if value is None:
+        return None
+    fmt = "JSON" if part is None else part.format
+    if fmt == "NONE":
+        return None
+    if fmt == "DELIMITED":
+        return (value if isinstance(value, str) else json_text(value)).encode()
+    if fmt != "KAFKA":
+        return json_text(value).encode()
+    assert part is not None
+    code = _NUMBERS.get(part.columns[0].type) if part.columns else None  # type: ignore[call-overload]
+    if code is None:
+        return (value if isinstance(value, str) else json_text(value)).encode()
+    try:
+        return struct.pack(code, float(value) if code == ">d" else int(value))
+    except (ValueError, struct.error) as e:
+        raise ValueError(f"{value!r} is no {part.columns[0].type}") from e
+
+
+# ---------------------------------------------------------------- from bytes
+
+
+def decoded(record: Record, source: Source | None) -> Seen:
+    """What the bytes of a record say."""
+    key, window = record.key, None
+    if source is not None and source.window is not None and key is not None:
+        session = source.window.kind == "SESSION"
+        size = 16 if session else 8
+        key, tail = key[:-size], key[-size:]
+        if session and len(tail) == 16:
+            end, start = struct.unpack(">qq", tail)
+            window = Window(start, end, "session")
+        elif len(tail) == 8:
+            [start] = struct.unpack(">q", tail)
+            window = Window(start, start + source.window.size, "time")
+    return Seen(
+        _tree(None if source is None else key_part(source), key),
+        _tree(None if source is None else value_part(source), record.value),
+        record.time,
+        window,
+        record.headers,
+    )
+
+
+def _tree(part: Part | None, data: bytes | None) -> Any:
+    if data is None:
+        return None
+    fmt = "JSON" if part is None else part.format
+    if fmt == "KAFKA" and part is not None and part.columns:
+        type_ = part.columns[0].type
+        code = _NUMBERS.get(type_)  # type: ignore[call-overload]
+        if code is not None and len(data) == struct.calcsize(code):
+            return struct.unpack(code, data)[0]
+        if type_ == BYTES:
+            return data
+    text = data.decode(errors="backslashreplace")
+    if fmt != "JSON":
+        return text
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except ValueError:
+        return f"not JSON: {text}"

@@ -1,0 +1,87 @@
+"""Which refusals are the ones that a negative case asks for, and which only say that something is not built yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ksqlpy.errors import KsqlError, SyntaxProblem
+
+__all__ = ["UNBUILT_FORMATS", "asks_for_syntax_error", "test_function", "unfit"]
+
+UNBUILT_FORMATS = ("AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
+
+_KNOWN_FORMATS = (*UNBUILT_FORMATS, "JSON", "DELIMITED", "KAFKA", "NONE")
+
+_NEVER = ("unknown-statement", "unsupported-pattern", "group-of-table", "missing-topic", "partitions-differ")
+"""Codes that no case can ask for: what they refuse is legal in the language, or the runner's own matter."""
+
+_ASKED: Mapping[str, str] = {
+    # code: what the expected message must speak of, so that the refusal can be the one that is meant
+    "unknown-function": r"function",
+    "unknown-property": r"propert|config|variable",
+    "join-kinds": r"join order|invalid join|join",
+    "windowed-source": r"window",
+    "regroup-moving": r"group|window",
+    "unknown-type": r"type",
+}
+
+_PARSING = re.compile(r"^line \d|mismatched input|extraneous input|no viable|syntax error|parse|token", re.IGNORECASE)
+
+_TEST_FUNCTIONS = (
+    "TEST_UDF", "BAD_UDF", "BAD_TEST_UDF", "TEST_UDTF", "BAD_TEST_UDTF", "THROWING_UDTF", "WHENCONDITION",
+    "WHENRESULT", "TEST_UDAF", "BAD_TEST_UDAF", "MULTI_ARG", "FOUR_ARG", "FIVE_ARG", "VAR_ARG", "MID_VAR_ARG",
+    "GENERIC_VAR_ARG", "OBJ_COL_ARG", "TO_STRUCT", "TOMAP", "TOLIST", "MULTIPLY",
+)  # fmt: skip
+"""Functions that are only in ksqlDB's own test tree or its examples."""
+
+_TEST_CALL = re.compile(rf"\b({'|'.join(_TEST_FUNCTIONS)})\s*\(", re.IGNORECASE)
+
+
+def test_function(sql: str) -> str | None:
+    """The first function of a text that exists only in ksqlDB's tests."""
+    found = _TEST_CALL.search(sql)
+    return found[1].upper() if found else None
+
+
+def unfit(error: KsqlError, expected: Mapping[str, Any]) -> str | None:
+    """Why this refusal cannot be the one that the case expects; None if it can. Texts are not compared."""
+    message, kind = str(expected.get("message", "")), str(expected.get("type", "")).rpartition(".")[2]
+    if kind == "StreamsException":
+        return "refused, but should fail at run time"
+    if isinstance(error, SyntaxProblem):
+        if error.code in _NEVER:
+            return "not built yet"
+        if asks_for_syntax_error(expected):
+            return None
+        return "refused as syntax, but the case is no syntax error"
+    if error.code in _NEVER:
+        return "not built yet"
+    if error.code in _ASKED and not re.search(_ASKED[error.code], message, re.IGNORECASE):
+        return "not built yet"
+    if error.code == "join-kinds" and "a stream cannot be joined with a table" not in error.message:
+        # Only a table with a stream on its right is refused in the language.
+        return None if "a table cannot be joined with a stream" in error.message else "not built yet"
+    if error.code == "invalid-property" and _names_known_value(error):
+        return "not built yet"
+    if error.error_code >= 50000:
+        return "an error of the engine, not a refusal"
+    return None
+
+
+def asks_for_syntax_error(expected: Mapping[str, Any]) -> bool:
+    """Whether the case expects that its last statement does not parse."""
+    kind = str(expected.get("type", "")).rpartition(".")[2]
+    return kind == "ParseFailedException" or _PARSING.search(str(expected.get("message", ""))) is not None
+
+
+test_function.__test__ = False  # type: ignore[attr-defined]
+
+
+def _names_known_value(error: KsqlError) -> bool:
+    """Whether a WITH property was refused whose value the language has."""
+    if error.span is None or error.sql is None:
+        return False
+    value = error.sql[error.span.start : error.span.end].strip("'\" ").upper()
+    return (value in _KNOWN_FORMATS and "FORMAT" in error.message) or value == "SESSION"
