@@ -25,7 +25,7 @@ from ksqlpy.functions import (
     TableFunction,
 )
 from ksqlpy.functions import Call as Resolved
-from ksqlpy.sql import nodes
+from ksqlpy.sql import nodes, to_sql
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -402,8 +402,16 @@ class ExpressionAnalyzer:
         return coerce(value, target)
 
     def data_type(self, node: exp.Expr) -> SqlType:
-        """The type that a TypeName names; raises AnalysisProblem ``unknown-type``."""
+        """The type that a TypeName names; raises AnalysisProblem ``unknown-type`` or ``invalid-type``."""
         assert isinstance(node, nodes.TypeName)
+        for part in node.find_all(nodes.TypeName):
+            if part.this == "DECIMAL" and int(part.expressions[0].this) > MAX_PRECISION:
+                self.text.refuse(
+                    "invalid-type",
+                    f"{to_sql(part)} has too many digits",
+                    part,
+                    hint=f"the precision goes from 1 to {MAX_PRECISION}, the scale from 0 to the precision",
+                )
         found = node.resolve(self.text.types)
         if found is None:
             named = [n for n in node.find_all(nodes.TypeName) if n.args.get("user")]
@@ -616,6 +624,9 @@ def decimal_result(op: str, a: DecimalType, b: DecimalType) -> DecimalType:
         precision = 38
     return DecimalType(precision, scale)
 
+
+MAX_PRECISION = 38
+"""Spark's decimals have so many digits."""
 
 _TYPES = [*nodes.BUILT_IN_TYPES, "DECIMAL", "ARRAY", "MAP", "STRUCT"]
 

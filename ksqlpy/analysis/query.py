@@ -185,6 +185,9 @@ class _QueryAnalyzer:
 
     def _check_clauses(self) -> None:
         args, refuse = self.node.args, self.text.refuse
+        for clause, name in (("group", "GROUP BY"), ("partition", "PARTITION BY")):
+            if args.get(clause) is not None and not args[clause].expressions:
+                refuse("empty-list", f"{name} lists nothing", args[clause], hint="name at least one column")
         if not self.grouped:
             for clause, name in (("having", "HAVING"), ("window", "WINDOW")):
                 if args.get(clause) is not None:
@@ -313,7 +316,7 @@ class _QueryAnalyzer:
             wanted = tuple(r for r in relations if r.alias == alias)
             if not wanted:
                 self.text.refuse("unknown-alias", f"no source of this query is called {alias}", node)
-        items = []
+        items = self._partition_items(expressions) if wanted == relations else []
         for r in wanted:
             columns = [(c.name, r.ref(c)) for c in r.source.keys]
             if r.source.window is not None and not self.persistent:
@@ -323,6 +326,18 @@ class _QueryAnalyzer:
             columns = columns + rest if self.node.args.get("partition") is None else rest + columns
             items += [_Item(f"{r.alias}_{n}" if r.joined else n, ref, node, aliased=True) for n, ref in columns]
         return items
+
+    def _partition_items(self, expressions: ExpressionAnalyzer) -> list[_Item]:
+        """The new key columns that * stands for: what PARTITION BY computes is no column of a source."""
+        clause = self.node.args.get("partition")
+        parts = (
+            [] if clause is None else [(e, expressions.analyze(e, place="in PARTITION BY")) for e in clause.expressions]
+        )
+        return [
+            _Item(_own_name(node), expr, node)
+            for node, expr in parts
+            if not isinstance(expr, t.ColumnRef) and expr.type != NULL
+        ]
 
     def _partition(self, expressions: ExpressionAnalyzer) -> tuple[t.Expr, ...] | None:
         clause = self.node.args.get("partition")
