@@ -270,30 +270,30 @@ class ExpressionAnalyzer:
         value = self._type(node.this)
         items = [self._type(item) for item in node.expressions]
         first = next((e.type for e in (value, *items) if e.type != NULL), BOOLEAN)
-        items = [self._loosened(item, first, at) for item, at in zip(items, node.expressions, strict=True)]
+        items = [self.loosened(item, first, at) for item, at in zip(items, node.expressions, strict=True)]
         pairs = [self._comparable(value, i, "=", at) for i, at in zip(items, node.expressions, strict=True)]
         common = common_type([p[1].type for p in pairs] + [value.type]) if value.type != NULL else pairs[0][1].type
         if common is None:
             common = pairs[0][0].type
         return t.InList(BOOLEAN, coerce(value, common), tuple(coerce(p[1], common) for p in pairs))
 
-    def _loosened(self, value: t.Expr, like: SqlType, node: exp.Expr) -> t.Expr:
-        """A literal, also inside of a constructor, read as what stands before it in the list (ksqlDB, coercion)."""
+    def loosened(self, value: t.Expr, like: SqlType, node: exp.Expr) -> t.Expr:
+        """A literal, also inside of a constructor, read as what is wanted where it stands (ksqlDB, coercion)."""
         match value, like:
             case t.ArrayOf(items=items), ArrayType(item):
-                loose = [self._loosened(i, item, node) for i in items]
+                loose = [self.loosened(i, item, node) for i in items]
                 kind = common_type(i.type for i in loose if i.type != NULL)
                 return t.ArrayOf(ArrayType(kind), tuple(coerce(i, kind) for i in loose)) if kind else value
             case t.MapOf(entries=entries), MapType(key, item):
-                keys = [self._loosened(k, key, node) for k, _ in entries]
-                values = [self._loosened(v, item, node) for _, v in entries]
+                keys = [self.loosened(k, key, node) for k, _ in entries]
+                values = [self.loosened(v, item, node) for _, v in entries]
                 one, two = (common_type(e.type for e in x if e.type != NULL) for x in (keys, values))
                 if one is None or two is None:
                     return value
                 pairs = tuple((coerce(k, one), coerce(v, two)) for k, v in zip(keys, values, strict=True))
                 return t.MapOf(MapType(one, two), pairs)
             case t.StructOf(fields=fields), StructType():
-                parts = tuple((n, self._loosened(v, like.field(n) or v.type, node)) for n, v in fields)
+                parts = tuple((n, self.loosened(v, like.field(n) or v.type, node)) for n, v in fields)
                 return t.StructOf(StructType(tuple((n, v.type) for n, v in parts)), parts)
             case t.Literal(type=kind), _ if kind not in (like, NULL):
                 return self._loose_literal(value, like, node)
@@ -309,7 +309,7 @@ class ExpressionAnalyzer:
             return value
         if is_numeric(like):
             if not re.fullmatch(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", raw):
-                self.text.refuse("invalid-number", f"{raw!r} is no number, as those before it", node)
+                self.text.refuse("invalid-number", f"{raw!r} is no number, and one is wanted here", node)
             if like == DOUBLE or "e" in raw.lower():
                 return t.Literal(DOUBLE, float(raw))
             exact = self._decimal_value(raw, node)
@@ -361,7 +361,7 @@ class ExpressionAnalyzer:
     def _same_type(self, values: Sequence[t.Expr], at: Sequence[exp.Expr], what: str) -> tuple[t.Expr, ...]:
         known = [v.type for v in values if v.type != NULL]
         if known:
-            values = [self._loosened(v, known[0], n) for v, n in zip(values, at, strict=True)]
+            values = [self.loosened(v, known[0], n) for v, n in zip(values, at, strict=True)]
             known = [v.type for v in values if v.type != NULL]
         common = common_type(known)
         if known and common is None:

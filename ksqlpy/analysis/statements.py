@@ -345,7 +345,8 @@ def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     analyzer = ExpressionAnalyzer(Scope(()), text)
     given: dict[str, t.Expr] = {}
     for column, value in zip(targets, values, strict=True):
-        given[column.name] = _inserted(analyzer.analyze(value, place="in VALUES"), column, value, text)
+        loose = analyzer.loosened(analyzer.analyze(value, place="in VALUES"), column.type, value)
+        given[column.name] = _inserted(loose, column, value, text)
     missing = [c.name for c in source.keys if _is_null(given.get(c.name))]
     if source.kind == "TABLE" and missing:
         text.refuse("no-key", f"a record of a table needs its key: {', '.join(missing)}", node)
