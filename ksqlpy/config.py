@@ -81,6 +81,8 @@ class Property:
     session: bool = False
 
 
+_FORMATS = ("KAFKA", "JSON", "DELIMITED", "NONE", "AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
+
 _DEFINED = (
     Property("bootstrap.servers", "", "Kafka to use; empty: a broker is started and stopped with the server."),
     Property("ksql.service.id", "default_", "Name of the service; prefix of its internal topics.", _prefix),
@@ -153,14 +155,21 @@ _DEFINED = (
         "ksql.persistence.default.format.key",
         "KAFKA",
         "Key format where a statement names none.",
-        _one_of("KAFKA", "JSON", "NONE"),
+        _one_of(*_FORMATS),
         session=True,
     ),
     Property(
         "ksql.persistence.default.format.value",
         "",
         "Value format where a statement names none; empty: it must be named.",
-        _one_of("", "JSON"),
+        _one_of("", *_FORMATS),
+        session=True,
+    ),
+    Property(
+        "ksql.persistence.wrap.single.values",
+        "",
+        "Whether a single value column is written as a record if a statement does not say; empty: as its format does.",
+        _one_of("", "true", "false"),
         session=True,
     ),
     Property(

@@ -38,7 +38,6 @@ _ROWS: tuple[tuple[type[exp.Expr], Callable[[Any], bool], str, str], ...] = (
     (nodes.InsertSelect, _always, "INSERT INTO … SELECT", "CREATE STREAM … AS SELECT writes a stream of its own"),
     (nodes.CreateSource, _has("replace"), "OR REPLACE", "DROP it first"),
     (nodes.CreateSource, _has("source"), "CREATE SOURCE", "leave SOURCE out"),
-    (nodes.ColumnSpec, _has("constraint", "HEADERS", "HEADER"), "a column of headers", "leave the column out"),
     (nodes.DropSource, _has("cascade"), "CASCADE", "DROP or TERMINATE what reads it first"),
 )
 

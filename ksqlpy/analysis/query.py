@@ -128,11 +128,16 @@ class _QueryAnalyzer:
 
     def _relation(self, table: exp.Expr, joined: bool) -> Relation:
         source = find_source(self.catalog, table.this, self.text)
-        if source.window is not None and (self.persistent or joined):
+        clauses = [n for n in ("group", "partition") if self.node.args.get(n) is not None]
+        if source.window is not None and (joined or (clauses and self.persistent)):
+            what = "joined" if joined else "grouped" if "group" in clauses else "partitioned anew"
+            self.text.refuse("windowed-source", f"{source.name} has a windowed key and cannot be {what}", table)
+        if source.value_format == "KAFKA" and (joined or "group" in clauses):
             self.text.refuse(
-                "windowed-source",
-                f"{source.name} has a windowed key; only SELECT … EMIT CHANGES can read it",
+                "bad-format",
+                f"{source.name} has values in format KAFKA, which {'JOIN' if joined else 'GROUP BY'} does not take",
                 table,
+                hint="make a stream of it in another format: CREATE STREAM … WITH (VALUE_FORMAT = 'JSON') AS SELECT …",
             )
         alias = table.args.get("alias")
         return Relation(source, alias.this.this if alias is not None else source.name, joined)
@@ -180,6 +185,9 @@ class _QueryAnalyzer:
 
     def _check_clauses(self) -> None:
         args, refuse = self.node.args, self.text.refuse
+        for clause, name in (("group", "GROUP BY"), ("partition", "PARTITION BY")):
+            if args.get(clause) is not None and not args[clause].expressions:
+                refuse("empty-list", f"{name} lists nothing", args[clause], hint="name at least one column")
         if not self.grouped:
             for clause, name in (("having", "HAVING"), ("window", "WINDOW")):
                 if args.get(clause) is not None:
@@ -308,20 +316,35 @@ class _QueryAnalyzer:
             wanted = tuple(r for r in relations if r.alias == alias)
             if not wanted:
                 self.text.refuse("unknown-alias", f"no source of this query is called {alias}", node)
-        items = []
+        items = self._partition_items(expressions) if wanted == relations else []
         for r in wanted:
             columns = [(c.name, r.ref(c)) for c in r.source.keys]
-            if r.source.window is not None:
+            if r.source.window is not None and not self.persistent:
                 columns += [(n, t.ColumnRef(BIGINT, t.SYSTEM[n][0])) for n in ("WINDOWSTART", "WINDOWEND")]
-            columns += [(c.name, r.ref(c)) for c in r.source.values]
+            rest = [(c.name, r.ref(c)) for c in (*r.source.values, *r.source.headers)]
+            # PARTITION BY makes value columns of the old key, and they come last.
+            columns = columns + rest if self.node.args.get("partition") is None else rest + columns
             items += [_Item(f"{r.alias}_{n}" if r.joined else n, ref, node, aliased=True) for n, ref in columns]
         return items
+
+    def _partition_items(self, expressions: ExpressionAnalyzer) -> list[_Item]:
+        """The new key columns that * stands for: what PARTITION BY computes is no column of a source."""
+        clause = self.node.args.get("partition")
+        parts = (
+            [] if clause is None else [(e, expressions.analyze(e, place="in PARTITION BY")) for e in clause.expressions]
+        )
+        return [
+            _Item(_own_name(node), expr, node)
+            for node, expr in parts
+            if not isinstance(expr, t.ColumnRef) and expr.type != NULL
+        ]
 
     def _partition(self, expressions: ExpressionAnalyzer) -> tuple[t.Expr, ...] | None:
         clause = self.node.args.get("partition")
         if clause is None:
             return None
-        return tuple(expressions.analyze(e, place="in PARTITION BY") for e in clause.expressions)
+        parts = tuple(expressions.analyze(e, place="in PARTITION BY") for e in clause.expressions)
+        return () if [p.type for p in parts] == [NULL] else parts  # PARTITION BY NULL takes the key away
 
     def _keys(self, joins: tuple[JoinSpec, ...], items: list[_Item]) -> tuple[t.Expr, ...]:
         """What identifies a row of the result; of a join the side that is selected, or both sides' left one."""
@@ -450,6 +473,7 @@ class _QueryAnalyzer:
         outputs: list[Output] = []
         used: dict[str, exp.Expr] = {}
         taken = {i.name for i in items if i.name is not None}
+        columns = {c.name for c in self.first.source.columns}  # a field's own name keeps clear of them
         counter = 0
         seen: set[t.Expr] = set()
         for item in items:
@@ -463,8 +487,10 @@ class _QueryAnalyzer:
                     item.node,
                     hint=f"rename it, as in {name} AS {name}_VALUE",
                 )
-            if not item.aliased and isinstance(item.expr, t.FieldRef) and name in used:
-                name = next(n for i in range(1, len(items) + 1) if (n := f"{name}_{i}") not in taken | set(used))
+            field = not item.aliased and isinstance(item.expr, t.FieldRef)
+            own = columns if isinstance(item.node, nodes.FieldAccess) else set()
+            if field and name in own | set(used):
+                name = next(n for i in itertools.count(1) if (n := f"{name}_{i}") not in taken | columns | set(used))
             if name in used:
                 self.text.refuse(
                     "duplicate-column",

@@ -31,6 +31,8 @@ __all__ = [
     "InList",
     "Index",
     "IsNull",
+    "Lambda",
+    "LambdaRef",
     "Like",
     "Literal",
     "Logical",
@@ -223,6 +225,21 @@ class StructOf(Expr):
     """``STRUCT(name := value, …)``."""
 
     fields: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True)
+class Lambda(Expr):
+    """A lambda as an argument; its type is that of the body. ``parameters``: their internal names."""
+
+    parameters: tuple[str, ...]
+    body: Expr
+
+
+@dataclass(frozen=True)
+class LambdaRef(Expr):
+    """A parameter of an enclosing lambda, by its internal name, or a part of one (``name.key``)."""
+
+    name: str
 
 
 def _children(value: object) -> Iterator[Expr]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
 
-__all__ = ["bound", "decimal", "in_order", "java", "quoted", "text_constant", "whole_constant"]
+__all__ = ["bound", "decimal", "exact", "in_order", "java", "quoted", "text_constant", "whole_constant"]
 
 _SHORT = 60
 _TEXT = re.compile(r"'((?:[^'\\]|''|\\['\\])*)'")
@@ -52,6 +52,11 @@ def whole_constant(argument: str) -> int | None:
 def decimal(t: DecimalType) -> str:
     """The name that Spark has for a DECIMAL."""
     return f"decimal({t.precision}, {t.scale})"
+
+
+def exact(name: str, *arguments: str) -> str:
+    """The call of one of our own functions in the JVM (``Exact.java``)."""
+    return f'ksqlpy.`{{"exact":"{name}"}}`({", ".join(arguments)})'
 
 
 def in_order(value: str, t: SqlType) -> str:

@@ -31,7 +31,10 @@ def build_plan(query: TypedQuery) -> Plan:
         node = TableJoin(node, Scan(join.relation), join.kind, join.left)
     if query.where is not None:
         if first.source.kind == "TABLE":
-            node = TableFilter(node, query.where, tuple(first.ref(c) for c in first.source.keys))
+            identity: tuple[t.Expr, ...] = tuple(first.ref(c) for c in first.source.keys)
+            if first.source.window is not None:
+                identity += tuple(t.ColumnRef(t.SYSTEM[n][1], t.SYSTEM[n][0]) for n in ("WINDOWSTART", "WINDOWEND"))
+            node = TableFilter(node, query.where, identity)
         else:
             node = Filter(node, query.where)
     if query.tables:

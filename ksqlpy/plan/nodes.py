@@ -126,6 +126,11 @@ class Plan:
         return any(isinstance(n, Aggregate | TableJoin | TableFilter) for n in nodes_of(self.root))
 
     @property
+    def needs_headers(self) -> bool:
+        """Whether the headers of its records are looked at: to copy them to results, or for columns that hold them."""
+        return not self.stateful or any(s.relation.source.headers for s in self.scans)
+
+    @property
     def remembers_tables_only(self) -> bool:
         """Whether the state is nothing but tables as they are in their topics, so that it can be read again."""
         stateful = [n for n in nodes_of(self.root) if isinstance(n, Aggregate | TableJoin | TableFilter)]

@@ -48,7 +48,7 @@ from ksqlpy.plan.nodes import (
 from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.grouping import flat_map, grouped, with_replaced
-from ksqlpy.spark.once import Tail, header, place
+from ksqlpy.spark.once import HEADER_PREFIX, Tail, header, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
 __all__ = ["HEADERS", "Compiler", "Distribution", "kafka_output"]
@@ -112,7 +112,8 @@ class Compiler:
         self.headers = not plan.stateful and "headers" in records.columns
         self.used = _used_columns(plan)
         self._distributed = False
-        place = "struct(key, value, topic, partition, offset, unix_millis(timestamp) AS ts) AS __raw"
+        marked = ", headers" if any(s.relation.source.headers for s in plan.scans) else ""
+        place = f"struct(key, value, topic, partition, offset, unix_millis(timestamp) AS ts{marked}) AS __raw"
         headers = ["headers AS __headers"] if self.headers else []
         self.records = records.selectExpr(place, "cast(null as string) AS __reason", *headers)
 
@@ -151,10 +152,12 @@ class Compiler:
         key, value = key_part(source), value_part(source)
         key_bytes = "__raw.key"
         if source.window is not None:
-            key_bytes = "substring(__raw.key, 1, length(__raw.key) - 8)"
+            key_bytes = f"substring(__raw.key, 1, length(__raw.key) - {source.window.key_bytes})"
         reads = [("__v", value.present, read(value, "__raw.value")), ("__k", key.present, read(key, key_bytes))]
         if source.window is not None:
             reads.append(("__w", True, _WINDOW_START))
+            if source.window.size is None:
+                reads.append(("__wx", True, _SESSION_END))
         # Reading may come after a column of an earlier scan is there: keep what rows have so far.
         kept = [c for c in rows.columns if c not in ("__raw", "__reason")]
         parts = [(n, call) for n, present, call in reads if present]
@@ -168,6 +171,7 @@ class Compiler:
             for c in part.columns:
                 at = f"{prefix}.row" if part.bare else f"{prefix}.row.{text.name(c.name)}"
                 columns.append((c.name, at))
+        columns += [(c.name, _header_value(c)) for c in source.headers]
         empty = "__raw.value IS NULL" if not value.present else "(__raw.value IS NULL OR __v.row IS NULL)"
         time, time_error = self._time(source, dict(columns), empty)
         errors = [f"{n}.error" for n, _ in parts]
@@ -185,7 +189,8 @@ class Compiler:
             "__del": empty,
         }
         if source.window is not None:
-            system |= {"__ws": "__w.row", "__we": f"__w.row + {source.window.size}"}
+            end = "__wx.row" if source.window.size is None else f"__w.row + {source.window.size}"
+            system |= {"__ws": "__w.row", "__we": end}
         rows = rows.selectExpr("*", f"CASE WHEN __here THEN {error} END AS __error")
         read_now = "(__here AND __error IS NULL)"
         out = [*fresh]
@@ -207,7 +212,7 @@ class Compiler:
         assert column is not None
         at = columns[column.name]
         if column.type == STRING:
-            at = time_of_text(at, source.timestamp_format or "") or "cast(null as bigint)"
+            at = time_of_text(at, source.timestamp_format or "")
         elif column.type == TIMESTAMP:
             at = f"unix_millis({at})"
         time = f"CASE WHEN {empty} THEN __raw.ts ELSE {at} END"
@@ -250,7 +255,8 @@ class Compiler:
         rows = self._scan(node.table, rows.drop("__read"))
         relation = node.table.relation
         key = relation.internal(relation.source.keys[0].name)
-        values = [i for c in relation.source.values if (i := relation.internal(c.name)) in self.used]
+        held = (*relation.source.values, *relation.source.headers)
+        values = [i for c in held if (i := relation.internal(c.name)) in self.used]
         join_key = (
             f"CASE WHEN __raw IS NOT NULL THEN null WHEN __read THEN {text.name(key)} ELSE {spark_text(node.left)} END"
         )
@@ -406,6 +412,17 @@ class Compiler:
         return rows.selectExpr("__r.*", "__seq", "__raw", "__reason")
 
 
+def _header_value(column: Column) -> str:
+    """Spark text of a column that holds headers; those that ksqlpy adds are not seen."""
+    assert column.header is not None
+    if column.header.key is not None:
+        found = f"filter(__raw.headers, h -> h.key = {text.string(column.header.key)})"
+        return f"try_element_at({found}, -1).value"
+    shown = f"filter(__raw.headers, h -> NOT startswith(h.key, {text.string(HEADER_PREFIX)}))"
+    given = f"transform({shown}, h -> named_struct('KEY', h.key, 'VALUE', h.value))"
+    return f"coalesce({given}, cast(array() as array<struct<KEY: string, VALUE: binary>>))"
+
+
 def _counted(name: str, condition: str) -> str:
     """Spark text of a condition that is counted where it holds."""
     return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
@@ -429,8 +446,12 @@ def _seen(rows: DataFrame) -> list[str]:
 _LAST = f"{2**63 - 1}L"
 """The place of rows that have none: behind all others."""
 
-_WINDOW_START = read(Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True), "substring(__raw.key, -8, 8)")
+_BOUND = Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True)
+_WINDOW_START = read(_BOUND, "substring(__raw.key, -8, 8)")
 """The start of the window in a windowed key: its last eight bytes (ksqlDB, windowed keys)."""
+
+_SESSION_END = read(_BOUND, "substring(__raw.key, -16, 8)")
+"""The end of a session in a windowed key (Kafka Streams, SessionWindowedSerializer)."""
 
 
 def _used_columns(plan: Plan) -> frozenset[str]:
@@ -466,8 +487,12 @@ def kafka_output(
         topic = sink.topic
         by_name = {o.name: o for o in outputs}
         key = write(key_part(sink), [by_name[c.name] for c in sink.keys])
+        if len(sink.keys) > 1 and _keeps_key(plan):  # no key stays no key, it is not a record of nulls
+            none = " AND ".join(f"{by_name[c.name].value} IS NULL" for c in sink.keys)
+            key = f"CASE WHEN NOT ({none}) THEN {key} END"
         if sink.window is not None:
-            key = f"concat({key}, cast(__ws as binary))"
+            bounds = ["__we", "__ws"] if sink.window.size is None else ["__ws"]
+            key = f"concat({key}, {', '.join(f'cast({b} as binary)' for b in bounds)})"
         value = write(value_part(sink), [by_name[c.name] for c in sink.values])
         rowtime = _sink_time(sink, by_name)
     coordinates = ("__at", "__at_offset", "__at_window", *_seen(rows)) if at else ()
@@ -491,6 +516,13 @@ def kafka_output(
         f"CASE WHEN __raw IS NULL THEN (CASE WHEN NOT __del THEN {value} END) ELSE __raw.value END AS value",
         f"CASE WHEN __raw IS NULL THEN {live_headers} ELSE {dead_headers} END AS headers",
     )
+
+
+def _keeps_key(plan: Plan) -> bool:
+    """Whether the key of the result is that of the records."""
+    first = plan.scans[0].relation
+    own = [first.ref(c) for c in first.source.keys]
+    return all(o.expr in own for o in plan.root.outputs if o.key)
 
 
 def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
@@ -521,7 +553,7 @@ def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:
         return "__ts"
     column = outputs[sink.timestamp]
     if column.type == STRING:
-        given = time_of_text(column.value, sink.timestamp_format or "") or "cast(null as bigint)"
+        given = time_of_text(column.value, sink.timestamp_format or "")
     else:
         given = f"unix_millis({column.value})" if column.type == TIMESTAMP else column.value
     return f"coalesce({given}, __ts)"

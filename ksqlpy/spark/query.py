@@ -311,7 +311,7 @@ class RunningQuery:
         spec, live = self.spec, phase is Phase.LIVE
         session = self._session.newSession()
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
-        records = _records(session, spec, self.checkpoint.start, headers=not spec.plan.stateful)
+        records = _records(session, spec, self.checkpoint.start, headers=spec.plan.needs_headers)
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled,

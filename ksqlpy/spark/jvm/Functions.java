@@ -17,11 +17,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * <p>A function's name is its specification, since Spark gives a function no other place for constants that fix the
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
- * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
+ * {@code read} is JSON, KAFKA or DELIMITED; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}} and {@code {"of":"group","tail":…}}, see {@link Tail}, {@code {"count":name}}, see
- * {@link Counter}, {@code {"header":true}}, see {@link HeaderBytes}, {@code {"call":function}}, see {@link Scalar}, and
- * {@code {"aggregate":kind,…}}: first, last (see {@link Listed}), highest ({@link Highest}), counts, single
- * ({@link Bag}) and variance ({@link Variance}).
+ * {@link Counter}, {@code {"exact":name}}, see {@link Exact}, {@code {"header":true}}, see {@link HeaderBytes},
+ * {@code {"call":function}}, see {@link Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
+ * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
  */
 public final class Functions implements FunctionCatalog {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -69,6 +69,9 @@ public final class Functions implements FunctionCatalog {
             throw new UnsupportedOperationException("it takes a struct of the function's arguments");
           }
           return new ScalarCall(((JsonNode) described.get("call")).asText(), (StructType) given);
+        }
+        if (described.has("exact")) {
+          return Exact.named(((JsonNode) described.get("exact")).asText(), arguments);
         }
         if (described.has("count")) {
           expect(arguments, 1, "it takes one argument, the condition");
@@ -131,7 +134,10 @@ public final class Functions implements FunctionCatalog {
       if (format.equals("KAFKA")) {
         return new KafkaReader(spec);
       }
-      throw new IllegalArgumentException("\"read\" must be JSON or KAFKA, not \"" + format + "\"");
+      if (format.equals("DELIMITED")) {
+        return new DelimitedReader(spec);
+      }
+      throw new IllegalArgumentException("\"read\" must be JSON, KAFKA or DELIMITED, not \"" + format + "\"");
     }
 
     public String description() {
