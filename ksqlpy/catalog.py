@@ -139,10 +139,11 @@ class PersistentQuery:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Sources and queries by name."""
+    """Sources, queries and user types by name."""
 
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
     queries: Mapping[str, PersistentQuery] = field(default_factory=lambda: MappingProxyType({}))
+    types: Mapping[str, SqlType] = field(default_factory=lambda: MappingProxyType({}))
 
     def with_source(self, source: Source) -> Catalog:
         """A snapshot with this source added or replaced."""
@@ -159,6 +160,14 @@ class Catalog:
     def without_query(self, query_id: str) -> Catalog:
         """A snapshot without this query."""
         return replace(self, queries=MappingProxyType({i: q for i, q in self.queries.items() if i != query_id}))
+
+    def with_type(self, name: str, kind: SqlType) -> Catalog:
+        """A snapshot with this user type added or replaced."""
+        return replace(self, types=MappingProxyType({**self.types, name: kind}))
+
+    def without_type(self, name: str) -> Catalog:
+        """A snapshot without this user type."""
+        return replace(self, types=MappingProxyType({n: t for n, t in self.types.items() if n != name}))
 
     def readers(self, name: str) -> tuple[str, ...]:
         """Ids of the queries that read the source."""

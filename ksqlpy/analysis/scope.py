@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from sqlglot import exp
@@ -12,15 +12,17 @@ from ksqlpy.analysis.typed import SYSTEM, ColumnRef
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import AnalysisProblem, Span, similar_names
 from ksqlpy.sql import span_of
+from ksqlpy.types import SqlType
 
 __all__ = ["Relation", "Scope", "Text", "find_source"]
 
 
 @dataclass(frozen=True)
 class Text:
-    """The SQL that nodes are positions in; raises refusals that point at a node."""
+    """The SQL that nodes are positions in, and the user types it may name; raises refusals that point at a node."""
 
     sql: str
+    types: Mapping[str, SqlType] = field(default_factory=dict)
 
     def span(self, node: exp.Expr | None) -> Span | None:
         """Where the node stands."""

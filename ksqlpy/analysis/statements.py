@@ -78,7 +78,7 @@ def analyze_create(parsed: Parsed, catalog: Catalog, config: Config) -> Declare 
 
     Raises AnalysisProblem or ConfigProblem.
     """
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.CreateSource)
     name: str = node.this.this
     if not _SOURCE_NAME.match(name):
@@ -333,7 +333,7 @@ def _create_as(
 
 def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     """What an INSERT … VALUES writes; raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.InsertValues)
     source = find_source(catalog, node.this, text)
     if source.window is not None:
