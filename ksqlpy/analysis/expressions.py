@@ -333,12 +333,14 @@ class ExpressionAnalyzer:
     def data_type(self, node: exp.Expr) -> SqlType:
         """The type that a TypeName names; raises AnalysisProblem ``unknown-type``."""
         assert isinstance(node, nodes.TypeName)
-        found = node.sql_type
+        user = self.scope.types
+        found = node.resolve(user)
         if found is None:
-            unknown = next((n for n in node.find_all(nodes.TypeName) if n.args.get("user")), node)
-            self.text.refuse(
-                "unknown-type", f"there is no type {unknown.this}", unknown, similar=similar_names(unknown.this, _TYPES)
-            )
+            named = (n for n in node.find_all(nodes.TypeName) if n.args.get("user"))
+            unknown = next((n for n in named if n.this not in user), node)
+            known = [*_TYPES, *user]
+            similar = similar_names(unknown.this, known)
+            self.text.refuse("unknown-type", f"there is no type {unknown.this}", unknown, similar=similar)
         return found
 
     def _field(self, node: exp.Expr) -> t.Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ __all__ = ["KEY_FORMATS", "VALUE_FORMATS", "SourceProperties", "read_properties"
 
 KEY_FORMATS = ("KAFKA", "JSON", "NONE")
 VALUE_FORMATS = ("JSON", "KAFKA")
+
+_RESERVED_IDS = ("CSAS_", "CTAS_", "CST_", "INSERTQUERY_", "TRANSIENT_")
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class SourceProperties:
     timestamp_format: str | None = None
     wrapped: bool | None = None
     window: WindowKey | None = None
+    query_id: str | None = None
 
 
 def _string(value: object) -> str:
@@ -76,6 +80,15 @@ def _column(value: object) -> str:
     return name[1:-1] if name[0] == name[-1] == "`" and len(name) > 2 else name.upper()
 
 
+def _query_id(value: object) -> str:
+    name = _string(value).upper()
+    if not re.fullmatch(r"[A-Z0-9_]+", name):
+        raise ValueError("an id of letters, digits and _")
+    if name.startswith(_RESERVED_IDS):
+        raise ValueError(f"an id that does not begin like the ids the engine gives: {', '.join(_RESERVED_IDS)}")
+    return name
+
+
 def _duration(value: object) -> int:
     words = _string(value).upper().split()
     if len(words) == 2 and words[0].isdigit() and words[1].removesuffix("S") in UNIT_MILLIS and int(words[0]) > 0:
@@ -96,6 +109,7 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "WRAP_SINGLE_VALUE": ("wrapped", _boolean),
     "WINDOW_TYPE": ("window_type", _format(("TUMBLING", "HOPPING"))),
     "WINDOW_SIZE": ("window_size", _duration),
+    "QUERY_ID": ("query_id", _query_id),
 }
 
 
@@ -109,7 +123,7 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
     places: dict[str, exp.Expr] = {}
     for node in written:
         name: str = node.this.name.upper()
-        if name not in _READERS or (name.startswith("WINDOW_") and not declares):
+        if name not in _READERS or (name.startswith("WINDOW_") and not declares) or (name == "QUERY_ID" and declares):
             text.refuse(
                 "unknown-property",
                 f"WITH has no property {name}" + ("" if declares else " here"),

@@ -130,7 +130,7 @@ class _QueryAnalyzer:
     def analyze(self) -> TypedQuery:
         args, text = self.node.args, self.text
         joins, relations = self._joins(args.get("joins") or [])
-        scope = Scope(relations, window=self.first.source.window is not None)
+        scope = Scope(relations, self.first.source.window is not None, self.catalog.types)
         expressions = ExpressionAnalyzer(scope, text)
         where = None
         if args.get("where") is not None:
@@ -228,7 +228,7 @@ class _QueryAnalyzer:
             on = on.this
         if not isinstance(on, exp.EQ):
             refuse("join-condition", "ON takes one equality", on)
-        scope = ExpressionAnalyzer(Scope((*lefts, right)), self.text)
+        scope = ExpressionAnalyzer(Scope((*lefts, right), types=self.catalog.types), self.text)
         sides = [scope.analyze(s, place="in ON") for s in (on.this, on.expression)]
         at = [on.this, on.expression]
         own = [self._belongs(s, right) for s in sides]
@@ -328,7 +328,7 @@ class _QueryAnalyzer:
     def _grouped(self, relations: tuple[Relation, ...]) -> tuple[list[_Item], Grouping]:
         args, refuse = self.node.args, self.text.refuse
         window = self._window(args.get("window"))
-        inner = ExpressionAnalyzer(Scope(relations), self.text)
+        inner = ExpressionAnalyzer(Scope(relations, types=self.catalog.types), self.text)
         keys = []
         for node in args["group"].expressions:
             key = inner.analyze(node, place="in GROUP BY")
@@ -337,7 +337,7 @@ class _QueryAnalyzer:
             if key in keys:
                 refuse("duplicate-group", "this expression is listed twice in GROUP BY", node)
             keys.append(key)
-        outer = ExpressionAnalyzer(Scope(relations, window=window is not None), self.text)
+        outer = ExpressionAnalyzer(Scope(relations, window is not None, self.catalog.types), self.text)
         aggregates: list[t.AggregateCall] = []
         items = [
             replace(i, expr=self._after_grouping(i.expr, keys, aggregates, i.node))

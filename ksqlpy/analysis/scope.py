@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 from sqlglot import exp
@@ -12,6 +12,7 @@ from ksqlpy.analysis.typed import SYSTEM, ColumnRef
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import AnalysisProblem, Span, similar_names
 from ksqlpy.sql import span_of
+from ksqlpy.types import SqlType
 
 __all__ = ["Relation", "Scope", "Text", "find_source"]
 
@@ -78,6 +79,8 @@ class Scope:
     relations: tuple[Relation, ...]
     window: bool = False
     """Whether WINDOWSTART and WINDOWEND exist: a windowed aggregate, or a windowed source."""
+    types: Mapping[str, SqlType] = field(default_factory=dict)
+    """The types of CREATE TYPE, by name."""
 
     def find(self, column: exp.Column, text: Text) -> ColumnRef:
         """The column that is meant.

@@ -35,7 +35,18 @@ from ksqlpy.types import (
     widens_to,
 )
 
-__all__ = ["CreateAs", "Declare", "Insert", "TopicWish", "analyze_create", "analyze_insert"]
+__all__ = [
+    "CreateAs",
+    "Declare",
+    "Insert",
+    "TopicWish",
+    "analyze_create",
+    "analyze_insert",
+    "check_formats",
+    "declared_columns",
+    "inserted",
+    "refuse_read_only",
+]
 
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 
@@ -60,11 +71,15 @@ class Declare:
 
 @dataclass(frozen=True)
 class CreateAs:
-    """CREATE STREAM or TABLE AS SELECT; ``source`` is the sink, without the id of its query."""
+    """CREATE STREAM or TABLE AS SELECT; ``source`` is the sink, without the id of its query.
+
+    ``query_id``: the id that QUERY_ID asks for, if it does.
+    """
 
     source: Source
     topic: TopicWish
     query: TypedQuery
+    query_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,14 +104,19 @@ def analyze_create(parsed: Parsed, catalog: Catalog, config: Config) -> Declare 
     properties = read_properties(node.args.get("properties") or [], text, declares=node.args.get("query") is None)
     if node.args.get("query") is not None:
         return _create_as(parsed, node, properties, catalog, config, text)
-    return _declare(parsed, node, properties, config, text)
+    return _declare(parsed, node, properties, catalog, config, text)
 
 
 # ---------------------------------------------------------------- CREATE with columns
 
 
 def _declare(
-    parsed: Parsed, node: nodes.CreateSource, properties: SourceProperties, config: Config, text: Text
+    parsed: Parsed,
+    node: nodes.CreateSource,
+    properties: SourceProperties,
+    catalog: Catalog,
+    config: Config,
+    text: Text,
 ) -> Declare:
     name, kind = node.this.this, node.args["kind"]
     specs = node.args.get("columns") or []
@@ -107,7 +127,7 @@ def _declare(
             node.this,
             hint="list them: CREATE STREAM s (ID INT KEY, V STRING) …",
         )
-    columns = _columns(specs, kind, text)
+    columns = _columns(specs, kind, catalog, text)
     if properties.topic is None:
         text.refuse("no-topic", "WITH needs KAFKA_TOPIC, the topic that holds the records", node.this)
     value_format = properties.value_format or config.get("ksql.persistence.default.format.value")
@@ -129,14 +149,27 @@ def _declare(
         timestamp_format=properties.timestamp_format,
         window=properties.window,
         wrapped=_wrapped(properties, value_format, columns, text, node),
+        read_only=bool(node.args.get("source")),
     )
     check_formats(source, text, node.this)
     return Declare(source, TopicWish(source.topic, properties.partitions, properties.replicas, properties.retention_ms))
 
 
-def _columns(specs: Sequence[exp.Expr], kind: str, text: Text) -> tuple[Column, ...]:
+def _columns(specs: Sequence[exp.Expr], kind: str, catalog: Catalog, text: Text) -> tuple[Column, ...]:
+    columns = declared_columns(specs, catalog, text, kind)
+    if kind == "TABLE" and not any(c.key for c in columns):
+        text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", specs[0])
+    if all(c.key for c in columns):
+        text.refuse("no-values", "there is no value column", specs[-1])
+    return tuple([c for c in columns if c.key] + [c for c in columns if not c.key])
+
+
+def declared_columns(
+    specs: Sequence[exp.Expr], catalog: Catalog, text: Text, kind: str = "STREAM"
+) -> tuple[Column, ...]:
+    """The columns as written, in their order, for a source of this kind; raises AnalysisProblem."""
     columns: list[Column] = []
-    types = ExpressionAnalyzer(Scope(()), text)
+    types = ExpressionAnalyzer(Scope((), types=catalog.types), text)
     for spec in specs:
         name, constraint = spec.this.this, spec.args.get("constraint")
         if name in t.SYSTEM:
@@ -149,11 +182,7 @@ def _columns(specs: Sequence[exp.Expr], kind: str, text: Text) -> tuple[Column, 
                 "wrong-key", f"the key of a {kind.lower()} is marked {wanted}", spec, hint=f"write {name} … {wanted}"
             )
         columns.append(Column(name, types.data_type(spec.args["type"]), constraint is not None))
-    if kind == "TABLE" and not any(c.key for c in columns):
-        text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", specs[0])
-    if all(c.key for c in columns):
-        text.refuse("no-values", "there is no value column", specs[-1])
-    return tuple([c for c in columns if c.key] + [c for c in columns if not c.key])
+    return tuple(columns)
 
 
 def _timestamp(properties: SourceProperties, columns: Sequence[Column], text: Text) -> str | None:
@@ -295,11 +324,22 @@ def _create_as(
     if source.topic in {r.source.topic for r in query.relations}:
         text.refuse("same-topic", f"the result would be written into its own source topic {source.topic}", node.this)
     return CreateAs(
-        source, TopicWish(source.topic, properties.partitions, properties.replicas, properties.retention_ms), query
+        source,
+        TopicWish(source.topic, properties.partitions, properties.replicas, properties.retention_ms),
+        query,
+        properties.query_id,
     )
 
 
 # ---------------------------------------------------------------- INSERT VALUES
+
+
+def refuse_read_only(source: Source, text: Text, node: exp.Expr) -> None:
+    """Refuses to write a source of CREATE SOURCE; raises AnalysisProblem ``read-only``."""
+    if source.read_only:
+        what = f"{source.kind.lower()} {source.name}"
+        hint = "declare a second one over the topic without SOURCE"
+        text.refuse("read-only", f"{what} was made with CREATE SOURCE and can only be read", node, hint=hint)
 
 
 def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
@@ -307,16 +347,17 @@ def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     node, text = parsed.node, Text(parsed.sql)
     assert isinstance(node, nodes.InsertValues)
     source = find_source(catalog, node.this, text)
+    refuse_read_only(source, text, node.this)
     if source.window is not None:
         text.refuse("windowed-source", f"{source.name} has a windowed key, records cannot be inserted", node.this)
     targets = _targets(node, source, text)
     values = node.expressions
     if len(values) != len(targets):
         text.refuse("value-count", f"{len(targets)} columns, but {len(values)} values", values[-1])
-    analyzer = ExpressionAnalyzer(Scope(()), text)
+    analyzer = ExpressionAnalyzer(Scope((), types=catalog.types), text)
     given: dict[str, t.Expr] = {}
     for column, value in zip(targets, values, strict=True):
-        given[column.name] = _inserted(analyzer.analyze(value, place="in VALUES"), column, value, text)
+        given[column.name] = inserted(analyzer.analyze(value, place="in VALUES"), column, value, text)
     missing = [c.name for c in source.keys if _is_null(given.get(c.name))]
     if source.kind == "TABLE" and missing:
         text.refuse("no-key", f"a record of a table needs its key: {', '.join(missing)}", node)
@@ -349,8 +390,8 @@ def _targets(node: nodes.InsertValues, source: Source, text: Text) -> list[Colum
     return targets
 
 
-def _inserted(value: t.Expr, column: Column, node: exp.Expr, text: Text) -> t.Expr:
-    """The value as the column's type; literals are read more loosely than other expressions."""
+def inserted(value: t.Expr, column: Column, node: exp.Expr, text: Text) -> t.Expr:
+    """The value as the column's type; literals are read more loosely than other expressions. AnalysisProblem."""
     if value.type == NULL:
         return t.Literal(column.type, None)
     literal = isinstance(value, t.Literal)
