@@ -83,7 +83,11 @@ def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
             plan = _check_query(made.query, sandbox)
             have = sandbox.engine.topics.check(made.topic, sandbox.topics, declared=False)
             sandbox.topics[made.topic.name] = have or 1
-            query_id = replaced.id if replaced is not None else made.query_id or f"C{made.source.kind[0]}AS_{made.source.name}_{PENDING}"
+            query_id = (
+                replaced.id
+                if replaced is not None
+                else made.query_id or f"C{made.source.kind[0]}AS_{made.source.name}_{PENDING}"
+            )
             if replaced is None:
                 _check_id(query_id, parsed, sandbox.catalog)
             _add_query(sandbox, query_id, made.source, plan, parsed)

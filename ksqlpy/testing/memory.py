@@ -170,6 +170,7 @@ class Stored:
     written_by_query: bool
     given: bool = False
 
+
 class MemoryKafka(Kafka):
     """Topics as lists. Records of all partitions of a topic lie in its first one."""
 
