@@ -159,8 +159,6 @@ def _columns(specs: Sequence[exp.Expr], kind: str, catalog: Catalog, text: Text)
     columns = declared_columns(specs, catalog, text, kind)
     if kind == "TABLE" and not any(c.key for c in columns):
         text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", specs[0])
-    if all(c.key for c in columns):
-        text.refuse("no-values", "there is no value column", specs[-1])
     return tuple([c for c in columns if c.key] + [c for c in columns if not c.key])
 
 
