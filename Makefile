@@ -7,10 +7,10 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test test-chaos lint format types grammar bench jars lock clean
+.PHONY: help setup demo test test-chaos qtt lint format types grammar bench jars lock clean
 
 help:
-	@echo "make demo | test | test-chaos | lint | format | grammar | bench | jars [TO=DIR] | lock | clean"
+	@echo "make demo | test | test-chaos | qtt [CASES=DIR] | lint | format | grammar | bench | jars [TO=DIR] | lock | clean"
 
 setup: $(STAMP)
 
@@ -37,6 +37,12 @@ test-chaos: setup
 	  echo "== seed $$seed $$way"; $(BIN)/python -m ksqlpy.testing.chaos --seed $$seed $$way --kills 10 $(ARGS) || failed=1; \
 	done; done; exit $${failed:-0}
 
+# ksqlDB's own test cases, which are under another licence and lie outside of this folder.
+# make qtt ARGS='--filter elements --verbose'
+CASES ?= ../shared/qtt
+qtt: setup
+	$(BIN)/python -m tests.qtt $(CASES) --mutate --report build/qtt.json $(ARGS)
+
 lint: setup types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -55,6 +61,7 @@ types: setup
 # The files of grammar/ that are made from the code.
 grammar: setup
 	$(BIN)/python -m ksqlpy.functions.listing
+	$(BIN)/python grammar/railroad/make.py
 
 bench: setup
 	$(BIN)/python -m bench $(ARGS)

@@ -8,7 +8,10 @@ themselves.
 from setuptools import find_namespace_packages, find_packages, setup
 
 MOVED = ["server", "grammar", "examples"]
-moved = find_namespace_packages(include=[p for name in MOVED for p in (name, f"{name}.*")], exclude=["*.__pycache__"])
+drawings = "grammar.railroad"  # for who reads the repository
+moved = find_namespace_packages(
+    include=[p for name in MOVED for p in (name, f"{name}.*")], exclude=["*.__pycache__", drawings]
+)
 
 setup(
     packages=[*find_packages(include=["ksqlpy", "ksqlpy.*"]), *(f"ksqlpy.{name}" for name in moved)],

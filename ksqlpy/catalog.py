@@ -10,9 +10,19 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from ksqlpy.types import ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+from ksqlpy.types import BYTES, STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
 
-__all__ = ["Catalog", "Column", "PersistentQuery", "Source", "WindowKey", "type_from_json", "type_to_json"]
+__all__ = [
+    "HEADERS_TYPE",
+    "Catalog",
+    "Column",
+    "Header",
+    "PersistentQuery",
+    "Source",
+    "WindowKey",
+    "type_from_json",
+    "type_to_json",
+]
 
 SourceKind = Literal["STREAM", "TABLE"]
 
@@ -24,14 +34,34 @@ class Column:
     name: str
     type: SqlType
     key: bool = False
+    header: Header | None = None
+
+
+@dataclass(frozen=True)
+class Header:
+    """A column holds headers of the record: the value of the last one whose name is ``key``, or all if that is None."""
+
+    key: str | None
+
+
+HEADERS_TYPE = ArrayType(StructType((("KEY", STRING), ("VALUE", BYTES))))
+"""The type of a column of all headers."""
 
 
 @dataclass(frozen=True)
 class WindowKey:
-    """The key of the source is windowed: kind TUMBLING or HOPPING, size in milliseconds."""
+    """The key of the source is windowed: kind TUMBLING, HOPPING or SESSION, size in milliseconds.
+
+    Sessions have no size. Their keys end with end and start of the window, in 8 bytes each; the others' with the start.
+    """
 
     kind: str
-    size: int
+    size: int | None
+
+    @property
+    def key_bytes(self) -> int:
+        """How many bytes the window takes at the end of a key."""
+        return 16 if self.size is None else 8
 
 
 @dataclass(frozen=True)
@@ -40,8 +70,8 @@ class Source:
 
     ``timestamp``: the column that gives ROWTIME, or None for the record's timestamp;
     ``timestamp_format``: its Java pattern if it is text. ``query``: id of the persistent
-    query that made it. ``wrapped``: whether a single value column is written as a record.
-    ``read_only``: CREATE SOURCE, which no statement writes.
+    query that made it. ``wrapped``: whether a single value column is written as a record. The
+    delimiters are those of format DELIMITED. ``read_only``: CREATE SOURCE, which no statement writes.
     """
 
     name: str
@@ -56,6 +86,8 @@ class Source:
     window: WindowKey | None = None
     query: str | None = None
     wrapped: bool = True
+    key_delimiter: str = ","
+    value_delimiter: str = ","
     read_only: bool = False
 
     @property
@@ -65,8 +97,18 @@ class Source:
 
     @property
     def values(self) -> tuple[Column, ...]:
-        """The value columns."""
-        return tuple(c for c in self.columns if not c.key)
+        """The columns of the record's value."""
+        return tuple(c for c in self.columns if not c.key and c.header is None)
+
+    @property
+    def written(self) -> tuple[Column, ...]:
+        """The columns that a record of the topic is made of: all but those that hold headers."""
+        return tuple(c for c in self.columns if c.header is None)
+
+    @property
+    def headers(self) -> tuple[Column, ...]:
+        """The columns that hold headers of the record; they are never written."""
+        return tuple(c for c in self.columns if c.header is not None)
 
     def column(self, name: str) -> Column | None:
         """The column of that exact name, or None."""

@@ -40,6 +40,10 @@ def _integer(low: int, high: int) -> Callable[[str], str]:
     return check
 
 
+def _limit(value: str) -> str:
+    return value and _integer(1, 2**31 - 1)(value)
+
+
 def _guarantee(value: str) -> str:
     # Kafka Streams' names, of which the newer ones stand for newer protocols.
     name = value.strip().lower()
@@ -76,6 +80,8 @@ class Property:
     check: Callable[[str], str] = _text
     session: bool = False
 
+
+_FORMATS = ("KAFKA", "JSON", "DELIMITED", "NONE", "AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
 
 _DEFINED = (
     Property("bootstrap.servers", "", "Kafka to use; empty: a broker is started and stopped with the server."),
@@ -149,14 +155,35 @@ _DEFINED = (
         "ksql.persistence.default.format.key",
         "KAFKA",
         "Key format where a statement names none.",
-        _one_of("KAFKA", "JSON", "NONE"),
+        _one_of(*_FORMATS),
         session=True,
     ),
     Property(
         "ksql.persistence.default.format.value",
         "",
         "Value format where a statement names none; empty: it must be named.",
-        _one_of("", "JSON"),
+        _one_of("", *_FORMATS),
+        session=True,
+    ),
+    Property(
+        "ksql.persistence.wrap.single.values",
+        "",
+        "Whether a single value column is written as a record if a statement does not say; empty: as its format does.",
+        _one_of("", "true", "false"),
+        session=True,
+    ),
+    Property(
+        "ksql.functions.collect_list.limit",
+        "",
+        "How many values COLLECT_LIST keeps of a group; empty: all.",
+        _limit,
+        session=True,
+    ),
+    Property(
+        "ksql.functions.collect_set.limit",
+        "",
+        "How many values COLLECT_SET keeps of a group; empty: all.",
+        _limit,
         session=True,
     ),
     Property(

@@ -19,6 +19,7 @@ __all__ = [
     "STRING",
     "TIME",
     "TIMESTAMP",
+    "UNIT",
     "ArrayType",
     "DecimalType",
     "MapType",
@@ -128,6 +129,8 @@ BYTES = Scalar("BYTES")
 DATE = Scalar("DATE")
 TIME = Scalar("TIME")
 TIMESTAMP = Scalar("TIMESTAMP")
+UNIT = Scalar("INTERVALUNIT")
+"""Of a time unit as an argument, as in ``DATEADD(DAYS, 1, d)``; no column has it. Its values are words such as DAY."""
 
 
 def is_numeric(t: SqlType) -> bool:

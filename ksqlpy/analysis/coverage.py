@@ -35,7 +35,6 @@ _ROWS: tuple[tuple[type[exp.Expr], Callable[[Any], bool], str, str], ...] = (
     (nodes.StreamJoin, _has("side", "RIGHT"), "RIGHT JOIN", "there are INNER JOIN and LEFT JOIN"),
     (nodes.StreamJoin, _has("side", "FULL"), "FULL JOIN", "there are INNER JOIN and LEFT JOIN"),
     (nodes.StreamJoin, _has("within"), "WITHIN", "a stream is joined with a table, without WITHIN"),
-    (nodes.ColumnSpec, _has("constraint", "HEADERS", "HEADER"), "a column of headers", "leave the column out"),
 )
 
 

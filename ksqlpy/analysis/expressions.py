@@ -5,6 +5,7 @@ Sources of the rules: ksqlDB's operators, type coercion and CAST tables.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
@@ -14,7 +15,16 @@ from sqlglot import exp
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.scope import Scope, Text
 from ksqlpy.errors import similar_names
-from ksqlpy.functions import FUNCTIONS, Aggregate
+from ksqlpy.functions import (
+    FUNCTIONS,
+    Aggregate,
+    AggregateSignature,
+    Function,
+    LambdaArgument,
+    LambdaParameter,
+    TableFunction,
+)
+from ksqlpy.functions import Call as Resolved
 from ksqlpy.sql import nodes
 from ksqlpy.types import (
     BIGINT,
@@ -26,6 +36,7 @@ from ksqlpy.types import (
     STRING,
     TIME,
     TIMESTAMP,
+    UNIT,
     ArrayType,
     DecimalType,
     MapType,
@@ -97,7 +108,8 @@ def castable(source: SqlType, target: SqlType) -> bool:
 class ExpressionAnalyzer:
     """Types the expressions of one statement.
 
-    ``aggregates``: whether aggregate functions are legal where the expression stands; ``place`` names that place.
+    ``aggregates``, ``tables``: whether aggregate functions and table functions are legal where the expression stands;
+    ``place`` names that place.
     """
 
     def __init__(self, scope: Scope, text: Text) -> None:
@@ -105,11 +117,13 @@ class ExpressionAnalyzer:
         self.text = text
         self._aggregates = False
         self._inside_aggregate = False
+        self._tables = False
         self._place = "here"
+        self._variables: list[dict[str, t.LambdaRef]] = []
 
-    def analyze(self, node: exp.Expr, *, aggregates: bool = False, place: str = "here") -> t.Expr:
+    def analyze(self, node: exp.Expr, *, aggregates: bool = False, tables: bool = False, place: str = "here") -> t.Expr:
         """The typed expression; raises AnalysisProblem for whatever is wrong with it."""
-        self._aggregates, self._place = aggregates, place
+        self._aggregates, self._tables, self._place = aggregates, tables, place
         return self._type(node)
 
     def condition(self, node: exp.Expr, *, aggregates: bool = False, place: str = "here") -> t.Expr:
@@ -252,11 +266,56 @@ class ExpressionAnalyzer:
 
     def _in(self, node: exp.Expr) -> t.Expr:
         value = self._type(node.this)
-        pairs = [self._comparable(value, self._type(item), "=", item) for item in node.expressions]
+        items = [self._type(item) for item in node.expressions]
+        first = next((e.type for e in (value, *items) if e.type != NULL), BOOLEAN)
+        items = [self._loosened(item, first, at) for item, at in zip(items, node.expressions, strict=True)]
+        pairs = [self._comparable(value, i, "=", at) for i, at in zip(items, node.expressions, strict=True)]
         common = common_type([p[1].type for p in pairs] + [value.type]) if value.type != NULL else pairs[0][1].type
         if common is None:
             common = pairs[0][0].type
         return t.InList(BOOLEAN, coerce(value, common), tuple(coerce(p[1], common) for p in pairs))
+
+    def _loosened(self, value: t.Expr, like: SqlType, node: exp.Expr) -> t.Expr:
+        """A literal, also inside of a constructor, read as what stands before it in the list (ksqlDB, coercion)."""
+        match value, like:
+            case t.ArrayOf(items=items), ArrayType(item):
+                loose = [self._loosened(i, item, node) for i in items]
+                kind = common_type(i.type for i in loose if i.type != NULL)
+                return t.ArrayOf(ArrayType(kind), tuple(coerce(i, kind) for i in loose)) if kind else value
+            case t.MapOf(entries=entries), MapType(key, item):
+                keys = [self._loosened(k, key, node) for k, _ in entries]
+                values = [self._loosened(v, item, node) for _, v in entries]
+                one, two = (common_type(e.type for e in x if e.type != NULL) for x in (keys, values))
+                if one is None or two is None:
+                    return value
+                pairs = tuple((coerce(k, one), coerce(v, two)) for k, v in zip(keys, values, strict=True))
+                return t.MapOf(MapType(one, two), pairs)
+            case t.StructOf(fields=fields), StructType():
+                parts = tuple((n, self._loosened(v, like.field(n) or v.type, node)) for n, v in fields)
+                return t.StructOf(StructType(tuple((n, v.type) for n, v in parts)), parts)
+            case t.Literal(type=kind), _ if kind not in (like, NULL):
+                return self._loose_literal(value, like, node)
+        return value
+
+    def _loose_literal(self, value: t.Literal, like: SqlType, node: exp.Expr) -> t.Expr:
+        raw = value.value
+        if like == STRING and isinstance(raw, bool | int | Decimal):
+            return t.Literal(STRING, f"{raw:f}" if isinstance(raw, Decimal) else str(raw).lower())
+        if like == STRING and isinstance(raw, float):
+            return t.Cast(STRING, value)
+        if not isinstance(raw, str):
+            return value
+        if is_numeric(like):
+            if not re.fullmatch(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", raw):
+                self.text.refuse("invalid-number", f"{raw!r} is no number, as those before it", node)
+            if like == DOUBLE or "e" in raw.lower():
+                return t.Literal(DOUBLE, float(raw))
+            exact = self._decimal_value(raw, node)
+            return exact if "." in raw or Decimal(raw) > _MAX_INT else t.Literal(INTEGER, int(raw))
+        word = raw.strip().lower()
+        if like == BOOLEAN and word and any(w.startswith(word) for w in ("true", "yes", "false", "no")):
+            return t.Literal(BOOLEAN, "true".startswith(word) or "yes".startswith(word))
+        return t.Cast(like, value) if like in _TEMPORAL else value
 
     def _like(self, node: exp.Expr) -> t.Expr:
         escape = None
@@ -299,6 +358,9 @@ class ExpressionAnalyzer:
 
     def _same_type(self, values: Sequence[t.Expr], at: Sequence[exp.Expr], what: str) -> tuple[t.Expr, ...]:
         known = [v.type for v in values if v.type != NULL]
+        if known:
+            values = [self._loosened(v, known[0], n) for v, n in zip(values, at, strict=True)]
+            known = [v.type for v in values if v.type != NULL]
         common = common_type(known)
         if known and common is None:
             first = known[0]
@@ -311,6 +373,11 @@ class ExpressionAnalyzer:
             self.text.refuse(
                 "simple-case", "CASE takes conditions", node.this, hint="write CASE WHEN value = … THEN … END"
             )
+        for call in node.find_all(exp.Anonymous):
+            if isinstance(FUNCTIONS.find(call.this), TableFunction):
+                self.text.refuse(
+                    "misplaced-table-function", f"table function {call.this.upper()} cannot stand inside CASE", call
+                )
         ifs = node.args["ifs"]
         conditions = [self._boolean(self._type(i.this), i.this) for i in ifs]
         results = [self._type(i.args["true"]) for i in ifs]
@@ -320,6 +387,8 @@ class ExpressionAnalyzer:
             results.append(self._type(default))
             at.append(default)
         results = list(self._same_type(results, at, "the results of CASE"))
+        if results[0].type == NULL:
+            self.text.refuse("untyped", "CASE needs a result with a type", node, hint="CAST one NULL")
         last = results.pop() if default is not None else t.Literal(results[0].type, None)
         return t.Case(last.type, tuple(zip(conditions, results, strict=True)), last)
 
@@ -412,21 +481,106 @@ class ExpressionAnalyzer:
             self.text.refuse(
                 "misplaced-aggregate", f"aggregate function {function.name} cannot stand {self._place}", node
             )
-        if aggregate and self._inside_aggregate:
-            self.text.refuse("misplaced-aggregate", "an aggregate function cannot stand inside another", node)
+        if aggregate and (self._inside_aggregate or self._variables):
+            inside = "a lambda" if self._variables else "another"
+            self.text.refuse("misplaced-aggregate", f"an aggregate function cannot stand inside {inside}", node)
+        table = isinstance(function, TableFunction)
+        if table and (not self._tables or self._variables):
+            self.text.refuse(
+                "misplaced-table-function", f"table function {function.name} cannot stand {self._place}", node
+            )
         star = len(arguments) == 1 and isinstance(arguments[0], exp.Star)
-        self._inside_aggregate, outer = self._inside_aggregate or aggregate, self._inside_aggregate
-        values = [] if star and aggregate else [self._type(a) for a in arguments]
-        self._inside_aggregate = outer
-        types = [None if v.type == NULL else v.type for v in values]
-        if star and aggregate and function.name != "COUNT":
-            # Elsewhere than in COUNT, * means ROWTIME (ksqlDB, aggregate functions).
-            values, types = [t.ROWTIME], [t.ROWTIME.type]
+        before = self._inside_aggregate, self._tables, self._place
+        if aggregate or table:
+            self._inside_aggregate, self._tables = before[0] or aggregate, False
+            self._place = f"inside {function.name}" if table else self._place
+        values = [] if star and aggregate else [self._argument(a, function, i) for i, a in enumerate(arguments)]
+        if aggregate and not values and function.name != "COUNT":
+            # Elsewhere than in COUNT, * or nothing means ROWTIME (ksqlDB, aggregate functions).
+            values = [t.ROWTIME]
+        types = [v.argument if isinstance(v, _TypedLambda) else None if v.type == NULL else v.type for v in values]
         call = FUNCTIONS.resolve(name, types, self.text.span(node), self.text.sql)
-        brought = tuple(coerce(v, a) for v, a in zip(values, call.arguments, strict=True))
+        self._inside_aggregate, self._tables, self._place = before
+        brought = tuple(
+            v.typed(a) if isinstance(v, _TypedLambda) else coerce(v, a)
+            for v, a in zip(values, call.arguments, strict=True)
+        )
         if aggregate:
+            self._check_constants(call, brought, arguments)
             return t.AggregateCall(call.returns, call, brought)
+        if table:
+            return t.TableCall(call.returns, call, brought)
         return t.FunctionCall(call.returns, call, brought)
+
+    def _check_constants(self, call: Resolved, values: Sequence[t.Expr], at: Sequence[exp.Expr]) -> None:
+        """Refuses arguments that configure an aggregate and are no literals, or numbers below 1."""
+        signature = call.signature
+        assert isinstance(signature, AggregateSignature)
+        for value, node in list(zip(values, at, strict=False))[len(values) - signature.constants :]:
+            if not isinstance(value, t.Literal) or value.value is None:
+                self.text.refuse("not-a-literal", f"this argument of {call.function.name} must be a literal", node)
+            if value.type == INTEGER and isinstance(value.value, int) and value.value < 1:
+                self.text.refuse("bad-argument", f"this argument of {call.function.name} must be at least 1", node)
+
+    def _argument(self, node: exp.Expr, function: Function, place: int) -> t.Expr | _TypedLambda:
+        if isinstance(node, nodes.IntervalUnit):
+            return t.Literal(UNIT, node.this.removesuffix("S"))
+        # DAY and its like are names, too; which one is meant is said by what the function takes there.
+        name = isinstance(node, exp.Column) and node.args.get("table") is None and node.name in nodes.UNIT_MILLIS
+        if name and any(s.parameters[place : place + 1] == (UNIT,) for s in function.signatures):
+            return t.Literal(UNIT, node.name)
+        return _TypedLambda(self, node) if isinstance(node, exp.Lambda) else self._type(node)
+
+    def _lambda_variable(self, node: exp.Expr) -> t.Expr:
+        name: str = node.this.this
+        return next(v[name] for v in reversed(self._variables) if name in v)
+
+    def lambda_body(self, node: exp.Lambda, variables: dict[str, t.LambdaRef]) -> t.Expr:
+        """The typed body of a lambda whose parameters are these."""
+        self._variables.append(variables)
+        try:
+            return self._type(node.this)
+        finally:
+            self._variables.pop()
+
+    @property
+    def lambda_depth(self) -> int:
+        """In how many lambdas the expression that is being typed stands."""
+        return len(self._variables)
+
+
+class _TypedLambda:
+    """A lambda while the overload of its function is looked for, which says of what types its parameters are."""
+
+    def __init__(self, analyzer: ExpressionAnalyzer, node: exp.Lambda) -> None:
+        self._analyzer, self._node = analyzer, node
+        names = [n.this for n in node.expressions]
+        for i, name in enumerate(names):
+            if name in names[:i]:
+                analyzer.text.refuse(
+                    "duplicate-parameter", f"the lambda has two parameters {name}", node.expressions[i]
+                )
+        self._names = names
+        self._parameters: tuple[str, ...] = ()
+        self._body: t.Expr = t.Literal(NULL, None)
+        self.argument = LambdaArgument(len(names), self._read)
+
+    def _read(self, wanted: LambdaParameter, types: tuple[SqlType, ...]) -> SqlType | None:
+        # Named by depth, so that the same lambda written twice is the same expression.
+        depth = self._analyzer.lambda_depth
+        own = [f"__l{depth}_{i}" for i in range(len(types))]
+        said = list(own)
+        if wanted.entry:
+            entry = own[-2]
+            own, said = own[:-1], [*own[:-2], f"{entry}.key", f"{entry}.value"]
+        refs = [t.LambdaRef(kind, name) for kind, name in zip(types, said, strict=True)]
+        self._parameters = tuple(own)
+        self._body = self._analyzer.lambda_body(self._node, dict(zip(self._names, refs, strict=True)))
+        return None if self._body.type == NULL else self._body.type
+
+    def typed(self, target: SqlType) -> t.Lambda:
+        """The lambda with its body as ``target``."""
+        return t.Lambda(target, self._parameters, coerce(self._body, target))
 
 
 def decimal_result(op: str, a: DecimalType, b: DecimalType) -> DecimalType:
@@ -481,4 +635,5 @@ _HANDLERS: dict[type[exp.Expr], _Handler] = {
     nodes.MapOf: ExpressionAnalyzer._map,
     exp.Struct: ExpressionAnalyzer._struct,
     exp.Anonymous: ExpressionAnalyzer._function,
+    nodes.LambdaVariable: ExpressionAnalyzer._lambda_variable,
 }

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlglot import exp
 
+from ksqlpy.analysis.formats import DELIMITERS, FORMATS, UNAVAILABLE
 from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import WindowKey
 from ksqlpy.errors import similar_names
 from ksqlpy.sql.nodes import UNIT_MILLIS
 
-__all__ = ["KEY_FORMATS", "VALUE_FORMATS", "SourceProperties", "read_properties"]
-
-KEY_FORMATS = ("KAFKA", "JSON", "NONE")
-VALUE_FORMATS = ("JSON", "KAFKA")
+__all__ = ["SourceProperties", "read_properties"]
 
 _RESERVED_IDS = ("CSAS_", "CTAS_", "CST_", "INSERTQUERY_", "TRANSIENT_")
 
@@ -30,6 +28,8 @@ class SourceProperties:
     topic: str | None = None
     key_format: str | None = None
     value_format: str | None = None
+    key_delimiter: str | None = None
+    value_delimiter: str | None = None
     partitions: int | None = None
     replicas: int | None = None
     retention_ms: int | None = None
@@ -46,24 +46,50 @@ def _string(value: object) -> str:
     return value
 
 
-def _format(allowed: Sequence[str]) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        if isinstance(value, str) and value.upper() in allowed:
-            return value.upper()
-        raise ValueError(f"one of {', '.join(allowed)}")
+def _name(value: object) -> str:
+    return _string(value).strip().upper()
 
-    return read
+
+def _delimiter(value: object) -> str:
+    if isinstance(value, str):
+        found = DELIMITERS.get(value.upper(), value)
+        if len(found) == 1 and found not in _NO_DELIMITERS:
+            return found
+    raise ValueError(f"one character, or {' or '.join(DELIMITERS)}")
+
+
+_NO_DELIMITERS = '"\r\n'  # they have another meaning in such texts
+
+
+def _whole(value: object) -> int | None:
+    """A whole number, which may stand in quotes."""
+    if isinstance(value, str) and _WHOLE.match(value.strip()):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}\Z")
 
 
 def _count(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-        return value
+    number = _whole(value)
+    if number is not None and 0 < number < 2**31:
+        return number
     raise ValueError("a whole number above 0")
 
 
+def _replicas(value: object) -> int | None:
+    """None for -1, which leaves the number to the brokers."""
+    number = _whole(value)
+    if number is not None and (number == -1 or 0 < number < 2**15):
+        return number if number > 0 else None
+    raise ValueError("a whole number above 0, or -1 for the brokers' default")
+
+
 def _millis(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= -1:
-        return value
+    number = _whole(value)
+    if number is not None and -1 <= number < 2**63:
+        return number
     raise ValueError("a number of milliseconds, or -1 to keep records for ever")
 
 
@@ -89,6 +115,16 @@ def _query_id(value: object) -> str:
     return name
 
 
+def _window_type(value: object) -> str:
+    name = _name(value)
+    if name in _WINDOW_TYPES:
+        return name
+    raise ValueError("TUMBLING, HOPPING or SESSION")
+
+
+_WINDOW_TYPES = ("TUMBLING", "HOPPING", "SESSION")
+
+
 def _duration(value: object) -> int:
     words = _string(value).upper().split()
     if len(words) == 2 and words[0].isdigit() and words[1].removesuffix("S") in UNIT_MILLIS and int(words[0]) > 0:
@@ -98,39 +134,58 @@ def _duration(value: object) -> int:
 
 _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "KAFKA_TOPIC": ("topic", _string),
-    "KEY_FORMAT": ("key_format", _format(KEY_FORMATS)),
-    "VALUE_FORMAT": ("value_format", _format(VALUE_FORMATS)),
-    "FORMAT": ("format", _format(tuple(f for f in KEY_FORMATS if f in VALUE_FORMATS))),
+    "KEY_FORMAT": ("key_format", _name),
+    "VALUE_FORMAT": ("value_format", _name),
+    "FORMAT": ("format", _name),
+    "KEY_DELIMITER": ("key_delimiter", _delimiter),
+    "VALUE_DELIMITER": ("value_delimiter", _delimiter),
     "PARTITIONS": ("partitions", _count),
-    "REPLICAS": ("replicas", _count),
+    "REPLICAS": ("replicas", _replicas),
     "RETENTION_MS": ("retention_ms", _millis),
     "TIMESTAMP": ("timestamp", _column),
     "TIMESTAMP_FORMAT": ("timestamp_format", _string),
     "WRAP_SINGLE_VALUE": ("wrapped", _boolean),
-    "WINDOW_TYPE": ("window_type", _format(("TUMBLING", "HOPPING"))),
+    "WINDOW_TYPE": ("window_type", _window_type),
     "WINDOW_SIZE": ("window_size", _duration),
     "QUERY_ID": ("query_id", _query_id),
+    "SOURCED_BY_CONNECTOR": ("connector", _string),
+    "SOURCE_CONNECTOR": ("connector", _string),
 }
+
+_DECLARED_ONLY = ("WINDOW_TYPE", "WINDOW_SIZE", "SOURCED_BY_CONNECTOR", "SOURCE_CONNECTOR")
+"""Properties of CREATE with columns only."""
+
+_REGISTRY_ONLY = (
+    "KEY_SCHEMA_ID",
+    "VALUE_SCHEMA_ID",
+    "KEY_SCHEMA_FULL_NAME",
+    "VALUE_SCHEMA_FULL_NAME",
+    "VALUE_AVRO_SCHEMA_FULL_NAME",
+    "KEY_PROTOBUF_NULLABLE_REPRESENTATION",
+    "VALUE_PROTOBUF_NULLABLE_REPRESENTATION",
+)
+"""Properties of formats whose schemas lie in a schema registry."""
+
+_GONE = {
+    "KEY": "mark the column instead: name type KEY in a stream, PRIMARY KEY in a table",
+    "CLEANUP_POLICY": "it follows from the statement: streams delete old records, tables compact them",
+}
+"""Properties that older or other statements have, and what to do without them."""
 
 
 def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) -> SourceProperties:
     """The properties of a WITH clause.
 
     ``declares``: of CREATE with columns, where the window of the key may be named. Raises AnalysisProblem
-    ``unknown-property``, ``duplicate-property`` or ``invalid-property``.
+    ``unknown-property``, ``duplicate-property``, ``invalid-property``, ``unknown-format``, ``unavailable-format`` or
+    ``no-registry``.
     """
     found: dict[str, Any] = {}
     places: dict[str, exp.Expr] = {}
     for node in written:
         name: str = node.this.name.upper()
-        if name not in _READERS or (name.startswith("WINDOW_") and not declares) or (name == "QUERY_ID" and declares):
-            text.refuse(
-                "unknown-property",
-                f"WITH has no property {name}" + ("" if declares else " here"),
-                node.this,
-                similar=similar_names(name, _READERS),
-                hint=f"there are {', '.join(_READERS)}" if not similar_names(name, _READERS) else None,
-            )
+        if name not in _READERS or (name in _DECLARED_ONLY and not declares) or (name == "QUERY_ID" and declares):
+            _refuse_name(name, node.this, text, declares=declares)
         if name in places:
             text.refuse("duplicate-property", f"property {name} is given twice", node.this)
         field, read = _READERS[name]
@@ -139,21 +194,61 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
             found[field] = read(_plain(value))
         except ValueError as e:
             text.refuse("invalid-property", f"property {name} takes {e}", value)
+        if field.endswith("format") and field != "timestamp_format":
+            _check_format(found[field], value, text)
         places[name] = value
+    _check_together(places, text)
     if "FORMAT" in places:
-        for other in ("KEY_FORMAT", "VALUE_FORMAT"):
-            if other in places:
-                text.refuse("invalid-property", f"FORMAT and {other} exclude each other", places["FORMAT"])
         found["key_format"] = found["value_format"] = found.pop("format")
-    if "TIMESTAMP_FORMAT" in places and "TIMESTAMP" not in places:
-        text.refuse("invalid-property", "TIMESTAMP_FORMAT needs TIMESTAMP", places["TIMESTAMP_FORMAT"])
+    found.pop("connector", None)
     kind, size = found.pop("window_type", None), found.pop("window_size", None)
-    if (kind is None) != (size is None):
-        at = places["WINDOW_TYPE" if size is None else "WINDOW_SIZE"]
-        text.refuse("invalid-property", "WINDOW_TYPE and WINDOW_SIZE go together", at)
-    if kind is not None and size is not None:
+    if kind is not None:
+        if (size is None) != (kind == "SESSION"):
+            what = "SESSION excludes WINDOW_SIZE: each session has its own" if size else f"{kind} needs WINDOW_SIZE"
+            text.refuse("invalid-property", f"WINDOW_TYPE {what}", places["WINDOW_SIZE" if size else "WINDOW_TYPE"])
         found["window"] = WindowKey(kind, size)
     return SourceProperties(places, **found)
+
+
+def _refuse_name(name: str, node: exp.Expr, text: Text, *, declares: bool) -> NoReturn:
+    if name in _REGISTRY_ONLY:
+        text.refuse(
+            "no-registry",
+            f"property {name} needs a schema registry, and this server has none",
+            node,
+            hint=f"list the columns, and use one of the formats {', '.join(FORMATS)}",
+        )
+    known = [n for n in _READERS if declares or n not in _DECLARED_ONLY]
+    similar = similar_names(name, known)
+    hint = _GONE.get(name) or (f"there are {', '.join(known)}" if not similar else None)
+    text.refuse(
+        "unknown-property",
+        f"WITH has no property {name}" + (" here" if name in _READERS else ""),
+        node,
+        similar=() if name in _GONE else similar,
+        hint=hint,
+    )
+
+
+def _check_format(name: str, node: exp.Expr, text: Text) -> None:
+    available = f"the formats are {', '.join(FORMATS)}"
+    if name in UNAVAILABLE:
+        text.refuse("unavailable-format", f"format {name} is not available: {UNAVAILABLE[name]}", node, hint=available)
+    if name not in FORMATS:
+        text.refuse(
+            "unknown-format", f"there is no format {name}", node, similar=similar_names(name, FORMATS), hint=available
+        )
+
+
+def _check_together(places: Mapping[str, exp.Expr], text: Text) -> None:
+    """Refuses properties that exclude or need each other."""
+    for other in ("KEY_FORMAT", "VALUE_FORMAT"):
+        if "FORMAT" in places and other in places:
+            text.refuse("invalid-property", f"FORMAT and {other} exclude each other", places["FORMAT"])
+    if "TIMESTAMP_FORMAT" in places and "TIMESTAMP" not in places:
+        text.refuse("invalid-property", "TIMESTAMP_FORMAT needs TIMESTAMP", places["TIMESTAMP_FORMAT"])
+    if "WINDOW_SIZE" in places and "WINDOW_TYPE" not in places:
+        text.refuse("invalid-property", "WINDOW_SIZE needs WINDOW_TYPE", places["WINDOW_SIZE"])
 
 
 def _plain(node: exp.Expr) -> object:

@@ -18,7 +18,8 @@ from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.scope import Relation, Scope, Text, find_source
 from ksqlpy.catalog import Catalog, Column, SourceKind
-from ksqlpy.functions import FUNCTIONS, Aggregate
+from ksqlpy.config import Config
+from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 from ksqlpy.sql import nodes, to_sql
 from ksqlpy.types import BIGINT, StructType
 
@@ -69,32 +70,41 @@ class Grouping:
 
 @dataclass(frozen=True)
 class TypedQuery:
-    """A SELECT that is legal. ``kind`` says whether its result is a stream or a table."""
+    """A SELECT that is legal. ``kind`` says whether its result is a stream or a table.
+
+    ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, …. ``keys``: what identifies
+    a row of the result, in the order of its key columns.
+    """
 
     relations: tuple[Relation, ...]
     joins: tuple[JoinSpec, ...]
     where: t.Expr | None
+    tables: tuple[t.TableCall, ...]
     grouping: Grouping | None
     partition_by: tuple[t.Expr, ...] | None
     outputs: tuple[Output, ...]
     kind: SourceKind
     limit: int | None
+    keys: tuple[t.Expr, ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The result's columns, keys first."""
-        ordered = [o for o in self.outputs if o.key] + [o for o in self.outputs if not o.key]
+        keys = sorted((o for o in self.outputs if o.key), key=lambda o: self.keys.index(o.expr))
+        ordered = [*keys, *(o for o in self.outputs if not o.key)]
         return tuple(Column(o.name, o.expr.type, o.key) for o in ordered)
 
 
-def analyze_query(node: nodes.Query, catalog: Catalog, text: Text, *, persistent: bool) -> TypedQuery:
+def analyze_query(
+    node: nodes.Query, catalog: Catalog, text: Text, *, persistent: bool, config: Config | None = None
+) -> TypedQuery:
     """The typed query.
 
     ``persistent``: it writes a topic, so that key columns, names of pseudo columns and LIMIT have stricter rules.
-    Raises AnalysisProblem.
+    ``config``: the properties of the statement, by default the defaults. Raises AnalysisProblem.
     """
     check_clauses(node, text)
-    return _QueryAnalyzer(node, catalog, text, persistent).analyze()
+    return _QueryAnalyzer(node, catalog, text, persistent, config or Config.of({})).analyze()
 
 
 @dataclass(frozen=True)
@@ -110,8 +120,8 @@ class _Item:
 
 
 class _QueryAnalyzer:
-    def __init__(self, node: nodes.Query, catalog: Catalog, text: Text, persistent: bool) -> None:
-        self.node, self.catalog, self.text, self.persistent = node, catalog, text, persistent
+    def __init__(self, node: nodes.Query, catalog: Catalog, text: Text, persistent: bool, config: Config) -> None:
+        self.node, self.catalog, self.text, self.persistent, self.config = node, catalog, text, persistent, config
         args = node.args
         joined = bool(args.get("joins"))
         self.first = self._relation(args["from_"].this, joined)
@@ -120,11 +130,16 @@ class _QueryAnalyzer:
 
     def _relation(self, table: exp.Expr, joined: bool) -> Relation:
         source = find_source(self.catalog, table.this, self.text)
-        if source.window is not None and (self.persistent or joined):
+        clauses = [n for n in ("group", "partition") if self.node.args.get(n) is not None]
+        if source.window is not None and (joined or (clauses and self.persistent)):
+            what = "joined" if joined else "grouped" if "group" in clauses else "partitioned anew"
+            self.text.refuse("windowed-source", f"{source.name} has a windowed key and cannot be {what}", table)
+        if source.value_format == "KAFKA" and (joined or "group" in clauses):
             self.text.refuse(
-                "windowed-source",
-                f"{source.name} has a windowed key; only SELECT … EMIT CHANGES can read it",
+                "bad-format",
+                f"{source.name} has values in format KAFKA, which {'JOIN' if joined else 'GROUP BY'} does not take",
                 table,
+                hint="make a stream of it in another format: CREATE STREAM … WITH (VALUE_FORMAT = 'JSON') AS SELECT …",
             )
         alias = table.args.get("alias")
         return Relation(source, alias.this.this if alias is not None else source.name, joined)
@@ -138,6 +153,7 @@ class _QueryAnalyzer:
         if args.get("where") is not None:
             where = expressions.condition(args["where"].this, place="in WHERE")
         self._check_clauses()
+        tables: list[t.TableCall] = []
         if self.grouped:
             items, grouping = self._grouped(relations)
             keys: tuple[t.Expr, ...] = tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(grouping.keys))
@@ -146,7 +162,10 @@ class _QueryAnalyzer:
         else:
             grouping, kind = None, self.kind
             partition = self._partition(expressions)
-            items = self._items(expressions, relations, partition)
+            items = [
+                replace(i, expr=self._after_tables(i.expr, tables, i.node))
+                for i in self._items(expressions, relations, partition)
+            ]
             keys = partition if partition is not None else self._keys(joins, items)
         outputs = self._outputs(items, keys, relations)
         limit = args.get("limit")
@@ -156,11 +175,13 @@ class _QueryAnalyzer:
             relations,
             joins,
             where,
+            tuple(tables),
             grouping,
             partition,
             outputs,
             kind,
             int(limit.expression.this) if limit is not None else None,
+            keys,
         )
 
     # ------------------------------------------------------------ clauses
@@ -177,13 +198,8 @@ class _QueryAnalyzer:
             refuse("partition-and-group", "PARTITION BY and GROUP BY exclude each other", args["partition"])
         if args.get("partition") is not None and self.kind == "TABLE":
             refuse("partition-of-table", "PARTITION BY needs a stream; the key of a table is fixed", args["partition"])
-        if self.grouped and self.kind == "TABLE":
-            refuse(
-                "group-of-table",
-                f"GROUP BY reads streams, {self.first.source.name} is a table",
-                args["group"],
-                hint="group the stream from which the table is made",
-            )
+        if args.get("window") is not None and self.kind == "TABLE":
+            refuse("window-of-table", f"WINDOW needs a stream, {self.first.source.name} is a table", args["window"])
 
     def _no_aggregate(self, node: exp.Expr) -> None:
         for call in node.find_all(exp.Anonymous):
@@ -278,7 +294,8 @@ class _QueryAnalyzer:
                 items += star
                 continue
             inner = node.this if isinstance(node, exp.Alias) else node
-            expr = expressions.analyze(inner, aggregates=self.grouped, place="in SELECT")
+            place = "beside GROUP BY" if self.grouped else "in SELECT"
+            expr = expressions.analyze(inner, aggregates=self.grouped, tables=not self.grouped, place=place)
             if expr.type == NULL:
                 self.text.refuse("untyped", "this NULL has no type", inner, hint="CAST(NULL AS …) gives it one")
             if isinstance(node, exp.Alias):
@@ -313,9 +330,9 @@ class _QueryAnalyzer:
         items = []
         for r in wanted:
             columns = [(c.name, r.ref(c)) for c in r.source.keys]
-            if r.source.window is not None:
+            if r.source.window is not None and not self.persistent:
                 columns += [(n, t.ColumnRef(BIGINT, t.SYSTEM[n][0])) for n in ("WINDOWSTART", "WINDOWEND")]
-            columns += [(c.name, r.ref(c)) for c in r.source.values]
+            columns += [(c.name, r.ref(c)) for c in (*r.source.values, *r.source.headers)]
             items += [_Item(f"{r.alias}_{n}" if r.joined else n, ref, node, aliased=True) for n, ref in columns]
         return items
 
@@ -326,7 +343,7 @@ class _QueryAnalyzer:
             name = _own_name(written, (relation,))
             accessed = isinstance(_bare(written), nodes.FieldAccess)
             items.append(_Item(name, expr, _bare(written) if accessed else node, pseudo=_is_system(expr)))
-        for column in (*relation.source.values, *relation.source.keys):
+        for column in (*relation.source.values, *relation.source.headers, *relation.source.keys):
             ref = relation.ref(column)
             if ref not in partition:
                 items.append(_Item(column.name, ref, node, aliased=True))
@@ -388,7 +405,50 @@ class _QueryAnalyzer:
             having = self._after_grouping(condition, keys, aggregates, node)
         if not aggregates:
             refuse("no-aggregate", "GROUP BY needs an aggregate function in SELECT or HAVING", args["group"])
-        return items, Grouping(tuple(keys), tuple(aggregates), window, having)
+        if self.kind == "TABLE":
+            self._check_undo(aggregates)
+        return items, Grouping(tuple(keys), tuple(map(self._limited, aggregates)), window, having)
+
+    def _check_undo(self, aggregates: list[t.AggregateCall]) -> None:
+        """Refuses aggregates that cannot forget a value: a row of a table may change, or go."""
+        for call in aggregates:
+            assert isinstance(call.call.signature, AggregateSignature)
+            if not call.call.signature.undo:
+                name = call.call.function.name
+                at = next((n for n in self.node.find_all(exp.Anonymous) if n.this.upper() == name), None)
+                able = [f.name for f in FUNCTIONS.functions.values() if isinstance(f, Aggregate) and _undoes(f)]
+                self.text.refuse(
+                    "no-undo",
+                    f"{name} cannot be used on table {self.first.source.name}: it cannot take values back",
+                    at,
+                    hint=f"{', '.join(able)} can; or group the stream from which the table is made",
+                )
+
+    def _limited(self, call: t.AggregateCall) -> t.AggregateCall:
+        """With the number of values that the properties let it keep."""
+        assert isinstance(call.call.signature, AggregateSignature)
+        limited_by = call.call.signature.limit
+        if limited_by is None or not self.config.get(limited_by):
+            return call
+        return replace(call, limit=self.config.number(limited_by))
+
+    def _after_tables(self, expr: t.Expr, tables: list[t.TableCall], node: exp.Expr) -> t.Expr:
+        """The expression over the rows that table functions make."""
+
+        def change(e: t.Expr) -> t.Expr | None:
+            if not isinstance(e, t.TableCall):
+                return None
+            if self.kind == "TABLE":
+                self.text.refuse(
+                    "table-function-of-table",
+                    f"table function {e.call.function.name} needs a stream, {self.first.source.name} is a table",
+                    node,
+                )
+            if e not in tables:
+                tables.append(e)
+            return t.ColumnRef(e.type, f"__u{tables.index(e)}")
+
+        return t.rewrite(expr, change)
 
     def _no_bounds(self, expr: t.Expr, where: str, node: exp.Expr) -> None:
         if any(isinstance(e, t.ColumnRef) and e.name in ("__ws", "__we") for e in t.walk(expr)):
@@ -459,6 +519,8 @@ class _QueryAnalyzer:
             elif field:
                 # A field's name gives way to columns of the sources, even if those are not selected.
                 name = _free(name, taken | sources | set(used))
+            elif isinstance(item.node, nodes.StructStar):
+                name = _free(name, set(used))
             elif (
                 not item.pseudo
                 and name in t.SYSTEM
@@ -470,8 +532,6 @@ class _QueryAnalyzer:
                     item.node,
                     hint=f"rename it, as in {name} AS {name}_VALUE",
                 )
-            if not item.aliased and isinstance(item.expr, t.FieldRef) and name in used:
-                name = next(n for i in range(1, len(items) + 1) if (n := f"{name}_{i}") not in taken | set(used))
             if name in used:
                 self.text.refuse(
                     "duplicate-column",
@@ -520,6 +580,10 @@ class _QueryAnalyzer:
                 self.node.expressions[0],
                 hint="AS_VALUE(…) copies a key column into the value",
             )
+
+
+def _undoes(function: Aggregate) -> bool:
+    return all(s.undo for s in function.signatures)
 
 
 def _is_system(expr: t.Expr) -> bool:

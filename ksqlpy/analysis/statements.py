@@ -13,25 +13,22 @@ from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer, castable, coerce
+from ksqlpy.analysis.formats import FORMATS, UNAVAILABLE, check_formats, is_wrapped
 from ksqlpy.analysis.properties import SourceProperties, read_properties
 from ksqlpy.analysis.query import Grouping, TypedQuery, analyze_query
 from ksqlpy.analysis.scope import Scope, Text, find_source
-from ksqlpy.catalog import Catalog, Column, Source, WindowKey
+from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, WindowKey
 from ksqlpy.config import Config
-from ksqlpy.errors import AnalysisProblem, similar_names
-from ksqlpy.functions.times import time_of_text
+from ksqlpy.errors import similar_names
+from ksqlpy.functions.patterns import is_pattern
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.types import (
     BIGINT,
     BYTES,
-    DOUBLE,
     INTEGER,
     STRING,
     TIMESTAMP,
-    ArrayType,
-    MapType,
     SqlType,
-    StructType,
     widens_to,
 )
 
@@ -42,7 +39,6 @@ __all__ = [
     "TopicWish",
     "analyze_create",
     "analyze_insert",
-    "check_formats",
     "declared_columns",
     "inserted",
     "refuse_read_only",
@@ -127,16 +123,17 @@ def _declare(
             node.this,
             hint="list them: CREATE STREAM s (ID INT KEY, V STRING) …",
         )
-    columns = _columns(specs, kind, catalog, text)
+    columns = _columns(specs, kind, catalog, text, windowed=properties.window is not None)
     if properties.topic is None:
         text.refuse("no-topic", "WITH needs KAFKA_TOPIC, the topic that holds the records", node.this)
-    value_format = properties.value_format or config.get("ksql.persistence.default.format.value")
+    value_format = properties.value_format or _default_format("value", config, text, node.this)
     if not value_format:
         text.refuse(
             "no-format", "WITH needs VALUE_FORMAT, the format of the values", node.this, hint="for example JSON"
         )
     keys = [c for c in columns if c.key]
-    key_format = properties.key_format or ("NONE" if not keys else config.get("ksql.persistence.default.format.key"))
+    key_format = properties.key_format or (_default_format("key", config, text, node.this) if keys else "NONE")
+    key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), None, text)
     source = Source(
         name,
         kind,
@@ -148,18 +145,37 @@ def _declare(
         timestamp=_timestamp(properties, columns, text),
         timestamp_format=properties.timestamp_format,
         window=properties.window,
-        wrapped=_wrapped(properties, value_format, columns, text, node),
+        wrapped=_wrapped(properties, value_format, columns, config, text),
         read_only=bool(node.args.get("source")),
+        key_delimiter=key_delimiter,
+        value_delimiter=value_delimiter,
     )
-    check_formats(source, text, node.this)
-    return Declare(source, TopicWish(source.topic, properties.partitions, properties.replicas, properties.retention_ms))
+    check_formats(source, text, node.this, properties.nodes)
+    return Declare(source, _topic_wish(source, properties, text))
 
 
-def _columns(specs: Sequence[exp.Expr], kind: str, catalog: Catalog, text: Text) -> tuple[Column, ...]:
+def _default_format(part: str, config: Config, text: Text, node: exp.Expr) -> str:
+    """The format of keys or values where none is named; empty if there is none."""
+    name = config.get(f"ksql.persistence.default.format.{part}")
+    if name in UNAVAILABLE:
+        text.refuse(
+            "unavailable-format",
+            f"the default {part} format {name} is not available: {UNAVAILABLE[name]}",
+            node,
+            hint=f"name the format: WITH ({part.upper()}_FORMAT = 'JSON')",
+        )
+    return name
+
+
+def _columns(
+    specs: Sequence[exp.Expr], kind: str, catalog: Catalog, text: Text, *, windowed: bool
+) -> tuple[Column, ...]:
     columns = declared_columns(specs, catalog, text, kind)
+    if windowed and not any(c.key for c in columns):
+        text.refuse("no-key", "a source with windows needs a key column", specs[0], hint="a window is part of the key")
     if kind == "TABLE" and not any(c.key for c in columns):
         text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", specs[0])
-    return tuple([c for c in columns if c.key] + [c for c in columns if not c.key])
+    return tuple(sorted(columns, key=lambda c: 0 if c.key else 1 if c.header is None else 2))
 
 
 def declared_columns(
@@ -170,17 +186,46 @@ def declared_columns(
     types = ExpressionAnalyzer(Scope((), types=catalog.types), text)
     for spec in specs:
         name, constraint = spec.this.this, spec.args.get("constraint")
+        type_ = types.data_type(spec.args["type"])
         if name in t.SYSTEM:
             text.refuse("reserved-name", f"{name} is a pseudo column and cannot be declared", spec.this)
         if any(c.name == name for c in columns):
             text.refuse("duplicate-column", f"column {name} is declared twice", spec.this)
+        if constraint in ("HEADERS", "HEADER"):
+            columns.append(_header_column(name, type_, spec, columns, text))
+            continue
         wanted = "KEY" if kind == "STREAM" else "PRIMARY KEY"
         if constraint is not None and constraint != wanted:
             text.refuse(
                 "wrong-key", f"the key of a {kind.lower()} is marked {wanted}", spec, hint=f"write {name} … {wanted}"
             )
-        columns.append(Column(name, types.data_type(spec.args["type"]), constraint is not None))
+        columns.append(Column(name, type_, constraint is not None))
     return tuple(columns)
+
+
+def _header_column(name: str, type_: SqlType, spec: exp.Expr, others: Sequence[Column], text: Text) -> Column:
+    """A column that holds all headers of the record, or the last one of a name."""
+    key: str | None = spec.args["header"].this if spec.args["constraint"] == "HEADER" else None
+    marked = "HEADERS" if key is None else f"HEADER({to_sql(spec.args['header'])})"
+    wanted = HEADERS_TYPE if key is None else BYTES
+    if type_ != wanted:
+        text.refuse(
+            "wrong-type",
+            f"a column marked {marked} is of type {wanted}, not {type_}",
+            spec,
+            hint=f"{name} {wanted} {marked}",
+        )
+    clash = next((c for c in others if c.header is not None and (key is None or c.header.key is None)), None)
+    if clash is not None:
+        text.refuse(
+            "header-columns",
+            f"{clash.name} takes headers already: a source has one HEADERS column, or HEADER('…') columns",
+            spec,
+        )
+    twice = next((c for c in others if c.header is not None and c.header.key == key), None)
+    if twice is not None:
+        text.refuse("header-columns", f"{twice.name} takes the header {key} already", spec)
+    return Column(name, type_, header=Header(key))
 
 
 def _timestamp(properties: SourceProperties, columns: Sequence[Column], text: Text) -> str | None:
@@ -205,68 +250,51 @@ def _timestamp(properties: SourceProperties, columns: Sequence[Column], text: Te
         )
     if properties.timestamp_format is not None:
         at = properties.nodes["TIMESTAMP_FORMAT"]
-        try:
-            legal = time_of_text("", properties.timestamp_format) is not None
-        except AnalysisProblem as e:
-            e.span, e.sql = text.span(at), text.sql
-            raise
-        if not legal:
+        if not is_pattern(properties.timestamp_format):
             text.refuse("bad-timestamp", "TIMESTAMP_FORMAT is no pattern of Java's DateTimeFormatter", at)
     return column.name
 
 
 def _wrapped(
-    properties: SourceProperties, value_format: str, columns: Sequence[Column], text: Text, node: exp.Expr
+    properties: SourceProperties, value_format: str, columns: Sequence[Column], config: Config, text: Text
 ) -> bool:
-    values = [c for c in columns if not c.key]
-    if properties.wrapped is None:
-        return value_format != "KAFKA"
-    at = properties.nodes["WRAP_SINGLE_VALUE"]
-    if len(values) != 1:
-        text.refuse("bad-wrapping", "WRAP_SINGLE_VALUE is for a single value column", at)
-    if value_format == "KAFKA":
-        text.refuse("bad-wrapping", "format KAFKA has no wrapping", at)
-    return properties.wrapped
+    values = [c for c in columns if not c.key and c.header is None]
+    given = properties.wrapped
+    if given is not None:
+        at = properties.nodes["WRAP_SINGLE_VALUE"]
+        if len(values) != 1:
+            text.refuse("bad-wrapping", "WRAP_SINGLE_VALUE is for a single value column", at)
+        if given not in FORMATS[value_format].wraps:
+            text.refuse("bad-wrapping", f"format {value_format} knows no WRAP_SINGLE_VALUE = {str(given).lower()}", at)
+    return is_wrapped(value_format, given, config.get("ksql.persistence.wrap.single.values"), len(values))
 
 
-def check_formats(source: Source, text: Text, node: exp.Expr) -> None:
-    """Refuses columns that their format cannot carry; raises AnalysisProblem ``bad-format``."""
-    keys, values = source.keys, source.values
-    if source.key_format == "NONE" and keys:
-        text.refuse("bad-format", "key format NONE cannot carry the key column " + keys[0].name, node)
-    if source.key_format == "KAFKA" and len(keys) > 1:
+def _delimiters(
+    properties: SourceProperties, formats: tuple[str, str], left: Source | None, text: Text
+) -> tuple[str, str]:
+    """The delimiters of key and value; of a query's result those of its left-most source, if it has the same format."""
+    found = []
+    given = (properties.key_delimiter, properties.value_delimiter)
+    theirs = (
+        ((left.key_format, left.key_delimiter), (left.value_format, left.value_delimiter)) if left else (None, None)
+    )
+    for name, part, format_, own, other in zip(("KEY", "VALUE"), ("key", "value"), formats, given, theirs, strict=True):
+        if own is not None and not FORMATS[format_].delimited:
+            at = properties.nodes[f"{name}_DELIMITER"]
+            text.refuse("invalid-property", f"{name}_DELIMITER is for format DELIMITED, the {part} is {format_}", at)
+        inherited = other[1] if other is not None and other[0] == format_ else ","
+        found.append(own if own is not None else inherited)
+    return found[0], found[1]
+
+
+def _topic_wish(source: Source, properties: SourceProperties, text: Text) -> TopicWish:
+    if properties.retention_ms is not None and source.kind == "TABLE" and source.window is None:
         text.refuse(
-            "bad-format",
-            "format KAFKA carries one key column, there are " + str(len(keys)),
-            node,
-            hint="WITH (KEY_FORMAT = 'JSON') carries several",
+            "invalid-property",
+            "RETENTION_MS is for streams and windowed tables: the topic of a table keeps the last record of each key",
+            properties.nodes["RETENTION_MS"],
         )
-    if source.value_format == "KAFKA" and len(values) != 1:
-        text.refuse("bad-format", "format KAFKA carries one value column", node, hint="use VALUE_FORMAT = 'JSON'")
-    for part, columns, fmt in (("key", keys, source.key_format), ("value", values, source.value_format)):
-        for c in columns:
-            if fmt == "KAFKA" and c.type not in (INTEGER, BIGINT, DOUBLE, STRING, BYTES):
-                text.refuse("bad-format", f"format KAFKA cannot carry the {part} column {c.name} {c.type}", node)
-            if part == "key" and _holds_map(c.type):
-                text.refuse("bad-format", f"a MAP cannot be in a key: column {c.name} {c.type}", node)
-            if _odd_map(c.type):
-                text.refuse("bad-format", f"format {fmt} carries maps with STRING keys only: column {c.name}", node)
-
-
-def _holds_map(type_: SqlType) -> bool:
-    if isinstance(type_, ArrayType):
-        return _holds_map(type_.item)
-    if isinstance(type_, StructType):
-        return any(_holds_map(f) for _, f in type_.fields)
-    return isinstance(type_, MapType)
-
-
-def _odd_map(type_: SqlType) -> bool:
-    if isinstance(type_, ArrayType):
-        return _odd_map(type_.item)
-    if isinstance(type_, StructType):
-        return any(_odd_map(f) for _, f in type_.fields)
-    return isinstance(type_, MapType) and (type_.key != STRING or _odd_map(type_.value))
+    return TopicWish(source.topic, properties.partitions, properties.replicas, properties.retention_ms)
 
 
 # ---------------------------------------------------------------- CREATE … AS SELECT
@@ -285,7 +313,7 @@ def _create_as(
         text.refuse(
             "columns-and-query", "the columns of a query's result come from its SELECT", node.args["columns"][0]
         )
-    query = analyze_query(node.args["query"], catalog, text, persistent=True)
+    query = analyze_query(node.args["query"], catalog, text, persistent=True, config=config)
     if query.kind != kind:
         hint = (
             f"write CREATE {query.kind}" if query.kind == "TABLE" else "write CREATE STREAM, or GROUP BY to get a table"
@@ -295,14 +323,18 @@ def _create_as(
         )
     left = query.relations[0].source
     columns = query.columns
-    key_format = properties.key_format or left.key_format
     has_key = any(c.key for c in columns)
+    if not has_key and "KEY_FORMAT" in properties.nodes and properties.key_format != "NONE":
+        at = properties.nodes["KEY_FORMAT"]
+        text.refuse("bad-format", f"key format {properties.key_format} for a result without key columns", at)
+    key_format = properties.key_format or left.key_format
     if not has_key:
         key_format = "NONE"
-    elif key_format == "NONE":
-        key_format = config.get("ksql.persistence.default.format.key")
+    elif key_format == "NONE" and properties.key_format is None:
+        key_format = _default_format("key", config, text, node.this)
     value_format = properties.value_format or left.value_format
-    window = None
+    key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), left, text)
+    window = left.window
     if isinstance(query.grouping, Grouping) and query.grouping.window is not None:
         window = WindowKey(query.grouping.window.kind, query.grouping.window.size)
     source = Source(
@@ -316,17 +348,14 @@ def _create_as(
         timestamp=_timestamp(properties, columns, text),
         timestamp_format=properties.timestamp_format,
         window=window,
-        wrapped=_wrapped(properties, value_format, columns, text, node),
+        wrapped=_wrapped(properties, value_format, columns, config, text),
+        key_delimiter=key_delimiter,
+        value_delimiter=value_delimiter,
     )
-    check_formats(source, text, node.this)
+    check_formats(source, text, node.this, properties.nodes)
     if source.topic in {r.source.topic for r in query.relations}:
         text.refuse("same-topic", f"the result would be written into its own source topic {source.topic}", node.this)
-    return CreateAs(
-        source,
-        TopicWish(source.topic, properties.partitions, properties.replicas, properties.retention_ms),
-        query,
-        properties.query_id,
-    )
+    return CreateAs(source, _topic_wish(source, properties, text), query, properties.query_id)
 
 
 # ---------------------------------------------------------------- INSERT VALUES
@@ -360,7 +389,7 @@ def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     if source.kind == "TABLE" and missing:
         text.refuse("no-key", f"a record of a table needs its key: {', '.join(missing)}", node)
     rowtime = given.pop("ROWTIME", None)
-    return Insert(source, tuple(given.get(c.name, t.Literal(c.type, None)) for c in source.columns), rowtime)
+    return Insert(source, tuple(given.get(c.name, t.Literal(c.type, None)) for c in source.written), rowtime)
 
 
 def _is_null(value: t.Expr | None) -> bool:
@@ -370,6 +399,13 @@ def _is_null(value: t.Expr | None) -> bool:
 def _targets(node: nodes.InsertValues, source: Source, text: Text) -> list[Column]:
     named = node.args.get("columns")
     if not named:
+        if source.headers:
+            text.refuse(
+                "header-columns",
+                f"{source.headers[0].name} holds headers, which are not inserted",
+                node.this,
+                hint=f"name the others: INSERT INTO {source.name} ({', '.join(c.name for c in source.written)}) …",
+            )
         return list(source.columns)
     targets: list[Column] = []
     for identifier in named:
@@ -382,6 +418,8 @@ def _targets(node: nodes.InsertValues, source: Source, text: Text) -> list[Colum
                 identifier,
                 similar=similar_names(name, [c.name for c in source.columns]),
             )
+        if column.header is not None:
+            text.refuse("header-columns", f"{name} holds headers, which are not inserted", identifier)
         if column in targets:
             text.refuse("duplicate-column", f"column {name} is named twice", identifier)
         targets.append(column)

@@ -31,6 +31,8 @@ __all__ = [
     "InList",
     "Index",
     "IsNull",
+    "Lambda",
+    "LambdaRef",
     "Like",
     "Literal",
     "Logical",
@@ -38,6 +40,7 @@ __all__ = [
     "Negate",
     "Not",
     "StructOf",
+    "TableCall",
     "rewrite",
     "walk",
 ]
@@ -83,7 +86,16 @@ class FunctionCall(Expr):
 
 @dataclass(frozen=True)
 class AggregateCall(Expr):
-    """An aggregate function over the rows of the group."""
+    """An aggregate function over the rows of the group; ``limit``: how many values it keeps, None for all."""
+
+    call: Resolved
+    arguments: tuple[Expr, ...]
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class TableCall(Expr):
+    """A table function: one value for each row that it makes."""
 
     call: Resolved
     arguments: tuple[Expr, ...]
@@ -213,6 +225,21 @@ class StructOf(Expr):
     """``STRUCT(name := value, …)``."""
 
     fields: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True)
+class Lambda(Expr):
+    """A lambda as an argument; its type is that of the body. ``parameters``: their internal names."""
+
+    parameters: tuple[str, ...]
+    body: Expr
+
+
+@dataclass(frozen=True)
+class LambdaRef(Expr):
+    """A parameter of an enclosing lambda, by its internal name, or a part of one (``name.key``)."""
+
+    name: str
 
 
 def _children(value: object) -> Iterator[Expr]:

@@ -12,11 +12,13 @@ from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import ExpressionAnalyzer, coerce
+from ksqlpy.analysis.formats import check_formats
 from ksqlpy.analysis.properties import read_properties
 from ksqlpy.analysis.query import TypedQuery, analyze_query
 from ksqlpy.analysis.scope import Scope, Text, find_source
-from ksqlpy.analysis.statements import Insert, check_formats, declared_columns, inserted, refuse_read_only
+from ksqlpy.analysis.statements import Insert, declared_columns, inserted, refuse_read_only
 from ksqlpy.catalog import Catalog, Column, Source
+from ksqlpy.config import Config
 from ksqlpy.errors import similar_names
 from ksqlpy.sql import Parsed, nodes
 from ksqlpy.types import SqlType, widens_to
@@ -41,7 +43,7 @@ class InsertInto:
     query_id: str | None
 
 
-def analyze_insert_select(parsed: Parsed, catalog: Catalog) -> InsertInto:
+def analyze_insert_select(parsed: Parsed, catalog: Catalog, config: Config) -> InsertInto:
     """What an INSERT INTO … SELECT runs; raises AnalysisProblem."""
     node, text = parsed.node, Text(parsed.sql)
     assert isinstance(node, nodes.InsertSelect)
@@ -62,7 +64,14 @@ def analyze_insert_select(parsed: Parsed, catalog: Catalog) -> InsertInto:
         )
     if sink.window is not None:
         text.refuse("windowed-source", f"{sink.name} has a windowed key, a query cannot write it", node.this)
-    query = analyze_query(node.args["query"], catalog, text, persistent=True)
+    if sink.headers:
+        text.refuse(
+            "header-columns",
+            f"{sink.name} has the column {sink.headers[0].name} of headers, which no query writes",
+            node.this,
+            hint="declare a second stream over the topic without it",
+        )
+    query = analyze_query(node.args["query"], catalog, text, persistent=True, config=config)
     if query.kind != "STREAM":
         text.refuse("wrong-kind", "this query gives a table, its rows cannot be inserted into a stream", node.this)
     if any(r.source.topic == sink.topic for r in query.relations):
@@ -113,7 +122,7 @@ def analyze_alter(parsed: Parsed, catalog: Catalog) -> Source:
         if source.column(spec.this.this) is not None:
             text.refuse("duplicate-column", f"{source.name} has a column {spec.this.this} already", spec.this)
     added = declared_columns(specs, catalog, text)
-    altered = replace(source, columns=(*source.columns, *added), statement=parsed.text)
+    altered = replace(source, columns=(*source.keys, *source.values, *added, *source.headers), statement=parsed.text)
     check_formats(altered, text, node.this)
     return altered
 
@@ -137,6 +146,8 @@ def check_replaceable(old: Source, new: Source, catalog: Catalog, text: Text, no
         ("topic", old.topic, new.topic),
         ("key format", old.key_format, new.key_format),
         ("value format", old.value_format, new.value_format),
+        ("delimiter of keys", old.key_delimiter, new.key_delimiter),
+        ("delimiter of values", old.value_delimiter, new.value_delimiter),
         ("TIMESTAMP", old.timestamp, new.timestamp),
         ("TIMESTAMP_FORMAT", old.timestamp_format, new.timestamp_format),
         ("window of the key", _window_text(old), _window_text(new)),

@@ -8,23 +8,29 @@ Source of the rules: ksqlDB, serialization formats.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ksqlpy.catalog import Column, Source, type_to_json
 from ksqlpy.formats import text
-from ksqlpy.types import BYTES, DATE, DOUBLE, TIMESTAMP, ArrayType, MapType, Scalar, SqlType, StructType
+from ksqlpy.functions.sparktext import bound
+from ksqlpy.types import BYTES, DATE, DOUBLE, TIMESTAMP, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
 
 __all__ = ["Part", "Written", "json_object", "key_part", "read", "value_part", "write"]
 
 
 @dataclass(frozen=True)
 class Part:
-    """The key or the value of a source's records: its columns, its format, and whether a single column stands bare."""
+    """The key or the value of a source's records.
+
+    Its columns, its format, whether a single column stands bare, and the delimiter of format DELIMITED.
+    """
 
     columns: tuple[Column, ...]
     format: str
     bare: bool
+    delimiter: str = ","
 
     @property
     def present(self) -> bool:
@@ -34,12 +40,12 @@ class Part:
 
 def key_part(source: Source) -> Part:
     """The key: bare with one column, a record with several."""
-    return Part(source.keys, source.key_format, len(source.keys) == 1)
+    return Part(source.keys, source.key_format, len(source.keys) == 1, source.key_delimiter)
 
 
 def value_part(source: Source) -> Part:
     """The value: a record, unless the source says otherwise."""
-    return Part(source.values, source.value_format, not source.wrapped)
+    return Part(source.values, source.value_format, not source.wrapped, source.value_delimiter)
 
 
 def read(part: Part, data: str) -> str:
@@ -48,7 +54,10 @@ def read(part: Part, data: str) -> str:
         kind = type_to_json(part.columns[0].type)
     else:
         kind = {"kind": "STRUCT", "fields": [[c.name, type_to_json(c.type)] for c in part.columns]}
-    spec = json.dumps({"read": part.format, "bare": part.bare, "type": kind}, separators=(",", ":"))
+    described = {"read": part.format, "bare": part.bare, "type": kind}
+    if part.format == "DELIMITED":
+        described["delimiter"] = part.delimiter
+    spec = json.dumps(described, separators=(",", ":"))
     return f"ksqlpy.{text.name(spec)}({data})"
 
 
@@ -65,10 +74,10 @@ def write(part: Part, columns: Sequence[Written]) -> str:
     """Spark SQL text that gives the bytes of the columns, which are those of ``part`` in its order."""
     if not part.present:
         return "cast(null as binary)"
-    return _WRITERS[part.format](part.bare, columns)
+    return _WRITERS[part.format](part, columns)
 
 
-def _write_kafka(bare: bool, columns: Sequence[Written]) -> str:
+def _write_kafka(part: Part, columns: Sequence[Written]) -> str:
     column = columns[0]
     if column.type == BYTES:
         return column.value
@@ -78,8 +87,8 @@ def _write_kafka(bare: bool, columns: Sequence[Written]) -> str:
     return f"cast({column.value} as binary)"  # whole numbers come out big-endian, as Kafka's serializers write them
 
 
-def _write_json(bare: bool, columns: Sequence[Written]) -> str:
-    if not bare:
+def _write_json(part: Part, columns: Sequence[Written]) -> str:
+    if not part.bare:
         return f"cast({json_object(columns)} as binary)"
     column = columns[0]
     # to_json takes no scalars: written as an array of one, without its brackets.
@@ -87,9 +96,48 @@ def _write_json(bare: bool, columns: Sequence[Written]) -> str:
     return f"case when {column.value} is not null then cast(substr({listed}, 2, length({listed}) - 2) as binary) end"
 
 
+def _write_delimited(part: Part, columns: Sequence[Written]) -> str:
+    fields = [_delimited(_plain_text(c), part.delimiter, first=i == 0) for i, c in enumerate(columns)]
+    line = f"cast(concat_ws({text.string(part.delimiter)}, {', '.join(fields)}) as binary)"
+    return f"case when {columns[0].value} is not null then {line} end" if part.bare else line
+
+
+def _plain_text(column: Written) -> str:
+    """The value as the text of a field, null if it is null."""
+    match column.type:
+        case Scalar("STRING"):
+            return column.value
+        case Scalar("BYTES"):
+            return f"base64({column.value})"
+        case DecimalType():
+            return f"try_cast({column.value} as string)"  # a plain cast writes small numbers with an exponent
+        case _:
+            return f"cast({_json_value(column.value, column.type)} as string)"
+
+
+def _delimited(field: str, delimiter: str, *, first: bool) -> str:
+    """A field, in quotes where Apache commons-csv writes them (its version 1.4, QuoteMode.MINIMAL)."""
+    inside = f'[\\r\\n"{re.escape(delimiter)}]'
+    begin = "^[^0-9A-Za-z]" if first else "^[\\x00-#]"
+    pattern = text.string(f"{begin}|{inside}|[\\x00- ]\\z")
+    empty = "'\"\"'" if first else "''"  # else a line of one empty text would be an empty line
+
+    def written(value: str) -> str:
+        return (
+            f"case when {value} is null then '' when {value} = '' then {empty} when {value} rlike {pattern}"
+            f" then concat('\"', replace({value}, '\"', '\"\"'), '\"') else {value} end"
+        )
+
+    return bound(field, written)
+
+
 _KEEP_NULLS = "map('ignoreNullFields', 'false')"
 
-_WRITERS: dict[str, Callable[[bool, Sequence[Written]], str]] = {"KAFKA": _write_kafka, "JSON": _write_json}
+_WRITERS: dict[str, Callable[[Part, Sequence[Written]], str]] = {
+    "KAFKA": _write_kafka,
+    "JSON": _write_json,
+    "DELIMITED": _write_delimited,
+}
 
 
 def json_object(columns: Sequence[Written]) -> str:

@@ -5,7 +5,7 @@ Source of the semantics: ksqlDB's null functions and AS_VALUE.
 
 from __future__ import annotations
 
-from ksqlpy.functions.registry import ANY, ArgTypes, Scalar, Signature, same
+from ksqlpy.functions.registry import ANY, EVERY, ArgTypes, Scalar, Signature, same
 from ksqlpy.types import ArrayType, MapType, SqlType, StructType
 
 __all__ = ["CONDITIONAL"]
@@ -30,27 +30,52 @@ CONDITIONAL = (
         "CONDITIONAL",
         "The first argument that is not null.",
         "COALESCE(NICKNAME, NAME, '?')",
-        (Signature((same(),), _first, lambda a, t: f"coalesce({', '.join(a)})", variadic=True),),
+        (
+            Signature(
+                (same(),),
+                _first,
+                lambda a, t: f"coalesce({', '.join(a)})",
+                variadic=True,
+                nulls=EVERY,
+                names=("value",),
+            ),
+        ),
     ),
     Scalar(
         "IFNULL",
         "CONDITIONAL",
         "The first argument, or the second if the first is null.",
         "IFNULL(NAME, '?')",
-        (Signature((same(), same()), _first, lambda a, t: f"coalesce({a[0]}, {a[1]})"),),
+        (
+            Signature(
+                (same(), same()),
+                _first,
+                lambda a, t: f"coalesce({a[0]}, {a[1]})",
+                nulls=EVERY,
+                names=("value", "otherwise"),
+            ),
+        ),
     ),
     Scalar(
         "NULLIF",
         "CONDITIONAL",
         "Null if both arguments are equal, else the first; not for maps.",
         "NULLIF(NAME, '')",
-        (Signature((same("T", comparable), same("T", comparable)), _first, lambda a, t: f"nullif({a[0]}, {a[1]})"),),
+        (
+            Signature(
+                (same("T", comparable), same("T", comparable)),
+                _first,
+                lambda a, t: f"nullif({a[0]}, {a[1]})",
+                nulls=EVERY,
+                names=("value", "unwanted"),
+            ),
+        ),
     ),
     Scalar(
         "AS_VALUE",
         "OTHER",
         "A copy of a key column as a column of the value; for select lists.",
         "AS_VALUE(ID)",
-        (Signature((ANY,), _first, lambda a, t: a[0]),),
+        (Signature((ANY,), _first, lambda a, t: a[0], names=("value",)),),
     ),
 )

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksqlpy.functions.registry import ANY_DECIMAL, ArgTypes, Scalar, Signature, SparkText, same
-from ksqlpy.functions.sparktext import bound, decimal, quoted, whole_constant
+from ksqlpy.functions.registry import ANY_DECIMAL, EVERY, ArgTypes, Scalar, Signature, SparkText, same
+from ksqlpy.functions.sparktext import bound, decimal, exact, whole_constant
 from ksqlpy.types import (
     BIGINT,
+    BYTES,
     DATE,
     DOUBLE,
     INTEGER,
@@ -23,10 +24,6 @@ from ksqlpy.types import (
 )
 
 __all__ = ["NUMBERS"]
-
-
-_LAST_FIVE = quoted(r"(?<!E.{0,3})5(?=0*(?:\.0)?(?:E-?[0-9]+)?$)")
-"""A 5 as the last digit of a DOUBLE's text, added zeros and the exponent aside."""
 
 
 def _first(types: ArgTypes) -> SqlType:
@@ -70,56 +67,56 @@ def _round(a: Sequence[str], t: ArgTypes) -> str:
     return bound(a[0], lambda x: f"cast(rint({x}) + if({x} - rint({x}) = 0.5D, 1D, 0D) as bigint)")
 
 
-def _round_places(a: Sequence[str], t: ArgTypes) -> str:
-    places = a[1]
-
-    def body(x: str) -> str:
-        # Spark rounds a half away from zero, ksqlDB up. So a negative number loses a 5 that is its last digit and the
-        # one to go. NaN and the infinities have no digits: an error in ksqlDB.
-        one_too_many = f"{x} < 0 and {x} = round({x}, ({places}) + 1) and {x} <> round({x}, {places})"
-        nearer = f"cast(regexp_replace(cast({x} as string), {_LAST_FIVE}, '0') as double)"
-        return (
-            f"case when isnan({x} - {x}) then cast(null as double) when {one_too_many} then round({nearer}, {places})"
-            f" else round({x}, {places}) end"
-        )
-
-    return bound(a[0], body)
-
-
 def _round_decimal(a: Sequence[str], t: ArgTypes) -> str:
     target = _whole(t)
     body = bound(a[0], lambda x: f"case when {x} % 1 = -0.5 then ceil({x}) else round({x}, 0) end")
     return f"cast({body} as {_decimal_of(target)})"
 
 
-def _round_decimal_places(a: Sequence[str], t: ArgTypes) -> str:
+def _trunc_decimal(a: Sequence[str], t: ArgTypes) -> str:
+    body = bound(a[0], lambda x: f"case when {x} < 0 then ceil({x}) else floor({x}) end")
+    return f"cast({body} as {_decimal_of(_whole(t))})"
+
+
+def _to_places(a: Sequence[str], t: ArgTypes, body: SparkText) -> str:
+    """The text of ``body``, which gets the DECIMAL's name and a constant number of places."""
     own = t[0]
     assert isinstance(own, DecimalType)
-    places = whole_constant(a[1])
-    text = a[1] if places is None else str(places)
-    if places is not None and places >= own.scale:
+    constant = whole_constant(a[1])
+    if constant is not None and constant >= own.scale:
         return a[0]
-    unit = f"cast(concat('1E', -({text})) as decimal(38, {own.scale}))"
-    half = f"cast(concat('-5E', -({text}) - 1) as decimal(38, {own.scale}))"
+    if constant is not None:
+        return f"cast({bound(a[0], lambda x: body([x, str(constant)], t))} as {decimal(own)})"
+    # Spark takes constants only: one branch for each number of places that makes a difference.
+    least = own.scale - own.precision - 1
 
-    def body(x: str) -> str:
-        return f"case when {x} % {unit} = {half} then ceil({x}, {text}) else round({x}, {text}) end"
-
-    return f"cast({bound(a[0], body)} as {decimal(own)})"
-
-
-def _double(function: str) -> SparkText:
-    return lambda a, t: f"{function}({', '.join(f'cast({x} as double)' for x in a)})"
-
-
-def _ln(a: Sequence[str], t: ArgTypes) -> str:
-    def body(x: str) -> str:
-        return (
-            f"case when {x} > 0 then ln({x}) when {x} = 0 then cast('-Infinity' as double)"
-            f" when {x} < 0 then cast('NaN' as double) end"
+    def branches(x: str) -> str:
+        each = " ".join(
+            f"when {i} then cast({body([x, str(i)], t)} as {decimal(own)})" for i in range(least, own.scale)
         )
+        return f"case greatest({least}, {a[1]}) {each} else {x} end"
 
-    return bound(f"cast({a[0]} as double)", body)
+    return f"case when ({a[1]}) is not null then {bound(a[0], branches)} end"
+
+
+def _rounded(a: Sequence[str], t: ArgTypes) -> str:
+    x, places = a
+    own = t[0]
+    assert isinstance(own, DecimalType)
+    if -int(places) + own.scale >= 38:
+        return f"({x} * 0)"
+    unit = f"cast(1E{-int(places)} as decimal(38, {own.scale}))"
+    half = f"cast(-5E{-int(places) - 1} as decimal(38, {own.scale}))"
+    return f"case when {x} % {unit} = {half} then ceil({x}, {places}) else round({x}, {places}) end"
+
+
+def _truncated(a: Sequence[str], t: ArgTypes) -> str:
+    x, places = a
+    return f"case when {x} < 0 then ceil({x}, {places}) else floor({x}, {places}) end"
+
+
+def _java(function: str) -> SparkText:
+    return lambda a, t: exact(function, *a)
 
 
 def _pick(function: str) -> SparkText:
@@ -131,45 +128,118 @@ def _math(name: str, help: str, example: str, *signatures: Signature) -> Scalar:
 
 
 def _each(spark: SparkText, returns: SqlType, *types: SqlType) -> tuple[Signature, ...]:
-    return tuple(Signature((x,), returns, spark) for x in types)
+    return tuple(Signature((x,), returns, spark, names=("number",)) for x in types)
+
+
+def _of_double(name: str, help: str, example: str) -> Scalar:
+    """One of the functions of Java's Math; every number becomes a DOUBLE first."""
+    return _math(name, help, example, Signature((DOUBLE,), DOUBLE, _java(name.lower()), names=("number",)))
 
 
 _NUMBERS = (INTEGER, BIGINT, DOUBLE)
-_ORDERED = same("T", lambda t: is_numeric(t) or t in (STRING, DATE, TIME, TIMESTAMP))
-_LAST_DIGIT = "the last digit may differ from Java's Math"
+_ORDERED = same("T", lambda t: is_numeric(t) or t in (STRING, BYTES, DATE, TIME, TIMESTAMP))
+_HALVES = "halves go up, negative places are ahead of the point"
+_PLACES = ("number", "places")
 
 NUMBERS = (
     _math(
         "ABS",
         "The number without its sign.",
         "ABS(BALANCE)",
-        *(Signature((x,), _first, lambda a, t: f"abs({a[0]})") for x in (*_NUMBERS, ANY_DECIMAL)),
+        *(Signature((x,), _first, lambda a, t: f"abs({a[0]})", names=("number",)) for x in (*_NUMBERS, ANY_DECIMAL)),
     ),
+    _of_double("ACOS", "The angle, in radians, that has this cosine; NaN beyond -1 and 1.", "ACOS(RATIO)"),
+    _of_double("ASIN", "The angle, in radians, that has this sine; NaN beyond -1 and 1.", "ASIN(RATIO)"),
+    _of_double("ATAN", "The angle, in radians, that has this tangent.", "ATAN(RATIO)"),
+    _math(
+        "ATAN2",
+        "The angle, in radians, between the positive x axis and the point (x, y); y comes first.",
+        "ATAN2(Y, X)",
+        Signature((DOUBLE, DOUBLE), DOUBLE, _java("atan2"), names=("y", "x")),
+    ),
+    _of_double("CBRT", "The cube root.", "CBRT(VOLUME)"),
     _math(
         "CEIL",
         "The least whole number that is not below the argument, in its type.",
         "CEIL(PRICE)",
-        *(Signature((x,), x, _same) for x in (INTEGER, BIGINT)),
-        Signature((DOUBLE,), DOUBLE, _ceil),
-        Signature((ANY_DECIMAL,), _first, _in_type("ceil")),
+        *(Signature((x,), x, _same, names=("number",)) for x in (INTEGER, BIGINT)),
+        Signature((DOUBLE,), DOUBLE, _ceil, names=("number",)),
+        Signature((ANY_DECIMAL,), _first, _in_type("ceil"), names=("number",)),
     ),
+    _of_double("COS", "The cosine of an angle in radians.", "COS(ANGLE)"),
+    _of_double("COSH", "The hyperbolic cosine.", "COSH(X)"),
+    _of_double("COT", "The cotangent of an angle in radians; Infinity for 0.", "COT(ANGLE)"),
+    _of_double("DEGREES", "An angle in radians as degrees.", "DEGREES(ANGLE)"),
+    _of_double("EXP", "e to that power.", "EXP(RATE)"),
     _math(
         "FLOOR",
         "The greatest whole number that is not above the argument, in its type.",
         "FLOOR(PRICE)",
-        *(Signature((x,), x, _same) for x in (INTEGER, BIGINT)),
-        Signature((DOUBLE,), DOUBLE, _floor),
-        Signature((ANY_DECIMAL,), _first, _in_type("floor")),
+        *(Signature((x,), x, _same, names=("number",)) for x in (INTEGER, BIGINT)),
+        Signature((DOUBLE,), DOUBLE, _floor, names=("number",)),
+        Signature((ANY_DECIMAL,), _first, _in_type("floor"), names=("number",)),
+    ),
+    _math(
+        "GEO_DISTANCE",
+        "The distance between two places on the globe, coordinates in degrees, in km (the default) or mi.",
+        "GEO_DISTANCE(LAT, LON, 59.91, 10.75, 'km')",
+        Signature(
+            (DOUBLE, DOUBLE, DOUBLE, DOUBLE),
+            DOUBLE,
+            lambda a, t: exact("geo_distance", *a, "'km'"),
+            names=("lat1", "lon1", "lat2", "lon2"),
+        ),
+        Signature(
+            (DOUBLE, DOUBLE, DOUBLE, DOUBLE, STRING),
+            DOUBLE,
+            _java("geo_distance"),
+            names=("lat1", "lon1", "lat2", "lon2", "unit"),
+        ),
+    ),
+    _math(
+        "GREATEST",
+        "The greatest argument that is not null.",
+        "GREATEST(BID, ASK)",
+        Signature((_ORDERED,), _first, _pick("greatest"), variadic=True, nulls=EVERY, names=("value",)),
+    ),
+    _math(
+        "LEAST",
+        "The least argument that is not null.",
+        "LEAST(BID, ASK)",
+        Signature((_ORDERED,), _first, _pick("least"), variadic=True, nulls=EVERY, names=("value",)),
+    ),
+    _of_double("LN", "The natural logarithm; -Infinity of 0, NaN of a negative number.", "LN(RATE)"),
+    _math(
+        "LOG",
+        "The natural logarithm, or with two arguments that of the second to the base of the first; NaN for a base that "
+        "is not above 0, or is 1.",
+        "LOG(2, COUNTED)",
+        Signature((DOUBLE,), DOUBLE, _java("ln"), names=("number",)),
+        Signature((DOUBLE, DOUBLE), DOUBLE, _java("log"), names=("base", "number")),
+    ),
+    _math("PI", "The number pi.", "PI()", Signature((), DOUBLE, lambda a, t: "pi()")),
+    _math(
+        "POWER",
+        "The first argument to the power of the second.",
+        "POWER(RATE, 2)",
+        Signature((DOUBLE, DOUBLE), DOUBLE, _java("power"), names=("base", "exponent")),
+    ),
+    _of_double("RADIANS", "An angle in degrees as radians.", "RADIANS(HEADING)"),
+    _math(
+        "RANDOM",
+        "A number from 0 on and below 1, another one each time.",
+        "RANDOM()",
+        Signature((), DOUBLE, lambda a, t: "rand()"),
     ),
     _math(
         "ROUND",
-        "The nearest number with so many places (none without the argument, which must be a constant); halves go up.",
+        f"The nearest number with so many places (none without the argument); {_HALVES}.",
         "ROUND(PRICE, 2)",
         *_each(lambda a, t: f"cast({a[0]} as bigint)", BIGINT, INTEGER, BIGINT),
-        Signature((DOUBLE,), BIGINT, _round),
-        Signature((DOUBLE, INTEGER), DOUBLE, _round_places),
-        Signature((ANY_DECIMAL,), _whole, _round_decimal),
-        Signature((ANY_DECIMAL, INTEGER), _first, _round_decimal_places),
+        Signature((DOUBLE,), BIGINT, _round, names=("number",)),
+        Signature((DOUBLE, INTEGER), DOUBLE, _java("round"), names=_PLACES),
+        Signature((ANY_DECIMAL,), _whole, _round_decimal, names=("number",)),
+        Signature((ANY_DECIMAL, INTEGER), _first, lambda a, t: _to_places(a, t, _rounded), names=_PLACES),
     ),
     _math(
         "SIGN",
@@ -177,35 +247,19 @@ NUMBERS = (
         "SIGN(BALANCE)",
         *_each(lambda a, t: f"cast(sign({a[0]}) as int)", INTEGER, *_NUMBERS),
     ),
+    _of_double("SIN", "The sine of an angle in radians.", "SIN(ANGLE)"),
+    _of_double("SINH", "The hyperbolic sine.", "SINH(X)"),
+    _of_double("SQRT", "The square root; NaN of a negative number.", "SQRT(AREA)"),
+    _of_double("TAN", "The tangent of an angle in radians.", "TAN(ANGLE)"),
+    _of_double("TANH", "The hyperbolic tangent.", "TANH(X)"),
     _math(
-        "SQRT",
-        "The square root; NaN of a negative number.",
-        "SQRT(AREA)",
-        *_each(_double("sqrt"), DOUBLE, *_NUMBERS),
-    ),
-    _math("EXP", f"e to that power; {_LAST_DIGIT}.", "EXP(RATE)", *_each(_double("exp"), DOUBLE, *_NUMBERS)),
-    _math(
-        "LN",
-        f"The natural logarithm; -Infinity of 0, NaN of a negative number; {_LAST_DIGIT}.",
-        "LN(RATE)",
-        *_each(_ln, DOUBLE, *_NUMBERS),
-    ),
-    _math(
-        "POWER",
-        f"The first argument to the power of the second; {_LAST_DIGIT}.",
-        "POWER(RATE, 2)",
-        *(Signature((x, x), DOUBLE, _double("power")) for x in _NUMBERS),
-    ),
-    _math(
-        "GREATEST",
-        "The greatest argument that is not null.",
-        "GREATEST(BID, ASK)",
-        Signature((_ORDERED,), _first, _pick("greatest"), variadic=True),
-    ),
-    _math(
-        "LEAST",
-        "The least argument that is not null.",
-        "LEAST(BID, ASK)",
-        Signature((_ORDERED,), _first, _pick("least"), variadic=True),
+        "TRUNC",
+        "The number without the digits behind so many places (none without the argument).",
+        "TRUNC(PRICE, 2)",
+        *_each(lambda a, t: f"cast({a[0]} as bigint)", BIGINT, INTEGER, BIGINT),
+        Signature((DOUBLE,), BIGINT, lambda a, t: f"cast({a[0]} as bigint)", names=("number",)),
+        Signature((DOUBLE, INTEGER), DOUBLE, _java("trunc"), names=_PLACES),
+        Signature((ANY_DECIMAL,), _whole, _trunc_decimal, names=("number",)),
+        Signature((ANY_DECIMAL, INTEGER), _first, lambda a, t: _to_places(a, t, _truncated), names=_PLACES),
     ),
 )

@@ -4,7 +4,8 @@ A function is data: its signatures, its help and the Spark SQL text that compute
 functions reads this registry: analysis, the Spark compiler, SHOW FUNCTIONS and DESCRIBE FUNCTION.
 
 Rules (ksqlDB, type coercion of function arguments): an exact overload wins, then one reached by widening with the
-fewest steps; two equally near ones are ambiguous; an untyped NULL fits everything.
+fewest steps; two equally near ones are ambiguous; an untyped NULL fits everything. A lambda fits by its number of
+parameters; their types follow from the arguments before it.
 """
 
 from __future__ import annotations
@@ -22,13 +23,20 @@ __all__ = [
     "ANY_DECIMAL",
     "ANY_MAP",
     "ANY_STRUCT",
+    "EVERY",
     "Aggregate",
     "AggregateSignature",
+    "ArrayOf",
     "Call",
+    "Change",
     "Family",
+    "Function",
+    "LambdaArgument",
+    "LambdaParameter",
     "Registry",
     "Scalar",
     "Signature",
+    "TableFunction",
     "same",
 ]
 
@@ -61,48 +69,123 @@ def same(name: str = "T", accepts: Callable[[SqlType], bool] = lambda t: True) -
     return Family(name, accepts, same=True)
 
 
-Parameter = SqlType | Family
+@dataclass(frozen=True)
+class ArrayOf:
+    """A parameter that takes an array whose items are of a type variable, as in ``(ARRAY<T>, T)``."""
+
+    item: Family
+
+    def __str__(self) -> str:
+        return f"ARRAY<{self.item}>"
+
+
+@dataclass(frozen=True)
+class LambdaParameter:
+    """A parameter that takes a lambda: ``(S, T) => S``.
+
+    ``shows``: how it prints. ``takes``: from the types of the arguments before it to those of the lambda's parameters.
+    ``gives``: the type of its body, None where every type will do. ``grows``: the argument whose type becomes that of
+    the body where the body is wider: a state is as wide as what it turns into. ``entry``: the last two of its
+    parameters come as the ``key`` and the ``value`` of one struct, which is what Spark has in a list of entries.
+    """
+
+    shows: str
+    takes: Callable[[ArgTypes], tuple[SqlType, ...]]
+    gives: SqlType | None = None
+    grows: int | None = None
+    entry: bool = False
+
+    @property
+    def arity(self) -> int:
+        """How many parameters the lambda has."""
+        return self.shows.partition("=>")[0].count(",") + 1
+
+    def __str__(self) -> str:
+        return self.shows
+
+
+@dataclass(frozen=True)
+class LambdaArgument:
+    """A lambda that stands as an argument; ``body`` gives the type of its body for types of its parameters.
+
+    ``body`` gets the LambdaParameter, too; it gives None for an untyped NULL, and raises AnalysisProblem.
+    """
+
+    arity: int
+    body: Callable[[LambdaParameter, tuple[SqlType, ...]], SqlType | None]
+
+
+Parameter = SqlType | Family | ArrayOf | LambdaParameter
+Argument = SqlType | LambdaArgument | None
+
+EVERY = frozenset(range(1000))
+"""As ``nulls``: every argument may be null."""
 
 
 @dataclass(frozen=True)
 class _Overload:
-    """One overload.
-
-    ``variadic``: the last parameter may be repeated (one or more times). ``returns``: a type, or a function of the
-    argument types after coercion.
-    """
+    """One overload. ``returns``: a type, or a function of the argument types after coercion."""
 
     parameters: tuple[Parameter, ...]
     returns: SqlType | Callable[[ArgTypes], SqlType]
 
     def __str__(self) -> str:
         names = [str(p) for p in self.parameters]
-        if self.is_variadic:
-            names[-1] += "…"
+        at = self.repeated_at
+        if at is not None:
+            names[at] += "…"
         return f"({', '.join(names)})"
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What the parameters are called, so far as they have names."""
+        return ()
+
+    @property
+    def repeated_at(self) -> int | None:
+        """Which parameter, from 0, may be repeated (one or more times), if one may."""
+        return None
+
+    @property
     def is_variadic(self) -> bool:
-        """Whether the last parameter may be repeated."""
-        return False
+        """Whether a parameter may be repeated."""
+        return self.repeated_at is not None
 
     def expanded(self, count: int) -> tuple[Parameter, ...] | None:
         """The parameters for ``count`` arguments, or None if that number does not fit."""
-        if self.is_variadic and count >= len(self.parameters):
-            return self.parameters + self.parameters[-1:] * (count - len(self.parameters))
-        return self.parameters if count == len(self.parameters) else None
+        at, more = self.repeated_at, count - len(self.parameters)
+        if at is not None and more >= 0:
+            return self.parameters[:at] + self.parameters[at : at + 1] * more + self.parameters[at:]
+        return self.parameters if more == 0 else None
 
 
 @dataclass(frozen=True)
 class Signature(_Overload):
-    """An overload of a scalar function; ``spark`` is the computation as Spark SQL text."""
+    """An overload of a scalar function.
+
+    ``spark``: the computation as Spark SQL text. ``variadic``: the parameter ``repeated`` (the last one, if nothing
+    else is said) may be repeated. ``nulls``: the parameters, from 0, that may be null without making the result null.
+    ``names``: what the parameters are called.
+    """
 
     spark: SparkText
     variadic: bool = False
+    repeated: int = -1
+    nulls: frozenset[int] = frozenset()
+    names: tuple[str, ...] = ()
 
     @property
-    def is_variadic(self) -> bool:
-        return self.variadic
+    def repeated_at(self) -> int | None:
+        return self.repeated % len(self.parameters) if self.variadic else None
+
+    def needs(self, count: int) -> tuple[int, ...]:
+        """Of ``count`` arguments those that make the result null when they are null."""
+        at = self.repeated_at
+        origin = range(count)
+        if at is not None:
+            more = count - len(self.parameters)
+            origin = [i if i <= at else max(at, i - more) for i in range(count)]  # type: ignore[assignment]
+        return tuple(i for i, o in enumerate(origin) if o not in self.nulls)
 
 
 @dataclass(frozen=True)
@@ -119,15 +202,55 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class TableFunction:
+    """A function that makes several rows of one: the Spark text gives the array of their values."""
+
+    name: str
+    category: str
+    help: str
+    example: str
+    signatures: tuple[Signature, ...]
+
+    kind = "TABLE"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one row does to a group, as Spark texts.
+
+    ``new``: the arguments of the row that comes in, NULL if none does; ``comes``: the condition that one does. Of a
+    table also ``old`` and ``goes``, for the row that goes out before; of a stream ``goes`` is None. Constant arguments
+    are their own text. ``limit``: how many values may be kept, None for all.
+    """
+
+    new: Sequence[str]
+    comes: str
+    old: Sequence[str] = ()
+    goes: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
 class AggregateSignature(_Overload):
     """An overload of an aggregate.
 
-    ``state``: from argument texts and types to named Spark aggregate expressions, the whole state of a group.
-    ``result``: from the state's column texts to the Spark text of the result.
+    ``state``: from a change and the argument types to named Spark aggregate expressions, the whole state of a group.
+    ``result``: from the state's column texts to the Spark text of the result. ``undo``: whether values can go out of
+    the group again, as the rows of a table do. ``constants``: how many of the last arguments must be literals.
+    ``variadic``: the last parameter before them may be repeated. ``limit``: the property that says how many values are
+    kept at most.
     """
 
-    state: Callable[[Sequence[str], ArgTypes], Mapping[str, str]]
+    state: Callable[[Change, ArgTypes], Mapping[str, str]]
     result: Callable[[Mapping[str, str], ArgTypes], str]
+    undo: bool = False
+    constants: int = 0
+    variadic: bool = False
+    limit: str | None = None
+
+    @property
+    def repeated_at(self) -> int | None:
+        return len(self.parameters) - 1 - self.constants if self.variadic else None
 
 
 @dataclass(frozen=True)
@@ -143,7 +266,7 @@ class Aggregate:
     kind = "AGGREGATE"
 
 
-Function = Scalar | Aggregate
+Function = Scalar | Aggregate | TableFunction
 
 
 @dataclass(frozen=True)
@@ -185,10 +308,10 @@ class Registry:
             )
         return found
 
-    def resolve(
-        self, name: str, types: Sequence[SqlType | None], span: Span | None = None, sql: str | None = None
-    ) -> Call:
+    def resolve(self, name: str, types: Sequence[Argument], span: Span | None = None, sql: str | None = None) -> Call:
         """The overload for arguments of these types (None: an untyped NULL).
+
+        The type of a lambda's argument in the Call is that of its body.
 
         Raises AnalysisProblem ``unknown-function``, ``no-overload`` or ``ambiguous-call``.
         """
@@ -202,7 +325,7 @@ class Registry:
             returns = signature.returns(arguments) if callable(signature.returns) else signature.returns
             best.append((steps, Call(function, signature, arguments, returns)))
         if not best:
-            shown = ", ".join("NULL" if t is None else str(t) for t in types)
+            shown = ", ".join(map(_shown, types))
             raise AnalysisProblem(
                 "no-overload",
                 f"{function.name} does not take ({shown})",
@@ -224,22 +347,38 @@ class Registry:
         return best[0][1]
 
 
+def _shown(argument: Argument) -> str:
+    if isinstance(argument, LambdaArgument):
+        return f"lambda of {argument.arity}"
+    return "NULL" if argument is None else str(argument)
+
+
 def _fit(
-    signature: Signature | AggregateSignature, types: Sequence[SqlType | None]
+    signature: Signature | AggregateSignature, types: Sequence[Argument]
 ) -> tuple[int, tuple[SqlType, ...]] | None:
     parameters = signature.expanded(len(types))
     if parameters is None:
         return None
-    shared: dict[str, SqlType] = {}
-    for family in {p for p in parameters if isinstance(p, Family) and p.same}:
-        known = [t for p, t in zip(parameters, types, strict=True) if p == family and t is not None]
-        common = common_type(known)
-        if common is None or not family.accepts(common):
+    values: list[tuple[Parameter, SqlType | None]] = []
+    lambdas: list[tuple[LambdaParameter, LambdaArgument]] = []
+    for parameter, argument in zip(parameters, types, strict=True):
+        if isinstance(parameter, LambdaParameter) and isinstance(argument, LambdaArgument):
+            if parameter.arity != argument.arity:
+                return None
+            lambdas.append((parameter, argument))
+        elif isinstance(parameter, LambdaParameter) or isinstance(argument, LambdaArgument):
             return None
-        shared[family.name] = common
+        else:
+            values.append((parameter, argument))
+    shared = _variables(values)
+    if shared is None:
+        return None
     steps, arguments = 0, []
-    for parameter, t in zip(parameters, types, strict=True):
-        if isinstance(parameter, Family):
+    for parameter, t in values:
+        if isinstance(parameter, ArrayOf):
+            target: SqlType = ArrayType(shared[parameter.item.name])
+            steps += t is not None and t != target
+        elif isinstance(parameter, Family):
             if parameter.same:
                 target = shared[parameter.name]
                 steps += t is not None and t != target
@@ -248,13 +387,58 @@ def _fit(
             else:
                 target = t
         else:
+            assert not isinstance(parameter, LambdaParameter)
             target = parameter
             if t is not None and t != target:
                 if not widens_to(t, target):
                     return None
                 steps += _WIDENING_STEPS.get((t.base, target.base), 1)
         arguments.append(target)
+    # Lambdas come last. Only here is a body looked at: by now this is the one overload that fits.
+    for wanted, given in lambdas:
+        body = _body(wanted, given, arguments)
+        if body is None:
+            return None
+        arguments.append(body)
     return steps, tuple(arguments)
+
+
+def _variables(values: Sequence[tuple[Parameter, SqlType | None]]) -> dict[str, SqlType] | None:
+    """The types of the type variables by name, or None where the arguments do not agree."""
+    known: dict[Family, list[SqlType]] = {}
+    for parameter, t in values:
+        if isinstance(parameter, ArrayOf):
+            if t is not None and not isinstance(t, ArrayType):
+                return None
+            known.setdefault(parameter.item, []).extend([] if t is None else [t.item])
+        elif isinstance(parameter, Family) and parameter.same:
+            known.setdefault(parameter, []).extend([] if t is None else [t])
+    shared: dict[str, SqlType] = {}
+    for family, types in known.items():
+        common = common_type(types)
+        if common is None or not family.accepts(common):
+            return None
+        shared[family.name] = common
+    return shared
+
+
+def _body(wanted: LambdaParameter, given: LambdaArgument, arguments: list[SqlType]) -> SqlType | None:
+    """The type of the lambda's body, None if it is not what is wanted. May widen the argument that grows."""
+    body = given.body(wanted, wanted.takes(arguments))
+    if wanted.grows is None:
+        if wanted.gives is None or body is None:
+            return body or wanted.gives
+        return wanted.gives if widens_to(body, wanted.gives) else None
+    for _ in range(4):  # INTEGER, BIGINT, DECIMAL, DOUBLE
+        state = arguments[wanted.grows]
+        # A sum of DECIMALs is one digit wider than its parts; the state keeps its type.
+        if body is None or widens_to(body, state) or (body.base == state.base == "DECIMAL"):
+            return state
+        if not widens_to(state, body):
+            return None
+        arguments[wanted.grows] = body
+        body = given.body(wanted, wanted.takes(arguments))
+    return None
 
 
 _WIDENING_STEPS = {

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 
 from ksqlpy.functions.registry import ArgTypes, Scalar, Signature, SparkText
-from ksqlpy.functions.sparktext import quoted, text_constant, whole_constant
-from ksqlpy.types import BYTES, INTEGER, STRING, ArrayType
+from ksqlpy.functions.sparktext import java, quoted, text_constant, whole_constant
+from ksqlpy.types import BYTES, INTEGER, STRING, ArrayType, MapType
 
 __all__ = ["STRINGS"]
 
@@ -80,6 +80,17 @@ def _split(a: Sequence[str], t: ArgTypes) -> str:
     return f"split({text}, case when ({delimiter}) = '' then '' else concat({', '.join(parts)}) end, -1)"
 
 
+def _instr(a: Sequence[str], t: ArgTypes) -> str:
+    if len(a) == 2:
+        return f"coalesce(instr({a[0]}, {a[1]}), 0)"
+    return f"coalesce({java('Texts.Find', *a, *['1'] * (4 - len(a)))}, 0)"
+
+
+def _uuid_of_bytes(a: Sequence[str], t: ArgTypes) -> str:
+    groups = "'^(.{8})(.{4})(.{4})(.{4})(.{12})$', '$1-$2-$3-$4-$5'"
+    return f"case when octet_length({a[0]}) = 16 then regexp_replace(lower(hex({a[0]})), {groups}) end"
+
+
 def _pad(side: str) -> SparkText:
     def text(a: Sequence[str], t: ArgTypes) -> str:
         value, length, pad = a
@@ -130,8 +141,8 @@ STRINGS = (
         "CONCAT",
         "The arguments one after the other; nulls are left out.",
         "CONCAT(FIRST, ' ', LAST)",
-        Signature((STRING, STRING), STRING, lambda a, t: f"concat_ws('', {', '.join(a)})", variadic=True),
-        Signature((BYTES, BYTES), BYTES, _concat_bytes, variadic=True),
+        Signature((STRING,), STRING, lambda a, t: f"concat_ws('', {', '.join(a)})", variadic=True),
+        Signature((BYTES,), BYTES, _concat_bytes, variadic=True),
     ),
     _text(
         "CONCAT_WS",
@@ -148,15 +159,64 @@ STRINGS = (
     ),
     _text(
         "SPLIT",
-        "The parts between the delimiters, empty ones included; an empty delimiter splits into characters.",
+        "The parts between the delimiters, empty ones included; an empty delimiter splits into characters or bytes.",
         "SPLIT(TAGS, ',')",
         Signature((STRING, STRING), ArrayType(STRING), _split),
+        Signature((BYTES, BYTES), ArrayType(BYTES), lambda a, t: java("Encodings.Split", *a)),
     ),
     _text(
         "INSTR",
-        f"Where the second text first occurs in the first, from 1; 0 if it does not or one is null; {_PLACES}.",
-        "INSTR(NAME, 'a')",
-        Signature((STRING, STRING), INTEGER, lambda a, t: f"coalesce(instr({a[0]}, {a[1]}), 0)"),
+        "Where the second text occurs in the first, counted from 1; 0 if it does not or an argument is null. A third "
+        "argument says where to begin, from the end and backwards if negative; a fourth which occurrence is meant; "
+        f"{_PLACES}.",
+        "INSTR(NAME, 'a', -1, 2)",
+        *(Signature((STRING, STRING, *rest), INTEGER, _instr) for rest in ((), (INTEGER,), (INTEGER, INTEGER))),
+    ),
+    _text(
+        "CHR",
+        "The character with a code, or the one that is written as a Java escape; null if there is none.",
+        "CHR(9)",
+        Signature((INTEGER,), STRING, lambda a, t: java("Texts.CharacterOfCode", *a)),
+        Signature((STRING,), STRING, lambda a, t: java("Texts.CharacterOfEscape", *a)),
+    ),
+    _text(
+        "ELT",
+        "The text with this number among the other arguments, the first being 1; null if there is none.",
+        "ELT(LEVEL, 'low', 'middle', 'high')",
+        Signature(
+            (INTEGER, STRING), STRING, lambda a, t: f"get(array({', '.join(a[1:])}), ({a[0]}) - 1)", variadic=True
+        ),
+    ),
+    _text(
+        "FIELD",
+        "The number of the first text among the others, from 1; 0 if it is not there or null.",
+        "FIELD(LEVEL, 'low', 'middle', 'high')",
+        Signature(
+            (STRING, STRING),
+            INTEGER,
+            lambda a, t: f"cast(coalesce(array_position(array({', '.join(a[1:])}), {a[0]}), 0) as int)",
+            variadic=True,
+        ),
+    ),
+    _text(
+        "MD5",
+        "The MD5 digest of the text's UTF-8 bytes, in hexadecimal digits.",
+        "MD5(EMAIL)",
+        Signature((STRING,), STRING, _simple("md5")),
+    ),
+    _text(
+        "SPLIT_TO_MAP",
+        "The map that a text says, with the delimiter of entries and that between key and value; entries without the "
+        "second are left out, the last of equal keys counts; null if a delimiter is empty or both are the same.",
+        "SPLIT_TO_MAP('a=1;b=2', ';', '=')",
+        Signature((STRING, STRING, STRING), MapType(STRING, STRING), lambda a, t: java("Texts.SplitToMap", *a)),
+    ),
+    _text(
+        "UUID",
+        "A new random UUID; of 16 bytes, the UUID that they are.",
+        "UUID()",
+        Signature((), STRING, lambda a, t: "uuid()"),
+        Signature((BYTES,), STRING, _uuid_of_bytes),
     ),
     *(
         _text(

@@ -1,28 +1,25 @@
 """Functions of dates and times.
 
 Source of the semantics: ksqlDB's date and time functions. TIMESTAMPs are whole milliseconds, days are those of UTC.
+Texts are written and read by Java's own DateTimeFormatter, so every pattern means what it means there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksqlpy.functions.patterns import (
-    FORMAT_DATE,
-    FORMAT_TIMESTAMP,
-    PARSE_DATE,
-    PARSE_TIMESTAMP,
-    Patterns,
-    packed_fraction,
-)
 from ksqlpy.functions.registry import ArgTypes, Scalar, Signature, SparkText
-from ksqlpy.functions.sparktext import bound, quoted, text_constant
-from ksqlpy.types import BIGINT, DATE, INTEGER, STRING, TIMESTAMP
+from ksqlpy.functions.sparktext import bound, exact, quoted, text_constant
+from ksqlpy.types import BIGINT, DATE, INTEGER, STRING, TIME, TIMESTAMP, UNIT
 
 __all__ = ["TIMES", "time_of_text"]
 
+_DAY = 86_400_000
+_UNITS = {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": _DAY}
 _LAST_MILLIS = (2**63 - 1) // 1000
 """Spark counts microseconds in 64 bits."""
+_NOW = "cast(java_method('java.lang.System', 'currentTimeMillis') as bigint)"
+"""Spark's own current_timestamp() stands still for a batch, which in real-time mode is a minute."""
 
 
 def _from_unix_time(a: Sequence[str], t: ArgTypes) -> str:
@@ -31,101 +28,193 @@ def _from_unix_time(a: Sequence[str], t: ArgTypes) -> str:
     )
 
 
-def _format(patterns: Patterns) -> SparkText:
+def time_of_text(value: str, pattern: str) -> str:
+    """Spark text of the milliseconds since 1970 that a text says in a Java pattern, in UTC unless it says a zone."""
+    return f"unix_millis({exact('parse_timestamp', value, quoted(pattern), quoted('GMT'))})"
+
+
+def _java(function: str, *more: str) -> SparkText:
+    return lambda a, t: exact(function, *a, *more)
+
+
+def _millis(a: Sequence[str], sign: str) -> str:
+    """The milliseconds that are added: the unit is a constant, the number is an INTEGER."""
+    unit = text_constant(a[0])
+    assert unit is not None
+    return f"{sign} cast({a[1]} as bigint) * {_UNITS[unit]}L"
+
+
+def _date_moved(sign: str) -> SparkText:
     def text(a: Sequence[str], t: ArgTypes) -> str:
-        constant = text_constant(a[1])
-        if constant is None:
-            return f"case when {patterns.condition(a[1])} then date_format({a[0]}, {a[1]}) end"
-        pattern = patterns.spark(constant)
-        return "cast(null as string)" if pattern is None else f"date_format({a[0]}, {quoted(pattern)})"
+        moved = f"(unix_date({a[2]}) * {_DAY}L {_millis(a, sign)})"
+        return f"date_from_unix_date(cast({moved} div {_DAY}L as int))"
 
     return text
 
 
-def _parsed(a: Sequence[str], patterns: Patterns) -> str:
-    value, pattern = a
-    constant = text_constant(pattern)
-    if constant is None:
-        return f"case when {patterns.condition(pattern)} then try_to_timestamp({value}, {pattern}) end"
-    known = patterns.spark(constant)
-    if known is None:
-        return "cast(null as timestamp)"
-    place = packed_fraction(known)
-    if place is not None:
-        value = f"overlay({value} placing '.' from {place + 1} for 0)"
-        known = f"{known[:place]}.{known[place:]}"
-    return f"try_to_timestamp({value}, {quoted(known)})"
+def _time_moved(sign: str) -> SparkText:
+    return lambda a, t: f"cast(pmod({a[2]} {_millis(a, sign)}, {_DAY}L) as int)"
 
 
-def _parse_timestamp(a: Sequence[str], t: ArgTypes) -> str:
-    return f"date_trunc('MILLISECOND', {_parsed(a, PARSE_TIMESTAMP)})"
-
-
-def time_of_text(value: str, pattern: str) -> str | None:
-    """Spark text of the milliseconds since 1970 that a text says in a Java pattern; None for an invalid pattern.
-
-    Raises AnalysisProblem ``unsupported-pattern`` for one that Spark cannot read.
-    """
-    if PARSE_TIMESTAMP.spark(pattern) is None:
-        return None
-    return f"unix_millis({_parse_timestamp([value, quoted(pattern)], (STRING, STRING))})"
-
-
-def _parse_date(a: Sequence[str], t: ArgTypes) -> str:
-    return bound(_parsed(a, PARSE_DATE), lambda x: f"case when date_trunc('DAY', {x}) = {x} then cast({x} as date) end")
+def _timestamp_moved(sign: str) -> SparkText:
+    return lambda a, t: f"timestamp_micros(unix_micros({a[2]}) {_millis(a, sign)} * 1000L)"
 
 
 def _time(name: str, help: str, example: str, *signatures: Signature) -> Scalar:
     return Scalar(name, "DATE / TIME", help, example, signatures)
 
 
-_PATTERN = "patterns are Java's, without week fields, narrow forms and A B n N p"
-_STRICT = f"{_PATTERN}, E F Q; a day that its month does not have gives null"
+_PATTERN = "patterns are those of Java's DateTimeFormatter"
+_MOVES = ("unit", "number", "value")
+_TEXT, _TEXT_ZONE = ("text", "pattern"), ("text", "pattern", "zone")
+
+
+def _moves(kind: str, example: str, help: str, type_: Signature, other: Signature) -> tuple[Scalar, Scalar]:
+    adds, takes = (f"{kind}ADD", f"{kind}SUB")
+    return (
+        _time(adds, f"The value moved on by so many units; {help}.", f"{adds}({example})", type_),
+        _time(takes, f"The value moved back by so many units; {help}.", f"{takes}({example})", other),
+    )
+
 
 TIMES = (
     _time(
-        "UNIX_TIMESTAMP",
-        "The milliseconds since 1970 of a TIMESTAMP; without an argument, of now, by the clock of the row's machine.",
-        "UNIX_TIMESTAMP()",
-        # Spark's own current_timestamp() stands still for a batch, which in real-time mode is a minute.
-        Signature((), BIGINT, lambda a, t: "cast(java_method('java.lang.System', 'currentTimeMillis') as bigint)"),
-        Signature((TIMESTAMP,), BIGINT, lambda a, t: f"unix_millis({a[0]})"),
+        "CONVERT_TZ",
+        "A TIMESTAMP that was meant in the first zone, as that of the second shows the same moment.",
+        "CONVERT_TZ(SEEN, 'UTC', 'Europe/Oslo')",
+        Signature((TIMESTAMP, STRING, STRING), TIMESTAMP, _java("convert_tz"), names=("value", "from", "to")),
+    ),
+    *_moves(
+        "DATE",
+        "DAYS, 7, DUE",
+        "what is less than a day is lost",
+        Signature((UNIT, INTEGER, DATE), DATE, _date_moved("+"), names=_MOVES),
+        Signature((UNIT, INTEGER, DATE), DATE, _date_moved("-"), names=_MOVES),
+    ),
+    *_moves(
+        "TIME",
+        "MINUTES, 90, OPENS",
+        "after midnight it begins anew",
+        Signature((UNIT, INTEGER, TIME), TIME, _time_moved("+"), names=_MOVES),
+        Signature((UNIT, INTEGER, TIME), TIME, _time_moved("-"), names=_MOVES),
+    ),
+    *_moves(
+        "TIMESTAMP",
+        "HOURS, 2, SEEN",
+        "a day has 24 hours",
+        Signature((UNIT, INTEGER, TIMESTAMP), TIMESTAMP, _timestamp_moved("+"), names=_MOVES),
+        Signature((UNIT, INTEGER, TIMESTAMP), TIMESTAMP, _timestamp_moved("-"), names=_MOVES),
     ),
     _time(
-        "FROM_UNIXTIME",
-        "The TIMESTAMP so many milliseconds after 1970 began; null beyond some 292,000 years.",
-        "FROM_UNIXTIME(MILLIS)",
-        Signature((BIGINT,), TIMESTAMP, _from_unix_time),
-    ),
-    _time(
-        "UNIX_DATE",
-        "The days since 1970-01-01 of a DATE; without an argument, of today in UTC.",
-        "UNIX_DATE(BIRTHDAY)",
-        Signature((), INTEGER, lambda a, t: "unix_date(current_date())"),
-        Signature((DATE,), INTEGER, lambda a, t: f"unix_date({a[0]})"),
-    ),
-    _time(
-        "FORMAT_TIMESTAMP",
-        f"A TIMESTAMP as text, in UTC; {_PATTERN}.",
-        "FORMAT_TIMESTAMP(SEEN, 'yyyy-MM-dd HH:mm:ss.SSS')",
-        Signature((TIMESTAMP, STRING), STRING, _format(FORMAT_TIMESTAMP)),
+        "DATETOSTRING",
+        f"Days since 1970-01-01 as text, the old form of FORMAT_DATE; {_PATTERN}.",
+        "DATETOSTRING(DAYS_SINCE, 'yyyy-MM-dd')",
+        Signature(
+            (INTEGER, STRING),
+            STRING,
+            lambda a, t: exact("format_date", f"date_from_unix_date({a[0]})", a[1]),
+            names=("days", "pattern"),
+        ),
     ),
     _time(
         "FORMAT_DATE",
         f"A DATE as text; {_PATTERN}.",
         "FORMAT_DATE(BIRTHDAY, 'dd.MM.yyyy')",
-        Signature((DATE, STRING), STRING, _format(FORMAT_DATE)),
+        Signature((DATE, STRING), STRING, _java("format_date"), names=("date", "pattern")),
     ),
     _time(
-        "PARSE_TIMESTAMP",
-        f"The TIMESTAMP that a text in this pattern says, in UTC unless it names a zone; {_STRICT}.",
-        "PARSE_TIMESTAMP(SEEN, 'yyyy-MM-dd''T''HH:mm:ssX')",
-        Signature((STRING, STRING), TIMESTAMP, _parse_timestamp),
+        "FORMAT_TIME",
+        f"A TIME as text; {_PATTERN}.",
+        "FORMAT_TIME(OPENS, 'HH:mm')",
+        Signature((TIME, STRING), STRING, _java("format_time"), names=("time", "pattern")),
+    ),
+    _time(
+        "FORMAT_TIMESTAMP",
+        f"A TIMESTAMP as text, in GMT or in the zone given; {_PATTERN}.",
+        "FORMAT_TIMESTAMP(SEEN, 'yyyy-MM-dd HH:mm:ss.SSS', 'Europe/Oslo')",
+        Signature((TIMESTAMP, STRING), STRING, _java("format_timestamp", "'GMT'"), names=("timestamp", "pattern")),
+        Signature(
+            (TIMESTAMP, STRING, STRING), STRING, _java("format_timestamp"), names=("timestamp", "pattern", "zone")
+        ),
+    ),
+    _time(
+        "FROM_DAYS",
+        "The DATE so many days after 1970-01-01.",
+        "FROM_DAYS(DAYS_SINCE)",
+        Signature((INTEGER,), DATE, lambda a, t: f"date_from_unix_date({a[0]})", names=("days",)),
+    ),
+    _time(
+        "FROM_UNIXTIME",
+        "The TIMESTAMP so many milliseconds after 1970 began; null beyond some 292,000 years.",
+        "FROM_UNIXTIME(MILLIS)",
+        Signature((BIGINT,), TIMESTAMP, _from_unix_time, names=("millis",)),
     ),
     _time(
         "PARSE_DATE",
-        f"The DATE that a text in this pattern says, null with a time that is not midnight; {_STRICT}.",
+        f"The DATE that a text in this pattern says, null with a time that is not midnight; {_PATTERN}.",
         "PARSE_DATE(BIRTHDAY, 'dd.MM.yyyy')",
-        Signature((STRING, STRING), DATE, _parse_date),
+        Signature((STRING, STRING), DATE, _java("parse_date"), names=_TEXT),
+    ),
+    _time(
+        "PARSE_TIME",
+        f"The TIME that a text in this pattern says, null with parts of a date; {_PATTERN}.",
+        "PARSE_TIME(OPENS, 'HH:mm')",
+        Signature((STRING, STRING), TIME, _java("parse_time"), names=_TEXT),
+    ),
+    _time(
+        "PARSE_TIMESTAMP",
+        f"The TIMESTAMP that a text says in this pattern, in GMT or the zone given, unless it says one; {_PATTERN}.",
+        "PARSE_TIMESTAMP(SEEN, 'yyyy-MM-dd''T''HH:mm:ssX')",
+        Signature((STRING, STRING), TIMESTAMP, _java("parse_timestamp", "'GMT'"), names=_TEXT),
+        Signature((STRING, STRING, STRING), TIMESTAMP, _java("parse_timestamp"), names=_TEXT_ZONE),
+    ),
+    _time(
+        "STRINGTODATE",
+        f"The days since 1970-01-01 that a text says in this pattern, the old form of PARSE_DATE; {_PATTERN}.",
+        "STRINGTODATE(BIRTHDAY, 'yyyy-MM-dd')",
+        Signature((STRING, STRING), INTEGER, _java("parse_days"), names=_TEXT),
+    ),
+    _time(
+        "STRINGTOTIMESTAMP",
+        "The milliseconds since 1970 that a text says in this pattern, the old form of PARSE_TIMESTAMP; "
+        "without a zone it is the server's.",
+        "STRINGTOTIMESTAMP(SEEN, 'yyyy-MM-dd HH:mm:ss', 'UTC')",
+        *(
+            Signature(
+                (STRING,) * count,
+                BIGINT,
+                lambda a, t: f"unix_millis({exact('parse_timestamp', *a)})",
+                names=_TEXT_ZONE[:count],
+            )
+            for count in (2, 3)
+        ),
+    ),
+    _time(
+        "TIMESTAMPTOSTRING",
+        "Milliseconds since 1970 as text, the old form of FORMAT_TIMESTAMP; without a zone it is the server's.",
+        "TIMESTAMPTOSTRING(ROWTIME, 'yyyy-MM-dd HH:mm:ss', 'UTC')",
+        *(
+            Signature(
+                (BIGINT, *(STRING,) * count),
+                STRING,
+                lambda a, t: exact("format_timestamp", _from_unix_time(a, t), *a[1:]),
+                names=("millis", "pattern", "zone")[: count + 1],
+            )
+            for count in (1, 2)
+        ),
+    ),
+    _time(
+        "UNIX_DATE",
+        "The days since 1970-01-01 of a DATE; without an argument, of today in UTC.",
+        "UNIX_DATE(BIRTHDAY)",
+        Signature((), INTEGER, lambda a, t: f"cast({_NOW} div {_DAY}L as int)"),
+        Signature((DATE,), INTEGER, lambda a, t: f"unix_date({a[0]})", names=("date",)),
+    ),
+    _time(
+        "UNIX_TIMESTAMP",
+        "The milliseconds since 1970 of a TIMESTAMP; without an argument, of now, by the clock of the row's machine.",
+        "UNIX_TIMESTAMP()",
+        Signature((), BIGINT, lambda a, t: _NOW),
+        Signature((TIMESTAMP,), BIGINT, lambda a, t: f"unix_millis({a[0]})", names=("timestamp",)),
     ),
 )

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.query import TypedQuery
-from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin
+from ksqlpy.plan.nodes import (
+    Aggregate,
+    Filter,
+    FlatMap,
+    Node,
+    Plan,
+    Project,
+    Scan,
+    TableChanges,
+    TableFilter,
+    TableJoin,
+)
 
 __all__ = ["PLAN_VERSION", "build_plan"]
 
@@ -13,18 +24,25 @@ PLAN_VERSION = 3
 
 
 def build_plan(query: TypedQuery) -> Plan:
-    """The plan: scan, joins, WHERE, GROUP BY with HAVING, projection."""
+    """The plan: scan, joins, WHERE, table functions, GROUP BY with HAVING, projection."""
     first = query.relations[0]
     node: Node = Scan(first)
     for join in query.joins:
         node = TableJoin(node, Scan(join.relation), join.kind, join.left)
     if query.where is not None:
         if first.source.kind == "TABLE":
-            node = TableFilter(node, query.where, tuple(first.ref(c) for c in first.source.keys))
+            identity: tuple[t.Expr, ...] = tuple(first.ref(c) for c in first.source.keys)
+            if first.source.window is not None:
+                identity += tuple(t.ColumnRef(t.SYSTEM[n][1], t.SYSTEM[n][0]) for n in ("WINDOWSTART", "WINDOWEND"))
+            node = TableFilter(node, query.where, identity)
         else:
             node = Filter(node, query.where)
+    if query.tables:
+        node = FlatMap(node, query.tables)
     if query.grouping is not None:
         grouping = query.grouping
+        if first.source.kind == "TABLE":
+            node = TableChanges(node, tuple(first.ref(c) for c in first.source.keys))
         node = Aggregate(node, grouping.keys, grouping.aggregates, grouping.window)
         if grouping.having is not None:
             keys: tuple[t.Expr, ...] = tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(grouping.keys))

@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, inputs_of, nodes_of
+from ksqlpy.plan.nodes import (
+    Aggregate,
+    Filter,
+    FlatMap,
+    Node,
+    Plan,
+    Project,
+    Scan,
+    TableChanges,
+    TableFilter,
+    TableJoin,
+    inputs_of,
+    nodes_of,
+)
 
 __all__ = ["expression_text", "plan_json", "plan_text", "plan_tree"]
 
@@ -68,6 +81,10 @@ def _describe(node: Node) -> tuple[str, str]:
         case TableJoin(_, table, kind, left):
             key = table.relation.ref(table.relation.source.keys[0])
             return f"{kind.capitalize()} join", f"{expression_text(left)} = {expression_text(key)}"
+        case FlatMap(_, calls):
+            return "Flat map", ", ".join(map(expression_text, calls))
+        case TableChanges(_, keys):
+            return "Changes of table", f"by {', '.join(map(expression_text, keys))}"
         case Aggregate(_, keys, aggregates, window):
             detail = f"by {', '.join(map(expression_text, keys))}: {', '.join(map(expression_text, aggregates))}"
             if window is not None:
@@ -90,9 +107,11 @@ def expression_text(expr: t.Expr) -> str:
             return "'" + value.replace("'", "''") + "'"
         case t.Literal(value=value):
             return "NULL" if value is None else str(value).upper() if isinstance(value, bool) else str(value)
-        case t.FunctionCall(call=call, arguments=arguments) | t.AggregateCall(call=call, arguments=arguments):
-            shown = ", ".join(map(text, arguments))
-            return f"{call.function.name}({shown or '*'})"
+        case t.FunctionCall() | t.TableCall():
+            return f"{expr.call.function.name}({', '.join(map(text, expr.arguments))})"
+        case t.AggregateCall(call=call, arguments=arguments, limit=limit):
+            kept = "" if limit is None else f" [at most {limit}]"
+            return f"{call.function.name}({', '.join(map(text, arguments)) or '*'}){kept}"
         case t.Cast(type=type_, value=value):
             return f"CAST({text(value)} AS {type_})"
         case t.Arithmetic(op=op, left=left, right=right) | t.Compare(op=op, left=left, right=right):

@@ -18,10 +18,12 @@ from ksqlpy.catalog import SourceKind
 __all__ = [
     "Aggregate",
     "Filter",
+    "FlatMap",
     "Node",
     "Plan",
     "Project",
     "Scan",
+    "TableChanges",
     "TableFilter",
     "TableJoin",
     "inputs_of",
@@ -67,8 +69,27 @@ class TableJoin:
 
 
 @dataclass(frozen=True)
+class FlatMap:
+    """Table functions: a row becomes as many as the longest has values; ``__u0``, ``__u1``, … hold the values."""
+
+    input: Node
+    calls: tuple[t.TableCall, ...]
+
+
+@dataclass(frozen=True)
+class TableChanges:
+    """The rows of a table, each together with the row of its key that it replaces; ``keys`` is the primary key."""
+
+    input: Node
+    keys: tuple[t.Expr, ...]
+
+
+@dataclass(frozen=True)
 class Aggregate:
-    """GROUP BY: every input row updates its group (and window) and the new result comes out at once."""
+    """GROUP BY: every input row updates its group (and window) and the new result comes out at once.
+
+    Over :class:`TableChanges` the replaced row goes out of its group, with a result of its own if that is another one.
+    """
 
     input: Node
     keys: tuple[t.Expr, ...]
@@ -84,7 +105,7 @@ class Project:
     outputs: tuple[Output, ...]
 
 
-Node = Scan | Filter | TableFilter | TableJoin | Aggregate | Project
+Node = Scan | Filter | TableFilter | TableJoin | FlatMap | TableChanges | Aggregate | Project
 
 
 @dataclass(frozen=True)
@@ -103,6 +124,11 @@ class Plan:
     def stateful(self) -> bool:
         """Whether anything is remembered between rows."""
         return any(isinstance(n, Aggregate | TableJoin | TableFilter) for n in nodes_of(self.root))
+
+    @property
+    def needs_headers(self) -> bool:
+        """Whether the headers of its records are looked at: to copy them to results, or for columns that hold them."""
+        return not self.stateful or any(s.relation.source.headers for s in self.scans)
 
     @property
     def remembers_tables_only(self) -> bool:

@@ -48,7 +48,8 @@ def _difference(old: list[Node], new: list[Node]) -> str | None:
             before, after = a.relation.source, b.relation.source
             if (before.name, before.topic) != (after.name, after.topic):
                 return f"it would read {after.name}, not {before.name}"
-            if (before.key_format, before.value_format) != (after.key_format, after.value_format):
+            formats = [(s.key_format, s.value_format, s.key_delimiter, s.value_delimiter) for s in (before, after)]
+            if formats[0] != formats[1]:
                 return f"the formats of {before.name} are others"
             if (before.timestamp, before.timestamp_format) != (after.timestamp, after.timestamp_format):
                 return f"the TIMESTAMP of {before.name} is another"

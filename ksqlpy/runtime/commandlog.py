@@ -13,7 +13,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
-from ksqlpy.catalog import Column, PersistentQuery, Source, WindowKey, type_from_json, type_to_json
+from ksqlpy.catalog import Column, Header, PersistentQuery, Source, WindowKey, type_from_json, type_to_json
 from ksqlpy.errors import EngineProblem
 from ksqlpy.plan import PLAN_VERSION
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
@@ -97,13 +97,19 @@ def _entry(data: bytes | None, offset: int) -> dict[str, Any]:
 def source_to_json(source: Source) -> dict[str, Any]:
     """A source as plain data."""
     data = asdict(source)
-    data["columns"] = [[c.name, type_to_json(c.type), c.key] for c in source.columns]
+    data["columns"] = [
+        [c.name, type_to_json(c.type), c.key] + ([{"header": c.header.key}] if c.header is not None else [])
+        for c in source.columns
+    ]
     return data
 
 
 def source_from_json(data: Mapping[str, Any]) -> Source:
     """The inverse of :func:`source_to_json`."""
-    columns = tuple(Column(n, type_from_json(t), k) for n, t, k in data["columns"])
+    columns = tuple(
+        Column(n, type_from_json(t), k, Header(mark[0]["header"]) if mark else None)
+        for n, t, k, *mark in data["columns"]
+    )
     window = WindowKey(**data["window"]) if data["window"] is not None else None
     return Source(**{**data, "columns": columns, "window": window})
 

@@ -180,7 +180,7 @@ def create(parsed: Parsed, context: Context) -> Entity:
 
 def check_insert_select(parsed: Parsed, sandbox: Sandbox) -> None:
     """INSERT INTO … SELECT; raises KsqlError."""
-    made = analyze_insert_select(parsed, sandbox.catalog)
+    made = analyze_insert_select(parsed, sandbox.catalog, sandbox.config)
     try:
         plan = _check_query(made.query, sandbox)
     except StatementError as e:
@@ -193,7 +193,7 @@ def check_insert_select(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def insert_select(parsed: Parsed, context: Context) -> Entity:
     """Starts one more query that writes a stream."""
-    made: InsertInto = analyze_insert_select(parsed, context.engine.catalog)
+    made: InsertInto = analyze_insert_select(parsed, context.engine.catalog, context.config)
     sequence, query_id = context.engine.insert_into(made, context.overrides)
     what = f"stream/`{made.source.name}`/create"
     return entities.status(parsed.text, what, f"Created query with ID {query_id}", sequence, query_id)

@@ -277,7 +277,7 @@ class Engine:
         [parsed] = parse(query.statement)
         made: Declare | CreateAs | InsertInto
         if isinstance(parsed.node, nodes.InsertSelect):
-            made = analyze_insert_select(parsed, self.catalog)
+            made = analyze_insert_select(parsed, self.catalog, self.config.for_statement(query.properties))
         else:
             made = analyze_create(parsed, self.catalog, self.config.for_statement(query.properties))
         assert not isinstance(made, Declare)
@@ -559,7 +559,7 @@ class Engine:
                     query,
                     hint="add EMIT CHANGES to see rows as they come",
                 )
-            typed = analyze_query(query, self.catalog, text, persistent=False)
+            typed = analyze_query(query, self.catalog, text, persistent=False, config=config)
             plan = build_plan(typed)
             check_plan(plan)
             sources = tuple({s.relation.source.name: s.relation.source for s in plan.scans}.values())

@@ -94,7 +94,15 @@ def schema(t: SqlType) -> Entity:
 
 
 def _fields(columns: Iterable[Column]) -> list[Entity]:
-    return [{"name": c.name, "schema": schema(c.type), **({"type": "KEY"} if c.key else {})} for c in columns]
+    return [{"name": c.name, "schema": schema(c.type), **_mark(c)} for c in columns]
+
+
+def _mark(column: Column) -> Entity:
+    if column.key:
+        return {"type": "KEY"}
+    if column.header is None:
+        return {}
+    return {"type": "HEADER", **({"headerKey": column.header.key} if column.header.key is not None else {})}
 
 
 def source_description(
@@ -235,10 +243,10 @@ def described_function(statement: str, function: Function) -> Entity:
         {
             "arguments": [
                 {
-                    "name": "",
+                    "name": s.names[i] if i < len(s.names) else "",
                     "type": str(p),
                     "description": "",
-                    "isVariadic": s.is_variadic and i == len(s.parameters) - 1,
+                    "isVariadic": i == s.repeated_at,
                 }
                 for i, p in enumerate(s.parameters)
             ],

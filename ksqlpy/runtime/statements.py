@@ -250,7 +250,7 @@ def _explained(parsed: Parsed, catalog: Catalog, config: Config) -> tuple[str, T
             text.refuse("not-a-query", "this statement has no query to explain", statement)
         return made.source.name, made.query, [made.source.name]
     if isinstance(statement, nodes.InsertSelect):
-        into = analyze_insert_select(Parsed(statement, parsed.text, parsed.sql, parsed.start), catalog)
+        into = analyze_insert_select(Parsed(statement, parsed.text, parsed.sql, parsed.start), catalog, config)
         return "", into.query, [into.source.name]
     return "", analyze_query(statement, catalog, text, persistent=False), []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ksqlpy.analysis import CreateAs, Declare, TopicWish
+from ksqlpy.catalog import Source
 from ksqlpy.errors import AnalysisProblem, similar_names
 from ksqlpy.spark.kafka import Kafka
 
@@ -69,8 +70,7 @@ class Topics:
         """Makes the topic of a CREATE with columns if it is not there."""
         wish = made.topic
         if wish.name not in self._kafka.topics():
-            policy = "compact" if made.source.kind == "TABLE" else "delete"
-            self._make(wish, wish.partitions or 1, policy)
+            self._make(wish, wish.partitions or 1, _policy(made.source))
 
     def ensure_sink(self, made: CreateAs, partitions: Mapping[str, int]) -> None:
         """Makes the sink's topic if it is not there: as many partitions as the left-most source has."""
@@ -78,8 +78,7 @@ class Topics:
         if wish.name in self._kafka.topics():
             return
         left = made.query.relations[0].source.topic
-        policy = "delete" if made.source.kind == "STREAM" else "compact,delete" if made.source.window else "compact"
-        self._make(wish, wish.partitions or partitions[left], policy)
+        self._make(wish, wish.partitions or partitions[left], _policy(made.source))
 
     def sink_warning(self, made: CreateAs, interval_ms: int) -> str | None:
         """What is wrong with a sink topic that was there before, for a query that writes exactly once."""
@@ -115,3 +114,9 @@ class Topics:
     def remove_transient(self, query_id: str) -> None:
         """Deletes the topic of a push query."""
         self._kafka.delete_topics([self._transient + query_id])
+
+
+def _policy(source: Source) -> str:
+    if source.kind == "STREAM":
+        return "delete"
+    return "compact" if source.window is None else "compact,delete"

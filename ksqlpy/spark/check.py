@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.plan import Plan
-from ksqlpy.plan.nodes import Aggregate, Filter, Project, Scan, TableFilter, TableJoin, nodes_of
+from ksqlpy.plan.nodes import Aggregate, Filter, FlatMap, Project, Scan, TableChanges, TableFilter, TableJoin, nodes_of
 from ksqlpy.spark.expressions import spark_text
 
 __all__ = ["check_plan", "expressions_of"]
 
 
 def expressions_of(plan: Plan) -> list[t.Expr]:
-    """All expressions of the plan; of aggregates the arguments."""
+    """All expressions of the plan; of aggregates and table functions the arguments."""
     found: list[t.Expr] = []
     for node in nodes_of(plan.root):
         match node:
@@ -21,6 +21,10 @@ def expressions_of(plan: Plan) -> list[t.Expr]:
                 found += [predicate, *keys]
             case TableJoin(_, _, _, left):
                 found.append(left)
+            case FlatMap(_, calls):
+                found += [x for c in calls for x in c.arguments]
+            case TableChanges(_, keys):
+                found += keys
             case Aggregate(_, keys, aggregates, _):
                 found += [*keys, *(x for a in aggregates for x in a.arguments)]
             case Project(_, outputs):

@@ -6,7 +6,11 @@ A row carries its columns under their internal names, and beside them
   the reason); null for all others. Such rows pass every operator unchanged and leave as dead letters.
 - ``__ts``, ``__partition``, ``__offset``: ROWTIME in ms, and the place of the record in the first scan's topic.
 - ``__seen0``, ``__seen1``, …: after a join, the offset of the last record of its table that the row saw; after GROUP BY
-  with HAVING also ``__seen_group``, the group's hash, and ``__seen_0``, …: the last offset of each source partition.
+  with HAVING also ``__seen_group``, the group's hash, and ``__seen_0``, …: the last offset of each lane.
+- ``__lane``: with HAVING the way on which rows come to their group in the order of their offsets: the source partition,
+  and for a table, whose rows are spread by their key before, also the part of the keys.
+- ``__row``: after table functions, and after GROUP BY of a table, the number of the row among those that one record
+  brought about, from 0.
 - ``__del``: the record has no value: a tombstone of a table.
 - ``__headers``: the record's headers, where nothing stateful is between source and sink.
 
@@ -28,10 +32,23 @@ from ksqlpy.catalog import Column, Source
 from ksqlpy.formats import Part, Written, json_object, key_part, read, text, value_part, write
 from ksqlpy.functions import AggregateSignature
 from ksqlpy.functions.times import time_of_text
-from ksqlpy.plan.nodes import Aggregate, Filter, Node, Plan, Project, Scan, TableFilter, TableJoin, nodes_of
+from ksqlpy.plan.nodes import (
+    Aggregate,
+    Filter,
+    FlatMap,
+    Node,
+    Plan,
+    Project,
+    Scan,
+    TableChanges,
+    TableFilter,
+    TableJoin,
+    nodes_of,
+)
 from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.once import Tail, header, place
+from ksqlpy.spark.grouping import flat_map, grouped, with_replaced
+from ksqlpy.spark.once import HEADER_PREFIX, Tail, header, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
 __all__ = ["HEADERS", "Compiler", "Distribution", "kafka_output"]
@@ -88,14 +105,15 @@ class Compiler:
         # With one source partition the order is the same each time.
         self.tail = tail if distribution.shuffled and not distribution.sorted else None
         # HAVING: rows without a result of their own. The group's results tell what they had seen.
-        self._filtered = any(isinstance(n, TableFilter) for n in nodes_of(plan.root))
+        self._filtered = any(isinstance(n, TableFilter) and isinstance(n.input, Aggregate) for n in nodes_of(plan.root))
         joined = any(isinstance(n, TableJoin) for n in nodes_of(plan.root))
         self._watched = distribution.source_partitions if self._filtered and not joined else 0
         self.several = len(plan.scans) > 1
         self.headers = not plan.stateful and "headers" in records.columns
         self.used = _used_columns(plan)
         self._distributed = False
-        place = "struct(key, value, topic, partition, offset, unix_millis(timestamp) AS ts) AS __raw"
+        marked = ", headers" if any(s.relation.source.headers for s in plan.scans) else ""
+        place = f"struct(key, value, topic, partition, offset, unix_millis(timestamp) AS ts{marked}) AS __raw"
         headers = ["headers AS __headers"] if self.headers else []
         self.records = records.selectExpr(place, "cast(null as string) AS __reason", *headers)
 
@@ -111,6 +129,13 @@ class Compiler:
                 return self._filter(node, self._rows(node.input, records))
             case TableJoin():
                 return self._join(node, self._rows(node.input, records))
+            case FlatMap():
+                return flat_map(node, self._rows(node.input, records))
+            case TableChanges():
+                rows = self._rows(node.input, records)
+                keys = [spark_text(k) for k in node.keys]
+                rows = with_replaced(node, self._distribute(rows, keys))
+                return rows.selectExpr("*", f"{self._lane(keys)} AS __lane") if self._watched else rows
             case Aggregate():
                 return self._aggregate(node, self._rows(node.input, records))
             case TableFilter():
@@ -127,10 +152,12 @@ class Compiler:
         key, value = key_part(source), value_part(source)
         key_bytes = "__raw.key"
         if source.window is not None:
-            key_bytes = "substring(__raw.key, 1, length(__raw.key) - 8)"
+            key_bytes = f"substring(__raw.key, 1, length(__raw.key) - {source.window.key_bytes})"
         reads = [("__v", value.present, read(value, "__raw.value")), ("__k", key.present, read(key, key_bytes))]
         if source.window is not None:
             reads.append(("__w", True, _WINDOW_START))
+            if source.window.size is None:
+                reads.append(("__wx", True, _SESSION_END))
         # Reading may come after a column of an earlier scan is there: keep what rows have so far.
         kept = [c for c in rows.columns if c not in ("__raw", "__reason")]
         parts = [(n, call) for n, present, call in reads if present]
@@ -144,6 +171,7 @@ class Compiler:
             for c in part.columns:
                 at = f"{prefix}.row" if part.bare else f"{prefix}.row.{text.name(c.name)}"
                 columns.append((c.name, at))
+        columns += [(c.name, _header_value(c)) for c in source.headers]
         empty = "__raw.value IS NULL" if not value.present else "(__raw.value IS NULL OR __v.row IS NULL)"
         time, time_error = self._time(source, dict(columns), empty)
         errors = [f"{n}.error" for n, _ in parts]
@@ -161,7 +189,8 @@ class Compiler:
             "__del": empty,
         }
         if source.window is not None:
-            system |= {"__ws": "__w.row", "__we": f"__w.row + {source.window.size}"}
+            end = "__wx.row" if source.window.size is None else f"__w.row + {source.window.size}"
+            system |= {"__ws": "__w.row", "__we": end}
         rows = rows.selectExpr("*", f"CASE WHEN __here THEN {error} END AS __error")
         read_now = "(__here AND __error IS NULL)"
         out = [*fresh]
@@ -183,7 +212,7 @@ class Compiler:
         assert column is not None
         at = columns[column.name]
         if column.type == STRING:
-            at = time_of_text(at, source.timestamp_format or "") or "cast(null as bigint)"
+            at = time_of_text(at, source.timestamp_format or "")
         elif column.type == TIMESTAMP:
             at = f"unix_millis({at})"
         time = f"CASE WHEN {empty} THEN __raw.ts ELSE {at} END"
@@ -226,7 +255,8 @@ class Compiler:
         rows = self._scan(node.table, rows.drop("__read"))
         relation = node.table.relation
         key = relation.internal(relation.source.keys[0].name)
-        values = [i for c in relation.source.values if (i := relation.internal(c.name)) in self.used]
+        held = (*relation.source.values, *relation.source.headers)
+        values = [i for c in held if (i := relation.internal(c.name)) in self.used]
         join_key = (
             f"CASE WHEN __raw IS NOT NULL THEN null WHEN __read THEN {text.name(key)} ELSE {spark_text(node.left)} END"
         )
@@ -267,29 +297,22 @@ class Compiler:
         return rows.selectExpr(*joined, "__raw", "__reason")
 
     def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
-        keys = [f"__k{i}" for i in range(len(node.keys))]
-        calls = list(enumerate(node.aggregates))
-        place_columns = ["__partition", "__offset", *_seen(rows)]
-        arguments = {f"__x{i}_{j}": spark_text(x) for i, a in calls for j, x in enumerate(a.arguments)}
-        rows = rows.selectExpr(
-            *(f"CASE WHEN __raw IS NULL THEN {spark_text(k)} END AS {n}" for k, n in zip(node.keys, keys, strict=True)),
-            *(f"{x} AS {n}" for n, x in arguments.items()),
-            "__ts", *place_columns, "__del", "__raw", "__reason",
-        )  # fmt: skip
-        # A row of a null group, or without a value, belongs to no group.
-        grouped = " AND ".join(f"{k} IS NOT NULL" for k in keys)
-        rows = rows.where(f"__raw IS NOT NULL OR (NOT __del AND {grouped})")
+        place_columns = ["__partition", "__offset", *_seen(rows), *(c for c in rows.columns if c == "__lane")]
+        lane = _lane_of(rows)
+        found = grouped(node, rows, place_columns)
+        rows, keys = found.rows, list(found.keys)
+        place_columns += [c for c in rows.columns if c == "__row"]
         if node.window is not None:
             rows = self._windows(node, rows)
             keys = [*keys, "__ws", "__wend"]
         state: list[tuple[str, str]] = []
         results = []
-        for i, a in enumerate(node.aggregates):
+        for i, (a, change) in enumerate(zip(node.aggregates, found.changes, strict=True)):
             signature = a.call.signature
             assert isinstance(signature, AggregateSignature)
-            names = [f"__x{i}_{j}" for j in range(len(a.arguments))]
-            parts = {n: f"__s{i}_{n}" for n in signature.state(names, a.call.arguments)}
-            state += [(parts[n], e) for n, e in signature.state(names, a.call.arguments).items()]
+            made = signature.state(change, a.call.arguments)
+            parts = {n: f"__s{i}_{n}" for n in made}
+            state += [(parts[n], e) for n, e in made.items()]
             results.append(f"{signature.result(parts, a.call.arguments)} AS __a{i}")
         state += [
             ("__ts", "max(__ts)"),
@@ -297,15 +320,15 @@ class Compiler:
             # In one, since Spark makes all cells of a group anew for each row.
             ("__last", f"last(struct({', '.join([*place_columns, '__raw', '__reason'])}))"),
         ]
-        watched = [f"__seen_{i}" for i in range(self._watched)]
-        state += [(c, f"max(CASE WHEN __partition = {i} THEN __offset END)") for i, c in enumerate(watched)]
+        lanes = self._watched * (self.distribution.partitions if lane == "__lane" else 1)
+        watched = [f"__seen_{i}" for i in range(lanes)]
+        state += [(c, f"max(CASE WHEN {lane} = {i} THEN __offset END)") for i, c in enumerate(watched)]
         aggregates = [F.expr(e).alias(n) for n, e in state]
         group = f"xxhash64({', '.join(keys)})"
         replay = list(_AS_READ)
         if self.tail is not None and (watched or not self._filtered):
-            window_start = "__ws" if node.window is not None else "0L"
-            own = self.tail.position("__partition", "__offset", window_start)
-            position = self.tail.place_in_group(group, "__partition", "__offset") if watched else own
+            own = self.tail.position("__partition", "__offset", _which(rows, windowed=node.window is not None))
+            position = self.tail.place_in_group(group, lane, "__offset") if watched else own
             rows = rows.selectExpr(
                 "*",
                 f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {_LAST}) AS __place",
@@ -316,6 +339,11 @@ class Compiler:
         window = [f"__ws + {node.window.size} AS __we"] if node.window is not None else []
         seen = [f"{group} AS __seen_group", *(f"coalesce({c}, -1L) AS {c}" for c in watched)] if watched else []
         return rows.selectExpr(*keys, *results, *window, "__ts", "__seq", "__last.*", *seen, "false AS __del")
+
+    def _lane(self, keys: Sequence[str]) -> str:
+        """Spark text of the lane of a table's row: Spark sends a key to the task that this hash names."""
+        n = self.distribution.partitions
+        return f"CASE WHEN __raw IS NULL THEN __partition * {n} + pmod(hash({', '.join(keys)}), {n}) END"
 
     def _windows(self, node: Aggregate, rows: DataFrame) -> DataFrame:
         """Puts each row into its windows, and drops it from those that are closed.
@@ -384,9 +412,31 @@ class Compiler:
         return rows.selectExpr("__r.*", "__seq", "__raw", "__reason")
 
 
+def _header_value(column: Column) -> str:
+    """Spark text of a column that holds headers; those that ksqlpy adds are not seen."""
+    assert column.header is not None
+    if column.header.key is not None:
+        found = f"filter(__raw.headers, h -> h.key = {text.string(column.header.key)})"
+        return f"try_element_at({found}, -1).value"
+    shown = f"filter(__raw.headers, h -> NOT startswith(h.key, {text.string(HEADER_PREFIX)}))"
+    given = f"transform({shown}, h -> named_struct('KEY', h.key, 'VALUE', h.value))"
+    return f"coalesce({given}, cast(array() as array<struct<KEY: string, VALUE: binary>>))"
+
+
 def _counted(name: str, condition: str) -> str:
     """Spark text of a condition that is counted where it holds."""
     return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
+
+
+def _which(rows: DataFrame, *, windowed: bool) -> str:
+    """Spark text: which of the results that one record brings about this is: its window, its number, or 0."""
+    if windowed:
+        return "coalesce(__ws, 0L)"
+    return "cast(coalesce(__row, 0) as bigint)" if "__row" in rows.columns else "0L"
+
+
+def _lane_of(rows: DataFrame) -> str:
+    return "__lane" if "__lane" in rows.columns else "__partition"
 
 
 def _seen(rows: DataFrame) -> list[str]:
@@ -396,8 +446,12 @@ def _seen(rows: DataFrame) -> list[str]:
 _LAST = f"{2**63 - 1}L"
 """The place of rows that have none: behind all others."""
 
-_WINDOW_START = read(Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True), "substring(__raw.key, -8, 8)")
+_BOUND = Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True)
+_WINDOW_START = read(_BOUND, "substring(__raw.key, -8, 8)")
 """The start of the window in a windowed key: its last eight bytes (ksqlDB, windowed keys)."""
+
+_SESSION_END = read(_BOUND, "substring(__raw.key, -16, 8)")
+"""The end of a session in a windowed key (Kafka Streams, SessionWindowedSerializer)."""
 
 
 def _used_columns(plan: Plan) -> frozenset[str]:
@@ -433,8 +487,12 @@ def kafka_output(
         topic = sink.topic
         by_name = {o.name: o for o in outputs}
         key = write(key_part(sink), [by_name[c.name] for c in sink.keys])
+        if len(sink.keys) > 1 and _keeps_key(plan):  # no key stays no key, it is not a record of nulls
+            none = " AND ".join(f"{by_name[c.name].value} IS NULL" for c in sink.keys)
+            key = f"CASE WHEN NOT ({none}) THEN {key} END"
         if sink.window is not None:
-            key = f"concat({key}, cast(__ws as binary))"
+            bounds = ["__we", "__ws"] if sink.window.size is None else ["__ws"]
+            key = f"concat({key}, {', '.join(f'cast({b} as binary)' for b in bounds)})"
         value = write(value_part(sink), [by_name[c.name] for c in sink.values])
         rowtime = _sink_time(sink, by_name)
     coordinates = ("__at", "__at_offset", "__at_window", *_seen(rows)) if at else ()
@@ -460,6 +518,13 @@ def kafka_output(
     )
 
 
+def _keeps_key(plan: Plan) -> bool:
+    """Whether the key of the result is that of the records."""
+    first = plan.scans[0].relation
+    own = [first.ref(c) for c in first.source.keys]
+    return all(o.expr in own for o in plan.root.outputs if o.key)
+
+
 def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
     """Adds the source coordinates of each row, also of unread ones; leaves out the rows that the tail holds."""
     topics = [s.relation.source.topic for s in plan.scans]
@@ -471,13 +536,13 @@ def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
         "*",
         f"CASE WHEN __raw IS NULL THEN __partition ELSE {raw} END AS __at",
         "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END AS __at_offset",
-        f"{'coalesce(__ws, 0L)' if windowed else '0L'} AS __at_window",
+        f"{_which(rows, windowed=windowed)} AS __at_window",
     )
     if tail is None:
         return rows
     written = tail.position("__at", "__at_offset", "__at_window")
     if "__seen_group" in rows.columns:  # a row that a result had seen is done, with or without a result of its own
-        done = tail.place_in_group("__seen_group", "__partition", "__offset")
+        done = tail.place_in_group("__seen_group", _lane_of(rows), "__offset")
         written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
     return rows.where(f"{written} IS NULL")
 
@@ -488,7 +553,7 @@ def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:
         return "__ts"
     column = outputs[sink.timestamp]
     if column.type == STRING:
-        given = time_of_text(column.value, sink.timestamp_format or "") or "cast(null as bigint)"
+        given = time_of_text(column.value, sink.timestamp_format or "")
     else:
         given = f"unix_millis({column.value})" if column.type == TIMESTAMP else column.value
     return f"coalesce({given}, __ts)"

@@ -15,7 +15,7 @@ def record_of(session: SparkSession, insert: Insert) -> tuple[bytes | None, byte
     """Key, value and time in ms (None: now) of the record that the statement inserts."""
     source = insert.source
     written = {
-        c.name: Written(c.name, c.type, spark_text(v)) for c, v in zip(source.columns, insert.values, strict=True)
+        c.name: Written(c.name, c.type, spark_text(v)) for c, v in zip(source.written, insert.values, strict=True)
     }
     key = write(key_part(source), [written[c.name] for c in source.keys])
     value = write(value_part(source), [written[c.name] for c in source.values])

@@ -13,6 +13,8 @@ from decimal import Decimal
 from ksqlpy.analysis import typed as t
 from ksqlpy.formats import text
 from ksqlpy.functions import Signature
+from ksqlpy.functions.conditional import comparable
+from ksqlpy.functions.sparktext import exact
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -28,7 +30,6 @@ from ksqlpy.types import (
     MapType,
     SqlType,
     StructType,
-    is_numeric,
 )
 
 __all__ = ["spark_text", "spark_type"]
@@ -72,6 +73,11 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
             case t.FunctionCall(call=call, arguments=arguments):
                 assert isinstance(call.signature, Signature)
                 return call.signature.spark([sql(a) for a in arguments], call.arguments)
+            case t.Lambda(parameters=parameters, body=body):
+                names = parameters[0] if len(parameters) == 1 else f"({', '.join(parameters)})"
+                return f"{names} -> {sql(body)}"
+            case t.LambdaRef(name=name):
+                return name
             case t.Cast(type=target, value=value):
                 return cast_text(sql(value), value.type, target)
             case t.Arithmetic():
@@ -80,16 +86,17 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
                 return f"(- {sql(value)})"
             case t.Compare():
                 return _compare(e, sql(e.left), sql(e.right))
-            case t.Logical(op=op, left=left, right=right):
-                plain = f"({sql(left)} {op} {sql(right)})"
-                # A NULL on the left is an error to ksqlDB, whatever stands on the right; an error is NULL.
-                return plain if _never_null(left) else f"CASE WHEN {sql(left)} IS NOT NULL THEN {plain} END"
+            case t.Logical():
+                return _logical(e, sql)
             case t.Not(value=value):
                 return f"(NOT {sql(value)})"
             case t.IsNull(value=value):
                 return f"({sql(value)} IS NULL)"
             case t.Between(value=value, low=low, high=high):
                 return f"coalesce({sql(value)} BETWEEN {sql(low)} AND {sql(high)}, false)"
+            case t.InList(value=value, items=items) if not comparable(value.type):
+                found = " OR ".join(_equal(sql(value), sql(i), value.type, 0) for i in items)
+                return f"coalesce({found}, false)"
             case t.InList(value=value, items=items):
                 return f"coalesce({sql(value)} IN ({', '.join(map(sql, items))}), false)"
             case t.Like():
@@ -101,7 +108,7 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
                 return f"{sql(value)}.{text.name(name)}"
             case t.Index(value=value, index=index):
                 # element_at is from 1 and from the end; 0 would be an error.
-                at = f"nullif({sql(index)}, 0)" if isinstance(value.type, ArrayType) else sql(index)
+                at = f"cast(nullif({sql(index)}, 0) as int)" if isinstance(value.type, ArrayType) else sql(index)
                 return f"try_element_at({sql(value)}, {at})"
             case t.ArrayOf(items=items):
                 return f"array({', '.join(map(sql, items))})"
@@ -112,6 +119,27 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
         raise TypeError(f"no Spark text for {e!r}")
 
     return sql(expr)
+
+
+def _logical(e: t.Logical, sql: Callable[[t.Expr], str]) -> str:
+    operands = _operands(e, e.op)
+    if all(map(_never_null, operands[:-1])):
+        return f"({f' {e.op} '.join(map(sql, operands))})"
+    # A NULL on the left is an error to ksqlDB, whatever stands on the right; an error is NULL.
+    whens = []
+    for operand in operands[:-1]:
+        text_ = sql(operand)
+        if not _never_null(operand):
+            whens.append(f"WHEN {text_} IS NULL THEN cast(null as boolean)")
+        whens.append(f"WHEN NOT {text_} THEN false" if e.op == "AND" else f"WHEN {text_} THEN true")
+    return f"CASE {' '.join(whens)} ELSE {sql(operands[-1])} END"
+
+
+def _operands(e: t.Expr, op: str) -> list[t.Expr]:
+    """The operands of a chain of ANDs, or of ORs, from left to right."""
+    if isinstance(e, t.Logical) and e.op == op:
+        return [*_operands(e.left, op), *_operands(e.right, op)]
+    return [e]
 
 
 def _never_null(e: t.Expr) -> bool:
@@ -167,7 +195,39 @@ def _arithmetic(e: t.Arithmetic, a: str, b: str) -> str:
     return f"cast({a} {e.op} {b} as {kind})" if isinstance(e.type, DecimalType) else f"({a} {e.op} {b})"
 
 
+def _equal(a: str, b: str, kind: SqlType, depth: int) -> str:
+    """Whether two values are equal, null if one is null. Spark compares no maps, so these are taken apart."""
+    if comparable(kind):
+        return f"({a} = {b})"
+    x, i = f"__x{depth}", f"__i{depth}"
+    if isinstance(kind, StructType):
+        fields = [
+            f"({_equal(f'{a}.{text.name(n)}', f'{b}.{text.name(n)}', f, depth)} <=> true"
+            f" OR {a}.{text.name(n)} IS NULL AND {b}.{text.name(n)} IS NULL)"
+            for n, f in kind.fields
+        ]
+        return f"CASE WHEN {a} IS NOT NULL AND {b} IS NOT NULL THEN {' AND '.join(fields)} END"
+    if isinstance(kind, ArrayType):
+        there = f"get({b}, {i})"
+        same = f"({_equal(x, there, kind.item, depth + 1)} <=> true OR {x} IS NULL AND {there} IS NULL)"
+        each = f"forall(transform({a}, ({x}, {i}) -> {same}), {x} -> {x})"
+        return f"(array_size({a}) = array_size({b}) AND {each})"
+    assert isinstance(kind, MapType)
+    there = f"element_at({b}, {x}.key)"
+    same = (
+        f"map_contains_key({b}, {x}.key)"
+        f" AND ({_equal(f'{x}.value', there, kind.value, depth + 1)} <=> true OR {x}.value IS NULL AND {there} IS NULL)"
+    )
+    return f"(cardinality({a}) = cardinality({b}) AND forall(map_entries({a}), {x} -> {same}))"
+
+
 def _compare(e: t.Compare, a: str, b: str) -> str:
+    if not comparable(e.left.type):
+        equal = _equal(a, b, e.left.type, 0)
+        if e.op in ("=", "<>"):
+            return f"coalesce({equal if e.op == '=' else f'NOT {equal}'}, false)"
+        same = f"({equal} <=> true OR ({a} IS NULL AND {b} IS NULL))"
+        return same if e.op == "IS NOT DISTINCT FROM" else f"(NOT {same})"
     if e.op == "IS NOT DISTINCT FROM":
         return f"({a} <=> {b})"
     if e.op == "IS DISTINCT FROM":
@@ -184,13 +244,24 @@ def _compare(e: t.Compare, a: str, b: str) -> str:
 
 def _like(e: t.Like, value: str, pattern: str) -> str:
     # Spark escapes with a backslash unless told otherwise; ksqlDB has no escape character by default.
-    if e.escape is not None:
-        return f"coalesce({value} LIKE {pattern} ESCAPE {text.string(e.escape)}, false)"
     if isinstance(e.pattern, t.Literal) and isinstance(e.pattern.value, str):
-        pattern = text.string(e.pattern.value.replace("\\", "\\\\"))
+        pattern = text.string(_like_pattern(e.pattern.value, e.escape))
+    elif e.escape is not None:
+        return f"coalesce({value} LIKE {pattern} ESCAPE {text.string(e.escape)}, false)"
     else:
         pattern = f"replace({pattern}, '\\\\', '\\\\\\\\')"
     return f"coalesce({value} LIKE {pattern}, false)"
+
+
+def _like_pattern(pattern: str, escape: str | None) -> str:
+    """A LIKE pattern with Spark's own escape character, which may stand before %, _ and itself only."""
+    out, characters = [], iter(pattern)
+    for c in characters:
+        escaped = c == escape
+        if escaped:
+            c = next(characters, "")
+        out.append(f"\\{c}" if c == "\\" or (escaped and c in ("%", "_")) else c)
+    return "".join(out)
 
 
 # ---------------------------------------------------------------- CAST
@@ -204,12 +275,17 @@ def cast_text(value: str, source: SqlType, target: SqlType) -> str:
     if target == STRING:
         return _to_string(value, source)
     if source == STRING:
-        return _from_string(value, target, kind)
+        return _from_string(value, target)
     if isinstance(target, ArrayType) and isinstance(source, ArrayType):
         return f"transform({value}, x -> {cast_text('x', source.item, target.item)})"
     if isinstance(target, MapType) and isinstance(source, MapType):
-        keys = f"transform_keys({value}, (k, x) -> {cast_text('k', source.key, target.key)})"
-        return f"transform_values({keys}, (k, x) -> {cast_text('x', source.value, target.value)})"
+        values = f"transform_values({value}, (k, x) -> {cast_text('x', source.value, target.value)})"
+        if source.key == target.key:
+            return values
+        key = cast_text("k", source.key, target.key)
+        # Spark has no null keys: it would stop the query.
+        bad = f"exists(map_keys({value}), k -> {key} IS NULL)"
+        return f"CASE WHEN NOT {bad} THEN transform_keys({values}, (k, x) -> {key}) END"
     if isinstance(target, StructType) and isinstance(source, StructType):
         parts = []
         for n, wanted in target.fields:
@@ -228,25 +304,20 @@ def cast_text(value: str, source: SqlType, target: SqlType) -> str:
     return f"cast({value} as {kind})"
 
 
-def _from_string(value: str, target: SqlType, kind: str) -> str:
-    trimmed = f"trim({value})"
+def _from_string(value: str, target: SqlType) -> str:
     if target == BOOLEAN:
-        return f"(lower({trimmed}) IN ('t', 'tr', 'tru', 'true', 'y', 'ye', 'yes'))"
-    if target in (INTEGER, BIGINT):  # Spark would cut '3.7'
-        return f"CASE WHEN {trimmed} RLIKE '^[+-]?[0-9]+$' THEN cast({trimmed} as {kind}) END"
-    if is_numeric(target):
-        return f"cast({trimmed} as {kind})"
+        return f"(lower(trim({value})) IN ('t', 'tr', 'tru', 'true', 'y', 'ye', 'yes'))"
     if target == BYTES:
-        return f"unbase64({value})"
-    if target == TIME:
-        return f"cast(unix_millis(cast(concat('1970-01-01T', {trimmed}) as timestamp)) as int)"
-    return f"cast({trimmed} as {kind})"
+        return f"try_to_binary({value}, 'base64')"
+    if isinstance(target, DecimalType):
+        return exact("cast_decimal", value, f"cast(null as {spark_type(target)})")
+    return exact(f"cast_{target.base.lower()}", value)
 
 
 def _to_string(value: str, source: SqlType) -> str:
     match source:
-        case DecimalType():
-            return f"cast({value} as string)"
+        case DecimalType(scale=scale) if scale > 6:  # Spark would write 0E-7
+            return exact("decimal_text", value)
         case ArrayType(item):
             items = f"transform({value}, x -> coalesce({_to_string('x', item)}, 'null'))"
             return f"concat('[', array_join({items}, ', '), ']')"
@@ -267,6 +338,4 @@ def _to_string(value: str, source: SqlType) -> str:
         return f"date_format({at}, CASE WHEN {value} % 1000 = 0 THEN 'HH:mm:ss' ELSE 'HH:mm:ss.SSS' END)"
     if source == STRING:
         return value
-    if source == DATE:
-        return f"cast({value} as string)"
     return f"cast({value} as string)"

@@ -32,7 +32,8 @@ def header(rowtime: str, *coordinates: str) -> str:
 
     ``rowtime`` BIGINT, ms. ``coordinates``, if any: place INT, offset BIGINT, start of the window BIGINT or 0; then
     BIGINT for each joined table the offset of its last record that the row saw; then, where rows may have no result,
-    the hash of the group and the last offset that it saw of each source partition. -1 stands for none.
+    the hash of the group and the last offset that it saw of each lane, which for a stream is each source partition.
+    -1 stands for none.
     """
     parts = [f"cast({rowtime} as bigint)", *coordinates]
     if not coordinates:

@@ -17,7 +17,10 @@ from dataclasses import dataclass
 from ksqlpy.errors import Span, SyntaxProblem
 from ksqlpy.sql.tokens import IDENTIFIER, NUMBER, RESERVED, STRING, VARIABLE, WORD, Token, tokenize
 
-__all__ = ["Substitution", "substitute", "substitute_tokens"]
+__all__ = ["MAX_LENGTH", "Substitution", "substitute", "substitute_tokens"]
+
+MAX_LENGTH = 10_000_000
+"""So many characters may a text with its values have: values that are made of values grow fast."""
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z0-9_][A-Za-z0-9_@]*)\}")
 _CONSTANTS = ("NULL", "TRUE", "FALSE")
@@ -55,7 +58,7 @@ def substitute(sql: str, variables: Mapping[str, str]) -> Substitution:
 
     Comments stay as they are. Raises SyntaxProblem, with the place of the reference: ``invalid-variable`` for a value
     that is more or other than a name or a literal where it would stand free, ``variable-in-word`` for a reference that
-    touches a word; and what the tokenizer raises.
+    touches a word, ``text-too-long``; and what the tokenizer raises.
     """
     return substitute_tokens(tokenize(sql), sql, {name.upper(): value for name, value in variables.items()})
 
@@ -90,6 +93,10 @@ def substitute_tokens(
             begin = size + len(kept)
             out += [kept, new]
             size = begin + len(new)
+            if size > MAX_LENGTH:
+                place = Span(found.start(), found.end())
+                message = f"With its variables the text has more than {MAX_LENGTH} characters"
+                raise SyntaxProblem("text-too-long", message, span=place, sql=sql, hint="use shorter values")
             pieces.append((begin, size, found.start() - start, found.end() - start))
             done = found.end()
     return Substitution("".join([*out, sql[done:end]]), tuple(pieces))

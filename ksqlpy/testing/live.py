@@ -290,5 +290,13 @@ def with_suffix(sql: str, suffix: str) -> str:
 
 def _named(parsed: Parsed) -> list[exp.Expr]:
     """The identifiers with which a statement names a source, outside of queries."""
-    own = (nodes.CreateSource, nodes.InsertValues, nodes.DropSource, nodes.DescribeSource)
+    own = (
+        nodes.CreateSource,
+        nodes.AlterSource,
+        nodes.InsertValues,
+        nodes.InsertSelect,
+        nodes.DeleteFrom,
+        nodes.DropSource,
+        nodes.DescribeSource,
+    )
     return [parsed.node.this] if isinstance(parsed.node, own) else []

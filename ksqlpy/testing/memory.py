@@ -91,27 +91,29 @@ _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp_millis(ts
 def run_query(spec: QuerySpec, engine: MemoryEngine, folder: Path, stored: Sequence[Stored]) -> list[DeadLetter]:
     """Runs a query over records, puts its results into its topic, and returns its dead letters.
 
-    ``folder``: for its files, does not exist yet; ``stored``: what its topics hold, in the order of reading. Raises
-    what Spark raises.
+    ``folder``: for its files; a query that ran in it before goes on with its state. ``stored``: what its topics hold
+    that it has not read yet, in the order of reading. Raises what Spark raises.
     """
     if not stored:
         return []
-    (folder / "in").mkdir(parents=True)
-    (folder / "in" / "records.json").write_text("\n".join(map(_as_json, stored)), encoding="utf-8")
+    (folder / "in").mkdir(parents=True, exist_ok=True)
+    file = folder / "in" / f"{len(list((folder / 'in').iterdir()))}.json"
+    file.write_text("\n".join(map(_as_json, stored)), encoding="utf-8")
     own = engine.session.newSession()
     own.conf.set("spark.sql.shuffle.partitions", "1")
     own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-    headers = [] if spec.plan.stateful else ["headers"]
+    headers = ["headers"] if spec.plan.needs_headers else []
     records = own.readStream.schema(_SCHEMA).json(str(folder / "in")).selectExpr(*_COLUMNS, *headers)
     rows = Compiler(spec.plan, records, Distribution(1, shuffled=False)).rows()
     output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic)
-    return [letter for row in _results(own, output, folder) if (letter := engine.take(row, spec.dead_topic))]
+    return [letter for row in _results(output, folder) if (letter := engine.take(row, spec.dead_topic))]
 
 
-def _results(session: SparkSession, output: DataFrame, folder: Path) -> list[Any]:
+def _results(output: DataFrame, folder: Path) -> list[Any]:
+    rows: list[Any] = []
+    # The sink "memory" would not go on from a checkpoint.
     query = (
-        output.writeStream.format("memory")
-        .queryName("results")
+        output.writeStream.foreachBatch(lambda batch, number: rows.extend(batch.collect()))
         .option("checkpointLocation", str(folder / "checkpoint"))
         .outputMode("update")
         .trigger(availableNow=True)
@@ -121,7 +123,7 @@ def _results(session: SparkSession, output: DataFrame, folder: Path) -> list[Any
         query.awaitTermination()
     finally:
         query.stop()
-    return session.table("results").collect()
+    return rows
 
 
 def _ordered(spec: QuerySpec, engine: MemoryEngine) -> list[Stored]:

@@ -89,6 +89,7 @@ _BYTES = re.compile(r"x'((?:[0-9A-Fa-f]{2})*)'(?=\s|$)")
 _WINDOW = re.compile(r"\[(-?\d+), ?(-?\d+)\)(?=\s|$)")
 _TIME = re.compile(r"@(-?\d+)(?=\s|$)")
 _HEADER = re.compile(r"\+([^\s=]+)=")
+_FIELDS = re.compile(r'(?:"(?:[^"]|"")*"|[^\s"])+')
 _DECODER = json.JSONDecoder()
 
 
@@ -98,12 +99,14 @@ def parse_record(line: Line, source: Source, where: str) -> Record:
     key: bytes | None = None
     part = key_part(source)
     if part.present:
-        key, rest = _token(rest, lambda text: _encode(part, text, where), where)
-        if source.window is not None:
+        fields = _FIELDS if part.format == "DELIMITED" else None
+        key, rest = _token(rest, lambda text: _encode(part, text, where), where, fields)
+        if source.window is not None and key is not None:
             match = _WINDOW.match(rest)
-            if match is None or key is None:
+            if match is None:
                 raise FileProblem(where, f"the key of {source.name} needs its window, as in 3 [0, 4000)")
-            key += struct.pack(">q", int(match[1]))
+            session = source.window.size is None
+            key += struct.pack(">qq", int(match[2]), int(match[1])) if session else struct.pack(">q", int(match[1]))
             rest = rest[match.end() :].lstrip()
     time = None
     if match := _TIME.match(rest):
@@ -124,11 +127,15 @@ def parse_record(line: Line, source: Source, where: str) -> Record:
     return Record(source.topic, key, body, time, tuple(headers))
 
 
-def _token(text: str, encode: Callable[[str], bytes], where: str) -> tuple[bytes | None, str]:
-    """The bytes of the first piece of the text, and the rest."""
+def _token(
+    text: str, encode: Callable[[str], bytes], where: str, form: re.Pattern[str] | None = None
+) -> tuple[bytes | None, str]:
+    """The bytes of the first piece of the text, which is JSON, or a word, or has the form; and the rest."""
     if match := _BYTES.match(text):
         return bytes.fromhex(match[1]), text[match.end() :].lstrip()
-    if text[:1] in ("{", "[", '"'):
+    if form is not None and (match := form.match(text)):
+        end = match.end()
+    elif text[:1] in ("{", "[", '"'):
         try:
             _, end = _DECODER.raw_decode(text)
         except ValueError as e:
@@ -173,9 +180,11 @@ def show_record(record: Record, source: Source, *, time: bool) -> str:
     key = record.key
     if part.present:
         window = None
-        if source.window is not None and key is not None and len(key) >= 8:
-            key, start = key[:-8], struct.unpack(">q", key[-8:])[0]
-            window = f"[{start}, {start + source.window.size})"
+        if source.window is not None and key is not None and len(key) >= source.window.key_bytes:
+            bounds = key[-source.window.key_bytes :]
+            key, start = key[: -source.window.key_bytes], int.from_bytes(bounds[-8:], signed=True)
+            size = source.window.size
+            window = f"[{start}, {start + size if size is not None else int.from_bytes(bounds[:8], signed=True)})"
         words.append("null" if key is None else _decode(part, key))
         words += [window] if window is not None else []
     if time and record.time is not None:
@@ -223,7 +232,7 @@ def canonical(record: Record, source: Source) -> tuple[object, ...]:
     """A value that equal records share; the time is left out."""
     key, window = record.key, b""
     if source.window is not None and key is not None:
-        key, window = key[:-8], key[-8:]
+        key, window = key[: -source.window.key_bytes], key[-source.window.key_bytes :]
     return (
         None if key is None else _canonical_part(key_part(source), key),
         window,

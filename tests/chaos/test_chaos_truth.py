@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
 import pytest
 
 from ksqlpy.testing.chaos.jobs import JOBS, Job
+from ksqlpy.testing.chaos.jobs.explode import goods
 from ksqlpy.testing.chaos.jobs.job import amount
+from ksqlpy.testing.chaos.jobs.moves import changes
 from ksqlpy.testing.chaos.load import record
 from ksqlpy.testing.chaos.records import Result, Sent
 from ksqlpy.testing.chaos.steps import Step, check_moving, check_steps
 from ksqlpy.testing.chaos.verdict import SHOWN, Verdict
 
 SentBy = dict[str, list[Sent]]
-Row = tuple[bytes, dict[str, object]]
+Row = tuple[bytes, dict[str, object] | None]
+
+SEVERAL = ("explode", "moves", "moves-having")
+"""Jobs with several results of one record."""
 
 
 def fed(job: Job, count: int = 200, partitions: int = 1, scatter: bool = False) -> SentBy:
@@ -33,7 +38,10 @@ def fed(job: Job, count: int = 200, partitions: int = 1, scatter: bool = False) 
 
 
 def results(rows: Sequence[Row]) -> list[Result]:
-    return [Result(0, offset, key, json.dumps(value).encode()) for offset, (key, value) in enumerate(rows)]
+    return [
+        Result(0, offset, key, None if value is None else json.dumps(value).encode())
+        for offset, (key, value) in enumerate(rows)
+    ]
 
 
 # ---------------------------------------------------------------- the engine in small
@@ -51,7 +59,19 @@ def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list
     if job.name == "join":
         # Table row and stream record with the same number are written together.
         return [(r.key.encode(), {"NUMBER": r.number, "VERSION": max(1, (r.number - 1) // 30)}) for r in stream]
+    if job.name == "explode":
+        return [(r.key.encode(), {"GOOD": good}) for r in stream for good in goods(r.number)]
+    if job.name.startswith("moves"):
+        return list(_moved(stream, 30 if job.name == "moves-having" else 6))
     return _counted(stream, _GROUPS[job.name], first=3 if job.name == "having" else 1)
+
+
+def _moved(stream: Sequence[Sent], cities: int) -> Iterator[Row]:
+    there: dict[str, list[int]] = {}
+    for city, (old, new) in changes(stream, cities):
+        numbers = there[city] = [n for n in there.get(city, []) if n != old] + ([new] if new is not None else [])
+        having = cities == 30 and not numbers
+        yield city.encode(), None if having else {"N": len(numbers), "TOTAL": sum(numbers), "NUMBERS": numbers}
 
 
 def _zone(r: Sent) -> bytes:
@@ -116,7 +136,7 @@ def test_partitions_may_come_in_any_order(name: str) -> None:
     order = sorted(sent[job.feeds[0].topic], key=lambda r: (r.partition, r.number))
     rows = rows_of(job, sent, order)
     if name == "join":  # here the versions must not depend on the order
-        rows = [(key, {**value, "VERSION": 1}) for key, value in rows]
+        rows = [(key, {**(value or {}), "VERSION": 1}) for key, value in rows]
     verdict = job.check(sent, results(rows))
     assert verdict.ok, verdict.differences
 
@@ -151,7 +171,7 @@ def test_a_replay_from_a_checkpoint(name: str) -> None:
     rows = rows_of(job, sent)
     verdict = job.check(sent, results([*rows[:60], *rows[40:]]))
     assert (verdict.twice, verdict.missing, verdict.wrong) == (20, 0, 0), verdict.differences
-    assert verdict.back > 0
+    assert verdict.back > 0 or name == "moves-having"  # its lists are so short that they are often the same
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -163,7 +183,7 @@ def test_rows_that_are_lost_at_the_end(name: str) -> None:
     assert figures(verdict) == (0, 7, 0, 0), verdict.differences
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", [n for n in JOBS if n not in SEVERAL])
 def test_a_record_that_was_lost(name: str) -> None:
     job = JOBS[name]
     sent = fed(job)
@@ -201,7 +221,7 @@ def test_a_sum_that_is_wrong(name: str) -> None:
     sent = fed(job)
     rows = rows_of(job, sent)
     key, value = rows[place := busiest(rows)[-1]]
-    rows[place] = (key, {**value, "TOTAL": int(str(value["TOTAL"])) + 100_000})
+    rows[place] = (key, {**(value or {}), "TOTAL": int(str((value or {})["TOTAL"])) + 100_000})
     verdict = job.check(sent, results(rows))
     assert verdict.wrong > 0
     assert (verdict.twice, verdict.missing, verdict.back) == (0, 0, 0)
@@ -213,7 +233,7 @@ def test_a_maximum_that_is_wrong(name: str) -> None:
     sent = fed(job)
     rows = rows_of(job, sent)
     place = busiest(rows)[1]
-    rows[place] = (rows[place][0], {**rows[place][1], "MOST": 101})
+    rows[place] = (rows[place][0], {**(rows[place][1] or {}), "MOST": 101})
     verdict = job.check(sent, results(rows))
     assert verdict.wrong > 0
 
@@ -302,3 +322,23 @@ def test_a_replay_into_another_group() -> None:
     verdict = Verdict("t")
     check_moving(verdict, sent, [Step("x", 1, 1, ""), Step("x", 2, 3, ""), Step("x", 1, 1, ""), Step("y", 1, 2, "")])
     assert verdict.twice == 1 and verdict.back == 1
+
+
+def test_a_move_that_was_lost() -> None:
+    job = JOBS["moves"]
+    sent = fed(job)
+    rows = rows_of(job, sent)
+    place = busiest(rows)[3]
+    verdict = job.check(sent, results(rows[:place] + rows[place + 1 :]))
+    assert verdict.wrong == 1 and verdict.missing == 2, verdict.differences
+
+
+def test_a_list_and_a_sum_that_disagree() -> None:
+    job = JOBS["moves"]
+    sent = fed(job)
+    rows = rows_of(job, sent)
+    key, value = rows[-1]
+    assert value is not None
+    rows[-1] = (key, {**value, "TOTAL": 1})
+    verdict = job.check(sent, results(rows))
+    assert figures(verdict) == (0, 1, 0, 1)

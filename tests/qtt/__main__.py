@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .cases import Case, read_folder
-from .judge import altered, judge, skipped
 from .parsing import check_parsing
-from .report import Result, counts, reasons, save, table
-from .run import run_case
-from .session import session
+from .report import counts, reasons, save, table
+from .runner import AnyCase, find_cases, run_all
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Returns 0 if no case failed."""
+    """Returns 0 if no case failed, 2 if there is none."""
     options = _options().parse_args(arguments)
-    folder: Path = options.folder
     wanted = re.compile(options.filter)
-    cases_in = folder / "qtt" if (folder / "qtt").is_dir() else folder
-    cases = [c for c in read_folder(cases_in) if wanted.search(c.full_name)]
+    cases = [c for c in find_cases(options.folder) if wanted.search(c.full_name)]
     if not cases:
-        print(f"no case below {folder} is called {options.filter}", file=sys.stderr)
+        print(f"no case below {options.folder} is called {options.filter!r}", file=sys.stderr)
         return 2
     if options.parse_only:
         return _parse_only(cases)
-    logging.getLogger("SQLQueryContextLogger").disabled = True  # a refusal by Spark is in the report
     began = time.monotonic()
     results = run_all(cases, jobs=options.jobs, lax=options.lax)
     print(table(results))
@@ -45,19 +35,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for r in results:
             if r.verdict.result == "failed":
                 print(f"\n{r.file} - {r.name}\n    {r.verdict.reason}")
+    still = [r for r in results if r.mutant_passed]
     if options.mutate:
-        still = [r for r in results if r.mutant_passed]
-        print(f"\nmutation check: {len(still)} passed with altered expectations")
+        passed = sum(r.verdict.result == "passed" for r in results)
+        print(f"\nmutation check: {len(still)} of {passed} passed with altered expectations too")
         for r in still:
             print(f"    {r.file} - {r.name}")
     if options.report is not None:
         save(results, options.report)
     print(f"\n{time.monotonic() - began:.0f} s")
     print(counts(results))
-    return 0 if all(r.verdict.result != "failed" for r in results) else 1
+    failed = any(r.verdict.result == "failed" for r in results) or (options.mutate and still)
+    return 1 if failed else 0
 
 
-def _parse_only(cases: Sequence[Case]) -> int:
+def _parse_only(cases: Sequence[AnyCase]) -> int:
     looked, failures = check_parsing(cases)
     for f in failures:
         print(f"{f.case}\n    {' '.join(f.statement.split())}\n    {f.reason}")
@@ -67,7 +59,8 @@ def _parse_only(cases: Sequence[Case]) -> int:
 
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.qtt", description="Runs query cases of a folder.")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="holds qtt/*.json and sql/*.sql, or *.json itself")
+    holds = "holds qtt/*.json and sql/**/*.sql, or these files themselves"
+    parser.add_argument("folder", type=Path, metavar="DIR", help=holds)
     parser.add_argument("--filter", default="", metavar="REGEX", help="only cases whose full name matches")
     parser.add_argument("--report", type=Path, metavar="FILE.json", help="where every case's result is written")
     parser.add_argument("--jobs", type=int, default=4, metavar="N", help="cases that run at the same time")
@@ -78,39 +71,8 @@ def _options() -> argparse.ArgumentParser:
     exact.add_argument("--lax", dest="lax", action="store_true", help="every fraction is a double")
     parser.add_argument("--mutate", action="store_true", help="also check that altered expectations fail")
     parser.add_argument("--verbose", action="store_true", help="print each failure")
+    parser.set_defaults(lax=False)
     return parser
-
-
-def run_all(cases: Sequence[Case], *, jobs: int, lax: bool) -> list[Result]:
-    """The results, in the order of the cases."""
-    with tempfile.TemporaryDirectory(prefix="qtt-", dir=_memory(), ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        with session(folder / "spark", jobs) as spark, ThreadPoolExecutor(jobs) as pool:
-
-            def one(case: Case) -> Result:
-                began = time.monotonic()
-                verdict = skipped(case)
-                mutant_passed = False
-                if verdict is None:
-                    ran = run_case(case, spark, folder)
-                    verdict = judge(case, ran, lax=lax)
-                    mutant = altered(case)
-                    mutant_passed = verdict.result == "passed" and mutant is not None and judge(mutant, ran, lax=lax).result == "passed"
-                seconds = time.monotonic() - began
-                title = f"{case.name} - {case.format}" if case.format else case.name
-                return Result(case.file, title, case.category, case.formats, verdict, seconds, mutant_passed)
-
-            results = []
-            for i, result in enumerate(pool.map(one, cases), 1):
-                results.append(result)
-                if i % 100 == 0:
-                    print(f"{i} of {len(cases)}", file=sys.stderr, flush=True)
-            return results
-
-
-def _memory() -> str | None:
-    """A folder in memory, if there is one."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 if __name__ == "__main__":

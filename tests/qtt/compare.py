@@ -33,10 +33,11 @@ def compare(case: Case, topics: Mapping[str, Sequence[Seen]], *, lax: bool) -> N
             _compare_record(e, a, f"{topic}[{i}]", timed=bool(case.inputs) or e.time != 0, lax=lax)
         if len(expected) != len(actual):
             fewer = "fewer" if len(actual) < len(expected) else "more"
-            further = [*expected, *actual][min(len(expected), len(actual))] if fewer == "more" else expected[len(actual)]
+            further = expected[len(actual)] if fewer == "fewer" else actual[len(expected)]
+            shown = f"{_shown(further.key)} {_shown(further.value)}"
             raise Difference(
                 f"{'no' if not actual else fewer} records",
-                f"{topic}: {len(actual)} records, not {len(expected)}; next: {_shown(further.key)} {_shown(further.value)}",
+                f"{topic}: {len(actual)} records, not {len(expected)}; next: {shown}",
             )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from sqlglot import exp
+
 from ksqlpy.errors import KsqlError
 from ksqlpy.sql import parse
 
@@ -16,7 +18,7 @@ from .compare import Difference, compare
 from .refusals import UNBUILT_FORMATS, test_function, unfit
 from .run import Ran
 
-__all__ = ["Verdict", "altered", "judge", "skipped"]
+__all__ = ["Verdict", "altered", "columns_of", "judge", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ def _judge_negative(case: Case, ran: Ran, expected: Mapping[str, Any]) -> Verdic
     if ran.failure is not None:
         if runtime:
             return Verdict("passed", f"failed at run time: {ran.failure}; {wanted}")
-        return Verdict("failed", f"not refused, the query failed: {ran.failure}; {wanted}", "negative: fails at run time")
+        return Verdict(
+            "failed", f"not refused, the query failed: {ran.failure}; {wanted}", "negative: fails at run time"
+        )
     return Verdict("failed", f"not refused; {wanted}", "negative: not refused")
 
 
@@ -132,9 +136,8 @@ def _check_sources(case: Case, ran: Ran) -> None:
                 )
             if (key.get("windowType") or None) != kind:
                 raise Difference("source's window", f"{source.name}: window {kind}, not {key.get('windowType')}")
-            if key.get("windowSize") is not None and source.window is not None:
-                if source.window.size != key["windowSize"]:
-                    raise Difference("source's window", f"{source.name}: size {source.window.size}")
+            if source.window is not None and key.get("windowSize") not in (None, source.window.size):
+                raise Difference("source's window", f"{source.name}: size {source.window.size}")
         single = len(source.values) == 1
         features = wanted.get("valueFeatures")
         if features is not None and single:
@@ -154,11 +157,18 @@ def _columns(schema: str) -> list[tuple[str, str, bool, bool]]:
         [parsed] = parse(f"CREATE STREAM S ({text}) WITH (KAFKA_TOPIC = 's', VALUE_FORMAT = 'JSON');")
     except KsqlError as e:
         raise Difference("source's schema", f"the schema {schema} cannot be read: {e.message}") from e
+    return columns_of(parsed.node)
+
+
+def columns_of(node: exp.Expr) -> list[tuple[str, str, bool, bool]]:
+    """Name, type, and whether it is a key or holds headers, of each column that a CREATE lists, keys first."""
     columns = []
-    for spec in parsed.node.args.get("columns") or ():
+    for spec in node.args.get("columns") or ():
         constraint = str(spec.args.get("constraint") or "").upper()
-        columns.append((spec.this.this, str(spec.args["type"].resolve({})), "KEY" in constraint, "HEADER" in constraint))
-    return columns
+        columns.append(
+            (spec.this.this, str(spec.args["type"].resolve({})), "KEY" in constraint, "HEADER" in constraint)
+        )
+    return sorted(columns, key=lambda c: not c[2])
 
 
 _INTERNAL = "_confluent-ksql-"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ksqlpy.errors import KsqlError
 from ksqlpy.sql import parse, to_sql
 
 from .cases import Case
 from .refusals import asks_for_syntax_error
+from .sqlfiles import SqlCase, statements_of
 
 __all__ = ["Failure", "check_parsing"]
 
@@ -23,14 +25,15 @@ class Failure:
     reason: str
 
 
-def check_parsing(cases: Iterable[Case]) -> tuple[int, list[Failure]]:
+def check_parsing(cases: Iterable[Case | SqlCase]) -> tuple[int, list[Failure]]:
     """How many texts were looked at, each once, and those that failed; those meant to be no syntax are left out."""
     seen: set[str] = set()
     failures = []
     for case in cases:
-        last = len(case.statements) - 1
-        for number, statement in enumerate(case.statements):
-            if number == last and case.expected_error is not None and asks_for_syntax_error(case.expected_error):
+        statements, expected = _content(case)
+        last = len(statements) - 1
+        for number, statement in enumerate(statements):
+            if number == last and expected is not None and asks_for_syntax_error(expected):
                 continue
             if statement in seen:
                 continue
@@ -39,6 +42,12 @@ def check_parsing(cases: Iterable[Case]) -> tuple[int, list[Failure]]:
             if reason is not None:
                 failures.append(Failure(case.full_name, statement, reason))
     return len(seen), failures
+
+
+def _content(case: Case | SqlCase) -> tuple[Sequence[str], Mapping[str, Any] | None]:
+    if isinstance(case, Case):
+        return case.statements, case.expected_error
+    return statements_of(case.sql), {"type": case.error, "message": case.message} if case.error else None
 
 
 def _problem(text: str) -> str | None:

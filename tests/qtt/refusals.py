@@ -12,9 +12,8 @@ __all__ = ["UNBUILT_FORMATS", "asks_for_syntax_error", "test_function", "unfit"]
 
 UNBUILT_FORMATS = ("AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
 
-_KNOWN_FORMATS = (*UNBUILT_FORMATS, "JSON", "DELIMITED", "KAFKA", "NONE")
-
-_NEVER = ("unknown-statement", "unsupported-pattern", "group-of-table", "missing-topic", "partitions-differ")
+_NEVER = ("unknown-statement", "unsupported-pattern", "group-of-table", "missing-topic", "partitions-differ",
+          "unavailable-format", "no-registry")  # fmt: skip
 """Codes that no case can ask for: what they refuse is legal in the language, or the runner's own matter."""
 
 _ASKED: Mapping[str, str] = {
@@ -63,8 +62,6 @@ def unfit(error: KsqlError, expected: Mapping[str, Any]) -> str | None:
     if error.code == "join-kinds" and "a stream cannot be joined with a table" not in error.message:
         # Only a table with a stream on its right is refused in the language.
         return None if "a table cannot be joined with a stream" in error.message else "not built yet"
-    if error.code == "invalid-property" and _names_known_value(error):
-        return "not built yet"
     if error.error_code >= 50000:
         return "an error of the engine, not a refusal"
     return None
@@ -77,11 +74,3 @@ def asks_for_syntax_error(expected: Mapping[str, Any]) -> bool:
 
 
 test_function.__test__ = False  # type: ignore[attr-defined]
-
-
-def _names_known_value(error: KsqlError) -> bool:
-    """Whether a WITH property was refused whose value the language has."""
-    if error.span is None or error.sql is None:
-        return False
-    value = error.sql[error.span.start : error.span.end].strip("'\" ").upper()
-    return value in _KNOWN_FORMATS and "FORMAT" in error.message or value == "SESSION"

@@ -26,7 +26,7 @@ from .encoding import Seen, decoded, encoded
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Ran", "offer_topics", "run_case", "first_line"]
+__all__ = ["IGNORED", "Ran", "first_line", "offer_topics", "run_case"]
 
 IGNORED = (
     "ksql.new.query.planner.enabled",
@@ -35,6 +35,7 @@ IGNORED = (
     "ksql.functions.substring.legacy.args",
     "ksql.streams.topology.optimization",
     "ksql.windowed.session.key.legacy",
+    "ksql.create.or.replace.enabled",
 )
 """Properties of cases that change no result here."""
 

@@ -166,6 +166,87 @@ def test_no_result_is_repeated_whatever_ends(spark: SparkSession, config: Config
     assert len(per_minute) == 100
 
 
+SEVERAL = """
+CREATE STREAM carts (id STRING KEY, goods ARRAY<STRING>)
+  WITH (KAFKA_TOPIC = '{t}_carts', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE TABLE drivers (id STRING PRIMARY KEY, city STRING, n INT)
+  WITH (KAFKA_TOPIC = '{t}_drivers', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE STREAM goods WITH (KAFKA_TOPIC = '{t}_goods') AS SELECT id, EXPLODE(goods) AS good FROM carts;
+CREATE TABLE cities WITH (KAFKA_TOPIC = '{t}_cities') AS
+  SELECT city, COUNT(*) AS drivers, SUM(n) AS total, COLLECT_LIST(n) AS numbers FROM drivers GROUP BY city;
+CREATE TABLE lived_in WITH (KAFKA_TOPIC = '{t}_lived_in') AS
+  SELECT city, COUNT(*) AS drivers, SUM(n) AS total FROM drivers GROUP BY city HAVING COUNT(*) > 0;
+"""
+
+
+def moves(first: int, count: int) -> list[tuple[str, object, int]]:
+    """Six drivers, each in one partition, move from city to city."""
+    return [(f"d{n % 6}", {"CITY": f"c{n * n % 7 % 3}", "N": n}, n % 2) for n in range(first, first + count)]
+
+
+def cities(rows: Sequence[tuple[str, object, int]]) -> tuple[dict[str, set[int]], int]:
+    """By city the last N of each driver who is there, and how many results there must have been."""
+    there: dict[str, tuple[str, int]] = {}
+    results = 0
+    for key, value, _ in rows:
+        assert isinstance(value, dict)
+        results += 1 if key not in there or there[key][0] == value["CITY"] else 2
+        there[key] = (value["CITY"], value["N"])
+    return {c: {n for city, n in there.values() if city == c} for c, _ in there.values()}, results
+
+
+def test_several_results_of_one_record_come_once_each(spark: SparkSession, config: Config) -> None:
+    """Items of arrays, and the old and the new group of a table's row: none is lost or repeated by a restart."""
+    sent: list[tuple[str, object, int]] = []
+    carts = [(f"k{n}", {"GOODS": [f"{n}.{i}" for i in range(n % 4)]}, n % 2) for n in range(60)]
+    items = [[f"{n}.{i}" for n in range(top) for i in range(n % 4)] for top in (20, 40, 60)]
+    first = Engine(config)
+    first.start()
+    try:
+        first.execute(SEVERAL.format(t="sr"), EARLIEST)
+        assert until(lambda: all_live(first), 120)
+        for step in (0, 1):
+            if step:
+                first.execute("PAUSE ALL;")
+            send(first, "sr_carts", carts[step * 20 : step * 20 + 20])
+            sent += moves(step * 40, 40)
+            send(first, "sr_drivers", sent[-40:])
+            if step:
+                first.execute("RESUME ALL;")
+            assert len(read(first, "sr_goods", len(items[step]))) == len(items[step])
+            assert len(read(first, "sr_cities", cities(sent)[1])) == cities(sent)[1]
+    finally:
+        first.stop()
+    second = Engine(config)
+    second.start()
+    try:
+        send(second, "sr_carts", carts[40:])
+        sent += moves(80, 40)
+        send(second, "sr_drivers", sent[-40:])
+        there, results = cities(sent)
+        goods, changes = read(second, "sr_goods", len(items[2])), read(second, "sr_cities", results)
+        lived_in = read(second, "sr_lived_in", results)
+    finally:
+        second.stop()
+    assert sorted(str(v["GOOD"]) for _, v in goods) == sorted(items[2])
+    for cart in {k for k, _ in goods}:
+        found = [v["GOOD"] for k, v in goods if k == cart]
+        assert found == sorted(found, key=str)
+    assert len(changes) == len(lived_in) == results
+    for found in (changes, lived_in):
+        last = {(k or b"").decode(): v for k, v in found}
+        for city, numbers in there.items():
+            assert (last[city]["DRIVERS"], last[city]["TOTAL"]) == (len(numbers), sum(numbers))
+    for city in there:
+        # Each result is one change away from the one before it.
+        before: list[int] = []
+        for value in (v for k, v in changes if (k or b"").decode() == city):
+            now = value["NUMBERS"]
+            assert isinstance(now, list) and len(set(before) ^ set(now)) in (1, 2)
+            assert value["DRIVERS"] == len(now) and value["TOTAL"] == sum(now)
+            before = now
+
+
 @pytest.mark.parametrize("identity", ["0", "z"])
 def test_a_second_engine_is_refused(
     spark: SparkSession, engine: Engine, config: Config, tmp_path: Path, identity: str

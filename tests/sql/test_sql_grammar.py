@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -68,7 +70,7 @@ def test_what_is_refused_is_not_in_the_grammar(block: str, grammar: Lark) -> Non
 
 def test_every_rule_has_a_comment() -> None:
     lines = GRAMMAR.splitlines()
-    pairs = zip(lines, lines[1:], strict=False)
+    pairs = pairwise(lines)
     assert [line for before, line in pairs if re.match(r"[a-z_]+:", line) and not before.startswith("//")] == []
 
 
@@ -76,3 +78,15 @@ def test_every_word_of_the_grammar_is_in_the_lists() -> None:
     words = {w.upper() for w in re.findall(r'"([A-Za-z]+)"i', GRAMMAR)}
     assert words <= reserved() | non_reserved() | by_place() | {"VARCHAR"}
     assert by_place() <= words
+
+
+def test_diagrams_are_not_stale() -> None:
+    folder = ROOT / "grammar" / "railroad"
+    spec = importlib.util.spec_from_file_location("make_diagrams", folder / "make.py")
+    assert spec is not None and spec.loader is not None
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    files = make.diagrams(GRAMMAR)
+    written = {f.name: f.read_text(encoding="utf-8") for f in folder.iterdir() if f.suffix in (".svg", ".md")}
+    assert written == files, "run make grammar"
+    assert {n.removesuffix(".svg") for n in files} == {*re.findall("^([a-z_]+):", GRAMMAR, re.MULTILINE), "README.md"}

@@ -69,6 +69,13 @@ def test_substitution_knows_where_its_text_comes_from() -> None:
     assert substitute("SELECT 1;", {"A": "x"}).text == "SELECT 1;"
 
 
+def test_values_made_of_values_do_not_grow_without_end() -> None:
+    text = "DEFINE a = 'haha';" + "DEFINE a = '${a}${a}${a}${a}${a}${a}${a}${a}${a}${a}';" * 30
+    with pytest.raises(SyntaxProblem, match="more than 10000000 characters") as caught:
+        parse(text)
+    assert caught.value.code == "text-too-long"
+
+
 @pytest.mark.parametrize("text", ["SELECT ${x} FROM s WHERE a = ${x};", "SELECT a ${x}, -${x} FROM t.${x};", "${x};"])
 @given(value=st.text(alphabet=ODD, max_size=12) | st.sampled_from(["-1", "+ 2.5", "-- a", "/*", "null", "'a'--b"]))
 @settings(max_examples=300, derandomize=True, deadline=None, database=None)

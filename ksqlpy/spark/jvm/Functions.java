@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
@@ -16,9 +17,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  *
  * <p>A function's name is its specification, since Spark gives a function no other place for constants that fix the
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
- * {@code read} is JSON or KAFKA; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
+ * {@code read} is JSON, KAFKA or DELIMITED; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}} and {@code {"of":"group","tail":…}}, see {@link Tail}, {@code {"count":name}}, see
- * {@link Counter}, and {@code {"header":true}}, see {@link HeaderBytes}.
+ * {@link Counter}, {@code {"exact":name}}, see {@link Exact}, {@code {"header":true}}, see {@link HeaderBytes},
+ * {@code {"call":function}}, see {@link Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
+ * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
  */
 public final class Functions implements FunctionCatalog {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -59,9 +62,23 @@ public final class Functions implements FunctionCatalog {
           }
           return new HeaderBytes(arguments.length() - 4);
         }
+        if (described.has("call")) {
+          expect(arguments, 1, "it takes one argument, the struct of the function's arguments");
+          DataType given = arguments.fields()[0].dataType();
+          if (!(given instanceof StructType)) {
+            throw new UnsupportedOperationException("it takes a struct of the function's arguments");
+          }
+          return new ScalarCall(((JsonNode) described.get("call")).asText(), (StructType) given);
+        }
+        if (described.has("exact")) {
+          return Exact.named(((JsonNode) described.get("exact")).asText(), arguments);
+        }
         if (described.has("count")) {
           expect(arguments, 1, "it takes one argument, the condition");
           return new Counter(((JsonNode) described.get("count")).asText());
+        }
+        if (described.has("aggregate")) {
+          return aggregate(described, arguments);
         }
         if (described.has("tail")) {
           String tail = MAPPER.writeValueAsString(described.get("tail"));
@@ -89,6 +106,26 @@ public final class Functions implements FunctionCatalog {
       }
     }
 
+    private BoundFunction aggregate(JsonNode described, StructType arguments) {
+      String kind = ((JsonNode) described.get("aggregate")).asText();
+      int limit = ((JsonNode) described.path("limit")).asInt(Integer.MAX_VALUE);
+      boolean whole = ((JsonNode) described.path("whole")).asBoolean();
+      boolean distinct = ((JsonNode) described.path("distinct")).asBoolean();
+      if (kind.equals("first") || kind.equals("last")) {
+        return new Listed(spec, arguments, whole, limit, kind.equals("last"), distinct);
+      }
+      if (kind.equals("highest")) {
+        return new Highest(spec, arguments, whole, limit, distinct);
+      }
+      if (kind.equals("counts") || kind.equals("single")) {
+        return new Bag(arguments, limit, kind.equals("single"));
+      }
+      if (kind.equals("variance")) {
+        return new Variance(arguments.length() == 2);
+      }
+      throw new IllegalArgumentException("there is no aggregate \"" + kind + "\"");
+    }
+
     private Reader reader(JsonNode described) throws IOException {
       String format = ((JsonNode) described.path("read")).asText();
       if (format.equals("JSON")) {
@@ -97,11 +134,14 @@ public final class Functions implements FunctionCatalog {
       if (format.equals("KAFKA")) {
         return new KafkaReader(spec);
       }
-      throw new IllegalArgumentException("\"read\" must be JSON or KAFKA, not \"" + format + "\"");
+      if (format.equals("DELIMITED")) {
+        return new DelimitedReader(spec);
+      }
+      throw new IllegalArgumentException("\"read\" must be JSON, KAFKA or DELIMITED, not \"" + format + "\"");
     }
 
     public String description() {
-      return "reads the key or the value of a record";
+      return "a part of ksqlpy";
     }
 
     public String name() {

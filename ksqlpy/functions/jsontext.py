@@ -1,0 +1,149 @@
+"""Functions of JSON that stands in a text.
+
+Source of the semantics: ksqlDB's JSON functions. Those that read are Java: numbers keep their digits, names their
+order, and a text with something behind the value is no JSON, which Spark's own functions all see differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ksqlpy.functions.registry import ANY, ArgTypes, Scalar, Signature, SparkText
+from ksqlpy.functions.sparktext import bound, java, quoted
+from ksqlpy.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    ArrayType,
+    MapType,
+    SqlType,
+    StructType,
+)
+
+__all__ = ["JSON_TEXT"]
+
+_ISO = quoted("yyyy-MM-dd'T'HH:mm:ss.SSS")
+_BY_KEY = (
+    "(x, y) -> case when cast(x.key as string) < cast(y.key as string) then -1"
+    " when cast(x.key as string) > cast(y.key as string) then 1 else 0 end"
+)
+
+
+def _called(function: str) -> SparkText:
+    return lambda a, t: java(function, *a)
+
+
+def _shaped(value: str, t: SqlType) -> str:
+    """The value as Spark's to_json writes it right: names in order, dates and times as text."""
+    match t:
+        case ArrayType(item):
+            inner = _shaped("x", item)
+            return value if inner == "x" else f"transform({value}, x -> {inner})"
+        case MapType(_, item):
+            ordered = f"map_from_entries(array_sort(map_entries({value}), {_BY_KEY}))"
+            inner = _shaped("x", item)
+            return ordered if inner == "x" else f"transform_values({ordered}, (k, x) -> {inner})"
+        case StructType(fields):
+            parts = [f"{quoted(n)}, {_shaped(_field(value, n), f)}" for n, f in sorted(fields, key=lambda f: f[0])]
+            return f"case when ({value}) is not null then named_struct({', '.join(parts)}) end"
+    if t == DATE:
+        return f"cast({value} as string)"
+    if t == TIMESTAMP:
+        return f"date_format({value}, {_ISO})"
+    if t == TIME:
+        # Java's LocalTime: seconds and their fraction only if there are any.
+        pattern = (
+            f"case when ({value}) % 60000 = 0 then 'HH:mm' when ({value}) % 1000 = 0 then 'HH:mm:ss'"
+            " else 'HH:mm:ss.SSS' end"
+        )
+        return f"date_format(timestamp_millis({value}), {pattern})"
+    return value
+
+
+def _field(value: str, name: str) -> str:
+    return f"({value}).`{name.replace('`', '``')}`"
+
+
+def _to_json(a: Sequence[str], t: ArgTypes) -> str:
+    shaped = _shaped(a[0], t[0])
+    if isinstance(t[0], ArrayType | MapType | StructType):
+        return f"coalesce(to_json({shaped}, map('ignoreNullFields', 'false')), 'null')"
+    if t[0] in (BOOLEAN, INTEGER, BIGINT):
+        return f"coalesce(cast({shaped} as string), 'null')"
+    # to_json takes no scalars: written as an array of one, without its brackets.
+    return bound(f"to_json(array({shaped}))", lambda x: f"substring({x}, 2, length({x}) - 2)")
+
+
+def _json(name: str, help: str, example: str, *signatures: Signature) -> Scalar:
+    return Scalar(name, "JSON", help, example, signatures)
+
+
+JSON_TEXT = (
+    _json(
+        "EXTRACTJSONFIELD",
+        'What stands at a path such as $.name[0]["other name"] in a JSON text: a text without its quotes, anything '
+        "else as JSON; null if nothing stands there or the text is no JSON.",
+        "EXTRACTJSONFIELD(MESSAGE, '$.log.level')",
+        Signature((STRING, STRING), STRING, _called("JsonTexts.Field")),
+    ),
+    _json(
+        "IS_JSON_STRING",
+        "Whether the text is a JSON value; false for null.",
+        "IS_JSON_STRING(MESSAGE)",
+        Signature((STRING,), BOOLEAN, _called("JsonTexts.Valid")),
+    ),
+    _json(
+        "JSON_ARRAY_CONTAINS",
+        "Whether a JSON array has an element that is this value, of the same type; false if the text is no JSON array.",
+        "JSON_ARRAY_CONTAINS(TAGS, 'new')",
+        Signature((STRING, STRING), BOOLEAN, _called("JsonTexts.ContainsText")),
+        Signature((STRING, BOOLEAN), BOOLEAN, _called("JsonTexts.ContainsBoolean")),
+        Signature((STRING, BIGINT), BOOLEAN, _called("JsonTexts.ContainsWhole")),
+        Signature((STRING, DOUBLE), BOOLEAN, _called("JsonTexts.ContainsDouble")),
+    ),
+    _json(
+        "JSON_ARRAY_LENGTH",
+        "How many elements a JSON array has; null if the text is no JSON array.",
+        "JSON_ARRAY_LENGTH(TAGS)",
+        Signature((STRING,), INTEGER, _called("JsonTexts.ArrayLength")),
+    ),
+    _json(
+        "JSON_CONCAT",
+        "JSON objects put into one, the last of equal names counting; if not all are objects, one array of all values "
+        "and elements; null if one is null or no JSON.",
+        """JSON_CONCAT(LABELS, '{"seen":true}')""",
+        Signature((STRING,), STRING, _called("JsonTexts.Concat"), variadic=True),
+    ),
+    _json(
+        "JSON_ITEMS",
+        "The elements of a JSON array, each as JSON; null if the text is no JSON array.",
+        "JSON_ITEMS(TAGS)",
+        Signature((STRING,), ArrayType(STRING), _called("JsonTexts.Items")),
+    ),
+    _json(
+        "JSON_KEYS",
+        "The names in a JSON object; null if the text is no JSON object.",
+        "JSON_KEYS(LABELS)",
+        Signature((STRING,), ArrayType(STRING), _called("JsonTexts.Keys")),
+    ),
+    _json(
+        "JSON_RECORDS",
+        "The values in a JSON object by their names: texts without quotes, anything else as JSON; null if the text is "
+        "no JSON object.",
+        "JSON_RECORDS(LABELS)",
+        Signature((STRING,), MapType(STRING, STRING), _called("JsonTexts.Records")),
+    ),
+    _json(
+        "TO_JSON_STRING",
+        "A value as JSON: names in order, dates and times as ISO text, BYTES in base64; null for a null.",
+        "TO_JSON_STRING(ADDRESS)",
+        # An untyped NULL fits a type only.
+        Signature((STRING,), STRING, _to_json),
+        Signature((ANY,), STRING, _to_json),
+    ),
+)

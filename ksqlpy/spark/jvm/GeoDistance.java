@@ -1,0 +1,60 @@
+package ksqlpy;
+
+import java.util.Locale;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * The length of the great circle between two places on a sphere: {@code (DOUBLE lat1, DOUBLE lon1, DOUBLE lat2, DOUBLE
+ * lon2, STRING unit) → DOUBLE}, coordinates in degrees, by the haversine formula. Places that are not on the globe and
+ * unknown units are errors.
+ */
+public final class GeoDistance implements ScalarFunction<Double> {
+  private static final double KILOMETRES = 6371;
+  private static final double MILES = 3959;
+
+  public Double invoke(double lat1, double lon1, double lat2, double lon2, UTF8String unit) {
+    double radius = unit == null ? 0 : radius(unit.toString().toLowerCase(Locale.ROOT));
+    if (radius == 0 || !isPlace(lat1, lon1) || !isPlace(lat2, lon2)) {
+      return null;
+    }
+    double halfLat = Math.sin(Math.toRadians(lat2 - lat1) / 2);
+    double halfLon = Math.sin(Math.toRadians(lon2 - lon1) / 2);
+    double a =
+        halfLat * halfLat
+            + halfLon * halfLon * Math.cos(Math.toRadians(lat1)) * Math.cos(Math.toRadians(lat2));
+    return Double.valueOf(2 * radius * Math.asin(Math.sqrt(a)));
+  }
+
+  private static boolean isPlace(double lat, double lon) {
+    return lat >= -90 && lat <= 90 && lon >= -180 && lon <= 180;
+  }
+
+  private static double radius(String unit) {
+    if (unit.equals("km") || unit.startsWith("kilomet")) {
+      String rest = unit.equals("km") ? "re" : unit.substring(7);
+      return rest.equals("re") || rest.equals("res") || rest.equals("er") || rest.equals("ers") ? KILOMETRES : 0;
+    }
+    return unit.equals("mi") || unit.equals("mile") || unit.equals("miles") ? MILES : 0;
+  }
+
+  public DataType[] inputTypes() {
+    return new DataType[] {
+      DataTypes.DoubleType, DataTypes.DoubleType, DataTypes.DoubleType, DataTypes.DoubleType, DataTypes.StringType
+    };
+  }
+
+  public DataType resultType() {
+    return DataTypes.DoubleType;
+  }
+
+  public String name() {
+    return "geo_distance";
+  }
+
+  public String canonicalName() {
+    return "ksqlpy.exact.geo_distance";
+  }
+}

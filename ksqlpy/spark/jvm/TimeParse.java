@@ -1,0 +1,141 @@
+package ksqlpy;
+
+import java.time.DateTimeException;
+import java.time.LocalDate;
+import java.time.LocalTime;
+import java.time.ZoneId;
+import java.time.ZonedDateTime;
+import java.time.temporal.ChronoField;
+import java.time.temporal.TemporalAccessor;
+import java.time.temporal.TemporalQueries;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A time from text by a pattern of Java's DateTimeFormatter: {@code (STRING, STRING pattern [, STRING zone])} →
+ * TIMESTAMP, DATE, INT for a TIME in milliseconds, or INT for the days of a whole date (kind {@code days}).
+ *
+ * <p>A timestamp and a date may say less than a whole: what they do not say is that of 1970-01-01T00:00. A zone in the
+ * text wins; without one it is the server's. A date may say a time, midnight; a time may say no date.
+ */
+public final class TimeParse implements ScalarFunction<Object> {
+  private static final LocalDate FIRST_DAY = LocalDate.ofEpochDay(0);
+  private static final long DAY = 86400000;
+  private static final long MOST_MILLIS = Long.MAX_VALUE / 1000;
+
+  private final String kind;
+  private final int arguments;
+  private transient volatile TimePattern known;
+
+  TimeParse(String kind, int arguments) {
+    boolean known = kind.equals("timestamp") || kind.equals("date") || kind.equals("time") || kind.equals("days");
+    if (!known || arguments < 2 || arguments > (kind.equals("timestamp") ? 3 : 2)) {
+      throw new UnsupportedOperationException("there is no parse_" + kind + " of " + arguments + " arguments");
+    }
+    this.kind = kind;
+    this.arguments = arguments;
+  }
+
+  public Object invoke(UTF8String text, UTF8String pattern) {
+    return parsed(text, pattern, kind.equals("date") ? UTF8String.fromString("GMT") : null);
+  }
+
+  public Object invoke(UTF8String text, UTF8String pattern, UTF8String zone) {
+    return zone == null ? null : parsed(text, pattern, zone);
+  }
+
+  private Object parsed(UTF8String text, UTF8String pattern, UTF8String zone) {
+    if (text == null || pattern == null) {
+      return null;
+    }
+    TimePattern by = TimePattern.of(pattern, zone, known);
+    known = by;
+    if (by.formatter == null) {
+      return null;
+    }
+    try {
+      TemporalAccessor parsed = by.formatter.parse(text.toString());
+      if (kind.equals("time")) {
+        return time(parsed);
+      }
+      if (kind.equals("days")) {
+        return Integer.valueOf(Math.toIntExact(LocalDate.from(parsed).toEpochDay()));
+      }
+      long millis = completed(parsed, by.zone).toInstant().toEpochMilli();
+      if (kind.equals("date")) {
+        return millis % DAY == 0 ? Integer.valueOf(Math.toIntExact(millis / DAY)) : null;
+      }
+      return Math.abs(millis) > MOST_MILLIS ? null : Long.valueOf(millis * 1000);
+    } catch (DateTimeException e) {
+      return null;
+    } catch (ArithmeticException e) {
+      return null;
+    }
+  }
+
+  private static Object time(TemporalAccessor parsed) {
+    ChronoField[] fields = ChronoField.values();
+    for (int i = 0; i < fields.length; i++) {
+      if (fields[i].isDateBased() && parsed.isSupported(fields[i])) {
+        return null;
+      }
+    }
+    return Integer.valueOf((int) (LocalTime.from(parsed).toNanoOfDay() / 1000000));
+  }
+
+  private static ZonedDateTime completed(TemporalAccessor parsed, ZoneId otherwise) {
+    ZoneId said = (ZoneId) parsed.query(TemporalQueries.zone());
+    LocalDate date = (LocalDate) parsed.query(TemporalQueries.localDate());
+    LocalTime time = (LocalTime) parsed.query(TemporalQueries.localTime());
+    ChronoField[] fields = ChronoField.values();
+    if (date == null) {
+      date = FIRST_DAY;
+      if (parsed.isSupported(ChronoField.YEAR)) { // first, since it says how long its months are
+        date = date.withYear(parsed.get(ChronoField.YEAR));
+      } else if (parsed.isSupported(ChronoField.YEAR_OF_ERA)) {
+        date = (LocalDate) date.with(ChronoField.YEAR_OF_ERA, parsed.getLong(ChronoField.YEAR_OF_ERA));
+      }
+      if (parsed.isSupported(ChronoField.MONTH_OF_YEAR)) {
+        date = date.withMonth(parsed.get(ChronoField.MONTH_OF_YEAR));
+      }
+      for (int i = 0; i < fields.length; i++) {
+        boolean day = fields[i].isDateBased() && fields[i].compareTo(ChronoField.MONTH_OF_YEAR) < 0;
+        if (day && parsed.isSupported(fields[i])) {
+          date = (LocalDate) date.with(fields[i], parsed.getLong(fields[i]));
+        }
+      }
+    }
+    if (time == null) {
+      time = LocalTime.MIDNIGHT;
+      for (int i = 0; i < fields.length; i++) {
+        if (fields[i].isTimeBased() && parsed.isSupported(fields[i])) {
+          time = (LocalTime) time.with(fields[i], parsed.getLong(fields[i]));
+        }
+      }
+    }
+    return ZonedDateTime.of(date, time, said == null ? otherwise : said);
+  }
+
+  public DataType[] inputTypes() {
+    return arguments == 3
+        ? new DataType[] {DataTypes.StringType, DataTypes.StringType, DataTypes.StringType}
+        : new DataType[] {DataTypes.StringType, DataTypes.StringType};
+  }
+
+  public DataType resultType() {
+    if (kind.equals("timestamp")) {
+      return DataTypes.TimestampType;
+    }
+    return kind.equals("date") ? DataTypes.DateType : DataTypes.IntegerType;
+  }
+
+  public String name() {
+    return "parse_" + kind;
+  }
+
+  public String canonicalName() {
+    return "ksqlpy.exact." + name();
+  }
+}

@@ -1,0 +1,166 @@
+"""What expressions give, compiled by the product and computed by Spark: the lines of the data files here.
+
+A file begins with its columns, ``column NAME = expression``: values that no literal can say, or that are to be no
+constants. ``expression  ->  expression`` must be equal in type and value; ``expression  !!  code`` must be refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
+from ksqlpy.analysis.scope import Relation, Scope, Text
+from ksqlpy.catalog import Column, Source
+from ksqlpy.errors import AnalysisProblem
+from ksqlpy.functions import FUNCTIONS, Signature
+from ksqlpy.spark.expressions import spark_text, spark_type
+from ksqlpy.sql import parse
+from ksqlpy.types import SqlType
+
+FILES = ("numbers", "times", "collections", "lambdas", "casts", "operators")
+PLAIN = str.maketrans("", "", " `")
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class File:
+    """The lines of one data file."""
+
+    columns: dict[str, str]
+    equal: tuple[tuple[str, str], ...]
+    refused: tuple[tuple[str, str], ...]
+
+
+def read(name: str) -> File:
+    columns, equal, refused = {}, [], []
+    for line in (FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("column "):
+            column, _, value = line.removeprefix("column ").partition(" = ")
+            columns[column] = value
+        elif "  ->  " in line and not line.startswith("#"):
+            call, _, result = line.partition("  ->  ")
+            equal.append((call, result))
+        elif "  !!  " in line and not line.startswith("#"):
+            call, _, code = line.partition("  !!  ")
+            refused.append((call, code))
+        else:
+            assert not line.strip() or line.startswith(("#", "==")), line
+    return File(columns, tuple(equal), tuple(refused))
+
+
+DATA = {name: read(name) for name in FILES}
+
+
+def typed(sql: str, columns: dict[str, SqlType]) -> t.Expr:
+    whole = f"SELECT {sql} FROM X EMIT CHANGES;"
+    [statement] = parse(whole)
+    source = Source(
+        name="X", kind="STREAM", topic="x", columns=tuple(Column(n, k) for n, k in columns.items()),
+        key_format="KAFKA", value_format="JSON", statement="",
+    )  # fmt: skip
+    [node] = statement.node.expressions
+    analyzer = ExpressionAnalyzer(Scope((Relation(source, "X", False),)), Text(whole))
+    return analyzer.analyze(node)
+
+
+def column_types(name: str) -> dict[str, SqlType]:
+    return {column: typed(value, {}).type for column, value in DATA[name].columns.items()}
+
+
+@pytest.fixture(scope="module")
+def results(spark: SparkSession) -> dict[tuple[str, str, str], tuple[Any, Any, str, str]]:
+    """By file and line: both values, both types, computed at once."""
+    found = {}
+    for name, data in DATA.items():
+        columns = column_types(name)
+        values = [f"{spark_text(typed(v, {}))} AS {c}" for c, v in data.columns.items()]
+        # Kept in memory, so that Spark cannot take the columns for constants.
+        rows = spark.range(0, 1, 1, 1).selectExpr("id", *values).cache()
+        rows.count()
+        sides = [typed(side, columns) for pair in data.equal for side in pair]
+        computed = rows.selectExpr(*(f"{spark_text(e)} AS c{i}" for i, e in enumerate(sides)))
+        [row] = computed.collect()
+        rows.unpersist()
+        kinds = [f.dataType.simpleString() for f in computed.schema]
+        for i, (call, want) in enumerate(data.equal):
+            for side in (0, 1):
+                e = sides[2 * i + side]
+                if e.type != NULL:
+                    wanted = spark_type(e.type).translate(PLAIN)
+                    assert kinds[2 * i + side].translate(PLAIN) == wanted, spark_text(e)
+            # repr tells -0.0 from 0.0 and finds NaN equal to itself.
+            both = (repr(row[2 * i]), repr(row[2 * i + 1]))
+            found[name, call, want] = (*both, str(sides[2 * i].type), str(sides[2 * i + 1].type))
+    return found
+
+
+EQUAL = [(name, *pair) for name, data in DATA.items() for pair in data.equal]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("name", "call", "want"), EQUAL)
+def test_value(name: str, call: str, want: str, results: dict[tuple[str, str, str], tuple[Any, Any, str, str]]) -> None:
+    got_value, want_value, got_type, want_type = results[name, call, want]
+    assert got_value == want_value, spark_text(typed(call, column_types(name)))
+    assert got_type == want_type
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "code"), [(name, *pair) for name, data in DATA.items() for pair in data.refused]
+)
+def test_refused(name: str, call: str, code: str) -> None:
+    with pytest.raises(AnalysisProblem) as caught:
+        typed(call, column_types(name))
+    assert caught.value.code == code
+
+
+def nulled() -> list[tuple[str, str, str]]:
+    """Every call of the files with one argument after the other turned to NULL, where it makes the result null."""
+    found = []
+    for name, data in DATA.items():
+        columns = column_types(name)
+        for call, _ in data.equal:
+            e = typed(call, columns)
+            if isinstance(e, t.FunctionCall):
+                assert isinstance(e.call.signature, Signature)
+                for i in e.call.signature.needs(len(e.arguments)):
+                    if not isinstance(e.arguments[i], t.Lambda) and e.arguments[i].type.base != "INTERVALUNIT":
+                        changed = list(e.arguments)
+                        changed[i] = t.Literal(e.arguments[i].type, None)
+                        null = t.FunctionCall(e.type, e.call, tuple(changed))
+                        found.append((name, f"{call}, argument {i + 1}", spark_text(null)))
+    return found
+
+
+@pytest.mark.spark
+def test_a_null_argument_makes_null_unless_the_signature_says_otherwise(spark: SparkSession) -> None:
+    calls = nulled()
+    assert len(calls) > 200, len(calls)
+    wrong = []
+    for name in FILES:
+        own = [(call, text) for file, call, text in calls if file == name]
+        values = [f"{spark_text(typed(v, {}))} AS {c}" for c, v in DATA[name].columns.items()]
+        rows = spark.range(0, 1, 1, 1).selectExpr("id", *values)
+        if own:
+            [row] = rows.selectExpr(*(f"({text}) IS NULL AS c{i}" for i, (_, text) in enumerate(own))).collect()
+            wrong += [call for (call, _), null in zip(own, row, strict=True) if not null]
+    assert not wrong, wrong
+
+
+def test_every_function_of_these_families_has_lines() -> None:
+    columns = {name: column_types(name) for name in FILES}
+    called = {
+        e.call.function.name
+        for name, data in DATA.items()
+        for call, _ in data.equal
+        for e in t.walk(typed(call, columns[name]))
+        if isinstance(e, t.FunctionCall)
+    }
+    families = {"MATHEMATICAL", "DATE / TIME", "ARRAY", "MAP", "LAMBDA", "CONDITIONAL", "OTHER"}
+    assert {f.name for f in FUNCTIONS.functions.values() if f.kind == "SCALAR" and f.category in families} <= called
