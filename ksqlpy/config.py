@@ -187,6 +187,13 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "ksql.create.or.replace.enabled",
+        "true",
+        "Whether CREATE OR REPLACE may change what exists.",
+        _one_of("true", "false"),
+        session=True,
+    ),
+    Property(
         "ksql.variable.substitution.enable",
         "true",
         "Whether ${name} in a statement is replaced by the value of the session's variable.",

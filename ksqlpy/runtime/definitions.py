@@ -74,6 +74,9 @@ def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
     existing = _existing(parsed, sandbox.catalog)
     if existing is not None and node.args.get("exists"):
         return
+    if node.args.get("replace") and sandbox.config.get("ksql.create.or.replace.enabled") != "true":
+        hint = "SET 'ksql.create.or.replace.enabled' = 'true' allows it"
+        text.refuse("replace-off", "OR REPLACE is switched off", node.this, hint=hint)
     made = analyze_create(parsed, sandbox.catalog, sandbox.config)
     replaced = None
     if existing is not None:
