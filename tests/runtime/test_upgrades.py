@@ -1,4 +1,4 @@
-"""OR REPLACE, INSERT INTO … SELECT and types on a real broker: state and offsets stay, and all of it survives a restart."""
+"""OR REPLACE, INSERT INTO … SELECT and types on a real broker: state and offsets stay, also through a restart."""
 
 from __future__ import annotations
 
