@@ -142,7 +142,7 @@ class PersistentQuery:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Sources, queries and the types of CREATE TYPE by name."""
+    """Sources, queries and user types by name."""
 
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
     queries: Mapping[str, PersistentQuery] = field(default_factory=lambda: MappingProxyType({}))
@@ -164,12 +164,12 @@ class Catalog:
         """A snapshot without this query."""
         return replace(self, queries=MappingProxyType({i: q for i, q in self.queries.items() if i != query_id}))
 
-    def with_type(self, name: str, type_: SqlType) -> Catalog:
-        """A snapshot with this type of CREATE TYPE added."""
-        return replace(self, types=MappingProxyType({**self.types, name: type_}))
+    def with_type(self, name: str, kind: SqlType) -> Catalog:
+        """A snapshot with this user type added or replaced."""
+        return replace(self, types=MappingProxyType({**self.types, name: kind}))
 
     def without_type(self, name: str) -> Catalog:
-        """A snapshot without this type."""
+        """A snapshot without this user type."""
         return replace(self, types=MappingProxyType({n: t for n, t in self.types.items() if n != name}))
 
     def readers(self, name: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ _LEAVES = {
     "STRING": "'string'",
     "DIGIT_STRING": "'digits'",
     "INTEGER": "whole number",
-    "PRECISION": "1 to 38",
+    "PRECISION": "1 or more",
     "SCALE": "whole number",
     "DECIMAL_NUMBER": "number with a point",
     "DOUBLE_NUMBER": "number with an exponent",

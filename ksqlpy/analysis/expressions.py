@@ -25,7 +25,7 @@ from ksqlpy.functions import (
     TableFunction,
 )
 from ksqlpy.functions import Call as Resolved
-from ksqlpy.sql import nodes
+from ksqlpy.sql import nodes, to_sql
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -33,6 +33,7 @@ from ksqlpy.types import (
     DATE,
     DOUBLE,
     INTEGER,
+    NULL,
     STRING,
     TIME,
     TIMESTAMP,
@@ -40,7 +41,6 @@ from ksqlpy.types import (
     ArrayType,
     DecimalType,
     MapType,
-    Scalar,
     SqlType,
     StructType,
     as_decimal,
@@ -50,9 +50,6 @@ from ksqlpy.types import (
 )
 
 __all__ = ["NULL", "ExpressionAnalyzer", "castable", "coerce"]
-
-NULL = Scalar("NULL")
-"""The type of a NULL whose surroundings have not said what it is."""
 
 _COMPARISONS: Mapping[type[exp.Expr], str] = MappingProxyType(
     {
@@ -214,7 +211,12 @@ class ExpressionAnalyzer:
 
     def _compare(self, node: exp.Expr) -> t.Expr:
         op = _COMPARISONS[type(node)]
-        left, right = self._comparable(self._type(node.this), self._type(node.expression), op, node)
+        sides = self._type(node.this), self._type(node.expression)
+        if "DISTINCT" not in op and any(s.type == NULL for s in sides):
+            self.text.refuse(
+                "null-comparison", "a comparison with NULL is never true", node, hint="write IS NULL or IS NOT NULL"
+            )
+        left, right = self._comparable(*sides, op, node)
         return t.Compare(BOOLEAN, op, left, right)
 
     def _comparable(self, left: t.Expr, right: t.Expr, op: str, node: exp.Expr) -> tuple[t.Expr, t.Expr]:
@@ -400,16 +402,26 @@ class ExpressionAnalyzer:
         return coerce(value, target)
 
     def data_type(self, node: exp.Expr) -> SqlType:
-        """The type that a TypeName names; raises AnalysisProblem ``unknown-type``."""
+        """The type that a TypeName names; raises AnalysisProblem ``unknown-type`` or ``invalid-type``."""
         assert isinstance(node, nodes.TypeName)
-        user = self.scope.types
-        found = node.resolve(user)
+        for part in node.find_all(nodes.TypeName):
+            if part.this == "DECIMAL" and int(part.expressions[0].this) > MAX_PRECISION:
+                self.text.refuse(
+                    "invalid-type",
+                    f"{to_sql(part)} has too many digits",
+                    part,
+                    hint=f"the precision goes from 1 to {MAX_PRECISION}, the scale from 0 to the precision",
+                )
+        found = node.resolve(self.text.types)
         if found is None:
-            named = (n for n in node.find_all(nodes.TypeName) if n.args.get("user"))
-            unknown = next((n for n in named if n.this not in user), node)
-            known = [*_TYPES, *user]
-            similar = similar_names(unknown.this, known)
-            self.text.refuse("unknown-type", f"there is no type {unknown.this}", unknown, similar=similar)
+            named = [n for n in node.find_all(nodes.TypeName) if n.args.get("user")]
+            unknown = next((n for n in named if n.this not in self.text.types), node)
+            self.text.refuse(
+                "unknown-type",
+                f"there is no type {unknown.this}",
+                unknown,
+                similar=similar_names(unknown.this, [*_TYPES, *self.text.types]),
+            )
         return found
 
     def _field(self, node: exp.Expr) -> t.Expr:
@@ -498,6 +510,7 @@ class ExpressionAnalyzer:
         if aggregate and not values and function.name != "COUNT":
             # Elsewhere than in COUNT, * or nothing means ROWTIME (ksqlDB, aggregate functions).
             values = [t.ROWTIME]
+        values = _times_of_text(function, values)
         types = [v.argument if isinstance(v, _TypedLambda) else None if v.type == NULL else v.type for v in values]
         call = FUNCTIONS.resolve(name, types, self.text.span(node), self.text.sql)
         self._inside_aggregate, self._tables, self._place = before
@@ -547,6 +560,15 @@ class ExpressionAnalyzer:
     def lambda_depth(self) -> int:
         """In how many lambdas the expression that is being typed stands."""
         return len(self._variables)
+
+
+def _times_of_text(function: Function, values: list[t.Expr | _TypedLambda]) -> list[t.Expr | _TypedLambda]:
+    """ISO texts are times beside times where all arguments are of one type, as in LEAST(DUE, '2024-05-06')."""
+    one_type = any(len({*s.parameters}) == 1 and getattr(s.parameters[0], "same", False) for s in function.signatures)
+    time = next((v.type for v in values if isinstance(v, t.Expr) and v.type in _TEMPORAL), None)
+    if not one_type or time is None:
+        return values
+    return [t.Cast(time, v) if isinstance(v, t.Literal) and v.type == STRING else v for v in values]
 
 
 class _TypedLambda:
@@ -602,6 +624,9 @@ def decimal_result(op: str, a: DecimalType, b: DecimalType) -> DecimalType:
         precision = 38
     return DecimalType(precision, scale)
 
+
+MAX_PRECISION = 38
+"""Spark's decimals have so many digits."""
 
 _TYPES = [*nodes.BUILT_IN_TYPES, "DECIMAL", "ARRAY", "MAP", "STRUCT"]
 

@@ -147,7 +147,7 @@ class _QueryAnalyzer:
     def analyze(self) -> TypedQuery:
         args, text = self.node.args, self.text
         joins, relations = self._joins(args.get("joins") or [])
-        scope = Scope(relations, self.first.source.window is not None, self.catalog.types)
+        scope = Scope(relations, window=self.first.source.window is not None)
         expressions = ExpressionAnalyzer(scope, text)
         where = None
         if args.get("where") is not None:
@@ -188,6 +188,9 @@ class _QueryAnalyzer:
 
     def _check_clauses(self) -> None:
         args, refuse = self.node.args, self.text.refuse
+        for clause, name in (("group", "GROUP BY"), ("partition", "PARTITION BY")):
+            if args.get(clause) is not None and not args[clause].expressions:
+                refuse("empty-list", f"{name} lists nothing", args[clause], hint="name at least one column")
         if not self.grouped:
             for clause, name in (("having", "HAVING"), ("window", "WINDOW")):
                 if args.get(clause) is not None:
@@ -246,7 +249,7 @@ class _QueryAnalyzer:
             on = on.this
         if not isinstance(on, exp.EQ):
             refuse("join-condition", "ON takes one equality", on)
-        scope = ExpressionAnalyzer(Scope((*lefts, right), types=self.catalog.types), self.text)
+        scope = ExpressionAnalyzer(Scope((*lefts, right)), self.text)
         sides = [scope.analyze(s, place="in ON") for s in (on.this, on.expression)]
         at = [on.this, on.expression]
         own = [self._belongs(s, right) for s in sides]
@@ -327,7 +330,7 @@ class _QueryAnalyzer:
                 self.text.refuse("unknown-alias", f"no source of this query is called {alias}", node)
         if partition is not None and len(relations) == 1:
             return self._partitioned_star(node, relations[0], partition)
-        items = []
+        items = self._new_keys(relations, partition) if partition is not None and wanted == relations else []
         for r in wanted:
             columns = [(c.name, r.ref(c)) for c in r.source.keys]
             if r.source.window is not None and not self.persistent:
@@ -336,18 +339,23 @@ class _QueryAnalyzer:
             items += [_Item(f"{r.alias}_{n}" if r.joined else n, ref, node, aliased=True) for n, ref in columns]
         return items
 
+    def _new_keys(self, relations: tuple[Relation, ...], partition: tuple[t.Expr, ...]) -> list[_Item]:
+        """What `*` begins with after PARTITION BY: the computed keys, which are no columns of a source."""
+        return [
+            _Item(_own_name(written, relations), expr, _bare(written), pseudo=_is_system(expr))
+            for expr, written in zip(partition, self._partition_nodes(), strict=True)
+            if not isinstance(expr, t.ColumnRef) or _is_system(expr)
+        ]
+
     def _partitioned_star(self, node: exp.Expr, relation: Relation, partition: tuple[t.Expr, ...]) -> list[_Item]:
         """What `*` gives after PARTITION BY: the new key, the other values, and the old key as values behind them."""
-        items = []
-        for expr, written in zip(partition, self._partition_nodes(), strict=True):
-            name = _own_name(written, (relation,))
-            accessed = isinstance(_bare(written), nodes.FieldAccess)
-            items.append(_Item(name, expr, _bare(written) if accessed else node, pseudo=_is_system(expr)))
-        for column in (*relation.source.values, *relation.source.headers, *relation.source.keys):
-            ref = relation.ref(column)
-            if ref not in partition:
-                items.append(_Item(column.name, ref, node, aliased=True))
-        return items
+        columns = (*relation.source.values, *relation.source.headers, *relation.source.keys)
+        own = [_Item(c.name, relation.ref(c), node, aliased=True) for c in columns]
+        return [
+            *self._new_keys((relation,), partition),
+            *(i for k in partition for i in own if i.expr == k),
+            *(i for i in own if i.expr not in partition),
+        ]
 
     def _partition_nodes(self) -> list[exp.Expr]:
         """What PARTITION BY lists; nothing for PARTITION BY NULL, which leaves rows without a key."""
@@ -384,14 +392,14 @@ class _QueryAnalyzer:
     def _grouped(self, relations: tuple[Relation, ...]) -> tuple[list[_Item], Grouping]:
         args, refuse = self.node.args, self.text.refuse
         window = self._window(args.get("window"))
-        inner = ExpressionAnalyzer(Scope(relations, types=self.catalog.types), self.text)
+        inner = ExpressionAnalyzer(Scope(relations), self.text)
         keys = []
         for node in args["group"].expressions:
             key = inner.analyze(node, place="in GROUP BY")
             if key in keys:
                 refuse("duplicate-group", "this expression is listed twice in GROUP BY", node)
             keys.append(key)
-        outer = ExpressionAnalyzer(Scope(relations, window is not None, self.catalog.types), self.text)
+        outer = ExpressionAnalyzer(Scope(relations, window=window is not None), self.text)
         aggregates: list[t.AggregateCall] = []
         items = [
             replace(i, expr=self._after_grouping(i.expr, keys, aggregates, i.node))

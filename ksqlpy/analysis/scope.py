@@ -19,9 +19,10 @@ __all__ = ["Relation", "Scope", "Text", "find_source"]
 
 @dataclass(frozen=True)
 class Text:
-    """The SQL that nodes are positions in; raises refusals that point at a node."""
+    """The SQL that nodes are positions in, and the user types it may name; raises refusals that point at a node."""
 
     sql: str
+    types: Mapping[str, SqlType] = field(default_factory=dict)
 
     def span(self, node: exp.Expr | None) -> Span | None:
         """Where the node stands."""
@@ -79,8 +80,6 @@ class Scope:
     relations: tuple[Relation, ...]
     window: bool = False
     """Whether WINDOWSTART and WINDOWEND exist: a windowed aggregate, or a windowed source."""
-    types: Mapping[str, SqlType] = field(default_factory=dict)
-    """The types of CREATE TYPE, by name."""
 
     def find(self, column: exp.Column, text: Text) -> ColumnRef:
         """The column that is meant.
@@ -89,6 +88,7 @@ class Scope:
         """
         name: str = column.this.this
         table = column.args.get("table")
+        relation = None
         if table is not None:
             relation = next((r for r in self.relations if r.alias == table.this), None)
             if relation is None:
@@ -108,7 +108,7 @@ class Scope:
             return found[0][0].ref(found[0][1])
         if name in SYSTEM:
             internal, t = SYSTEM[name]
-            if table is not None and relation is not self.relations[0]:
+            if relation is not None and relation is not self.relations[0]:
                 text.refuse(
                     "pseudo-of-joined",
                     f"{name} of {relation.alias} is not kept in a join, only that of {self.relations[0].alias}",

@@ -92,7 +92,7 @@ def analyze_create(parsed: Parsed, catalog: Catalog, config: Config) -> Declare 
 
     Raises AnalysisProblem or ConfigProblem.
     """
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.CreateSource)
     name: str = node.this.this
     if not _SOURCE_NAME.match(name):
@@ -100,7 +100,7 @@ def analyze_create(parsed: Parsed, catalog: Catalog, config: Config) -> Declare 
     properties = read_properties(node.args.get("properties") or [], text, declares=node.args.get("query") is None)
     if node.args.get("query") is not None:
         return _create_as(parsed, node, properties, catalog, config, text)
-    return _declare(parsed, node, properties, catalog, config, text)
+    return _declare(parsed, node, properties, config, text)
 
 
 # ---------------------------------------------------------------- CREATE with columns
@@ -110,7 +110,6 @@ def _declare(
     parsed: Parsed,
     node: nodes.CreateSource,
     properties: SourceProperties,
-    catalog: Catalog,
     config: Config,
     text: Text,
 ) -> Declare:
@@ -123,7 +122,7 @@ def _declare(
             node.this,
             hint="list them: CREATE STREAM s (ID INT KEY, V STRING) …",
         )
-    columns = _columns(specs, kind, catalog, text, windowed=properties.window is not None)
+    columns = _columns(specs, kind, text, windowed=properties.window is not None)
     if properties.topic is None:
         text.refuse("no-topic", "WITH needs KAFKA_TOPIC, the topic that holds the records", node.this)
     value_format = properties.value_format or _default_format("value", config, text, node.this)
@@ -167,10 +166,8 @@ def _default_format(part: str, config: Config, text: Text, node: exp.Expr) -> st
     return name
 
 
-def _columns(
-    specs: Sequence[exp.Expr], kind: str, catalog: Catalog, text: Text, *, windowed: bool
-) -> tuple[Column, ...]:
-    columns = declared_columns(specs, catalog, text, kind)
+def _columns(specs: Sequence[exp.Expr], kind: str, text: Text, *, windowed: bool) -> tuple[Column, ...]:
+    columns = declared_columns(specs, text, kind)
     if windowed and not any(c.key for c in columns):
         text.refuse("no-key", "a source with windows needs a key column", specs[0], hint="a window is part of the key")
     if kind == "TABLE" and not any(c.key for c in columns):
@@ -178,12 +175,10 @@ def _columns(
     return tuple(sorted(columns, key=lambda c: 0 if c.key else 1 if c.header is None else 2))
 
 
-def declared_columns(
-    specs: Sequence[exp.Expr], catalog: Catalog, text: Text, kind: str = "STREAM"
-) -> tuple[Column, ...]:
+def declared_columns(specs: Sequence[exp.Expr], text: Text, kind: str = "STREAM") -> tuple[Column, ...]:
     """The columns as written, in their order, for a source of this kind; raises AnalysisProblem."""
     columns: list[Column] = []
-    types = ExpressionAnalyzer(Scope((), types=catalog.types), text)
+    types = ExpressionAnalyzer(Scope(()), text)
     for spec in specs:
         name, constraint = spec.this.this, spec.args.get("constraint")
         type_ = types.data_type(spec.args["type"])
@@ -371,7 +366,7 @@ def refuse_read_only(source: Source, text: Text, node: exp.Expr) -> None:
 
 def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     """What an INSERT … VALUES writes; raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.InsertValues)
     source = find_source(catalog, node.this, text)
     refuse_read_only(source, text, node.this)
@@ -381,7 +376,7 @@ def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     values = node.expressions
     if len(values) != len(targets):
         text.refuse("value-count", f"{len(targets)} columns, but {len(values)} values", values[-1])
-    analyzer = ExpressionAnalyzer(Scope((), types=catalog.types), text)
+    analyzer = ExpressionAnalyzer(Scope(()), text)
     given: dict[str, t.Expr] = {}
     for column, value in zip(targets, values, strict=True):
         given[column.name] = inserted(analyzer.analyze(value, place="in VALUES"), column, value, text)

@@ -45,7 +45,7 @@ class InsertInto:
 
 def analyze_insert_select(parsed: Parsed, catalog: Catalog, config: Config) -> InsertInto:
     """What an INSERT INTO … SELECT runs; raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.InsertSelect)
     written = node.args.get("properties") or []
     properties = read_properties(written, text, declares=False)
@@ -102,7 +102,7 @@ def _shown(columns: tuple[Column, ...]) -> str:
 
 def analyze_alter(parsed: Parsed, catalog: Catalog) -> Source:
     """The source with the columns of ALTER … ADD appended; raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.AlterSource)
     source = find_source(catalog, node.this, text)
     if source.kind != node.args["kind"]:
@@ -121,7 +121,7 @@ def analyze_alter(parsed: Parsed, catalog: Catalog) -> Source:
             text.refuse("wrong-key", "ALTER adds value columns only; the key of a source stays as it is", spec)
         if source.column(spec.this.this) is not None:
             text.refuse("duplicate-column", f"{source.name} has a column {spec.this.this} already", spec.this)
-    added = declared_columns(specs, catalog, text)
+    added = declared_columns(specs, text)
     altered = replace(source, columns=(*source.keys, *source.values, *added, *source.headers), statement=parsed.text)
     check_formats(altered, text, node.this)
     return altered
@@ -175,7 +175,7 @@ def _window_text(source: Source) -> str | None:
 
 def analyze_delete(parsed: Parsed, catalog: Catalog) -> Insert:
     """What a DELETE FROM … WHERE key = value writes: the key, and no value. Raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.DeleteFrom)
     source = find_source(catalog, node.this, text)
     refuse_read_only(source, text, node.this)
@@ -183,7 +183,7 @@ def analyze_delete(parsed: Parsed, catalog: Catalog) -> Insert:
         text.refuse("delete-from-stream", f"{source.name} is a stream, what it holds has happened", node.this)
     if source.window is not None:
         text.refuse("windowed-source", f"{source.name} has a windowed key, its rows cannot be deleted", node.this)
-    analyzer = ExpressionAnalyzer(Scope((), types=catalog.types), text)
+    analyzer = ExpressionAnalyzer(Scope(()), text)
     keys = {c.name: c for c in source.keys}
     wanted = " AND ".join(f"{n} = …" for n in keys)
     found: dict[str, t.Expr] = {}
@@ -217,8 +217,8 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
 
 def analyze_type(parsed: Parsed, catalog: Catalog) -> SqlType:
     """The type that CREATE TYPE names, with the types in it looked up; raises AnalysisProblem ``unknown-type``."""
-    text = Text(parsed.sql)
+    text = Text(parsed.sql, catalog.types)
     name: str = parsed.node.this.this
     if name in nodes.BUILT_IN_TYPES:
         text.refuse("built-in-type", f"{name} is a type of the language", parsed.node.this)
-    return ExpressionAnalyzer(Scope((), types=catalog.types), text).data_type(parsed.node.args["type"])
+    return ExpressionAnalyzer(Scope(()), text).data_type(parsed.node.args["type"])

@@ -27,8 +27,8 @@ def _number(name: str, function: str, kind: SqlType, length: int) -> Scalar:
         "null for another length or order.",
         f"{name}(PACKED)",
         (
-            Signature((BYTES,), kind, lambda a, t: java(function, *a, "'BIG_ENDIAN'")),
-            Signature((BYTES, STRING), kind, _called(function)),
+            Signature((BYTES,), kind, lambda a, t: java(function, *a, "'BIG_ENDIAN'"), names=("bytes",)),
+            Signature((BYTES, STRING), kind, _called(function), names=("bytes", "order")),
         ),
     )
 
@@ -40,21 +40,21 @@ ENCODINGS = (
         "A text, which is in the first encoding, in the second one; "
         f"{_ENCODINGS}; null if both are the same or the text is not in the first.",
         "ENCODE(DATA, 'base64', 'utf8')",
-        (Signature((STRING, STRING, STRING), STRING, _called("Encodings.Encode")),),
+        (Signature((STRING, STRING, STRING), STRING, _called("Encodings.Encode"), names=("text", "from", "to")),),
     ),
     Scalar(
         "TO_BYTES",
         "BYTES",
         f"The bytes that a text says in an encoding; {_ENCODINGS}.",
         "TO_BYTES(DATA, 'hex')",
-        (Signature((STRING, STRING), BYTES, _called("Encodings.ToBytes")),),
+        (Signature((STRING, STRING), BYTES, _called("Encodings.ToBytes"), names=("text", "encoding")),),
     ),
     Scalar(
         "FROM_BYTES",
         "BYTES",
-        f"Bytes as text in an encoding; {_ENCODINGS}.",
+        f"Bytes as text in an encoding, base64 in lines of 76 characters; {_ENCODINGS}.",
         "FROM_BYTES(PACKED, 'hex')",
-        (Signature((BYTES, STRING), STRING, _called("Encodings.FromBytes")),),
+        (Signature((BYTES, STRING), STRING, _called("Encodings.FromBytes"), names=("bytes", "encoding")),),
     ),
     _number("INT_FROM_BYTES", "Encodings.Int", INTEGER, 4),
     _number("BIGINT_FROM_BYTES", "Encodings.Bigint", BIGINT, 8),

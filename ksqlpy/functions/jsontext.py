@@ -1,14 +1,14 @@
 """Functions of JSON that stands in a text.
 
 Source of the semantics: ksqlDB's JSON functions. Those that read are Java: numbers keep their digits, names their
-order, and a text with something behind the value is no JSON, which Spark's own functions all see differently.
+order, and paths are ksqlDB's. What stands behind the first value of a text is not looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksqlpy.functions.registry import ANY, ArgTypes, Scalar, Signature, SparkText
+from ksqlpy.functions.registry import ANY, EVERY, ArgTypes, Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import bound, java, quoted
 from ksqlpy.types import (
     BIGINT,
@@ -89,61 +89,77 @@ JSON_TEXT = (
         'What stands at a path such as $.name[0]["other name"] in a JSON text: a text without its quotes, anything '
         "else as JSON; null if nothing stands there or the text is no JSON.",
         "EXTRACTJSONFIELD(MESSAGE, '$.log.level')",
-        Signature((STRING, STRING), STRING, _called("JsonTexts.Field")),
+        Signature((STRING, STRING), STRING, _called("JsonTexts.Field"), names=("text", "path")),
     ),
     _json(
         "IS_JSON_STRING",
         "Whether the text is a JSON value; false for null.",
         "IS_JSON_STRING(MESSAGE)",
-        Signature((STRING,), BOOLEAN, _called("JsonTexts.Valid")),
+        Signature((STRING,), BOOLEAN, _called("JsonTexts.Valid"), nulls=EVERY, names=("text",)),
     ),
     _json(
         "JSON_ARRAY_CONTAINS",
         "Whether a JSON array has an element that is this value, of the same type; false if the text is no JSON array.",
         "JSON_ARRAY_CONTAINS(TAGS, 'new')",
-        Signature((STRING, STRING), BOOLEAN, _called("JsonTexts.ContainsText")),
-        Signature((STRING, BOOLEAN), BOOLEAN, _called("JsonTexts.ContainsBoolean")),
-        Signature((STRING, BIGINT), BOOLEAN, _called("JsonTexts.ContainsWhole")),
-        Signature((STRING, DOUBLE), BOOLEAN, _called("JsonTexts.ContainsDouble")),
+        Signature(
+            (STRING, STRING), BOOLEAN, _called("JsonTexts.ContainsText"), nulls=frozenset({1}), names=("text", "value")
+        ),
+        Signature(
+            (STRING, BOOLEAN),
+            BOOLEAN,
+            _called("JsonTexts.ContainsBoolean"),
+            nulls=frozenset({1}),
+            names=("text", "value"),
+        ),
+        Signature(
+            (STRING, BIGINT), BOOLEAN, _called("JsonTexts.ContainsWhole"), nulls=frozenset({1}), names=("text", "value")
+        ),
+        Signature(
+            (STRING, DOUBLE),
+            BOOLEAN,
+            _called("JsonTexts.ContainsDouble"),
+            nulls=frozenset({1}),
+            names=("text", "value"),
+        ),
     ),
     _json(
         "JSON_ARRAY_LENGTH",
         "How many elements a JSON array has; null if the text is no JSON array.",
         "JSON_ARRAY_LENGTH(TAGS)",
-        Signature((STRING,), INTEGER, _called("JsonTexts.ArrayLength")),
+        Signature((STRING,), INTEGER, _called("JsonTexts.ArrayLength"), names=("text",)),
     ),
     _json(
         "JSON_CONCAT",
         "JSON objects put into one, the last of equal names counting; if not all are objects, one array of all values "
         "and elements; null if one is null or no JSON.",
         """JSON_CONCAT(LABELS, '{"seen":true}')""",
-        Signature((STRING,), STRING, _called("JsonTexts.Concat"), variadic=True),
+        Signature((STRING,), STRING, _called("JsonTexts.Concat"), variadic=True, names=("text",)),
     ),
     _json(
         "JSON_ITEMS",
         "The elements of a JSON array, each as JSON; null if the text is no JSON array.",
         "JSON_ITEMS(TAGS)",
-        Signature((STRING,), ArrayType(STRING), _called("JsonTexts.Items")),
+        Signature((STRING,), ArrayType(STRING), _called("JsonTexts.Items"), names=("text",)),
     ),
     _json(
         "JSON_KEYS",
         "The names in a JSON object; null if the text is no JSON object.",
         "JSON_KEYS(LABELS)",
-        Signature((STRING,), ArrayType(STRING), _called("JsonTexts.Keys")),
+        Signature((STRING,), ArrayType(STRING), _called("JsonTexts.Keys"), names=("text",)),
     ),
     _json(
         "JSON_RECORDS",
         "The values in a JSON object by their names: texts without quotes, anything else as JSON; null if the text is "
         "no JSON object.",
         "JSON_RECORDS(LABELS)",
-        Signature((STRING,), MapType(STRING, STRING), _called("JsonTexts.Records")),
+        Signature((STRING,), MapType(STRING, STRING), _called("JsonTexts.Records"), names=("text",)),
     ),
     _json(
         "TO_JSON_STRING",
         "A value as JSON: names in order, dates and times as ISO text, BYTES in base64; null for a null.",
         "TO_JSON_STRING(ADDRESS)",
         # An untyped NULL fits a type only.
-        Signature((STRING,), STRING, _to_json),
-        Signature((ANY,), STRING, _to_json),
+        Signature((STRING,), STRING, _to_json, nulls=EVERY, names=("value",)),
+        Signature((ANY,), STRING, _to_json, nulls=EVERY, names=("value",)),
     ),
 )

@@ -13,6 +13,7 @@ __all__ = ["MASKS"]
 
 _USUAL = ("'X'", "'x'", "'n'", "'-'")
 _FOUR = (STRING,) * 4
+_KINDS = ("capitals", "small", "digits", "others")
 _WITH = (
     "capitals by X, small letters by x, digits by n, others by -, or by four characters that are given; "
     "a null leaves its kind as it is"
@@ -30,7 +31,16 @@ def _counted(name: str, function: str, what: str) -> Scalar:
         "STRING",
         f"The text with {what} covered: {_WITH}; null for a negative number.",
         f"{name}(CARD, 4)",
-        tuple(Signature((STRING, INTEGER, *masks), STRING, _masked(function, 2)) for masks in ((), _FOUR)),
+        tuple(
+            Signature(
+                (STRING, INTEGER, *masks),
+                STRING,
+                _masked(function, 2),
+                nulls=frozenset(range(2, 6)),
+                names=("text", "count", *_KINDS),
+            )
+            for masks in ((), _FOUR)
+        ),
     )
 
 
@@ -40,7 +50,16 @@ MASKS = (
         "STRING",
         f"The text with every character covered: {_WITH}.",
         "MASK(NAME, '*', '*', NULL, NULL)",
-        tuple(Signature((STRING, *masks), STRING, _masked("Masks.All", 1)) for masks in ((), _FOUR)),
+        tuple(
+            Signature(
+                (STRING, *masks),
+                STRING,
+                _masked("Masks.All", 1),
+                nulls=frozenset(range(1, 5)),
+                names=("text", *_KINDS),
+            )
+            for masks in ((), _FOUR)
+        ),
     ),
     _counted("MASK_LEFT", "Masks.Left", "its first so many characters"),
     _counted("MASK_RIGHT", "Masks.Right", "its last so many characters"),

@@ -23,7 +23,10 @@ def _extract(name: str, function: str, help: str, returns: SqlType) -> Scalar:
         "REGEX",
         help,
         f"{name}('([0-9]+) km', NOTE, 1)",
-        tuple(Signature((STRING, STRING, *group), returns, _group(function)) for group in ((), (INTEGER,))),
+        tuple(
+            Signature((STRING, STRING, *group), returns, _group(function), names=("pattern", "text", "group"))
+            for group in ((), (INTEGER,))
+        ),
     )
 
 
@@ -47,7 +50,14 @@ REGEXES = (
         "REGEX",
         "The text with everything that the pattern matches replaced; $1 in the new text is the first group.",
         "REGEXP_REPLACE(NOTE, '([0-9]+) km', '$1 kilometres')",
-        (Signature((STRING, STRING, STRING), STRING, lambda a, t: java("Regexes.Replace", *a)),),
+        (
+            Signature(
+                (STRING, STRING, STRING),
+                STRING,
+                lambda a, t: java("Regexes.Replace", *a),
+                names=("text", "pattern", "new"),
+            ),
+        ),
     ),
     Scalar(
         "REGEXP_SPLIT_TO_ARRAY",
@@ -55,6 +65,13 @@ REGEXES = (
         "The parts of the text between what the pattern matches, empty ones included; an empty pattern splits into "
         "characters.",
         "REGEXP_SPLIT_TO_ARRAY(TAGS, ' *, *')",
-        (Signature((STRING, STRING), ArrayType(STRING), lambda a, t: java("Regexes.Split", *a)),),
+        (
+            Signature(
+                (STRING, STRING),
+                ArrayType(STRING),
+                lambda a, t: java("Regexes.Split", *a),
+                names=("text", "pattern"),
+            ),
+        ),
     ),
 )

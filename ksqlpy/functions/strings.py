@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ksqlpy.functions.registry import ArgTypes, Scalar, Signature, SparkText
+from ksqlpy.functions.registry import EVERY, ArgTypes, Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import java, quoted, text_constant, whole_constant
 from ksqlpy.types import BYTES, INTEGER, STRING, ArrayType, MapType
 
@@ -141,15 +141,15 @@ STRINGS = (
         "CONCAT",
         "The arguments one after the other; nulls are left out.",
         "CONCAT(FIRST, ' ', LAST)",
-        Signature((STRING,), STRING, lambda a, t: f"concat_ws('', {', '.join(a)})", variadic=True),
-        Signature((BYTES,), BYTES, _concat_bytes, variadic=True),
+        Signature((STRING, STRING), STRING, lambda a, t: f"concat_ws('', {', '.join(a)})", variadic=True, nulls=EVERY),
+        Signature((BYTES, BYTES), BYTES, _concat_bytes, variadic=True, nulls=EVERY),
     ),
     _text(
         "CONCAT_WS",
         "The arguments after the first with the first between them; nulls are left out.",
         "CONCAT_WS(', ', LAST, FIRST)",
-        Signature((STRING, STRING), STRING, _simple("concat_ws"), variadic=True),
-        Signature((BYTES, BYTES), BYTES, _concat_ws_bytes, variadic=True),
+        Signature((STRING, STRING), STRING, _simple("concat_ws"), variadic=True, nulls=frozenset({1})),
+        Signature((BYTES, BYTES), BYTES, _concat_ws_bytes, variadic=True, nulls=frozenset({1})),
     ),
     _text(
         "REPLACE",
@@ -170,21 +170,31 @@ STRINGS = (
         "argument says where to begin, from the end and backwards if negative; a fourth which occurrence is meant; "
         f"{_PLACES}.",
         "INSTR(NAME, 'a', -1, 2)",
-        *(Signature((STRING, STRING, *rest), INTEGER, _instr) for rest in ((), (INTEGER,), (INTEGER, INTEGER))),
+        *(
+            Signature(
+                (STRING, STRING, *rest), INTEGER, _instr, nulls=EVERY, names=("text", "part", "place", "occurrence")
+            )
+            for rest in ((), (INTEGER,), (INTEGER, INTEGER))
+        ),
     ),
     _text(
         "CHR",
         "The character with a code, or the one that is written as a Java escape; null if there is none.",
         "CHR(9)",
-        Signature((INTEGER,), STRING, lambda a, t: java("Texts.CharacterOfCode", *a)),
-        Signature((STRING,), STRING, lambda a, t: java("Texts.CharacterOfEscape", *a)),
+        Signature((INTEGER,), STRING, lambda a, t: java("Texts.CharacterOfCode", *a), names=("code",)),
+        Signature((STRING,), STRING, lambda a, t: java("Texts.CharacterOfEscape", *a), names=("escape",)),
     ),
     _text(
         "ELT",
         "The text with this number among the other arguments, the first being 1; null if there is none.",
         "ELT(LEVEL, 'low', 'middle', 'high')",
         Signature(
-            (INTEGER, STRING), STRING, lambda a, t: f"get(array({', '.join(a[1:])}), ({a[0]}) - 1)", variadic=True
+            (INTEGER, STRING),
+            STRING,
+            lambda a, t: f"get(array({', '.join(a[1:])}), ({a[0]}) - 1)",
+            variadic=True,
+            nulls=frozenset({1}),
+            names=("number", "text"),
         ),
     ),
     _text(
@@ -196,27 +206,34 @@ STRINGS = (
             INTEGER,
             lambda a, t: f"cast(coalesce(array_position(array({', '.join(a[1:])}), {a[0]}), 0) as int)",
             variadic=True,
+            nulls=EVERY,
+            names=("text", "among"),
         ),
     ),
     _text(
         "MD5",
         "The MD5 digest of the text's UTF-8 bytes, in hexadecimal digits.",
         "MD5(EMAIL)",
-        Signature((STRING,), STRING, _simple("md5")),
+        Signature((STRING,), STRING, _simple("md5"), names=("text",)),
     ),
     _text(
         "SPLIT_TO_MAP",
         "The map that a text says, with the delimiter of entries and that between key and value; entries without the "
         "second are left out, the last of equal keys counts; null if a delimiter is empty or both are the same.",
         "SPLIT_TO_MAP('a=1;b=2', ';', '=')",
-        Signature((STRING, STRING, STRING), MapType(STRING, STRING), lambda a, t: java("Texts.SplitToMap", *a)),
+        Signature(
+            (STRING, STRING, STRING),
+            MapType(STRING, STRING),
+            lambda a, t: java("Texts.SplitToMap", *a),
+            names=("text", "between entries", "between key and value"),
+        ),
     ),
     _text(
         "UUID",
         "A new random UUID; of 16 bytes, the UUID that they are.",
         "UUID()",
         Signature((), STRING, lambda a, t: "uuid()"),
-        Signature((BYTES,), STRING, _uuid_of_bytes),
+        Signature((BYTES,), STRING, _uuid_of_bytes, names=("bytes",)),
     ),
     *(
         _text(

@@ -151,7 +151,7 @@ TIMES = (
     ),
     _time(
         "PARSE_DATE",
-        f"The DATE that a text in this pattern says, null with a time that is not midnight; {_PATTERN}.",
+        f"The DATE that a text begins with, in this pattern; null with a time that is not midnight; {_PATTERN}.",
         "PARSE_DATE(BIRTHDAY, 'dd.MM.yyyy')",
         Signature((STRING, STRING), DATE, _java("parse_date"), names=_TEXT),
     ),

@@ -17,7 +17,9 @@ def _called(function: str) -> SparkText:
 
 
 def _url(name: str, function: str, help: str, returns: SqlType = STRING) -> Scalar:
-    return Scalar(name, "URL", help, f"{name}(LINK)", (Signature((STRING,), returns, _called(function)),))
+    return Scalar(
+        name, "URL", help, f"{name}(LINK)", (Signature((STRING,), returns, _called(function), names=("text",)),)
+    )
 
 
 def _part(part: str, what: str, returns: SqlType = STRING) -> Scalar:
@@ -43,6 +45,6 @@ URLS = (
         "URL",
         "The value of a parameter in the query of a URL, decoded; empty if it has none, null without this parameter.",
         "URL_EXTRACT_PARAMETER(LINK, 'page')",
-        (Signature((STRING, STRING), STRING, _called("Urls.Parameter")),),
+        (Signature((STRING, STRING), STRING, _called("Urls.Parameter"), names=("url", "name")),),
     ),
 )

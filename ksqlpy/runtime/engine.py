@@ -540,7 +540,7 @@ class Engine:
     ) -> PushQuery:
         """Starts SELECT … EMIT CHANGES; raises KsqlError. The caller reads its rows and closes it."""
         parsed = self._parsed(sql, properties, variables)
-        text = Text(sql)
+        text = Text(sql, self.catalog.types)
         if len(parsed) == 1:
             check_clauses(parsed[0].node, text)
         if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query):

@@ -231,7 +231,7 @@ def _query_description(query_id: str, context: Context) -> Entity:
 
 def _explained(parsed: Parsed, catalog: Catalog, config: Config) -> tuple[str, TypedQuery, list[str]] | str:
     """The id of the query to explain, or what the statement would run."""
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     statement = node.args.get("statement")
     if statement is None:
         query_id: str = node.this.this

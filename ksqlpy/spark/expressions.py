@@ -22,6 +22,7 @@ from ksqlpy.types import (
     DATE,
     DOUBLE,
     INTEGER,
+    NULL,
     STRING,
     TIME,
     TIMESTAMP,
@@ -44,6 +45,7 @@ _SCALARS: Mapping[SqlType, str] = {
     DATE: "date",
     TIME: "int",
     TIMESTAMP: "timestamp",
+    NULL: "void",
 }
 
 

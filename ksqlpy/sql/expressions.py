@@ -437,12 +437,12 @@ class Expressions(Cursor):
         self.expect(",")
         scale = self._whole_number("a scale")
         self.expect(")")
-        if not 1 <= int(precision.this) <= 38 or int(scale.this) > int(precision.this):
+        if int(precision.this) < 1 or int(scale.this) > int(precision.this):
             self.fail_at(
                 begin,
                 "invalid-type",
                 f"DECIMAL({precision.this}, {scale.this}) is not a type",
-                hint="the precision goes from 1 to 38, the scale from 0 to the precision",
+                hint="the precision is 1 or more, the scale goes from 0 to the precision",
             )
         return nodes.TypeName(this="DECIMAL", expressions=[precision, scale])
 

@@ -244,10 +244,12 @@ class Queries(Expressions):
         return self.placed(nodes.Duration(this=number, unit=unit), begin)
 
     def _by_list(self) -> list[exp.Expr]:
-        """A list whose outer brackets, if they enclose all of it, mean nothing."""
+        """A list whose outer brackets, if they enclose all of it, mean nothing; with nothing inside an empty one."""
         if self.text == "(" and self._closes_clause():
             begin = self.index
             self.index += 1
+            if self.accept(")"):
+                return []
             items = [self.expression()]
             if isinstance(items[0], self.NO_VALUES):  # these brackets enclose one condition, not a list
                 self.expect(")")

@@ -89,7 +89,7 @@ def _judge_negative(case: Case, ran: Ran, expected: Mapping[str, Any]) -> Verdic
 def _refusal_group(ran: Ran) -> str:
     assert ran.refused is not None
     e = ran.refused
-    if e.code in ("unknown-function", "unknown-property", "no-overload", "unknown-statement"):
+    if e.code in ("unknown-function", "unknown-property", "no-overload") or e.code.startswith("unsupported-"):
         return f"{e.code}: {e.message[:70]}"
     if e.code in ("invalid-property", "bad-format"):
         at = "" if e.span is None or e.sql is None else e.sql[e.span.start : e.span.end][:40]

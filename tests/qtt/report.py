@@ -32,7 +32,7 @@ class Result:
 
 def table(results: Sequence[Result]) -> str:
     """Passed, failed and skipped by category."""
-    rows = defaultdict(Counter[str])
+    rows: dict[str, Counter[str]] = defaultdict(Counter)
     for r in results:
         rows[r.category][r.verdict.result] += 1
     names = [*(c for c in (*CATEGORIES, "SQL tests") if c in rows), *sorted(set(rows) - {*CATEGORIES, "SQL tests"})]

@@ -41,13 +41,16 @@ def run_one(case: AnyCase, spark: SparkSession, folder: Path, *, lax: bool = Fal
     if isinstance(case, SqlCase):
         verdict = run_sql_case(case, spark, folder)
         return Result(case.file, case.name, "SQL tests", case.formats, verdict, time.monotonic() - began)
-    verdict, mutant_passed = skipped(case), False
-    if verdict is None:
+    mutant_passed = False
+    given = skipped(case)
+    if given is None:
         ran = run_case(case, spark, folder)
         verdict = judge(case, ran, lax=lax)
         mutant = altered(case)
         if verdict.result == "passed" and mutant is not None:
             mutant_passed = judge(mutant, ran, lax=lax).result == "passed"
+    else:
+        verdict = given
     title = f"{case.name} - {case.format}" if case.format else case.name
     seconds = time.monotonic() - began
     return Result(case.file, title, case.category, case.formats, verdict, seconds, mutant_passed)

@@ -57,7 +57,7 @@ SELECT r.*, d.name FROM rides r INNER JOIN drivers AS d ON r.driver = d.id LEFT 
 SELECT driver who, km AS far, address->*, r.address->street->*, xs[1]->* FROM rides r;
 SELECT a emit, b partition FROM s emit EMIT CHANGES;
 SELECT a FROM s partition PARTITION BY a;
-SELECT a FROM s GROUP BY (a);
+SELECT a FROM s GROUP BY (a); SELECT a FROM s GROUP BY (); SELECT a FROM s PARTITION BY () EMIT CHANGES; SELECT CAST(a AS DECIMAL(50, 50)) FROM s;
 SELECT a FROM s GROUP BY (a), b;
 SELECT a FROM s GROUP BY (a) + 1, (b)[1];
 SELECT a FROM s GROUP BY (a + 1, b);

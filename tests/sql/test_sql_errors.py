@@ -7,6 +7,7 @@ KSQLPY_REWRITE to write the drawings anew, and read the difference.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -61,9 +62,9 @@ def test_rewrite() -> None:
     ids=range(12),
 )
 def test_deep_statement_is_refused_in_time(text: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     assert "[statement-too-deep]" in drawing(text)
-    assert time.monotonic() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 @pytest.mark.parametrize(
@@ -104,9 +105,9 @@ def test_caller_deep_in_the_stack_gets_a_refusal_too() -> None:
     ids=range(6),
 )
 def test_megabyte_of_nonsense_is_refused_in_time(text: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     drawing(text)
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_compiled_sqlglot_is_refused() -> None:
@@ -114,6 +115,29 @@ def test_compiled_sqlglot_is_refused() -> None:
     with pytest.raises(EnvironmentProblem) as caught:
         check_sqlglot("/x/sqlglot/parser.cpython-311-x86_64-linux-gnu.so")
     assert "pip uninstall sqlglotc" in caught.value.summary()
+
+
+_COMPILED = """
+import sqlglot.parser, sqlglot.generator
+from sqlglot import exp
+
+def refuse(cls, **kwargs):
+    raise TypeError("interpreted classes cannot inherit from compiled")
+
+for base in (exp.Expression, sqlglot.parser.Parser, sqlglot.generator.Generator):
+    base.__init_subclass__ = classmethod(refuse)
+sqlglot.parser.__file__ = "/x/sqlglot/parser.cpython-311-x86_64-linux-gnu.so"
+from ksqlpy.errors import EnvironmentProblem
+try:
+    import ksqlpy.sql
+except EnvironmentProblem as problem:
+    print(problem.code)
+"""
+
+
+def test_compiled_sqlglot_is_refused_before_its_classes_are_used() -> None:
+    done = subprocess.run([sys.executable, "-c", _COMPILED], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("compiled-sqlglot\n", "")
 
 
 def test_foreign_nodes_are_not_printed() -> None:

@@ -5,8 +5,8 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Base64;
 import java.util.Locale;
+import org.apache.commons.codec.binary.Base64;
 import org.apache.commons.codec.binary.Hex;
 import org.apache.spark.sql.catalyst.InternalRow;
 
@@ -43,14 +43,14 @@ final class Encodings {
       case ASCII:
         return text.getBytes(StandardCharsets.US_ASCII);
       default:
-        return Base64.getDecoder().decode(text);
+        return Base64.decodeBase64(text); // what is no digit is skipped
     }
   }
 
-  /** The hexadecimal digits of {@code 0x0a}, {@code X'0a'} or {@code 0a}. */
+  /** The hexadecimal digits of {@code 0x0a}, which may be odd in number, {@code X'0a'} or {@code 0a}. */
   private static String digits(String text) {
     if (text.startsWith("0x")) {
-      return text.substring(2);
+      return text.length() % 2 == 0 ? text.substring(2) : "0" + text.substring(2);
     }
     boolean quoted = text.length() > 2 && (text.startsWith("X'") || text.startsWith("x'")) && text.endsWith("'");
     return quoted ? text.substring(2, text.length() - 1) : text;
@@ -65,7 +65,7 @@ final class Encodings {
       case ASCII:
         return new String(bytes, StandardCharsets.US_ASCII);
       default:
-        return Base64.getEncoder().encodeToString(bytes);
+        return Base64.encodeBase64String(bytes);
     }
   }
 
@@ -92,18 +92,26 @@ final class Encodings {
     }
 
     Object of(InternalRow a) throws Exception {
-      return decode(text(a, 0), encoding(text(a, 1)));
+      int encoding = encoding(text(a, 1));
+      return encoding == BASE64
+          ? java.util.Base64.getMimeDecoder().decode(text(a, 0)) // half a byte is an error, unlike in ENCODE
+          : decode(text(a, 0), encoding);
     }
   }
 
-  /** FROM_BYTES: {@code (bytes, the encoding of the text)}. */
+  /** FROM_BYTES: {@code (bytes, the encoding of the text)}; unlike ENCODE with capital digits, and lines of base64. */
   static final class FromBytes extends Scalar {
     FromBytes() {
       super("string", "binary, string");
     }
 
     Object of(InternalRow a) {
-      return encode(a.getBinary(0), encoding(text(a, 1)));
+      byte[] bytes = a.getBinary(0);
+      int encoding = encoding(text(a, 1));
+      if (encoding == HEX) {
+        return Hex.encodeHexString(bytes, false);
+      }
+      return encoding == BASE64 ? java.util.Base64.getMimeEncoder().encodeToString(bytes) : encode(bytes, encoding);
     }
   }
 

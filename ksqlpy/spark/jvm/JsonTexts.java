@@ -1,6 +1,7 @@
 package ksqlpy;
 
 import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.DeserializationFeature;
@@ -17,7 +18,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 
-/** JSON in texts. Numbers keep the digits that they have; what stands behind the value makes a text no JSON. */
+/** JSON in texts. Numbers keep the digits that they have; what stands behind the first value is not looked at. */
 final class JsonTexts {
   private JsonTexts() {}
 
@@ -27,7 +28,7 @@ final class JsonTexts {
   private static final ObjectMapper MAPPER =
       new ObjectMapper(FACTORY)
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
-          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .enable(JsonGenerator.Feature.WRITE_BIGDECIMAL_AS_PLAIN)
           .setNodeFactory(JsonNodeFactory.withExactBigDecimals(true));
 
   /** The value; that of an empty text is a missing one. */
@@ -74,6 +75,9 @@ final class JsonTexts {
           for (at += 2; path.charAt(at) != '"'; at++) {
             if (path.charAt(at) == '\\') {
               at++;
+              if (path.charAt(at) != '"' && path.charAt(at) != '\\') {
+                throw new IllegalArgumentException("not an escape: " + path);
+              }
             }
             name.append(path.charAt(at));
           }
@@ -84,7 +88,7 @@ final class JsonTexts {
           steps.add(path.substring(begin, at));
           at = at > begin && path.startsWith("]", at) ? at + 1 : -1;
         } else {
-          at = path.charAt(at) == '.' ? end(path, begin, ":$-/@|#") : -1;
+          at = path.charAt(at) == '.' ? end(path, begin, ":") : -1;
           steps.add(at > begin ? path.substring(begin, at) : "");
           at = at > begin ? at : -1;
         }
@@ -247,7 +251,8 @@ final class JsonTexts {
           union.setAll((ObjectNode) value);
         }
       }
-      return objects ? union.toString() : list.toString();
+      JsonNode all = objects ? (JsonNode) union : (JsonNode) list;
+      return MAPPER.writeValueAsString(a.numFields() == 1 ? parse(a, 0) : all);
     }
   }
 

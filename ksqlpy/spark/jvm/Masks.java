@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 /**
  * Texts with their characters covered: {@code (text[, how many], for capitals, for small letters, for digits, for
  * others)}. A null in place of a mask leaves these characters alone. Characters are Java's, as in ksqlDB: one beyond
- * the basic plane is two others.
+ * the basic plane is two, the second of which is one of the others.
  */
 final class Masks {
   private Masks() {}
@@ -97,10 +97,10 @@ final class Masks {
       if (text == null) {
         return NONE;
       }
-      if (text.codePointCount(0, text.length()) != 1) {
+      if (text.length() != 1) {
         throw new IllegalArgumentException("a mask is one character");
       }
-      return text.codePointAt(0);
+      return text.charAt(0);
     }
 
     String over(String text, int begin, int end) {
@@ -108,17 +108,13 @@ final class Masks {
       covered.append(text, 0, begin);
       for (int i = begin; i < end; i++) {
         char c = text.charAt(i);
-        int mask = of(c);
-        if (mask == NONE) {
-          covered.append(c);
-        } else {
-          covered.appendCodePoint(mask);
-        }
+        int mask = of(i + 1 < end ? text.codePointAt(i) : (int) c);
+        covered.append((char) (mask == NONE ? (int) c : mask));
       }
       return covered.append(text, end, text.length()).toString();
     }
 
-    private int of(char c) {
+    private int of(int c) {
       switch (Character.getType(c)) {
         case Character.UPPERCASE_LETTER:
           return upper;

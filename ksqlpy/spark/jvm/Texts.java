@@ -37,7 +37,8 @@ final class Texts {
 
   /**
    * INSTR: {@code (text, part, from which place, which occurrence)}, 0 for none. A negative place counts from the end
-   * and goes towards the beginning. Places count characters; occurrences may overlap.
+   * and goes towards the beginning; what is found ends there at the latest. Places count characters; occurrences may
+   * overlap.
    */
   static final class Find extends Scalar {
     Find() {
@@ -54,7 +55,10 @@ final class Texts {
         return Integer.valueOf(0);
       }
       boolean forward = place > 0;
-      int at = text.offsetByCodePoints(0, forward ? place - 1 : length + place);
+      int at =
+          forward
+              ? text.offsetByCodePoints(0, place - 1)
+              : text.offsetByCodePoints(0, length + place + 1) - part.length();
       while (true) {
         at = forward ? text.indexOf(part, at) : text.lastIndexOf(part, at);
         if (at < 0) {

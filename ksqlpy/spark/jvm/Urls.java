@@ -99,7 +99,7 @@ final class Urls {
       if (query == null) {
         return null;
       }
-      for (String pair : query.split("&")) {
+      for (String pair : query.split("&", -1)) {
         int sign = pair.indexOf('=');
         if ((sign < 0 ? pair : pair.substring(0, sign)).equals(name)) {
           return sign < 0 ? "" : pair.substring(sign + 1);
