@@ -57,6 +57,10 @@ def _existing(parsed: Parsed, catalog: Catalog) -> Source | None:
     node, text = parsed.node, Text(parsed.sql)
     if node.args.get("exists") and node.args.get("replace"):
         text.refuse("replace-and-exists", "OR REPLACE and IF NOT EXISTS exclude each other", node.this)
+    if node.args.get("source") and node.args.get("replace"):
+        text.refuse(
+            "not-replaceable", "OR REPLACE and SOURCE exclude each other: such a source stays as it is", node.this
+        )
     existing = catalog.sources.get(node.this.this)
     if existing is not None and not (node.args.get("exists") or node.args.get("replace")):
         text.refuse(
