@@ -96,7 +96,8 @@ def test_value_cannot_change_what_a_statement_does(text: str, value: str) -> Non
         if piece is None:
             outside.append(token.text)
         else:
-            inside[piece] += 1 + (token.text in ("+", "-"))
+            sign = made.text[token.start : token.end + 1] in ("+", "-")  # the text '-' is none
+            inside[piece] += 1 + sign
     # All other tokens are the same, and a reference gives one, or a sign and a number.
     assert outside == kept
     assert set(inside.values()) <= {1, 3}
