@@ -155,6 +155,9 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
 _DECLARED_ONLY = ("WINDOW_TYPE", "WINDOW_SIZE", "SOURCED_BY_CONNECTOR", "SOURCE_CONNECTOR")
 """Properties of CREATE with columns only."""
 
+_QUERIES_ONLY = ("QUERY_ID",)
+"""Properties of statements with a query only."""
+
 _REGISTRY_ONLY = (
     "KEY_SCHEMA_ID",
     "VALUE_SCHEMA_ID",
@@ -184,7 +187,7 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
     places: dict[str, exp.Expr] = {}
     for node in written:
         name: str = node.this.name.upper()
-        if name not in _READERS or (name in _DECLARED_ONLY and not declares) or (name == "QUERY_ID" and declares):
+        if name not in _READERS or name in (_QUERIES_ONLY if declares else _DECLARED_ONLY):
             _refuse_name(name, node.this, text, declares=declares)
         if name in places:
             text.refuse("duplicate-property", f"property {name} is given twice", node.this)
@@ -218,7 +221,7 @@ def _refuse_name(name: str, node: exp.Expr, text: Text, *, declares: bool) -> No
             node,
             hint=f"list the columns, and use one of the formats {', '.join(FORMATS)}",
         )
-    known = [n for n in _READERS if declares or n not in _DECLARED_ONLY]
+    known = [n for n in _READERS if n not in (_QUERIES_ONLY if declares else _DECLARED_ONLY)]
     similar = similar_names(name, known)
     hint = _GONE.get(name) or (f"there are {', '.join(known)}" if not similar else None)
     text.refuse(
