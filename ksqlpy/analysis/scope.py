@@ -88,6 +88,7 @@ class Scope:
         """
         name: str = column.this.this
         table = column.args.get("table")
+        relation = None
         if table is not None:
             relation = next((r for r in self.relations if r.alias == table.this), None)
             if relation is None:
@@ -107,6 +108,13 @@ class Scope:
             return found[0][0].ref(found[0][1])
         if name in SYSTEM:
             internal, t = SYSTEM[name]
+            if relation is not None and relation is not self.relations[0]:
+                text.refuse(
+                    "pseudo-of-joined",
+                    f"{name} of {relation.alias} is not kept in a join, only that of {self.relations[0].alias}",
+                    column,
+                    hint=f"make a table with {name} as a column of its own first",
+                )
             if name in ("WINDOWSTART", "WINDOWEND") and not self.window:
                 text.refuse(
                     "no-window", f"{name} exists only with a windowed source or a WINDOW clause with GROUP BY", column
