@@ -5,6 +5,7 @@ Sources of the rules: ksqlDB's operators, type coercion and CAST tables.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -150,11 +151,17 @@ class ExpressionAnalyzer:
         if node.args.get("is_string"):
             return t.Literal(STRING, raw)
         if "e" in raw.lower():
-            return t.Literal(DOUBLE, float(raw))
+            return self._double_value(raw, node)
         if "." in raw:
             return self._decimal_value(raw, node)
         number = int(raw)
         return t.Literal(INTEGER if number <= _MAX_INT else BIGINT, number)
+
+    def _double_value(self, raw: str, node: exp.Expr) -> t.Expr:
+        value = float(raw)
+        if math.isinf(value):
+            self.text.refuse("number-too-large", f"{raw} is beyond what a DOUBLE holds", node)
+        return t.Literal(DOUBLE, value)
 
     def _decimal_literal(self, node: exp.Expr) -> t.Expr:
         return self._decimal_value(node.this.this, node)
@@ -311,7 +318,7 @@ class ExpressionAnalyzer:
             if not re.fullmatch(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", raw):
                 self.text.refuse("invalid-number", f"{raw!r} is no number, and one is wanted here", node)
             if like == DOUBLE or "e" in raw.lower():
-                return t.Literal(DOUBLE, float(raw))
+                return self._double_value(raw, node)
             exact = self._decimal_value(raw, node)
             return exact if "." in raw or Decimal(raw) > _MAX_INT else t.Literal(INTEGER, int(raw))
         word = raw.strip().lower()

@@ -188,7 +188,7 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
     for node in written:
         name: str = node.this.name.upper()
         if name not in _READERS or name in (_QUERIES_ONLY if declares else _DECLARED_ONLY):
-            _refuse_name(name, node.this, text, declares=declares)
+            _refuse_name(name, node.this, written, text, declares=declares)
         if name in places:
             text.refuse("duplicate-property", f"property {name} is given twice", node.this)
         field, read = _READERS[name]
@@ -213,8 +213,18 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
     return SourceProperties(places, **found)
 
 
-def _refuse_name(name: str, node: exp.Expr, text: Text, *, declares: bool) -> NoReturn:
+def _refuse_name(name: str, node: exp.Expr, written: Sequence[exp.Expr], text: Text, *, declares: bool) -> NoReturn:
     if name in _REGISTRY_ONLY:
+        side = name.split("_")[0]
+        formats = {n.this.name.upper(): n.args["value"].name.upper() for n in written}
+        chosen = formats.get(f"{side}_FORMAT") or formats.get("FORMAT")
+        if chosen in FORMATS:
+            text.refuse(
+                "format-property",
+                f"format {chosen} takes no property {name}",
+                node,
+                hint="it is for formats whose schemas lie in a schema registry",
+            )
         text.refuse(
             "no-registry",
             f"property {name} needs a schema registry, and this server has none",
