@@ -71,7 +71,7 @@ class Source:
     ``timestamp``: the column that gives ROWTIME, or None for the record's timestamp;
     ``timestamp_format``: its Java pattern if it is text. ``query``: id of the persistent
     query that made it. ``wrapped``: whether a single value column is written as a record. The
-    delimiters are those of format DELIMITED.
+    delimiters are those of format DELIMITED. ``read_only``: CREATE SOURCE, which no statement writes.
     """
 
     name: str
@@ -88,6 +88,7 @@ class Source:
     wrapped: bool = True
     key_delimiter: str = ","
     value_delimiter: str = ","
+    read_only: bool = False
 
     @property
     def keys(self) -> tuple[Column, ...]:
@@ -121,10 +122,11 @@ class Source:
 
 @dataclass(frozen=True)
 class PersistentQuery:
-    """A running CREATE … AS SELECT.
+    """A running CREATE … AS SELECT or INSERT INTO … SELECT.
 
     ``offsets``: where it started, by topic and partition; ``properties``: those in force when it was made;
-    ``paused``: it does not run until it is resumed.
+    ``paused``: it does not run until it is resumed. ``upgraded_from``: fingerprints of the plans that OR REPLACE has
+    replaced, whose state the present plan takes over.
     """
 
     id: str
@@ -135,14 +137,16 @@ class PersistentQuery:
     offsets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     shuffle_partitions: int = 1
     paused: bool = False
+    upgraded_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Sources and queries by name."""
+    """Sources, queries and user types by name."""
 
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
     queries: Mapping[str, PersistentQuery] = field(default_factory=lambda: MappingProxyType({}))
+    types: Mapping[str, SqlType] = field(default_factory=lambda: MappingProxyType({}))
 
     def with_source(self, source: Source) -> Catalog:
         """A snapshot with this source added or replaced."""
@@ -159,6 +163,14 @@ class Catalog:
     def without_query(self, query_id: str) -> Catalog:
         """A snapshot without this query."""
         return replace(self, queries=MappingProxyType({i: q for i, q in self.queries.items() if i != query_id}))
+
+    def with_type(self, name: str, kind: SqlType) -> Catalog:
+        """A snapshot with this user type added or replaced."""
+        return replace(self, types=MappingProxyType({**self.types, name: kind}))
+
+    def without_type(self, name: str) -> Catalog:
+        """A snapshot without this user type."""
+        return replace(self, types=MappingProxyType({n: t for n, t in self.types.items() if n != name}))
 
     def readers(self, name: str) -> tuple[str, ...]:
         """Ids of the queries that read the source."""

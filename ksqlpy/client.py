@@ -65,22 +65,32 @@ class Client:
         """Gives the connections back."""
         self._http.close()
 
-    def statements(self, sql: str, properties: Mapping[str, object] | None = None) -> list[dict[str, Any]]:
+    def statements(
+        self,
+        sql: str,
+        properties: Mapping[str, object] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> list[dict[str, Any]]:
         """Runs statements and gives their entities.
 
         A failing statement raises its error, which has the entities of those before it as ``entities``.
         """
-        body = {"ksql": sql, "streamsProperties": dict(properties or {})}
+        body = {"ksql": sql, "streamsProperties": dict(properties or {}), "sessionVariables": dict(variables or {})}
         entities: list[dict[str, Any]] = self._request("POST", "/ksql", body, sql)
         return entities
 
-    def push(self, sql: str, properties: Mapping[str, object] | None = None) -> Generator[Any, None, None]:
+    def push(
+        self,
+        sql: str,
+        properties: Mapping[str, object] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> Generator[Any, None, None]:
         """Runs a query; gives first its header (``queryId``, ``columnNames``, ``columnTypes``), then rows as lists.
 
         Fractions are Decimals with the digits that the server sent, save those of DOUBLE columns. Ends when the query
         ends. Closing the iterator closes the query.
         """
-        body = {"sql": sql, "properties": dict(properties or {})}
+        body = {"sql": sql, "properties": dict(properties or {}), "sessionVariables": dict(variables or {})}
         accept = {"Accept": "application/vnd.ksqlapi.delimited.v1"}
         with self._talking(), self._http.stream("POST", "/query-stream", json=body, headers=accept) as response:
             if response.status_code >= 400:

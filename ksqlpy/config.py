@@ -187,6 +187,27 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "ksql.create.or.replace.enabled",
+        "true",
+        "Whether CREATE OR REPLACE may change what exists.",
+        _one_of("true", "false"),
+        session=True,
+    ),
+    Property(
+        "ksql.variable.substitution.enable",
+        "true",
+        "Whether ${name} in a statement is replaced by the value of the session's variable.",
+        _one_of("true", "false"),
+        session=True,
+    ),
+    Property(
+        "ksql.assert.topic.default.timeout.ms",
+        "1000",
+        "How long ASSERT TOPIC waits where it names no TIMEOUT.",
+        _integer(0, 86_400_000),
+        session=True,
+    ),
+    Property(
         "ksql.output.topic.name.prefix",
         "",
         "Put before the names of the topics that queries make.",

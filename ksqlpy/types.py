@@ -16,6 +16,7 @@ __all__ = [
     "DATE",
     "DOUBLE",
     "INTEGER",
+    "NULL",
     "STRING",
     "TIME",
     "TIMESTAMP",
@@ -129,6 +130,8 @@ BYTES = Scalar("BYTES")
 DATE = Scalar("DATE")
 TIME = Scalar("TIME")
 TIMESTAMP = Scalar("TIMESTAMP")
+NULL = Scalar("NULL")
+"""The type of a NULL whose surroundings have not said what it is; no column has it."""
 UNIT = Scalar("INTERVALUNIT")
 """Of a time unit as an argument, as in ``DATEADD(DAYS, 1, d)``; no column has it. Its values are words such as DAY."""
 

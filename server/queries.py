@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.errors import error_body, unforeseen
-from ksqlpy.server.statements import refuse_variables
+from ksqlpy.server.statements import text_variables
 from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1, Body, JsonResponse, encode, read_body
 
 __all__ = ["CloseQuery", "Query", "RowStream", "router"]
@@ -58,8 +58,8 @@ async def query_stream(request: Request) -> Response:
     """
     backend, media_type = await begin(request, (DELIMITED, JSON))
     body = await read_body(request, Query)
-    refuse_variables(body.variables)
-    query = await backend.call(backend.engine.push, body.sql, body.properties or {})
+    variables = text_variables(body.variables)
+    query = await backend.call(backend.engine.push, body.sql, body.properties or {}, variables)
     return RowStream(backend, query, media_type)
 
 

@@ -14,7 +14,7 @@ from ksqlpy.errors import ConfigProblem
 from ksqlpy.server.backend import begin
 from ksqlpy.server.wire import JSON, KSQL_V1, Body, JsonResponse, read_body
 
-__all__ = ["Statements", "refuse_variables", "router"]
+__all__ = ["Statements", "router", "text_variables"]
 
 router = APIRouter()
 
@@ -29,14 +29,12 @@ class Statements(Body):
     sequence_number: int | None = Field(None, alias="commandSequenceNumber")
 
 
-def refuse_variables(variables: dict[str, Any] | None) -> None:
-    """Raises ConfigProblem ``no-session-variables`` when a request brings some."""
-    if variables:
-        raise ConfigProblem(
-            "no-session-variables",
-            f"session variables are not supported yet: {', '.join(sorted(variables))}",
-            hint="put the values into the statements",
-        )
+def text_variables(variables: dict[str, Any] | None) -> dict[str, str]:
+    """The session variables of a request; raises ConfigProblem ``bad-variable`` for a value that is no text."""
+    for name, value in (variables or {}).items():
+        if not isinstance(value, str):
+            raise ConfigProblem("bad-variable", f"the value of session variable {name} is no text", hint='"…"')
+    return dict(variables or {})
 
 
 @router.post("/ksql")
@@ -47,6 +45,6 @@ async def execute(request: Request) -> JsonResponse:
     """
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     body = await read_body(request, Statements)
-    refuse_variables(body.variables)
-    entities = await backend.call(backend.engine.execute, body.sql, body.properties or {})
+    variables = text_variables(body.variables)
+    entities = await backend.call(backend.engine.execute, body.sql, body.properties or {}, variables)
     return JsonResponse(entities, media_type=media_type)

@@ -6,17 +6,31 @@ from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.query import TypedQuery, analyze_query
 from ksqlpy.analysis.scope import Text, find_source
 from ksqlpy.analysis.statements import CreateAs, Declare, Insert, TopicWish, analyze_create, analyze_insert
+from ksqlpy.analysis.writers import (
+    InsertInto,
+    analyze_alter,
+    analyze_delete,
+    analyze_insert_select,
+    analyze_type,
+    check_replaceable,
+)
 
 __all__ = [
     "CreateAs",
     "Declare",
     "Insert",
+    "InsertInto",
     "Text",
     "TopicWish",
     "TypedQuery",
+    "analyze_alter",
     "analyze_create",
+    "analyze_delete",
     "analyze_insert",
+    "analyze_insert_select",
     "analyze_query",
+    "analyze_type",
     "check_clauses",
+    "check_replaceable",
     "find_source",
 ]

@@ -33,10 +33,6 @@ _ROWS: tuple[tuple[type[exp.Expr], Callable[[Any], bool], str, str], ...] = (
     (nodes.StreamJoin, _has("side", "RIGHT"), "RIGHT JOIN", "there are INNER JOIN and LEFT JOIN"),
     (nodes.StreamJoin, _has("side", "FULL"), "FULL JOIN", "there are INNER JOIN and LEFT JOIN"),
     (nodes.StreamJoin, _has("within"), "WITHIN", "a stream is joined with a table, without WITHIN"),
-    (nodes.InsertSelect, _always, "INSERT INTO … SELECT", "CREATE STREAM … AS SELECT writes a stream of its own"),
-    (nodes.CreateSource, _has("replace"), "OR REPLACE", "DROP it first"),
-    (nodes.CreateSource, _has("source"), "CREATE SOURCE", "leave SOURCE out"),
-    (nodes.DropSource, _has("cascade"), "CASCADE", "DROP or TERMINATE what reads it first"),
 )
 
 

@@ -5,6 +5,7 @@ Sources of the rules: ksqlDB's operators, type coercion and CAST tables.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -33,6 +34,7 @@ from ksqlpy.types import (
     DATE,
     DOUBLE,
     INTEGER,
+    NULL,
     STRING,
     TIME,
     TIMESTAMP,
@@ -40,7 +42,6 @@ from ksqlpy.types import (
     ArrayType,
     DecimalType,
     MapType,
-    Scalar,
     SqlType,
     StructType,
     as_decimal,
@@ -50,9 +51,6 @@ from ksqlpy.types import (
 )
 
 __all__ = ["NULL", "ExpressionAnalyzer", "castable", "coerce"]
-
-NULL = Scalar("NULL")
-"""The type of a NULL whose surroundings have not said what it is."""
 
 _COMPARISONS: Mapping[type[exp.Expr], str] = MappingProxyType(
     {
@@ -153,11 +151,17 @@ class ExpressionAnalyzer:
         if node.args.get("is_string"):
             return t.Literal(STRING, raw)
         if "e" in raw.lower():
-            return t.Literal(DOUBLE, float(raw))
+            return self._double_value(raw, node)
         if "." in raw:
             return self._decimal_value(raw, node)
         number = int(raw)
         return t.Literal(INTEGER if number <= _MAX_INT else BIGINT, number)
+
+    def _double_value(self, raw: str, node: exp.Expr) -> t.Expr:
+        value = float(raw)
+        if math.isinf(value):
+            self.text.refuse("number-too-large", f"{raw} is beyond what a DOUBLE holds", node)
+        return t.Literal(DOUBLE, value)
 
     def _decimal_literal(self, node: exp.Expr) -> t.Expr:
         return self._decimal_value(node.this.this, node)
@@ -214,7 +218,12 @@ class ExpressionAnalyzer:
 
     def _compare(self, node: exp.Expr) -> t.Expr:
         op = _COMPARISONS[type(node)]
-        left, right = self._comparable(self._type(node.this), self._type(node.expression), op, node)
+        sides = self._type(node.this), self._type(node.expression)
+        if "DISTINCT" not in op and any(s.type == NULL for s in sides):
+            self.text.refuse(
+                "null-comparison", "a comparison with NULL is never true", node, hint="write IS NULL or IS NOT NULL"
+            )
+        left, right = self._comparable(*sides, op, node)
         return t.Compare(BOOLEAN, op, left, right)
 
     def _comparable(self, left: t.Expr, right: t.Expr, op: str, node: exp.Expr) -> tuple[t.Expr, t.Expr]:
@@ -268,30 +277,30 @@ class ExpressionAnalyzer:
         value = self._type(node.this)
         items = [self._type(item) for item in node.expressions]
         first = next((e.type for e in (value, *items) if e.type != NULL), BOOLEAN)
-        items = [self._loosened(item, first, at) for item, at in zip(items, node.expressions, strict=True)]
+        items = [self.loosened(item, first, at) for item, at in zip(items, node.expressions, strict=True)]
         pairs = [self._comparable(value, i, "=", at) for i, at in zip(items, node.expressions, strict=True)]
         common = common_type([p[1].type for p in pairs] + [value.type]) if value.type != NULL else pairs[0][1].type
         if common is None:
             common = pairs[0][0].type
         return t.InList(BOOLEAN, coerce(value, common), tuple(coerce(p[1], common) for p in pairs))
 
-    def _loosened(self, value: t.Expr, like: SqlType, node: exp.Expr) -> t.Expr:
-        """A literal, also inside of a constructor, read as what stands before it in the list (ksqlDB, coercion)."""
+    def loosened(self, value: t.Expr, like: SqlType, node: exp.Expr) -> t.Expr:
+        """A literal, also inside of a constructor, read as what is wanted where it stands (ksqlDB, coercion)."""
         match value, like:
             case t.ArrayOf(items=items), ArrayType(item):
-                loose = [self._loosened(i, item, node) for i in items]
+                loose = [self.loosened(i, item, node) for i in items]
                 kind = common_type(i.type for i in loose if i.type != NULL)
                 return t.ArrayOf(ArrayType(kind), tuple(coerce(i, kind) for i in loose)) if kind else value
             case t.MapOf(entries=entries), MapType(key, item):
-                keys = [self._loosened(k, key, node) for k, _ in entries]
-                values = [self._loosened(v, item, node) for _, v in entries]
+                keys = [self.loosened(k, key, node) for k, _ in entries]
+                values = [self.loosened(v, item, node) for _, v in entries]
                 one, two = (common_type(e.type for e in x if e.type != NULL) for x in (keys, values))
                 if one is None or two is None:
                     return value
                 pairs = tuple((coerce(k, one), coerce(v, two)) for k, v in zip(keys, values, strict=True))
                 return t.MapOf(MapType(one, two), pairs)
             case t.StructOf(fields=fields), StructType():
-                parts = tuple((n, self._loosened(v, like.field(n) or v.type, node)) for n, v in fields)
+                parts = tuple((n, self.loosened(v, like.field(n) or v.type, node)) for n, v in fields)
                 return t.StructOf(StructType(tuple((n, v.type) for n, v in parts)), parts)
             case t.Literal(type=kind), _ if kind not in (like, NULL):
                 return self._loose_literal(value, like, node)
@@ -307,9 +316,9 @@ class ExpressionAnalyzer:
             return value
         if is_numeric(like):
             if not re.fullmatch(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", raw):
-                self.text.refuse("invalid-number", f"{raw!r} is no number, as those before it", node)
+                self.text.refuse("invalid-number", f"{raw!r} is no number, and one is wanted here", node)
             if like == DOUBLE or "e" in raw.lower():
-                return t.Literal(DOUBLE, float(raw))
+                return self._double_value(raw, node)
             exact = self._decimal_value(raw, node)
             return exact if "." in raw or Decimal(raw) > _MAX_INT else t.Literal(INTEGER, int(raw))
         word = raw.strip().lower()
@@ -359,7 +368,7 @@ class ExpressionAnalyzer:
     def _same_type(self, values: Sequence[t.Expr], at: Sequence[exp.Expr], what: str) -> tuple[t.Expr, ...]:
         known = [v.type for v in values if v.type != NULL]
         if known:
-            values = [self._loosened(v, known[0], n) for v, n in zip(values, at, strict=True)]
+            values = [self.loosened(v, known[0], n) for v, n in zip(values, at, strict=True)]
             known = [v.type for v in values if v.type != NULL]
         common = common_type(known)
         if known and common is None:
@@ -410,11 +419,15 @@ class ExpressionAnalyzer:
                     part,
                     hint=f"the precision goes from 1 to {MAX_PRECISION}, the scale from 0 to the precision",
                 )
-        found = node.sql_type
+        found = node.resolve(self.text.types)
         if found is None:
-            unknown = next((n for n in node.find_all(nodes.TypeName) if n.args.get("user")), node)
+            named = [n for n in node.find_all(nodes.TypeName) if n.args.get("user")]
+            unknown = next((n for n in named if n.this not in self.text.types), node)
             self.text.refuse(
-                "unknown-type", f"there is no type {unknown.this}", unknown, similar=similar_names(unknown.this, _TYPES)
+                "unknown-type",
+                f"there is no type {unknown.this}",
+                unknown,
+                similar=similar_names(unknown.this, [*_TYPES, *self.text.types]),
             )
         return found
 
@@ -504,6 +517,7 @@ class ExpressionAnalyzer:
         if aggregate and not values and function.name != "COUNT":
             # Elsewhere than in COUNT, * or nothing means ROWTIME (ksqlDB, aggregate functions).
             values = [t.ROWTIME]
+        values = _times_of_text(function, values)
         types = [v.argument if isinstance(v, _TypedLambda) else None if v.type == NULL else v.type for v in values]
         call = FUNCTIONS.resolve(name, types, self.text.span(node), self.text.sql)
         self._inside_aggregate, self._tables, self._place = before
@@ -553,6 +567,15 @@ class ExpressionAnalyzer:
     def lambda_depth(self) -> int:
         """In how many lambdas the expression that is being typed stands."""
         return len(self._variables)
+
+
+def _times_of_text(function: Function, values: list[t.Expr | _TypedLambda]) -> list[t.Expr | _TypedLambda]:
+    """ISO texts are times beside times where all arguments are of one type, as in LEAST(DUE, '2024-05-06')."""
+    one_type = any(len({*s.parameters}) == 1 and getattr(s.parameters[0], "same", False) for s in function.signatures)
+    time = next((v.type for v in values if isinstance(v, t.Expr) and v.type in _TEMPORAL), None)
+    if not one_type or time is None:
+        return values
+    return [t.Cast(time, v) if isinstance(v, t.Literal) and v.type == STRING else v for v in values]
 
 
 class _TypedLambda:

@@ -17,6 +17,8 @@ from ksqlpy.sql.nodes import UNIT_MILLIS
 
 __all__ = ["SourceProperties", "read_properties"]
 
+_RESERVED_IDS = ("CSAS_", "CTAS_", "CST_", "INSERTQUERY_", "TRANSIENT_")
+
 
 @dataclass(frozen=True)
 class SourceProperties:
@@ -35,6 +37,7 @@ class SourceProperties:
     timestamp_format: str | None = None
     wrapped: bool | None = None
     window: WindowKey | None = None
+    query_id: str | None = None
 
 
 def _string(value: object) -> str:
@@ -103,6 +106,15 @@ def _column(value: object) -> str:
     return name[1:-1] if name[0] == name[-1] == "`" and len(name) > 2 else name.upper()
 
 
+def _query_id(value: object) -> str:
+    name = _string(value).upper()
+    if not re.fullmatch(r"[A-Z0-9_]+", name):
+        raise ValueError("an id of letters, digits and _")
+    if name.startswith(_RESERVED_IDS):
+        raise ValueError(f"an id that does not begin like the ids the engine gives: {', '.join(_RESERVED_IDS)}")
+    return name
+
+
 def _window_type(value: object) -> str:
     name = _name(value)
     if name in _WINDOW_TYPES:
@@ -135,12 +147,16 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "WRAP_SINGLE_VALUE": ("wrapped", _boolean),
     "WINDOW_TYPE": ("window_type", _window_type),
     "WINDOW_SIZE": ("window_size", _duration),
+    "QUERY_ID": ("query_id", _query_id),
     "SOURCED_BY_CONNECTOR": ("connector", _string),
     "SOURCE_CONNECTOR": ("connector", _string),
 }
 
 _DECLARED_ONLY = ("WINDOW_TYPE", "WINDOW_SIZE", "SOURCED_BY_CONNECTOR", "SOURCE_CONNECTOR")
 """Properties of CREATE with columns only."""
+
+_QUERIES_ONLY = ("QUERY_ID",)
+"""Properties of statements with a query only."""
 
 _REGISTRY_ONLY = (
     "KEY_SCHEMA_ID",
@@ -171,8 +187,8 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
     places: dict[str, exp.Expr] = {}
     for node in written:
         name: str = node.this.name.upper()
-        if name not in _READERS or (name in _DECLARED_ONLY and not declares):
-            _refuse_name(name, node.this, text, declares=declares)
+        if name not in _READERS or name in (_QUERIES_ONLY if declares else _DECLARED_ONLY):
+            _refuse_name(name, node.this, written, text, declares=declares)
         if name in places:
             text.refuse("duplicate-property", f"property {name} is given twice", node.this)
         field, read = _READERS[name]
@@ -197,15 +213,25 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
     return SourceProperties(places, **found)
 
 
-def _refuse_name(name: str, node: exp.Expr, text: Text, *, declares: bool) -> NoReturn:
+def _refuse_name(name: str, node: exp.Expr, written: Sequence[exp.Expr], text: Text, *, declares: bool) -> NoReturn:
     if name in _REGISTRY_ONLY:
+        side = name.split("_")[0]
+        formats = {n.this.name.upper(): n.args["value"].name.upper() for n in written}
+        chosen = formats.get(f"{side}_FORMAT") or formats.get("FORMAT")
+        if chosen in FORMATS:
+            text.refuse(
+                "format-property",
+                f"format {chosen} takes no property {name}",
+                node,
+                hint="it is for formats whose schemas lie in a schema registry",
+            )
         text.refuse(
             "no-registry",
             f"property {name} needs a schema registry, and this server has none",
             node,
             hint=f"list the columns, and use one of the formats {', '.join(FORMATS)}",
         )
-    known = [n for n in _READERS if declares or n not in _DECLARED_ONLY]
+    known = [n for n in _READERS if n not in (_QUERIES_ONLY if declares else _DECLARED_ONLY)]
     similar = similar_names(name, known)
     hint = _GONE.get(name) or (f"there are {', '.join(known)}" if not similar else None)
     text.refuse(

@@ -128,6 +128,8 @@ class _Item:
     expr: t.Expr
     node: exp.Expr
     aliased: bool = False
+    pseudo: bool = False
+    """Whether it may be called like a pseudo column: a key that `*` gives after PARTITION BY ROWTIME."""
 
 
 class _QueryAnalyzer:
@@ -210,12 +212,13 @@ class _QueryAnalyzer:
             kind: SourceKind = "TABLE"
         else:
             grouping, kind = None, self.kind
-            items = [
-                replace(i, expr=self._after_tables(i.expr, tables, i.node)) for i in self._items(expressions, relations)
-            ]
             partition = self._partition(expressions)
+            items = [
+                replace(i, expr=self._after_tables(i.expr, tables, i.node))
+                for i in self._items(expressions, relations, partition)
+            ]
             keys = partition if partition is not None else self._keys(joins, items)
-        outputs = self._outputs(items, keys)
+        outputs = self._outputs(items, keys, relations)
         limit = args.get("limit")
         if limit is not None and self.persistent:
             text.refuse("misplaced-limit", "LIMIT is for SELECT … EMIT CHANGES, a persistent query has no end", limit)
@@ -340,10 +343,15 @@ class _QueryAnalyzer:
 
     # ------------------------------------------------------------ SELECT items
 
-    def _items(self, expressions: ExpressionAnalyzer, relations: tuple[Relation, ...]) -> list[_Item]:
+    def _items(
+        self,
+        expressions: ExpressionAnalyzer,
+        relations: tuple[Relation, ...],
+        partition: tuple[t.Expr, ...] | None = None,
+    ) -> list[_Item]:
         items: list[_Item] = []
         for node in self.node.expressions:
-            star = self._star(node, relations, expressions)
+            star = self._star(node, relations, expressions, partition)
             if star is not None:
                 items += star
                 continue
@@ -355,11 +363,15 @@ class _QueryAnalyzer:
             if isinstance(node, exp.Alias):
                 items.append(_Item(node.args["alias"].this, expr, node, aliased=True))
             else:
-                items.append(_Item(_own_name(inner), expr, node))
+                items.append(_Item(_own_name(inner, relations), expr, node))
         return items
 
     def _star(
-        self, node: exp.Expr, relations: tuple[Relation, ...], expressions: ExpressionAnalyzer
+        self,
+        node: exp.Expr,
+        relations: tuple[Relation, ...],
+        expressions: ExpressionAnalyzer,
+        partition: tuple[t.Expr, ...] | None,
     ) -> list[_Item] | None:
         if isinstance(node, nodes.StructStar):
             value = expressions.analyze(node.this, place="in SELECT")
@@ -375,7 +387,9 @@ class _QueryAnalyzer:
             wanted = tuple(r for r in relations if r.alias == alias)
             if not wanted:
                 self.text.refuse("unknown-alias", f"no source of this query is called {alias}", node)
-        items = []
+        if partition is not None and len(relations) == 1:
+            return self._partitioned_star(node, relations[0], partition)
+        items = self._new_keys(relations, partition) if partition is not None and wanted == relations else []
         for r in wanted:
             if r.view is not None:  # as the inner query has them
                 named = [(f"{r.alias}_{c.name}" if r.joined else c.name, r.ref(c)) for c in r.source.columns]
@@ -384,18 +398,46 @@ class _QueryAnalyzer:
             columns = [(c.name, r.ref(c)) for c in r.source.keys]
             if r.source.window is not None and not self.persistent:
                 columns += [(n, t.ColumnRef(BIGINT, t.SYSTEM[n][0])) for n in ("WINDOWSTART", "WINDOWEND")]
-            rest = [(c.name, r.ref(c)) for c in (*r.source.values, *r.source.headers)]
-            # PARTITION BY makes value columns of the old key, and they come last.
-            columns = columns + rest if self.node.args.get("partition") is None else rest + columns
+            columns += [(c.name, r.ref(c)) for c in (*r.source.values, *r.source.headers)]
             items += [_Item(f"{r.alias}_{n}" if r.joined else n, ref, node, aliased=True) for n, ref in columns]
         return items
+
+    def _new_keys(self, relations: tuple[Relation, ...], partition: tuple[t.Expr, ...]) -> list[_Item]:
+        """What `*` begins with after PARTITION BY: the computed keys, which are no columns of a source."""
+        return [
+            _Item(_own_name(written, relations), expr, _bare(written), pseudo=_is_system(expr))
+            for expr, written in zip(partition, self._partition_nodes(), strict=True)
+            if not isinstance(expr, t.ColumnRef) or _is_system(expr)
+        ]
+
+    def _partitioned_star(self, node: exp.Expr, relation: Relation, partition: tuple[t.Expr, ...]) -> list[_Item]:
+        """What `*` gives after PARTITION BY: the new key, the other values, and the old key as values behind them."""
+        columns = (*relation.source.values, *relation.source.headers, *relation.source.keys)
+        own = [_Item(c.name, relation.ref(c), node, aliased=True) for c in columns]
+        return [
+            *self._new_keys((relation,), partition),
+            *(i for k in partition for i in own if i.expr == k),
+            *(i for i in own if i.expr not in partition),
+        ]
+
+    def _partition_nodes(self) -> list[exp.Expr]:
+        """What PARTITION BY lists; nothing for PARTITION BY NULL, which leaves rows without a key."""
+        listed: list[exp.Expr] = self.node.args["partition"].expressions
+        return [] if len(listed) == 1 and isinstance(_bare(listed[0]), exp.Null) else listed
 
     def _partition(self, expressions: ExpressionAnalyzer) -> tuple[t.Expr, ...] | None:
         clause = self.node.args.get("partition")
         if clause is None:
             return None
-        parts = tuple(expressions.analyze(e, place="in PARTITION BY") for e in clause.expressions)
-        return () if [p.type for p in parts] == [NULL] else parts  # PARTITION BY NULL takes the key away
+        keys: list[t.Expr] = []
+        for node in self._partition_nodes():
+            key = expressions.analyze(node, place="in PARTITION BY")
+            if key.type == NULL:
+                self.text.refuse("untyped", "this NULL has no type", node, hint="PARTITION BY NULL alone drops the key")
+            if key in keys:
+                self.text.refuse("duplicate-key", "this expression is listed twice in PARTITION BY", node)
+            keys.append(key)
+        return tuple(keys)
 
     def _keys(self, joins: tuple[JoinSpec, ...], items: list[_Item]) -> tuple[t.Expr, ...]:
         """What identifies a row of the result; of a join the side that is selected, or both sides' left one."""
@@ -438,6 +480,7 @@ class _QueryAnalyzer:
         if args.get("having") is not None:
             node = args["having"].this
             condition = outer.condition(node, aggregates=True, place="in HAVING")
+            self._no_bounds(condition, "HAVING", node)
             having = self._after_grouping(condition, keys, aggregates, node)
         if not aggregates:
             refuse("no-aggregate", "GROUP BY needs an aggregate function in SELECT or HAVING", args["group"])
@@ -486,6 +529,15 @@ class _QueryAnalyzer:
 
         return t.rewrite(expr, change)
 
+    def _no_bounds(self, expr: t.Expr, where: str, node: exp.Expr) -> None:
+        if any(isinstance(e, t.ColumnRef) and e.name in ("__ws", "__we") for e in t.walk(expr)):
+            self.text.refuse(
+                "window-bounds",
+                f"WINDOWSTART and WINDOWEND cannot stand in {where}",
+                node,
+                hint="they are known once the rows of a window are aggregated: select them",
+            )
+
     def _after_grouping(
         self, expr: t.Expr, keys: list[t.Expr], aggregates: list[t.AggregateCall], node: exp.Expr
     ) -> t.Expr:
@@ -495,6 +547,7 @@ class _QueryAnalyzer:
             if e in keys:
                 return t.ColumnRef(e.type, f"__k{keys.index(e)}")
             if isinstance(e, t.AggregateCall):
+                self._no_bounds(e, "an aggregate function", node)
                 if e not in aggregates:
                     aggregates.append(e)
                 return t.ColumnRef(e.type, f"__a{aggregates.index(e)}")
@@ -528,28 +581,36 @@ class _QueryAnalyzer:
 
     # ------------------------------------------------------------ result columns
 
-    def _outputs(self, items: list[_Item], keys: tuple[t.Expr, ...]) -> tuple[Output, ...]:
+    def _outputs(
+        self, items: list[_Item], keys: tuple[t.Expr, ...], relations: tuple[Relation, ...]
+    ) -> tuple[Output, ...]:
         outputs: list[Output] = []
         used: dict[str, exp.Expr] = {}
-        taken = {i.name for i in items if i.name is not None}
-        columns = {c.name for c in self.first.source.columns}  # a field's own name keeps clear of them
+        sources = {c.name for r in relations for c in r.source.columns}
+        fields = [isinstance(_bare(i.node), nodes.FieldAccess) and not i.aliased for i in items]
+        taken = {i.name for i, field in zip(items, fields, strict=True) if i.name is not None and not field}
         counter = 0
         seen: set[t.Expr] = set()
-        for item in items:
-            name = item.name or self._generated(counter, taken)
+        for item, field in zip(items, fields, strict=True):
+            name = item.name or self._generated(counter, taken | sources)
             if item.name is None:
                 counter = int(name.removeprefix("KSQL_COL_")) + 1
-            elif name in t.SYSTEM and (self.persistent or (item.aliased and not _is_system(item.expr))):
+            elif field:
+                # A field's name gives way to columns of the sources, even if those are not selected.
+                name = _free(name, taken | sources | set(used))
+            elif isinstance(item.node, nodes.StructStar):
+                name = _free(name, set(used))
+            elif (
+                not item.pseudo
+                and name in t.SYSTEM
+                and (self.persistent or (item.aliased and not _is_system(item.expr)))
+            ):
                 self.text.refuse(
                     "reserved-name",
                     f"{name} is a pseudo column and cannot name a column of the result",
                     item.node,
                     hint=f"rename it, as in {name} AS {name}_VALUE",
                 )
-            field = not item.aliased and isinstance(item.expr, t.FieldRef)
-            own = columns if isinstance(item.node, nodes.FieldAccess) else set()
-            if field and name in own | set(used):
-                name = next(n for i in itertools.count(1) if (n := f"{name}_{i}") not in taken | columns | set(used))
             if name in used:
                 self.text.refuse(
                     "duplicate-column",
@@ -572,7 +633,11 @@ class _QueryAnalyzer:
             outputs.append(Output(name, item.expr, key))
         if self.persistent and (not self.inner or self.grouped or self.kind == "TABLE"):
             self._check_keys(outputs, keys)
-        return tuple(outputs)
+        if self.inner:
+            return tuple(outputs)
+        # The key has its columns in the order of its source, GROUP BY or PARTITION BY, not of SELECT.
+        in_order = iter(sorted((o for o in outputs if o.key), key=lambda o: keys.index(o.expr)))
+        return tuple(next(in_order) if o.key else o for o in outputs)
 
     @staticmethod
     def _generated(first: int, taken: set[str]) -> str:
@@ -608,13 +673,28 @@ def _is_system(expr: t.Expr) -> bool:
     return isinstance(expr, t.ColumnRef) and expr.name.startswith("__")
 
 
-def _own_name(node: exp.Expr) -> str | None:
-    """The name that an item without alias has by itself: of a column, or of the last field of a struct access."""
+def _bare(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this
+    return node
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, or with the first number behind it that makes it new: B, B_1, B_2."""
+    return next(n for i in itertools.count() if (n := f"{name}_{i}" if i else name) not in taken)
+
+
+def _own_name(node: exp.Expr, relations: tuple[Relation, ...]) -> str | None:
+    """The name that an item without alias has by itself: of a column, or of the last field of a struct access.
+
+    In a join ``a.x`` is called A_X where several sources have a column X; pseudo columns are in each.
+    """
+    node = _bare(node)
     if isinstance(node, exp.Column):
         name: str = node.this.this
-        return name
+        alias = node.args.get("table")
+        owners = sum(r.source.column(name) is not None or name in t.SYSTEM for r in relations)
+        return f"{alias.this}_{name}" if alias is not None and owners > 1 else name
     if isinstance(node, nodes.FieldAccess):
         field: str = node.expression.this
         return field
@@ -626,5 +706,5 @@ def _key_name(key: t.Expr, query: nodes.Query) -> str:
     if isinstance(key, t.ColumnRef) and key.name.startswith("__k"):
         return to_sql(query.args["group"].expressions[int(key.name[3:])])
     if isinstance(key, t.ColumnRef):
-        return key.name
+        return next((n for n, (internal, _) in t.SYSTEM.items() if internal == key.name), key.name)
     return to_sql(query.args["partition"])

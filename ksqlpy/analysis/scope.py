@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
@@ -12,6 +12,7 @@ from ksqlpy.analysis.typed import SYSTEM, ColumnRef
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import AnalysisProblem, Span, similar_names
 from ksqlpy.sql import span_of
+from ksqlpy.types import SqlType
 
 if TYPE_CHECKING:
     from ksqlpy.analysis.query import TypedQuery
@@ -21,9 +22,10 @@ __all__ = ["Relation", "Scope", "Text", "View", "find_source"]
 
 @dataclass(frozen=True)
 class Text:
-    """The SQL that nodes are positions in; raises refusals that point at a node."""
+    """The SQL that nodes are positions in, and the user types it may name; raises refusals that point at a node."""
 
     sql: str
+    types: Mapping[str, SqlType] = field(default_factory=dict)
 
     def span(self, node: exp.Expr | None) -> Span | None:
         """Where the node stands."""
@@ -111,6 +113,7 @@ class Scope:
         """
         name: str = column.this.this
         table = column.args.get("table")
+        relation = None
         if table is not None:
             relation = next((r for r in self.relations if r.alias == table.this), None)
             if relation is None:
@@ -130,6 +133,13 @@ class Scope:
             return found[0][0].ref(found[0][1])
         if name in SYSTEM:
             internal, t = SYSTEM[name]
+            if relation is not None and relation is not self.relations[0]:
+                text.refuse(
+                    "pseudo-of-joined",
+                    f"{name} of {relation.alias} is not kept in a join, only that of {self.relations[0].alias}",
+                    column,
+                    hint=f"make a table with {name} as a column of its own first",
+                )
             if name in ("WINDOWSTART", "WINDOWEND") and not self.window:
                 text.refuse(
                     "no-window", f"{name} exists only with a windowed source or a WINDOW clause with GROUP BY", column

@@ -32,7 +32,17 @@ from ksqlpy.types import (
     widens_to,
 )
 
-__all__ = ["CreateAs", "Declare", "Insert", "TopicWish", "analyze_create", "analyze_insert"]
+__all__ = [
+    "CreateAs",
+    "Declare",
+    "Insert",
+    "TopicWish",
+    "analyze_create",
+    "analyze_insert",
+    "declared_columns",
+    "inserted",
+    "refuse_read_only",
+]
 
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 
@@ -57,11 +67,15 @@ class Declare:
 
 @dataclass(frozen=True)
 class CreateAs:
-    """CREATE STREAM or TABLE AS SELECT; ``source`` is the sink, without the id of its query."""
+    """CREATE STREAM or TABLE AS SELECT; ``source`` is the sink, without the id of its query.
+
+    ``query_id``: the id that QUERY_ID asks for, if it does.
+    """
 
     source: Source
     topic: TopicWish
     query: TypedQuery
+    query_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +92,7 @@ def analyze_create(parsed: Parsed, catalog: Catalog, config: Config) -> Declare 
 
     Raises AnalysisProblem or ConfigProblem.
     """
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.CreateSource)
     name: str = node.this.this
     if not _SOURCE_NAME.match(name):
@@ -93,7 +107,11 @@ def analyze_create(parsed: Parsed, catalog: Catalog, config: Config) -> Declare 
 
 
 def _declare(
-    parsed: Parsed, node: nodes.CreateSource, properties: SourceProperties, config: Config, text: Text
+    parsed: Parsed,
+    node: nodes.CreateSource,
+    properties: SourceProperties,
+    config: Config,
+    text: Text,
 ) -> Declare:
     name, kind = node.this.this, node.args["kind"]
     specs = node.args.get("columns") or []
@@ -127,6 +145,7 @@ def _declare(
         timestamp_format=properties.timestamp_format,
         window=properties.window,
         wrapped=_wrapped(properties, value_format, columns, config, text),
+        read_only=bool(node.args.get("source")),
         key_delimiter=key_delimiter,
         value_delimiter=value_delimiter,
     )
@@ -148,6 +167,16 @@ def _default_format(part: str, config: Config, text: Text, node: exp.Expr) -> st
 
 
 def _columns(specs: Sequence[exp.Expr], kind: str, text: Text, *, windowed: bool) -> tuple[Column, ...]:
+    columns = declared_columns(specs, text, kind)
+    if windowed and not any(c.key for c in columns):
+        text.refuse("no-key", "a source with windows needs a key column", specs[0], hint="a window is part of the key")
+    if kind == "TABLE" and not any(c.key for c in columns):
+        text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", specs[0])
+    return tuple(sorted(columns, key=lambda c: 0 if c.key else 1 if c.header is None else 2))
+
+
+def declared_columns(specs: Sequence[exp.Expr], text: Text, kind: str = "STREAM") -> tuple[Column, ...]:
+    """The columns as written, in their order, for a source of this kind; raises AnalysisProblem."""
     columns: list[Column] = []
     types = ExpressionAnalyzer(Scope(()), text)
     for spec in specs:
@@ -166,11 +195,7 @@ def _columns(specs: Sequence[exp.Expr], kind: str, text: Text, *, windowed: bool
                 "wrong-key", f"the key of a {kind.lower()} is marked {wanted}", spec, hint=f"write {name} … {wanted}"
             )
         columns.append(Column(name, type_, constraint is not None))
-    if windowed and not any(c.key for c in columns):
-        text.refuse("no-key", "a source with windows needs a key column", specs[0], hint="a window is part of the key")
-    if kind == "TABLE" and not any(c.key for c in columns):
-        text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", specs[0])
-    return tuple(sorted(columns, key=lambda c: 0 if c.key else 1 if c.header is None else 2))
+    return tuple(columns)
 
 
 def _header_column(name: str, type_: SqlType, spec: exp.Expr, others: Sequence[Column], text: Text) -> Column:
@@ -322,17 +347,26 @@ def _create_as(
     check_formats(source, text, node.this, properties.nodes)
     if source.topic in {s.topic for s in query.sources}:
         text.refuse("same-topic", f"the result would be written into its own source topic {source.topic}", node.this)
-    return CreateAs(source, _topic_wish(source, properties, text), query)
+    return CreateAs(source, _topic_wish(source, properties, text), query, properties.query_id)
 
 
 # ---------------------------------------------------------------- INSERT VALUES
 
 
+def refuse_read_only(source: Source, text: Text, node: exp.Expr) -> None:
+    """Refuses to write a source of CREATE SOURCE; raises AnalysisProblem ``read-only``."""
+    if source.read_only:
+        what = f"{source.kind.lower()} {source.name}"
+        hint = "declare a second one over the topic without SOURCE"
+        text.refuse("read-only", f"{what} was made with CREATE SOURCE and can only be read", node, hint=hint)
+
+
 def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     """What an INSERT … VALUES writes; raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.InsertValues)
     source = find_source(catalog, node.this, text)
+    refuse_read_only(source, text, node.this)
     if source.window is not None:
         text.refuse("windowed-source", f"{source.name} has a windowed key, records cannot be inserted", node.this)
     targets = _targets(node, source, text)
@@ -342,7 +376,8 @@ def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     analyzer = ExpressionAnalyzer(Scope(()), text)
     given: dict[str, t.Expr] = {}
     for column, value in zip(targets, values, strict=True):
-        given[column.name] = _inserted(analyzer.analyze(value, place="in VALUES"), column, value, text)
+        loose = analyzer.loosened(analyzer.analyze(value, place="in VALUES"), column.type, value)
+        given[column.name] = inserted(loose, column, value, text)
     missing = [c.name for c in source.keys if _is_null(given.get(c.name))]
     if source.kind == "TABLE" and missing:
         text.refuse("no-key", f"a record of a table needs its key: {', '.join(missing)}", node)
@@ -384,8 +419,8 @@ def _targets(node: nodes.InsertValues, source: Source, text: Text) -> list[Colum
     return targets
 
 
-def _inserted(value: t.Expr, column: Column, node: exp.Expr, text: Text) -> t.Expr:
-    """The value as the column's type; literals are read more loosely than other expressions."""
+def inserted(value: t.Expr, column: Column, node: exp.Expr, text: Text) -> t.Expr:
+    """The value as the column's type; literals are read more loosely than other expressions. AnalysisProblem."""
     if value.type == NULL:
         return t.Literal(column.type, None)
     literal = isinstance(value, t.Literal)

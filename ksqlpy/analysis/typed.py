@@ -250,12 +250,17 @@ def _children(value: object) -> Iterator[Expr]:
             yield from _children(item)
 
 
+def children(expr: Expr) -> Iterator[Expr]:
+    """What the expression is made of directly."""
+    for f in fields(expr):
+        yield from _children(getattr(expr, f.name))
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and all below it, parents first."""
     yield expr
-    for f in fields(expr):
-        for child in _children(getattr(expr, f.name)):
-            yield from walk(child)
+    for child in children(expr):
+        yield from walk(child)
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:

@@ -300,7 +300,7 @@ COLLECTIONS = (
         "The whole numbers from the first argument to the second, both included; without a step it is 1 or -1.",
         "GENERATE_SERIES(1, SEATS)",
         *(
-            Signature((x, x, *step), ArrayType(x), _series, names=("start", "end", "step")[: 2 + len(step)])
+            Signature((x, x, *step), ArrayType(x), _series, names=("start", "end", "step")[: 2 + len(step)], fails=True)
             for x in (INTEGER, BIGINT)
             for step in ((), (INTEGER,))
         ),
@@ -322,6 +322,7 @@ COLLECTIONS = (
             lambda t: MapType(STRING, _item(t[1:])),
             _as_map,
             names=("keys", "values"),
+            fails=True,
         ),
     ),
     _map(
@@ -399,6 +400,7 @@ COLLECTIONS = (
             _transformed_map_type,
             _transform_map,
             names=("map", "key", "value"),
+            fails=True,
         ),
     ),
 )

@@ -1,6 +1,6 @@
-"""Writes the functions as data: ``python -m ksqlpy.functions.listing`` renews ``grammar/functions.toml``.
+"""Writes the functions down: ``python -m ksqlpy.functions.listing`` renews ``functions.toml`` and ``functions.md``.
 
-With an argument it writes there instead.
+They lie in ``grammar``; with an argument, a folder, it writes there instead.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import json
 import sys
 from pathlib import Path
 
-from ksqlpy.functions import FUNCTIONS
+from ksqlpy.functions import FUNCTIONS, Function, Signature
 
-__all__ = ["DEFAULT", "listing", "main"]
+__all__ = ["DEFAULT", "listing", "main", "manual"]
 
-DEFAULT = Path(__file__).resolve().parents[2] / "grammar" / "functions.toml"
-"""The file in a checkout."""
+DEFAULT = Path(__file__).resolve().parents[2] / "grammar"
+"""The folder in a checkout."""
 
 _HEAD = """\
 # All functions. Written by `python -m ksqlpy.functions.listing` from ksqlpy/functions/; not to be edited.
@@ -38,15 +38,76 @@ def listing() -> str:
     return "\n".join(blocks)
 
 
+def manual() -> str:
+    """The functions for people, in Markdown: a table a category."""
+    functions = FUNCTIONS.functions.values()
+    blocks = [_MANUAL.format(count=len(functions))]
+    for kind, what in _KINDS.items():
+        for category in sorted({f.category for f in functions if f.kind == kind}):
+            title = what if category == kind else f"{what}: {category.lower()}"
+            rows = [f for f in functions if (f.kind, f.category) == (kind, category)]
+            lines = [
+                f"## {title}",
+                "",
+                "| function | takes | gives | example | null for null |",
+                "|---|---|---|---|---|",
+            ]
+            lines += [_row(f) for f in rows]
+            blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+_KINDS = {"SCALAR": "Scalar functions", "AGGREGATE": "Aggregate functions", "TABLE": "Table functions"}
+
+_MANUAL = """\
+# Functions
+
+All {count} of them. Written by `make grammar` from `ksqlpy/functions/`; not to be edited. `SHOW FUNCTIONS;` and
+`DESCRIBE FUNCTION name;` tell the same. Names are case-insensitive. A call that fails for a row gives null.
+"null for null" says whether a null argument makes the result null: yes, no, or which arguments do; aggregates leave
+nulls out unless their line says more.
+"""
+
+
+def _row(function: Function) -> str:
+    takes = "<br>".join(_cell(str(s)) for s in function.signatures)
+    gives = "<br>".join(
+        "by its arguments" if callable(s.returns) else _cell(str(s.returns)) for s in function.signatures
+    )
+    name = f"**{function.name}** {_cell(function.help, code=False)}"
+    return f"| {name} | {takes} | {gives} | {_cell(function.example)} | {_null_rule(function)} |"
+
+
+def _null_rule(function: Function) -> str:
+    if function.kind == "AGGREGATE":
+        return "ignored"
+    rules = set()
+    for signature in function.signatures:
+        assert isinstance(signature, Signature)
+        count = len(signature.parameters)
+        needed = signature.needs(count)
+        if len(needed) == count:
+            rules.add("yes")
+        else:
+            rules.add("argument " + ", ".join(str(i + 1) for i in needed) if needed else "no")
+    return " or ".join(sorted(rules, reverse=True))
+
+
+def _cell(text: str, *, code: bool = True) -> str:
+    escaped = text.replace("|", "\\|").replace("\n", " ")
+    return f"`{escaped}`" if code else escaped.replace("<", "&lt;")
+
+
 def _text(value: str) -> str:
     # JSON quotes and escapes as TOML does, as long as it leaves other alphabets alone.
     return json.dumps(value, ensure_ascii=False)
 
 
 def main(arguments: list[str]) -> None:
-    """Writes the file; ``arguments``: at most its path."""
-    target = Path(arguments[0]) if arguments else DEFAULT
-    target.write_text(listing(), encoding="utf-8")
+    """Writes the files; ``arguments``: at most their folder."""
+    folder = Path(arguments[0]) if arguments else DEFAULT
+    (folder / "functions.toml").write_text(listing(), encoding="utf-8")
+    (folder / "functions.md").write_text(manual(), encoding="utf-8")
 
 
 if __name__ == "__main__":

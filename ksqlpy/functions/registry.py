@@ -165,7 +165,8 @@ class Signature(_Overload):
 
     ``spark``: the computation as Spark SQL text. ``variadic``: the parameter ``repeated`` (the last one, if nothing
     else is said) may be repeated. ``nulls``: the parameters, from 0, that may be null without making the result null.
-    ``names``: what the parameters are called.
+    ``names``: what the parameters are called. ``fails``: it is null without a null argument only where ksqlDB has an
+    error.
     """
 
     spark: SparkText
@@ -173,6 +174,7 @@ class Signature(_Overload):
     repeated: int = -1
     nulls: frozenset[int] = frozenset()
     names: tuple[str, ...] = ()
+    fails: bool = False
 
     @property
     def repeated_at(self) -> int | None:

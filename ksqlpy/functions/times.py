@@ -82,7 +82,9 @@ TIMES = (
         "CONVERT_TZ",
         "A TIMESTAMP that was meant in the first zone, as that of the second shows the same moment.",
         "CONVERT_TZ(SEEN, 'UTC', 'Europe/Oslo')",
-        Signature((TIMESTAMP, STRING, STRING), TIMESTAMP, _java("convert_tz"), names=("value", "from", "to")),
+        Signature(
+            (TIMESTAMP, STRING, STRING), TIMESTAMP, _java("convert_tz"), names=("value", "from", "to"), fails=True
+        ),
     ),
     *_moves(
         "DATE",
@@ -114,27 +116,34 @@ TIMES = (
             STRING,
             lambda a, t: exact("format_date", f"date_from_unix_date({a[0]})", a[1]),
             names=("days", "pattern"),
+            fails=True,
         ),
     ),
     _time(
         "FORMAT_DATE",
         f"A DATE as text; {_PATTERN}.",
         "FORMAT_DATE(BIRTHDAY, 'dd.MM.yyyy')",
-        Signature((DATE, STRING), STRING, _java("format_date"), names=("date", "pattern")),
+        Signature((DATE, STRING), STRING, _java("format_date"), names=("date", "pattern"), fails=True),
     ),
     _time(
         "FORMAT_TIME",
         f"A TIME as text; {_PATTERN}.",
         "FORMAT_TIME(OPENS, 'HH:mm')",
-        Signature((TIME, STRING), STRING, _java("format_time"), names=("time", "pattern")),
+        Signature((TIME, STRING), STRING, _java("format_time"), names=("time", "pattern"), fails=True),
     ),
     _time(
         "FORMAT_TIMESTAMP",
         f"A TIMESTAMP as text, in GMT or in the zone given; {_PATTERN}.",
         "FORMAT_TIMESTAMP(SEEN, 'yyyy-MM-dd HH:mm:ss.SSS', 'Europe/Oslo')",
-        Signature((TIMESTAMP, STRING), STRING, _java("format_timestamp", "'GMT'"), names=("timestamp", "pattern")),
         Signature(
-            (TIMESTAMP, STRING, STRING), STRING, _java("format_timestamp"), names=("timestamp", "pattern", "zone")
+            (TIMESTAMP, STRING), STRING, _java("format_timestamp", "'GMT'"), names=("timestamp", "pattern"), fails=True
+        ),
+        Signature(
+            (TIMESTAMP, STRING, STRING),
+            STRING,
+            _java("format_timestamp"),
+            names=("timestamp", "pattern", "zone"),
+            fails=True,
         ),
     ),
     _time(
@@ -147,32 +156,32 @@ TIMES = (
         "FROM_UNIXTIME",
         "The TIMESTAMP so many milliseconds after 1970 began; null beyond some 292,000 years.",
         "FROM_UNIXTIME(MILLIS)",
-        Signature((BIGINT,), TIMESTAMP, _from_unix_time, names=("millis",)),
+        Signature((BIGINT,), TIMESTAMP, _from_unix_time, names=("millis",), fails=True),
     ),
     _time(
         "PARSE_DATE",
-        f"The DATE that a text in this pattern says, null with a time that is not midnight; {_PATTERN}.",
+        f"The DATE that a text begins with, in this pattern; null with a time that is not midnight; {_PATTERN}.",
         "PARSE_DATE(BIRTHDAY, 'dd.MM.yyyy')",
-        Signature((STRING, STRING), DATE, _java("parse_date"), names=_TEXT),
+        Signature((STRING, STRING), DATE, _java("parse_date"), names=_TEXT, fails=True),
     ),
     _time(
         "PARSE_TIME",
         f"The TIME that a text in this pattern says, null with parts of a date; {_PATTERN}.",
         "PARSE_TIME(OPENS, 'HH:mm')",
-        Signature((STRING, STRING), TIME, _java("parse_time"), names=_TEXT),
+        Signature((STRING, STRING), TIME, _java("parse_time"), names=_TEXT, fails=True),
     ),
     _time(
         "PARSE_TIMESTAMP",
         f"The TIMESTAMP that a text says in this pattern, in GMT or the zone given, unless it says one; {_PATTERN}.",
         "PARSE_TIMESTAMP(SEEN, 'yyyy-MM-dd''T''HH:mm:ssX')",
-        Signature((STRING, STRING), TIMESTAMP, _java("parse_timestamp", "'GMT'"), names=_TEXT),
-        Signature((STRING, STRING, STRING), TIMESTAMP, _java("parse_timestamp"), names=_TEXT_ZONE),
+        Signature((STRING, STRING), TIMESTAMP, _java("parse_timestamp", "'GMT'"), names=_TEXT, fails=True),
+        Signature((STRING, STRING, STRING), TIMESTAMP, _java("parse_timestamp"), names=_TEXT_ZONE, fails=True),
     ),
     _time(
         "STRINGTODATE",
         f"The days since 1970-01-01 that a text says in this pattern, the old form of PARSE_DATE; {_PATTERN}.",
         "STRINGTODATE(BIRTHDAY, 'yyyy-MM-dd')",
-        Signature((STRING, STRING), INTEGER, _java("parse_days"), names=_TEXT),
+        Signature((STRING, STRING), INTEGER, _java("parse_days"), names=_TEXT, fails=True),
     ),
     _time(
         "STRINGTOTIMESTAMP",
@@ -185,6 +194,7 @@ TIMES = (
                 BIGINT,
                 lambda a, t: f"unix_millis({exact('parse_timestamp', *a)})",
                 names=_TEXT_ZONE[:count],
+                fails=True,
             )
             for count in (2, 3)
         ),
@@ -199,6 +209,7 @@ TIMES = (
                 STRING,
                 lambda a, t: exact("format_timestamp", _from_unix_time(a, t), *a[1:]),
                 names=("millis", "pattern", "zone")[: count + 1],
+                fails=True,
             )
             for count in (1, 2)
         ),

@@ -5,5 +5,6 @@ from __future__ import annotations
 from ksqlpy.plan.build import PLAN_VERSION, build_plan
 from ksqlpy.plan.explain import plan_json, plan_text, plan_tree
 from ksqlpy.plan.nodes import Plan
+from ksqlpy.plan.upgrade import upgrade_problem
 
-__all__ = ["PLAN_VERSION", "Plan", "build_plan", "plan_json", "plan_text", "plan_tree"]
+__all__ = ["PLAN_VERSION", "Plan", "build_plan", "plan_json", "plan_text", "plan_tree", "upgrade_problem"]

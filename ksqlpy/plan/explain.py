@@ -20,6 +20,7 @@ from ksqlpy.plan.nodes import (
     inputs_of,
     nodes_of,
 )
+from ksqlpy.types import UNIT
 
 __all__ = ["expression_text", "plan_json", "plan_text", "plan_tree"]
 
@@ -116,6 +117,12 @@ def expression_text(expr: t.Expr) -> str:
     match expr:
         case t.ColumnRef(name=name):
             return next((n for n, (internal, _) in t.SYSTEM.items() if internal == name), name)
+        case t.Literal(type=kind, value=str(value)) if kind == UNIT:
+            return value
+        case t.Lambda(parameters=parameters, body=body):
+            return f"({', '.join(p.removeprefix('__') for p in parameters)}) => {text(body)}"
+        case t.LambdaRef(name=name):
+            return name.removeprefix("__")
         case t.Literal(value=str(value)):
             return "'" + value.replace("'", "''") + "'"
         case t.Literal(value=value):

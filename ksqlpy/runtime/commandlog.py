@@ -121,4 +121,5 @@ def query_to_json(query: PersistentQuery) -> dict[str, Any]:
 
 def query_from_json(data: Mapping[str, Any]) -> PersistentQuery:
     """The inverse of :func:`query_to_json`."""
-    return PersistentQuery(**{**data, "sources": tuple(data["sources"])})
+    earlier = tuple(data.get("upgraded_from") or ())
+    return PersistentQuery(**{**data, "sources": tuple(data["sources"]), "upgraded_from": earlier})

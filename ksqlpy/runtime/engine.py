@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,17 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Producer
 
 from ksqlpy import __version__
-from ksqlpy.analysis import CreateAs, Declare, Text, analyze_create, analyze_query, check_clauses
-from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.analysis import (
+    CreateAs,
+    Declare,
+    InsertInto,
+    Text,
+    analyze_create,
+    analyze_insert_select,
+    analyze_query,
+    check_clauses,
+)
+from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_from_json, type_to_json
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError
@@ -36,10 +45,11 @@ from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.kafka import Kafka
-from ksqlpy.spark.query import QuerySpec, Retry
+from ksqlpy.spark.query import QuerySpec, Retry, fingerprint_of
 from ksqlpy.spark.session import end_session, has_session, is_alive, start_session
 from ksqlpy.spark.warmup import WarmUp
 from ksqlpy.sql import Parsed, nodes, parse
+from ksqlpy.types import SqlType
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -245,6 +255,14 @@ class Engine:
                 self._plans[query.id] = self._planned_again(offset, source, query)
                 self.catalog = self.catalog.with_query(query)
             self.catalog = self.catalog.with_source(source)
+        elif entry["op"] == "insert":
+            query = query_from_json(entry["query"])
+            self._plans[query.id] = self._planned_again(offset, self.catalog.sources[query.sink], query)
+            self.catalog = self.catalog.with_query(query)
+        elif entry["op"] == "type":
+            self.catalog = self.catalog.with_type(entry["name"], type_from_json(entry["type"]))
+        elif entry["op"] == "drop-type":
+            self.catalog = self.catalog.without_type(entry["name"])
         elif entry["op"] == "drop":
             self.catalog = self.catalog.without_source(entry["source"])
             if entry.get("query") is not None:
@@ -257,8 +275,12 @@ class Engine:
 
     def _planned_again(self, offset: int, source: Source, query: PersistentQuery) -> Plan:
         [parsed] = parse(query.statement)
-        made = analyze_create(parsed, self.catalog, self.config.for_statement(query.properties))
-        assert isinstance(made, CreateAs)
+        made: Declare | CreateAs | InsertInto
+        if isinstance(parsed.node, nodes.InsertSelect):
+            made = analyze_insert_select(parsed, self.catalog, self.config.for_statement(query.properties))
+        else:
+            made = analyze_create(parsed, self.catalog, self.config.for_statement(query.properties))
+        assert not isinstance(made, Declare)
         if made.source.columns != source.columns:
             raise EngineProblem(
                 "command-log",
@@ -269,13 +291,18 @@ class Engine:
 
     # ------------------------------------------------------------ statements
 
-    def execute(self, sql: str, properties: Mapping[str, object] | None = None) -> list[dict[str, Any]]:
+    def execute(
+        self,
+        sql: str,
+        properties: Mapping[str, object] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> list[dict[str, Any]]:
         """Runs all statements of a text; returns one entity for each that has an answer.
 
-        ``properties``: session properties; SET in the text changes them for what follows. Raises KsqlError; on it
-        ``statement_text`` names the statement and ``entities`` holds the answers of those done before it.
+        ``properties``, ``variables``: of the session; SET and DEFINE in the text change them for what follows. Raises
+        KsqlError; on it ``statement_text`` names the statement and ``entities`` holds the answers of those done before.
         """
-        parsed = parse(sql)
+        parsed = self._parsed(sql, properties, variables)
         overrides = dict(properties or {})
         entities: list[dict[str, Any]] = []
         with self._lock:
@@ -284,13 +311,28 @@ class Engine:
             for statement in parsed:
                 with _named(statement, entities):
                     statements.check(statement, sandbox)
-            context = statements.Context(self, overrides)
+            context = statements.Context(self, overrides, dict(variables or {}))
             for statement in parsed:
                 with _named(statement, entities):
                     entity = statements.run(statement, context)
                 if entity is not None:
                     entities.append(entity)
         return entities
+
+    def _parsed(
+        self, sql: str, properties: Mapping[str, object] | None, variables: Mapping[str, str] | None
+    ) -> list[Parsed]:
+        config = self.config.for_statement(properties or {})
+        return parse(sql, variables, substitution=config.get("ksql.variable.substitution.enable") == "true")
+
+    @contextlib.contextmanager
+    def unlocked(self) -> Iterator[None]:
+        """Lets other requests in while a statement of this one waits for something outside."""
+        self._lock.release()
+        try:
+            yield
+        finally:
+            self._lock.acquire()
 
     def _check_owner(self) -> None:
         if self._ownership is not None and self._ownership.lost.is_set():
@@ -306,7 +348,9 @@ class Engine:
                 return sequence, None
             config = self.config.for_statement(properties)
             plan = build_plan(made.query)
-            query, partitions = self._persistent(made, plan, config, properties)
+            prefix = "CTAS" if made.source.kind == "TABLE" else "CSAS"
+            query_id = made.query_id or f"{prefix}_{made.source.name.upper()}_{self.log.next_offset}"
+            query, partitions = self._persistent(query_id, made.source, made.source.statement, plan, config, properties)
             self.queries.check_room(plan, partitions, query.shuffle_partitions)
             self.topics.ensure_sink(made, partitions)
             source = replace(made.source, query=query.id)
@@ -318,16 +362,74 @@ class Engine:
             self._run(query, plan)
             return sequence, query.id
 
+    def insert_into(self, made: InsertInto, properties: Mapping[str, object]) -> tuple[int, str]:
+        """Makes a checked query that writes an existing stream; returns the command's number and the query's id."""
+        with self._lock:
+            config = self.config.for_statement(properties)
+            plan = build_plan(made.query)
+            query_id = made.query_id or f"INSERTQUERY_{self.log.next_offset}"
+            query, partitions = self._persistent(query_id, made.source, made.statement, plan, config, properties)
+            self.queries.check_room(plan, partitions, query.shuffle_partitions)
+            sequence = self.log.append({"op": "insert", "query": query_to_json(query)})
+            self.catalog = self.catalog.with_query(query)
+            self._plans[query.id] = plan
+            self._run(query, plan)
+            return sequence, query.id
+
+    def upgrade(self, made: CreateAs, query: PersistentQuery) -> int:
+        """Lets a query go on with another statement, from where it is and with its state; returns the command's number.
+
+        The new plan is known to fit the state (:func:`ksqlpy.plan.upgrade_problem`).
+        """
+        with self._lock:
+            old, new = self._plans[query.id], build_plan(made.query)
+            earlier = dict.fromkeys((*query.upgraded_from, fingerprint_of(old)))
+            earlier.pop(fingerprint_of(new), None)
+            query = replace(query, statement=made.source.statement, upgraded_from=tuple(earlier))
+            source = replace(made.source, query=query.id)
+            sequence = self.log.append(
+                {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
+            )
+            self.catalog = self.catalog.with_source(source).with_query(query)
+            self._plans[query.id] = new
+            if not query.paused:
+                self.queries.stop(query.id, forget=False)
+                self._run(query, new)
+            return sequence
+
+    def alter(self, source: Source) -> int:
+        """Gives a source another definition, which fits its records and readers; returns the command's number."""
+        with self._lock:
+            sequence = self.log.append({"op": "create", "source": source_to_json(source), "query": None})
+            self.catalog = self.catalog.with_source(source)
+            return sequence
+
+    def make_type(self, name: str, type_: SqlType | None) -> int:
+        """Makes a type, or with None forgets it; returns the command's number."""
+        with self._lock:
+            if type_ is None:
+                sequence = self.log.append({"op": "drop-type", "name": name})
+                self.catalog = self.catalog.without_type(name)
+            else:
+                sequence = self.log.append({"op": "type", "name": name, "type": type_to_json(type_)})
+                self.catalog = self.catalog.with_type(name, type_)
+            return sequence
+
     def _persistent(
-        self, made: CreateAs, plan: Plan, config: Config, properties: Mapping[str, object]
+        self,
+        query_id: str,
+        sink: Source,
+        statement: str,
+        plan: Plan,
+        config: Config,
+        properties: Mapping[str, object],
     ) -> tuple[PersistentQuery, dict[str, int]]:
         sources = {s.relation.source.name: s.relation.source for s in plan.scans}
         partitions = self.topics.partitions([s.topic for s in sources.values()])
-        prefix = "CTAS" if made.source.kind == "TABLE" else "CSAS"
         query = PersistentQuery(
-            f"{prefix}_{made.source.name.upper()}_{self.log.next_offset}",
-            made.source.statement,
-            made.source.name,
+            query_id,
+            statement,
+            sink.name,
             tuple(sources),
             {k: str(v) for k, v in properties.items()},
             self._first_offsets(tuple(sources.values()), partitions, config),
@@ -374,6 +476,7 @@ class Engine:
                     config.number("ksql.query.retry.backoff.initial.ms") / 1000,
                     config.number("ksql.query.retry.backoff.max.ms") / 1000,
                 ),
+                upgraded_from=query.upgraded_from,
             )
         )
 
@@ -429,10 +532,15 @@ class Engine:
 
     # ------------------------------------------------------------ push queries
 
-    def push(self, sql: str, properties: Mapping[str, object] | None = None) -> PushQuery:
+    def push(
+        self,
+        sql: str,
+        properties: Mapping[str, object] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> PushQuery:
         """Starts SELECT … EMIT CHANGES; raises KsqlError. The caller reads its rows and closes it."""
-        parsed = parse(sql)
-        text = Text(sql)
+        parsed = self._parsed(sql, properties, variables)
+        text = Text(sql, self.catalog.types)
         if len(parsed) == 1:
             check_clauses(parsed[0].node, text)
         if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query | nodes.UnionAll):

@@ -20,6 +20,8 @@ __all__ = [
     "listed_queries",
     "listed_sources",
     "listed_topics",
+    "listed_types",
+    "listed_variables",
     "properties",
     "status",
     "warning",
@@ -198,6 +200,16 @@ def described_queries(statement: str, descriptions: list[Entity]) -> Entity:
 def listed_topics(statement: str, topics: Mapping[str, list[int]]) -> Entity:
     """``kafka_topics``: names with the replicas of each partition."""
     return _entity("kafka_topics", statement, topics=[{"name": n, "replicaInfo": r} for n, r in topics.items()])
+
+
+def listed_types(statement: str, types: Mapping[str, SqlType]) -> Entity:
+    """``type_list``: the types of CREATE TYPE with what they stand for."""
+    return _entity("type_list", statement, types={n: schema(t) for n, t in sorted(types.items())})
+
+
+def listed_variables(statement: str, variables: Mapping[str, str]) -> Entity:
+    """``variables`` of the session."""
+    return _entity("variables", statement, variables=[{"name": n, "value": v} for n, v in sorted(variables.items())])
 
 
 def properties(statement: str, config: Config, overrides: Mapping[str, object]) -> Entity:

@@ -6,58 +6,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
-from ksqlpy.analysis import CreateAs, Text, analyze_create, analyze_insert, analyze_query, check_clauses, find_source
+from ksqlpy.analysis import (
+    CreateAs,
+    Insert,
+    Text,
+    analyze_create,
+    analyze_delete,
+    analyze_insert,
+    analyze_insert_select,
+    analyze_query,
+    check_clauses,
+    find_source,
+)
 from ksqlpy.analysis.query import TypedQuery
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem, KsqlError, StatementError, similar_names
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.plan import build_plan
-from ksqlpy.runtime import entities
-from ksqlpy.spark.check import check_plan
+from ksqlpy.runtime import definitions, entities
+from ksqlpy.runtime.context import Context, Entity, Sandbox
+from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
 from ksqlpy.spark.evaluate import record_of
 from ksqlpy.spark.kafka import TIMEOUT
 from ksqlpy.sql import Parsed, nodes, to_sql
 
-if TYPE_CHECKING:
-    from ksqlpy.runtime.engine import Engine
-
 __all__ = ["Context", "Sandbox", "check", "run"]
-
-Entity = dict[str, Any]
-
-
-@dataclass
-class Sandbox:
-    """What the statements of a request would have changed so far."""
-
-    engine: Engine
-    catalog: Catalog
-    overrides: dict[str, object]
-    topics: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def config(self) -> Config:
-        """The properties in force."""
-        return self.engine.config.for_statement(self.overrides)
-
-
-@dataclass
-class Context:
-    """The engine, and the session properties as SET changes them."""
-
-    engine: Engine
-    overrides: dict[str, object]
-
-    @property
-    def config(self) -> Config:
-        """The properties in force."""
-        return self.engine.config.for_statement(self.overrides)
 
 
 def check(parsed: Parsed, sandbox: Sandbox) -> None:
@@ -77,60 +55,7 @@ def run(parsed: Parsed, context: Context) -> Entity | None:
     return _RUNS[type(parsed.node)](parsed, context)
 
 
-# ---------------------------------------------------------------- CREATE
-
-
-def _existing(parsed: Parsed, catalog: Catalog) -> Source | None:
-    """The source that has the name already; refused unless the statement says IF NOT EXISTS."""
-    existing = catalog.sources.get(parsed.node.this.this)
-    if existing is not None and not parsed.node.args.get("exists"):
-        Text(parsed.sql).refuse(
-            "already-exists",
-            f"{existing.kind.lower()} {existing.name} exists already",
-            parsed.node.this,
-            hint="choose another name, DROP it first, or write IF NOT EXISTS",
-        )
-    return existing
-
-
-def _check_create(parsed: Parsed, sandbox: Sandbox) -> None:
-    text = Text(parsed.sql)
-    if _existing(parsed, sandbox.catalog) is not None:
-        return
-    made = analyze_create(parsed, sandbox.catalog, sandbox.config)
-    try:
-        if isinstance(made, CreateAs):
-            plan = build_plan(made.query)
-            check_plan(plan)
-            topics = [s.relation.source.topic for s in plan.scans]
-            sandbox.engine.topics.partitions([t for t in topics if t not in sandbox.topics])
-            have = sandbox.engine.topics.check(made.topic, sandbox.topics, declared=False)
-            sandbox.topics[made.topic.name] = have or 1
-        else:
-            have = sandbox.engine.topics.check(made.topic, sandbox.topics, declared=True)
-            sandbox.topics[made.topic.name] = have or 1
-    except StatementError as e:
-        e.span, e.sql = e.span or text.span(parsed.node.this), parsed.sql
-        raise
-    sandbox.catalog = sandbox.catalog.with_source(made.source)
-
-
-def _create(parsed: Parsed, context: Context) -> Entity:
-    engine, kind = context.engine, parsed.node.args["kind"]
-    existing = _existing(parsed, engine.catalog)
-    if existing is not None:
-        return entities.warning(parsed.text, f"{existing.kind.lower()} {existing.name} exists already, nothing is done")
-    made = analyze_create(parsed, engine.catalog, context.config)
-    sequence, query_id = engine.create(made, context.overrides)
-    message = f"Created query with ID {query_id}" if query_id is not None else f"{kind.capitalize()} created"
-    what = f"{kind.lower()}/`{made.source.name}`/create"
-    warnings = []
-    if isinstance(made, CreateAs) and context.config.get("processing.guarantee") == "exactly_once":
-        warnings.append(engine.topics.sink_warning(made, context.config.number("commit.interval.ms")))
-    return entities.status(parsed.text, what, message, sequence, query_id, filter(None, warnings))
-
-
-# ---------------------------------------------------------------- INSERT
+# ---------------------------------------------------------------- INSERT VALUES, DELETE
 
 
 def _check_insert(parsed: Parsed, sandbox: Sandbox) -> None:
@@ -138,9 +63,23 @@ def _check_insert(parsed: Parsed, sandbox: Sandbox) -> None:
 
 
 def _insert(parsed: Parsed, context: Context) -> None:
+    insert = analyze_insert(parsed, context.engine.catalog)
+    _produce(insert, *record_of(context.engine.session, insert), context)
+
+
+def _check_delete(parsed: Parsed, sandbox: Sandbox) -> None:
+    analyze_delete(parsed, sandbox.catalog)
+
+
+def _delete(parsed: Parsed, context: Context) -> None:
+    tombstone = analyze_delete(parsed, context.engine.catalog)
+    key, _, _ = record_of(context.engine.session, tombstone)
+    _produce(tombstone, key, None, None, context)
+
+
+def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int | None, context: Context) -> None:
+    """Writes a record, and waits until the brokers have it."""
     engine = context.engine
-    insert = analyze_insert(parsed, engine.catalog)
-    key, value, time = record_of(engine.session, insert)
     done: list[Any] = []
     options: dict[str, Any] = {} if time is None else {"timestamp": time}
     engine.producer.produce(
@@ -150,100 +89,6 @@ def _insert(parsed: Parsed, context: Context) -> None:
     if not done or done[0] is not None:
         reason = done[0] if done else "the brokers do not answer"
         raise EngineProblem("not-inserted", f"the record was not written to topic {insert.source.topic}: {reason}")
-
-
-# ---------------------------------------------------------------- DROP, TERMINATE
-
-
-def _dropped(parsed: Parsed, catalog: Catalog) -> Source | None:
-    node, text = parsed.node, Text(parsed.sql)
-    if node.args.get("exists") and node.this.this not in catalog.sources:
-        return None
-    source = find_source(catalog, node.this, text)
-    if source.kind != node.args["kind"]:
-        text.refuse("wrong-kind", f"{source.name} is a {source.kind.lower()}", node.this, hint=f"DROP {source.kind} …")
-    readers = catalog.readers(source.name)
-    writers = tuple(q for q in catalog.writers(source.name) if q != source.query)
-    if readers or writers:
-        users = ", ".join((*readers, *writers))
-        text.refuse(
-            "in-use", f"{source.name} is used by the queries {users}", node.this, hint="TERMINATE or DROP them first"
-        )
-    return source
-
-
-def _check_drop(parsed: Parsed, sandbox: Sandbox) -> None:
-    source = _dropped(parsed, sandbox.catalog)
-    if source is not None:
-        sandbox.catalog = sandbox.catalog.without_source(source.name)
-        if source.query is not None:
-            sandbox.catalog = sandbox.catalog.without_query(source.query)
-
-
-def _drop(parsed: Parsed, context: Context) -> Entity:
-    source = _dropped(parsed, context.engine.catalog)
-    if source is None:
-        return entities.warning(parsed.text, f"there is no source {parsed.node.this.this}, nothing is done")
-    sequence = context.engine.drop(source, delete_topic=bool(parsed.node.args.get("delete_topic")))
-    what = f"{source.kind.lower()}/`{source.name}`/drop"
-    return entities.status(parsed.text, what, f"Source `{source.name}` was dropped.", sequence)
-
-
-def _which(parsed: Parsed, catalog: Catalog) -> list[str]:
-    if parsed.node.args.get("all"):
-        return list(catalog.queries)
-    query_id = parsed.node.this.this
-    if query_id not in catalog.queries:
-        Text(parsed.sql).refuse(
-            "unknown-query",
-            f"there is no query {query_id}",
-            parsed.node.this,
-            similar=similar_names(query_id, catalog.queries),
-            hint="SHOW QUERIES lists them",
-        )
-    return [query_id]
-
-
-def _check_terminate(parsed: Parsed, sandbox: Sandbox) -> None:
-    if parsed.node.args.get("all") or parsed.node.this.this not in sandbox.engine.open_push_queries:
-        for query_id in _which(parsed, sandbox.catalog):
-            sandbox.catalog = sandbox.catalog.without_query(query_id)
-
-
-def _terminate(parsed: Parsed, context: Context) -> Entity:
-    engine = context.engine
-    if not parsed.node.args.get("all") and parsed.node.this.this in engine.open_push_queries:
-        query_id = parsed.node.this.this
-        closed = engine.close_query(query_id)
-        return {
-            "@type": "terminate_query",
-            "statementText": parsed.text,
-            "queryId": query_id,
-            "wasTerminated": closed,
-            "warnings": [],
-        }
-    sequence = engine.log.next_offset
-    ended = _which(parsed, engine.catalog)
-    for query_id in ended:
-        sequence = engine.terminate(query_id)
-    what = f"terminate/{ended[0] if len(ended) == 1 else 'ALL'}/execute"
-    return entities.status(parsed.text, what, "Query terminated.", sequence)
-
-
-def _check_pause(parsed: Parsed, sandbox: Sandbox) -> None:
-    _which(parsed, sandbox.catalog)
-
-
-def _pause(parsed: Parsed, context: Context) -> Entity:
-    """PAUSE and RESUME; a query that is in the wanted state already stays as it is."""
-    engine, paused = context.engine, isinstance(parsed.node, nodes.Pause)
-    sequence = engine.log.next_offset
-    which = _which(parsed, engine.catalog)
-    for query_id in which:
-        sequence = engine.pause(query_id, paused=paused)
-    verb = "pause" if paused else "resume"
-    what = f"{verb}/{which[0] if len(which) == 1 else 'ALL'}/execute"
-    return entities.status(parsed.text, what, f"Query {verb}d.", sequence)
 
 
 # ---------------------------------------------------------------- SHOW, DESCRIBE, EXPLAIN
@@ -276,6 +121,10 @@ def _show(parsed: Parsed, context: Context) -> Entity:
         return entities.listed_queries(text, summaries)
     if kind == "TOPICS":
         return entities.listed_topics(text, engine.topics.listed(hidden=bool(node.args.get("all"))))
+    if kind == "TYPES":
+        return entities.listed_types(text, catalog.types)
+    if kind == "VARIABLES":
+        return entities.listed_variables(text, context.variables)
     if kind == "PROPERTIES":
         return entities.properties(text, context.config, context.overrides)
     return entities.functions(text)
@@ -320,7 +169,10 @@ def _errors(query_id: str, context: Context) -> list[Entity]:
 
 
 def _figures(query_id: str, context: Context) -> Entity:
-    """Rows in, out and late since the start of the server, lag, dead letters, mode, errors, and the last checkpoint."""
+    """What a query does: rows in, out and late and values that an error made null, since the start of the server.
+
+    Also lag, dead letters, mode, errors, and the last checkpoint.
+    """
     engine = context.engine
     counts = engine.queries.figures(query_id)
     dead_topic = engine.topics.dead_letters
@@ -335,6 +187,7 @@ def _figures(query_id: str, context: Context) -> Entity:
         "rowsOut": sum(n for t, n in counts["sent"].items() if t != dead_topic),
         "lag": counts["lag"],
         "lateRows": counts["late"],
+        "failedValues": counts["failed"],
         **(running.progress() if running is not None else {}),
         "deadLetters": engine.dead_letters.count(query_id),
         "lastDeadLetter": engine.dead_letters.last_reason(query_id),
@@ -345,6 +198,12 @@ def _describe(parsed: Parsed, context: Context) -> Entity:
     source = find_source(context.engine.catalog, parsed.node.this, Text(parsed.sql))
     extended = bool(parsed.node.args.get("extended"))
     return entities.described_source(parsed.text, _description(source, context, extended=extended))
+
+
+def _describe_streams(parsed: Parsed, context: Context) -> Entity:
+    extended = bool(parsed.node.args.get("extended"))
+    streams = [s for s in context.engine.catalog.sources.values() if s.kind == "STREAM"]
+    return entities.described_all(parsed.text, [_description(s, context, extended=extended) for s in streams])
 
 
 def _check_describe(parsed: Parsed, sandbox: Sandbox) -> None:
@@ -376,7 +235,7 @@ def _query_description(query_id: str, context: Context) -> Entity:
 
 def _explained(parsed: Parsed, catalog: Catalog, config: Config) -> tuple[str, TypedQuery, list[str]] | str:
     """The id of the query to explain, or what the statement would run."""
-    node, text = parsed.node, Text(parsed.sql)
+    node, text = parsed.node, Text(parsed.sql, catalog.types)
     statement = node.args.get("statement")
     if statement is None:
         query_id: str = node.this.this
@@ -394,6 +253,9 @@ def _explained(parsed: Parsed, catalog: Catalog, config: Config) -> tuple[str, T
         if not isinstance(made, CreateAs):
             text.refuse("not-a-query", "this statement has no query to explain", statement)
         return made.source.name, made.query, [made.source.name]
+    if isinstance(statement, nodes.InsertSelect):
+        into = analyze_insert_select(Parsed(statement, parsed.text, parsed.sql, parsed.start), catalog, config)
+        return "", into.query, [into.source.name]
     return "", analyze_query(statement, catalog, text, persistent=False), []
 
 
@@ -428,6 +290,16 @@ def _unset(parsed: Parsed, context: Context | Sandbox) -> None:
     context.overrides.pop(parsed.node.this.this, None)
 
 
+def _define(parsed: Parsed, context: Context) -> None:
+    # References of this text were replaced when it was parsed; this is for SHOW VARIABLES.
+    context.variables[parsed.node.this.this] = parsed.node.expression.this
+
+
+def _undefine(parsed: Parsed, context: Context) -> None:
+    for name in [n for n in context.variables if n.upper() == parsed.node.this.this.upper()]:
+        del context.variables[name]
+
+
 def _query(parsed: Parsed, sandbox: Sandbox) -> None:
     raise StatementError(
         "query-not-here",
@@ -445,18 +317,29 @@ _SHOWN = {
     "TOPICS": False,
     "PROPERTIES": False,
     "FUNCTIONS": False,
+    "TYPES": False,
+    "VARIABLES": False,
 }
 """What SHOW gives, and whether EXTENDED is more of it."""
 
-_RUNNABLE = "it runs CREATE, INSERT, DROP, TERMINATE, PAUSE, RESUME, SHOW, DESCRIBE, EXPLAIN, SET, UNSET and SELECT"
+_RUNNABLE = (
+    "it runs CREATE, ALTER, INSERT, DELETE, DROP, TERMINATE, PAUSE, RESUME, SHOW, DESCRIBE, EXPLAIN, ASSERT TOPIC,"
+    " SET, UNSET, DEFINE, UNDEFINE and SELECT"
+)
 
 _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], None]] = {
-    nodes.CreateSource: _check_create,
+    nodes.CreateSource: definitions.check_create,
+    nodes.AlterSource: definitions.check_alter,
+    nodes.DropSource: definitions.check_drop,
+    nodes.InsertSelect: definitions.check_insert_select,
+    nodes.CreateType: definitions.check_create_type,
+    nodes.DropType: definitions.check_drop_type,
+    nodes.Terminate: definitions.check_terminate,
+    nodes.Pause: definitions.check_pause,
+    nodes.Resume: definitions.check_pause,
     nodes.InsertValues: _check_insert,
-    nodes.DropSource: _check_drop,
-    nodes.Terminate: _check_terminate,
-    nodes.Pause: _check_pause,
-    nodes.Resume: _check_pause,
+    nodes.DeleteFrom: _check_delete,
+    nodes.AssertTopic: check_assert_topic,
     nodes.Show: _check_show,
     nodes.DescribeSource: _check_describe,
     nodes.DescribeFunction: lambda p, s: _check_function(p),
@@ -473,16 +356,25 @@ def _check_function(parsed: Parsed) -> None:
 
 
 _RUNS: dict[type[exp.Expr], Callable[[Parsed, Context], Entity | None]] = {
-    nodes.CreateSource: _create,
+    nodes.CreateSource: definitions.create,
+    nodes.AlterSource: definitions.alter,
+    nodes.DropSource: definitions.drop,
+    nodes.InsertSelect: definitions.insert_select,
+    nodes.CreateType: definitions.create_type,
+    nodes.DropType: definitions.drop_type,
+    nodes.Terminate: definitions.terminate,
+    nodes.Pause: definitions.pause,
+    nodes.Resume: definitions.pause,
     nodes.InsertValues: _insert,
-    nodes.DropSource: _drop,
-    nodes.Terminate: _terminate,
-    nodes.Pause: _pause,
-    nodes.Resume: _pause,
+    nodes.DeleteFrom: _delete,
+    nodes.AssertTopic: assert_topic,
     nodes.Show: _show,
     nodes.DescribeSource: _describe,
+    nodes.DescribeStreams: _describe_streams,
     nodes.DescribeFunction: _describe_function,
     nodes.Explain: _explain,
     nodes.SetProperty: _set,
     nodes.UnsetProperty: _unset,
+    nodes.Define: _define,
+    nodes.Undefine: _undefine,
 }

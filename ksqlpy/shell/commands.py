@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -111,10 +111,20 @@ def split(sql: str, complete: bool = False) -> list[Piece]:
     return pieces
 
 
+@dataclass
+class Session:
+    """What goes with every statement: properties as SET changes them, variables as DEFINE does; and where it goes."""
+
+    client: Any
+    printer: Any
+    properties: dict[str, str]
+    variables: dict[str, str] = field(default_factory=dict)
+
+
 def run_text(sql: str, url: str, output: str, properties: dict[str, str], complete: bool = False) -> int:
     """Runs the statements of a text in order and prints what they give.
 
-    SET and UNSET change ``properties``, which go with every later statement. Raises KsqlError with the place in the
+    SET, UNSET, DEFINE and UNDEFINE change what goes with every later statement. Raises KsqlError with the place in the
     whole text; KeyboardInterrupt is dealt with: exit code 130.
     """
     from ksqlpy.client import Client
@@ -122,27 +132,71 @@ def run_text(sql: str, url: str, output: str, properties: dict[str, str], comple
 
     pieces = split(sql, complete)
     with Client(url) as client:
-        printer = Printer(output)
-        for piece in pieces:
-            try:
-                if piece.words[:1] in (("SET",), ("UNSET",)):
-                    _change(client, piece, sql, properties)
-                elif piece.words[0] in ("SELECT", "WITH"):
-                    if _stream(client, piece, properties, printer) == 130:
-                        return 130
-                else:
-                    printer.entities(client.statements(piece.text, properties))
-            except KsqlError as e:
-                printer.entities(list(e.entities))
-                raise _moved(e, piece, sql) from None
+        return _run_pieces(pieces, sql, Session(client, Printer(output), properties))
+
+
+def _run_pieces(pieces: Sequence[Piece], sql: str, session: Session, *, script: bool = False) -> int:
+    client, printer = session.client, session.printer
+    for piece in pieces:
+        try:
+            if piece.words[0] in ("SET", "UNSET"):
+                _change(client, piece, sql, session.properties)
+            elif script and piece.words[0] not in _IN_SCRIPTS:
+                raise _refused(piece, sql, "not-in-script", f"a script cannot hold {piece.words[0]}", _SCRIPT_HINT)
+            elif piece.words[:2] == ("RUN", "SCRIPT"):
+                _run_script(piece, sql, session)
+            elif piece.words[0] in ("SELECT", "WITH"):
+                if _stream(session, piece) == 130:
+                    return 130
+            else:
+                printer.entities(client.statements(piece.text, session.properties, session.variables))
+                _note_variable(piece, session.variables)
+        except KsqlError as e:
+            printer.entities(list(e.entities))
+            raise _moved(e, piece, sql) from None
     return 0
 
 
-def _stream(client: Any, piece: Piece, properties: Mapping[str, str], printer: Any) -> int:
-    """Prints the rows of a query until it ends or is interrupted (130)."""
-    query_id = None
+_IN_SCRIPTS = ("CREATE", "ALTER", "DROP", "INSERT", "DELETE", "DEFINE", "UNDEFINE", "ASSERT")
+_SCRIPT_HINT = "scripts make, change and fill sources: CREATE, ALTER, DROP, INSERT, SET, DEFINE"
+
+
+def _run_script(piece: Piece, sql: str, session: Session) -> None:
+    """RUN SCRIPT 'file': the statements of a file, in this session; an error has its place in the file."""
+    if piece.words not in (("RUN", "SCRIPT", "", ";"), ("RUN", "SCRIPT", "")):
+        raise _refused(piece, sql, "bad-run-script", "This is no RUN SCRIPT statement", "RUN SCRIPT 'file';")
+    name, place = piece.literals[0]
     try:
-        with contextlib.closing(client.push(piece.text, properties)) as items:
+        text = Path(name).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as e:
+        raise ConfigProblem("file-unreadable", f"the file {name} cannot be read: {e}", span=place, sql=sql) from e
+    _run_pieces(split(text), text, session, script=True)
+
+
+def _note_variable(piece: Piece, variables: dict[str, str]) -> None:
+    """Keeps what DEFINE name = 'value' and UNDEFINE name have done, once the server has accepted them."""
+    from ksqlpy.sql import nodes, parse
+
+    if piece.words[0] in ("DEFINE", "UNDEFINE"):
+        node = parse(piece.text, variables)[0].node
+        if isinstance(node, nodes.Define):
+            variables[node.this.this] = node.expression.this
+        else:
+            variables.pop(node.this.this, None)
+
+
+def _refused(piece: Piece, sql: str, code: str, message: str, hint: str) -> KsqlError:
+    from ksqlpy.errors import SyntaxProblem
+
+    span = Span(piece.start, piece.start + len(piece.text.rstrip()))
+    return SyntaxProblem(code, message, span=span, sql=sql, hint=hint)
+
+
+def _stream(session: Session, piece: Piece) -> int:
+    """Prints the rows of a query until it ends or is interrupted (130)."""
+    client, printer, query_id = session.client, session.printer, None
+    try:
+        with contextlib.closing(client.push(piece.text, session.properties, session.variables)) as items:
             for item in items:
                 if query_id is None:
                     query_id = str(item.get("queryId"))
@@ -160,18 +214,11 @@ def _stream(client: Any, piece: Piece, properties: Mapping[str, str], printer: A
 
 def _change(client: Any, piece: Piece, sql: str, properties: dict[str, str]) -> None:
     """Does SET 'name'='value'; or UNSET 'name'; here: the session is the client's."""
-    from ksqlpy.errors import SyntaxProblem
-
     setting = piece.words[0] == "SET"
     shape = ("SET", "", "=", "", ";") if setting else ("UNSET", "", ";")
     if piece.words not in (shape, shape[:-1]) or piece.text[-1:] != ";":
-        raise SyntaxProblem(
-            "bad-set" if setting else "bad-unset",
-            f"This is no {piece.words[0]} statement",
-            span=Span(piece.start, piece.start + len(piece.text.rstrip())),
-            sql=sql,
-            hint="SET 'property'='value';" if setting else "UNSET 'property';",
-        )
+        code, hint = ("bad-set", "SET 'property'='value';") if setting else ("bad-unset", "UNSET 'property';")
+        raise _refused(piece, sql, code, f"This is no {piece.words[0]} statement", hint)
     name, place = piece.literals[0]
     try:
         client.check_property(name)

@@ -316,6 +316,7 @@ def _query_figures(out: Printer, figures: Entity) -> None:
             "Rows out": figures.get("rowsOut"),
             "Lag": figures.get("lag"),
             "Late rows": figures.get("lateRows"),
+            "Null by an error": figures.get("failedValues"),
             "Dead letters": figures.get("deadLetters"),
             "Last commit": commit and f"{datetime.fromtimestamp(commit / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC",
             "State": f"{figures['stateBytes']:,} bytes" if figures.get("stateBytes") is not None else None,
@@ -374,6 +375,10 @@ def _terminated(out: Printer, e: Entity) -> None:
     out.text(f"query {e['queryId']} {'is closed' if e['wasTerminated'] else 'was not running'}")
 
 
+def _asserted(out: Printer, e: Entity) -> None:
+    out.text(f"topic {e['topicName']} {'is there' if e['exists'] else 'is not there'}, as asserted")
+
+
 def _message(out: Printer, e: Entity) -> None:
     out.text(str(e["message"]))
 
@@ -396,6 +401,7 @@ SHOWN: Mapping[str, Callable[[Printer, Entity], None]] = MappingProxyType(
         "type_list": _types,
         "variables": _variables,
         "terminate_query": _terminated,
+        "assert_topic": _asserted,
         "warning_entity": _message,
     }
 )

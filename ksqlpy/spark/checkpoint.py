@@ -90,8 +90,10 @@ class Checkpoint:
 
     # ------------------------------------------------------------ the engine's part
 
-    def claim(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str]) -> None:
+    def claim(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str], earlier: Iterable[str] = ()) -> None:
         """Makes sure that this plan may go on from here, over topics with these ids; the first one signs.
+
+        ``earlier``: plans that this one has replaced and whose state it takes over; it signs in their place.
 
         Raises EngineProblem ``checkpoint-mismatch`` when another plan, or one with other shuffles, has written it:
         Spark would mistake its state; ``topic-recreated`` when its offsets belong to topics that are gone.
@@ -108,6 +110,9 @@ class Checkpoint:
                     f"topic {topic} was deleted and made anew: what the query has read belongs to the old one",
                     hint="drop the query and create it anew",
                 )
+        if found.get("plan") in earlier and found.get("shufflePartitions") == shuffle_partitions:
+            self._write("plan.json", {**mine, "topics": dict(topics)})
+            return
         if found != mine:
             what = (
                 "another plan" if found.get("plan") != plan else f"{found.get('shufflePartitions')} shuffle partitions"

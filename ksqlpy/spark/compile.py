@@ -50,12 +50,12 @@ from ksqlpy.plan.nodes import (
 )
 from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.composing import merge, project, source_of, spread
-from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.expressions import failure_text, spark_text, spark_type
 from ksqlpy.spark.grouping import ROWS, flat_map, grouped, with_replaced
 from ksqlpy.spark.once import HEADER_PREFIX, Tail, header, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
-__all__ = ["HEADERS", "Compiler", "Distribution", "kafka_output"]
+__all__ = ["HEADERS", "Compiler", "Distribution", "counting", "kafka_output"]
 
 HEADERS = {
     "topic": "ksqlpy.source.topic",
@@ -484,6 +484,15 @@ def _lane_of(rows: DataFrame) -> str:
     return "__lane" if "__lane" in rows.columns else "__partition"
 
 
+def counting(expr: t.Expr, query_id: str) -> str:
+    """The text of a result's column. Where an error made it null, that is counted; all others cost one look."""
+    value, failed = spark_text(expr), failure_text(expr)
+    if failed is None:
+        return value
+    counted = _counted(query_id + ":failed", failed)
+    return f"coalesce({value}, CASE WHEN {counted} THEN cast(null as {spark_type(expr.type)}) END)"
+
+
 def _seen(rows: DataFrame) -> list[str]:
     return [c for c in rows.columns if c.startswith("__seen")]
 
@@ -523,7 +532,7 @@ def kafka_output(
     ``at``: every record says where it came from. ``tail``: what is there already is left out.
     """
     rows = _placed(plan, rows, tail) if at or tail is not None else rows
-    outputs = [Written(o.name, o.expr.type, spark_text(o.expr)) for o in plan.root.outputs]
+    outputs = [Written(o.name, o.expr.type, counting(o.expr, query_id)) for o in plan.root.outputs]
     if isinstance(sink, str):
         topic, key = sink, "cast(null as binary)"
         value = f"cast({json_object(outputs)} as binary)"
@@ -539,7 +548,9 @@ def kafka_output(
             bounds = ["__we", "__ws"] if sink.window.size is None else ["__ws"]
             key = f"concat({key}, {', '.join(f'cast({b} as binary)' for b in bounds)})"
         value = write(value_part(sink), [by_name[c.name] for c in sink.values])
-        rowtime = _sink_time(sink, by_name)
+        rowtime = _sink_time(
+            sink, {o.name: Written(o.name, o.expr.type, spark_text(o.expr)) for o in plan.root.outputs}
+        )
     coordinates = ("__at", "__at_offset", "__at_window", *_seen(rows)) if at else ()
     own = header(rowtime, *coordinates)
     live_headers = f"array({own})"

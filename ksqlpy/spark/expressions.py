@@ -7,7 +7,7 @@ Infinity or NaN; text becomes a number only as a whole; an inexact DECIMAL divis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
 from ksqlpy.analysis import typed as t
@@ -22,6 +22,7 @@ from ksqlpy.types import (
     DATE,
     DOUBLE,
     INTEGER,
+    NULL,
     STRING,
     TIME,
     TIMESTAMP,
@@ -30,9 +31,10 @@ from ksqlpy.types import (
     MapType,
     SqlType,
     StructType,
+    widens_to,
 )
 
-__all__ = ["spark_text", "spark_type"]
+__all__ = ["failure_text", "spark_text", "spark_type"]
 
 _SCALARS: Mapping[SqlType, str] = {
     BOOLEAN: "boolean",
@@ -44,6 +46,7 @@ _SCALARS: Mapping[SqlType, str] = {
     DATE: "date",
     TIME: "int",
     TIMESTAMP: "timestamp",
+    NULL: "void",
 }
 
 
@@ -66,6 +69,8 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
 
     def sql(e: t.Expr) -> str:
         match e:
+            case t.ColumnRef(name="__partition"):  # behind the number of the topic, in a union
+                return f"({column('__partition')} & 65535)"
             case t.ColumnRef(name=name):
                 return column(name)
             case t.Literal():
@@ -119,6 +124,45 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
         raise TypeError(f"no Spark text for {e!r}")
 
     return sql(expr)
+
+
+def failure_text(expr: t.Expr) -> str | None:
+    """Spark text of whether a part of the expression failed: it is null, and nothing that it was made of is.
+
+    None for an expression that cannot fail. Lambdas and the results of CASE, which are not always computed, are left
+    out.
+    """
+    conditions = []
+    for part in _always_computed(expr):
+        needed = _failing(part)
+        if needed is not None:
+            there = [f"({spark_text(n)}) IS NOT NULL" for n in needed if not isinstance(n, t.Literal)]
+            conditions.append(" AND ".join([f"({spark_text(part)}) IS NULL", *there]))
+    return f"({') OR ('.join(conditions)})" if conditions else None
+
+
+def _always_computed(e: t.Expr) -> Iterator[t.Expr]:
+    if isinstance(e, t.Lambda | t.Case):
+        return
+    yield e
+    for child in t.children(e):
+        yield from _always_computed(child)
+
+
+def _failing(e: t.Expr) -> list[t.Expr] | None:
+    """What must not be null for the expression to fail with null; None if it does not fail."""
+    match e:
+        case t.Cast(type=target, value=value):
+            reads = value.type == STRING and target not in (STRING, BOOLEAN)
+            cuts = isinstance(target, DecimalType) and not widens_to(value.type, target)
+            return [value] if (reads or cuts) and not isinstance(value, t.Literal) else None
+        case t.Arithmetic(type=kind, op=op, left=left, right=right) if kind not in (DOUBLE, STRING):
+            return [left, right] if op in "/%" or isinstance(kind, DecimalType) else None
+        case t.FunctionCall(call=call, arguments=arguments):
+            assert isinstance(call.signature, Signature)
+            needed = [arguments[i] for i in call.signature.needs(len(arguments))]
+            return [n for n in needed if not isinstance(n, t.Lambda)] if call.signature.fails else None
+    return None
 
 
 def _logical(e: t.Logical, sql: Callable[[t.Expr], str]) -> str:

@@ -44,7 +44,7 @@ from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.session import figures, jvm_alive
 
-__all__ = ["QuerySpec", "Retry", "RunningQuery", "slots"]
+__all__ = ["QuerySpec", "Retry", "RunningQuery", "fingerprint_of", "slots"]
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class QuerySpec:
     ``partitions``: of the source topics. ``shuffle_partitions``: of every shuffle; part of the checkpoint.
     ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
     ``exactly_once``: results say where they came from, and a restart repeats none. ``most_tombstones``: deleted keys of
-    joined tables that are remembered at most.
+    joined tables that are remembered at most. ``upgraded_from``: fingerprints of plans whose checkpoint it takes over.
     """
 
     id: str
@@ -87,6 +87,7 @@ class QuerySpec:
     exactly_once: bool = True
     most_tombstones: int = 1_000_000
     retry: Retry = Retry()
+    upgraded_from: tuple[str, ...] = ()
 
     @property
     def shuffled(self) -> bool:
@@ -106,7 +107,12 @@ class QuerySpec:
     @property
     def fingerprint(self) -> str:
         """What the state in a checkpoint depends on, as a short hash."""
-        return hashlib.sha256(f"{PLAN_VERSION} {plan_tree(self.plan)}".encode()).hexdigest()[:16]
+        return fingerprint_of(self.plan)
+
+
+def fingerprint_of(plan: Plan) -> str:
+    """What the state in a checkpoint of this plan depends on, as a short hash."""
+    return hashlib.sha256(f"{PLAN_VERSION} {plan_tree(plan)}".encode()).hexdigest()[:16]
 
 
 def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
@@ -241,7 +247,7 @@ class RunningQuery:
         spec, checkpoint = self.spec, self.checkpoint
         kafka = Kafka(spec.bootstrap)
         self.topic_ids = kafka.topic_ids(spec.partitions)
-        checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids)
+        checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids, spec.upgraded_from)
         if (torn := checkpoint.mend()) is not None:
             log.warning("query %s: %s was cut off in the middle: its batch is done again", spec.id, torn)
         last = checkpoint.last_commit

@@ -202,14 +202,14 @@ def _end_process(jvm: subprocess.Popen[bytes]) -> None:
 def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
     """Live counts: ``consumed`` and ``sent`` by topic, ``lag`` in records, ``late`` rows of closed windows.
 
-    ``tombstones``: deleted keys of joined tables that were read.
+    ``tombstones``: deleted keys of joined tables that were read; ``failed``: values that an error made null.
     """
     try:
         jvm: Any = session._jvm
         found: dict[str, Any] = json.loads(jvm.ksqlpy.Figures.read(query_id))
     except (Py4JError, ValueError, OSError) as e:
         log.warning("no figures of query %s: %s", query_id, e)
-        return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "tombstones": 0}
+        return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0, "tombstones": 0}
     return found
 
 

@@ -22,6 +22,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from ksqlpy.sql.environment import check_sqlglot
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -38,6 +39,8 @@ from ksqlpy.types import (
     SqlType,
     StructType,
 )
+
+check_sqlglot()  # before the first subclass of its classes
 
 __all__ = [
     "BUILT_IN_TYPES",

@@ -68,7 +68,7 @@ class MemoryRunner:
         dead: list[DeadLetter] = []
         folder = Path(tempfile.mkdtemp(prefix="ksqlpy-case-", dir=self._folder))
         try:
-            for number, (query_id, spec) in enumerate(engine.specs.items()):
+            for number, (query_id, spec) in enumerate(engine.ordered_specs()):
                 try:
                     dead += run_query(spec, engine, folder / str(number), _ordered(spec, engine))
                 except Exception as e:  # whatever Spark raises belongs to the case
@@ -304,6 +304,16 @@ class MemoryEngine(Engine):
         self.log = _MemoryLog(queries_only=number_queries)
         self.queries = _Waiting(self.specs)
         self.producer: Any = _MemoryProducer(self.broker)
+
+    def ordered_specs(self) -> list[tuple[str, QuerySpec]]:
+        """The queries so that all that write a topic come before those that read it, else as their statements."""
+        left, ordered = dict(self.specs), []
+        while left:
+            written = {id: s.sink if isinstance(s.sink, str) else s.sink.topic for id, s in left.items()}
+            ready = (i for i, s in left.items() if not any(t in s.offsets for j, t in written.items() if j != i))
+            query_id = next(ready, next(iter(left)))  # a circle of queries begins with its first
+            ordered.append((query_id, left.pop(query_id)))
+        return ordered
 
     def take(self, row: Any, dead_topic: str) -> DeadLetter | None:
         """Does with a row what the sink does: a record of its topic, or a dead letter."""

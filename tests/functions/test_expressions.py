@@ -16,12 +16,14 @@ from pyspark.sql import SparkSession
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.scope import Relation, Scope, Text
-from ksqlpy.catalog import Column, Source
+from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.functions import FUNCTIONS, Signature
+from ksqlpy.spark.compile import counting
 from ksqlpy.spark.expressions import spark_text, spark_type
+from ksqlpy.spark.session import figures
 from ksqlpy.sql import parse
-from ksqlpy.types import SqlType
+from ksqlpy.types import INTEGER, STRING, ArrayType, DecimalType, SqlType, StructType
 
 FILES = ("numbers", "times", "collections", "lambdas", "casts", "operators")
 PLAIN = str.maketrans("", "", " `")
@@ -151,6 +153,47 @@ def test_a_null_argument_makes_null_unless_the_signature_says_otherwise(spark: S
             [row] = rows.selectExpr(*(f"({text}) IS NULL AS c{i}" for i, (_, text) in enumerate(own))).collect()
             wrong += [call for (call, _), null in zip(own, row, strict=True) if not null]
     assert not wrong, wrong
+
+
+def test_user_types_are_those_of_the_text() -> None:
+    whole = "SELECT CAST(NULL AS STRUCT<A MONEY, B ARRAY<MONEY>>), CAST(1 AS MONY) FROM X EMIT CHANGES;"
+    [statement] = parse(whole)
+    known, unknown = statement.node.expressions
+    money = DecimalType(9, 2)
+    analyzer = ExpressionAnalyzer(Scope(()), Text(whole, {"MONEY": money}))
+    assert analyzer.analyze(known).type == StructType((("A", money), ("B", ArrayType(money))))
+    with pytest.raises(AnalysisProblem) as caught:
+        analyzer.analyze(unknown)
+    assert caught.value.code == "unknown-type"
+    assert "MONEY" in caught.value.similar
+
+
+def test_the_catalog_keeps_user_types() -> None:
+    catalog = Catalog().with_type("MONEY", DecimalType(9, 2)).with_type("CODE", STRING)
+    assert dict(catalog.without_type("MONEY").types) == {"CODE": STRING}
+    assert set(catalog.types) == {"MONEY", "CODE"}
+
+
+@pytest.mark.spark
+def test_values_that_an_error_made_null_are_counted(spark: SparkSession) -> None:
+    rows = spark.sql(
+        "SELECT * FROM VALUES ('1', 2, 0), ('x', 2, 1), (null, 2, 2), ('3', 0, 3), ('4', null, 4) AS v (S, N, I)"
+    )
+    kinds: dict[str, SqlType] = {"S": STRING, "N": INTEGER}
+    counted = [
+        ("CAST(S AS INT)", 1),
+        ("CAST(S AS INT) / N", 2),
+        ("PARSE_DATE(S, 'd')", 1),
+        ("COALESCE(CAST(S AS INT), 7)", 0),
+        ("CASE WHEN N > 0 THEN CAST(S AS INT) END", 0),
+        ("NULLIF(N, 2)", 0),
+        ("ARRAY[1][N]", 0),
+    ]
+    for i, (call, count) in enumerate(counted):
+        result = rows.selectExpr(f"{counting(typed(call, kinds), f'test{i}')} AS x")
+        plain = rows.selectExpr(f"{spark_text(typed(call, kinds))} AS x")
+        assert [r.x for r in result.collect()] == [r.x for r in plain.collect()]
+        assert figures(spark, f"test{i}")["failed"] == count, call
 
 
 def test_every_function_of_these_families_has_lines() -> None:

@@ -128,7 +128,7 @@ def _run_queries(case: Case, engine: MemoryEngine, ran: Ran, folder: Path | None
     given = {r.topic for r in case.inputs}
     own = Path(tempfile.mkdtemp(prefix="ksqlpy-qtt-", dir=folder))
     try:
-        for number, (query_id, spec) in enumerate(engine.specs.items()):
+        for number, (query_id, spec) in enumerate(engine.ordered_specs()):
             ran.queries += 1
             try:
                 ran.dead += run_query(spec, engine, own / str(number), _piped(spec, engine, given))

@@ -62,6 +62,7 @@ class FakeEngine:
         self.config = Config.of({})
         self.start_takes = start_takes
         self.calls: list[tuple[str, dict[str, object]]] = []
+        self.variables: list[dict[str, str]] = []
         self.pushes: dict[str, FakePush] = {}
         self.healthy = True
         self.stopped = False
@@ -73,8 +74,11 @@ class FakeEngine:
     def stop(self) -> None:
         self.stopped = True
 
-    def execute(self, sql: str, properties: Mapping[str, object] = {}) -> list[dict[str, Any]]:
+    def execute(
+        self, sql: str, properties: Mapping[str, object] = {}, variables: Mapping[str, str] = {}
+    ) -> list[dict[str, Any]]:
         self.calls.append((sql, dict(properties)))
+        self.variables.append(dict(variables))
         entities: list[dict[str, Any]] = []
         offset = 0
         for text in sql.splitlines(keepends=True):
@@ -112,8 +116,9 @@ class FakeEngine:
                 return [{"@type": "novel", "properties": dict(properties)}]
         return []
 
-    def push(self, sql: str, properties: Mapping[str, object] = {}) -> FakePush:
+    def push(self, sql: str, properties: Mapping[str, object] = {}, variables: Mapping[str, str] = {}) -> FakePush:
         self.calls.append((sql, dict(properties)))
+        self.variables.append(dict(variables))
         words = sql.rstrip(";").lower().split()
         if "emit" not in words:
             raise StatementError("no-pull", "pull queries are not there", sql=sql)

@@ -82,11 +82,13 @@ def test_maps_must_be_maps(http: httpx.Client, key: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "text"), [("/ksql", "ksql"), ("/query-stream", "sql")])
-def test_session_variables_are_refused(http: httpx.Client, engine: FakeEngine, path: str, text: str) -> None:
-    answer = http.post(path, json={text: "SHOW STREAMS;", "sessionVariables": {"x": "y"}})
+def test_session_variables(http: httpx.Client, engine: FakeEngine, path: str, text: str) -> None:
+    http.post(path, json={text: "SELECT * FROM rows EMIT CHANGES;", "sessionVariables": {"x": "y"}})
+    assert engine.variables == [{"x": "y"}]
+    answer = http.post(path, json={text: "SHOW STREAMS;", "sessionVariables": {"x": 1}})
     assert answer.json()["error_code"] == 40000
-    assert "session variables are not supported yet: x" in answer.json()["message"]
-    assert engine.calls == []
+    assert "the value of session variable x is no text" in answer.json()["message"]
+    assert len(engine.variables) == 1
 
 
 def test_unforeseen_failure(http: httpx.Client) -> None:

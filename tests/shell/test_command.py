@@ -79,6 +79,25 @@ def test_bad_set(ksqlpy: Run, engine: FakeEngine, sql: str, code: str) -> None:
     assert len(engine.calls) == 1
 
 
+def test_variables_go_with_later_statements(ksqlpy: Run, engine: FakeEngine) -> None:
+    assert ksqlpy("-e", "DEFINE town = 'Oslo'; ECHO; UNDEFINE Town; ECHO;").code == 0
+    assert engine.variables == [{}, {"TOWN": "Oslo"}, {"TOWN": "Oslo"}, {}]
+
+
+def test_script(ksqlpy: Run, engine: FakeEngine, tmp_path: Path) -> None:
+    script = tmp_path / "start.sql"
+    script.write_text("SET 'commit.interval.ms'='3000'; DEFINE a = 'b';\nCREATE STREAM s;\nSHOW STREAMS;")
+    done = ksqlpy("-e", f"RUN SCRIPT '{script}'; ECHO;")
+    assert done.code == 1
+    assert "error[not-in-script]: a script cannot hold SHOW" in done.err
+    assert "line 3, column 1" in done.err
+    assert [c for c, _ in engine.calls] == ["DEFINE a = 'b';", "CREATE STREAM s;"]
+    assert engine.calls[-1][1] == {"commit.interval.ms": "3000"}
+    assert engine.variables[-1] == {"A": "b"}
+    assert "error[file-unreadable]" in ksqlpy("-e", "RUN SCRIPT 'nowhere.sql';").err
+    assert "error[bad-run-script]" in ksqlpy("-e", "RUN SCRIPT start;").err
+
+
 def test_error_of_a_file_has_its_place_there(ksqlpy: Run, engine: FakeEngine, tmp_path: Path) -> None:
     file = tmp_path / "some.sql"
     file.write_text("CREATE STREAM s;\n\n  BAD thing;\nCREATE STREAM t;\n")

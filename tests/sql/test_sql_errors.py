@@ -7,6 +7,7 @@ KSQLPY_REWRITE to write the drawings anew, and read the difference.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -114,6 +115,29 @@ def test_compiled_sqlglot_is_refused() -> None:
     with pytest.raises(EnvironmentProblem) as caught:
         check_sqlglot("/x/sqlglot/parser.cpython-311-x86_64-linux-gnu.so")
     assert "pip uninstall sqlglotc" in caught.value.summary()
+
+
+_COMPILED = """
+import sqlglot.parser, sqlglot.generator
+from sqlglot import exp
+
+def refuse(cls, **kwargs):
+    raise TypeError("interpreted classes cannot inherit from compiled")
+
+for base in (exp.Expression, sqlglot.parser.Parser, sqlglot.generator.Generator):
+    base.__init_subclass__ = classmethod(refuse)
+sqlglot.parser.__file__ = "/x/sqlglot/parser.cpython-311-x86_64-linux-gnu.so"
+from ksqlpy.errors import EnvironmentProblem
+try:
+    import ksqlpy.sql
+except EnvironmentProblem as problem:
+    print(problem.code)
+"""
+
+
+def test_compiled_sqlglot_is_refused_before_its_classes_are_used() -> None:
+    done = subprocess.run([sys.executable, "-c", _COMPILED], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("compiled-sqlglot\n", "")
 
 
 def test_foreign_nodes_are_not_printed() -> None:

@@ -1,5 +1,6 @@
 package ksqlpy;
 
+import java.text.ParsePosition;
 import java.time.DateTimeException;
 import java.time.LocalDate;
 import java.time.LocalTime;
@@ -18,7 +19,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * TIMESTAMP, DATE, INT for a TIME in milliseconds, or INT for the days of a whole date (kind {@code days}).
  *
  * <p>A timestamp and a date may say less than a whole: what they do not say is that of 1970-01-01T00:00. A zone in the
- * text wins; without one it is the server's. A date may say a time, midnight; a time may say no date.
+ * text wins; without one it is the server's. A date may say a time, midnight, and more text may follow it; a time
+ * may say no date.
  */
 public final class TimeParse implements ScalarFunction<Object> {
   private static final LocalDate FIRST_DAY = LocalDate.ofEpochDay(0);
@@ -56,7 +58,11 @@ public final class TimeParse implements ScalarFunction<Object> {
       return null;
     }
     try {
-      TemporalAccessor parsed = by.formatter.parse(text.toString());
+      // What comes behind a date does not matter, as in ksqlDB.
+      TemporalAccessor parsed =
+          kind.equals("date")
+              ? by.formatter.parse(text.toString(), new ParsePosition(0))
+              : by.formatter.parse(text.toString());
       if (kind.equals("time")) {
         return time(parsed);
       }

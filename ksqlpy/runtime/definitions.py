@@ -1,0 +1,416 @@
+"""CREATE, ALTER, DROP, INSERT INTO … SELECT, TERMINATE, PAUSE, RESUME: what changes the catalog and its queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ksqlpy.analysis import (
+    CreateAs,
+    Declare,
+    InsertInto,
+    Text,
+    analyze_alter,
+    analyze_create,
+    analyze_insert_select,
+    analyze_type,
+    check_replaceable,
+    find_source,
+)
+from ksqlpy.analysis.query import TypedQuery
+from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.errors import StatementError, similar_names
+from ksqlpy.plan import Plan, build_plan, upgrade_problem
+from ksqlpy.runtime import entities
+from ksqlpy.runtime.context import Context, Entity, Sandbox
+from ksqlpy.spark.check import check_plan
+from ksqlpy.sql import Parsed, nodes
+
+__all__ = [
+    "alter",
+    "check_alter",
+    "check_create",
+    "check_create_type",
+    "check_drop",
+    "check_drop_type",
+    "check_insert_select",
+    "check_pause",
+    "check_terminate",
+    "create",
+    "create_type",
+    "drop",
+    "drop_type",
+    "insert_select",
+    "pause",
+    "terminate",
+]
+
+PENDING = "…"
+"""In a sandbox the place of the number in the id of a query that is not made yet."""
+
+
+# ---------------------------------------------------------------- CREATE
+
+
+def _existing(parsed: Parsed, catalog: Catalog) -> Source | None:
+    """The source that has the name already; refused unless IF NOT EXISTS or OR REPLACE allows it."""
+    node, text = parsed.node, Text(parsed.sql)
+    if node.args.get("exists") and node.args.get("replace"):
+        text.refuse("replace-and-exists", "OR REPLACE and IF NOT EXISTS exclude each other", node.this)
+    if node.args.get("source") and node.args.get("replace"):
+        text.refuse(
+            "not-replaceable", "OR REPLACE and SOURCE exclude each other: such a source stays as it is", node.this
+        )
+    existing = catalog.sources.get(node.this.this)
+    if existing is not None and not (node.args.get("exists") or node.args.get("replace")):
+        text.refuse(
+            "already-exists",
+            f"{existing.kind.lower()} {existing.name} exists already",
+            node.this,
+            hint="choose another name, DROP it first, or write IF NOT EXISTS or OR REPLACE",
+        )
+    return existing
+
+
+def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
+    """CREATE STREAM and TABLE; raises KsqlError."""
+    node, text = parsed.node, Text(parsed.sql)
+    existing = _existing(parsed, sandbox.catalog)
+    if existing is not None and node.args.get("exists"):
+        return
+    if node.args.get("replace") and sandbox.config.get("ksql.create.or.replace.enabled") != "true":
+        hint = "SET 'ksql.create.or.replace.enabled' = 'true' allows it"
+        text.refuse("replace-off", "OR REPLACE is switched off", node.this, hint=hint)
+    made = analyze_create(parsed, sandbox.catalog, sandbox.config)
+    replaced = None
+    if existing is not None:
+        replaced = _replaced(existing, made, sandbox.catalog, sandbox.plan_of, parsed)
+    try:
+        if isinstance(made, CreateAs):
+            plan = _check_query(made.query, sandbox)
+            have = sandbox.engine.topics.check(made.topic, sandbox.topics, declared=False)
+            sandbox.topics[made.topic.name] = have or 1
+            query_id = (
+                replaced.id
+                if replaced is not None
+                else made.query_id or f"C{made.source.kind[0]}AS_{made.source.name}_{PENDING}"
+            )
+            if replaced is None:
+                _check_id(query_id, parsed, sandbox.catalog)
+            _add_query(sandbox, query_id, made.source, plan, parsed)
+            source = replace(made.source, query=query_id)
+        else:
+            have = sandbox.engine.topics.check(made.topic, sandbox.topics, declared=True)
+            sandbox.topics[made.topic.name] = have or 1
+            source = made.source
+    except StatementError as e:
+        e.span, e.sql = e.span or text.span(node.this), parsed.sql
+        raise
+    sandbox.catalog = sandbox.catalog.with_source(source)
+
+
+def _check_query(query: TypedQuery, sandbox: Sandbox) -> Plan:
+    plan = build_plan(query)
+    check_plan(plan)
+    topics = [s.relation.source.topic for s in plan.scans]
+    sandbox.engine.topics.partitions([t for t in topics if t not in sandbox.topics])
+    return plan
+
+
+def _add_query(sandbox: Sandbox, query_id: str, sink: Source, plan: Plan, parsed: Parsed) -> None:
+    sources = tuple(dict.fromkeys(s.relation.source.name for s in plan.scans))
+    sandbox.plans[query_id] = plan
+    sandbox.catalog = sandbox.catalog.with_query(PersistentQuery(query_id, parsed.text, sink.name, sources))
+
+
+def _check_id(query_id: str, parsed: Parsed, catalog: Catalog) -> None:
+    """Refuses a QUERY_ID that is taken."""
+    if query_id in catalog.queries:
+        written = parsed.node.args.get("properties") or []
+        place = next((p.args["value"] for p in written if p.this.name.upper() == "QUERY_ID"), parsed.node.this)
+        Text(parsed.sql).refuse("duplicate-query", f"there is a query {query_id} already", place)
+
+
+def _replaced(
+    existing: Source,
+    made: Declare | CreateAs,
+    catalog: Catalog,
+    plan_of: Callable[[str], Plan],
+    parsed: Parsed,
+) -> PersistentQuery | None:
+    """The query that goes on with the statement of OR REPLACE, or None if none runs; refuses what does not fit."""
+    text, place = Text(parsed.sql), parsed.node.this
+    by_query = isinstance(made, CreateAs)
+    new = replace(made.source, query=existing.query or PENDING) if by_query else made.source
+    check_replaceable(existing, new, catalog, text, place)
+    query = catalog.queries.get(existing.query or "")
+    if query is None or not isinstance(made, CreateAs):
+        return None
+    if made.query_id not in (None, query.id):
+        text.refuse("not-replaceable", f"the query keeps its id {query.id}", place, hint="leave QUERY_ID out")
+    problem = upgrade_problem(plan_of(query.id), build_plan(made.query))
+    if problem is not None:
+        text.refuse(
+            "not-upgradeable",
+            f"{existing.name} cannot be replaced: {problem}",
+            place,
+            hint="filters and selected columns may change; else DROP it and create it anew",
+        )
+    return query
+
+
+def create(parsed: Parsed, context: Context) -> Entity:
+    """Makes or replaces a source and its query."""
+    engine, kind = context.engine, parsed.node.args["kind"]
+    existing = _existing(parsed, engine.catalog)
+    if existing is not None and parsed.node.args.get("exists"):
+        return entities.warning(parsed.text, f"{existing.kind.lower()} {existing.name} exists already, nothing is done")
+    made = analyze_create(parsed, engine.catalog, context.config)
+    what = f"{kind.lower()}/`{made.source.name}`/create"
+    if existing is not None:
+        query = _replaced(existing, made, engine.catalog, engine.plan_of, parsed)
+        if isinstance(made, Declare):
+            return entities.status(parsed.text, what, f"{kind.capitalize()} replaced", engine.alter(made.source))
+        if query is not None:
+            sequence = engine.upgrade(made, query)
+            return entities.status(parsed.text, what, f"Replaced query with ID {query.id}", sequence, query.id)
+    sequence, query_id = engine.create(made, context.overrides)
+    message = f"Created query with ID {query_id}" if query_id is not None else f"{kind.capitalize()} created"
+    warnings = []
+    if isinstance(made, CreateAs) and context.config.get("processing.guarantee") == "exactly_once":
+        warnings.append(engine.topics.sink_warning(made, context.config.number("commit.interval.ms")))
+    return entities.status(parsed.text, what, message, sequence, query_id, filter(None, warnings))
+
+
+# ---------------------------------------------------------------- INSERT INTO … SELECT, ALTER
+
+
+def check_insert_select(parsed: Parsed, sandbox: Sandbox) -> None:
+    """INSERT INTO … SELECT; raises KsqlError."""
+    made = analyze_insert_select(parsed, sandbox.catalog, sandbox.config)
+    try:
+        plan = _check_query(made.query, sandbox)
+    except StatementError as e:
+        e.span, e.sql = e.span or Text(parsed.sql).span(parsed.node.this), parsed.sql
+        raise
+    query_id = made.query_id or f"INSERTQUERY_{PENDING}{len(sandbox.plans) or ''}"
+    _check_id(query_id, parsed, sandbox.catalog)
+    _add_query(sandbox, query_id, made.source, plan, parsed)
+
+
+def insert_select(parsed: Parsed, context: Context) -> Entity:
+    """Starts one more query that writes a stream."""
+    made: InsertInto = analyze_insert_select(parsed, context.engine.catalog, context.config)
+    sequence, query_id = context.engine.insert_into(made, context.overrides)
+    what = f"stream/`{made.source.name}`/create"
+    return entities.status(parsed.text, what, f"Created query with ID {query_id}", sequence, query_id)
+
+
+def check_alter(parsed: Parsed, sandbox: Sandbox) -> None:
+    """ALTER STREAM and TABLE; raises KsqlError."""
+    sandbox.catalog = sandbox.catalog.with_source(analyze_alter(parsed, sandbox.catalog))
+
+
+def alter(parsed: Parsed, context: Context) -> Entity:
+    """Appends columns to a source; queries that run already do not see them."""
+    source = analyze_alter(parsed, context.engine.catalog)
+    sequence = context.engine.alter(source)
+    what = f"{source.kind.lower()}/`{source.name}`/alter"
+    return entities.status(parsed.text, what, f"{source.kind.capitalize()} altered", sequence)
+
+
+# ---------------------------------------------------------------- DROP
+
+
+def _dropped(parsed: Parsed, catalog: Catalog) -> Source | None:
+    node, text = parsed.node, Text(parsed.sql)
+    if node.args.get("exists") and node.this.this not in catalog.sources:
+        return None
+    source = find_source(catalog, node.this, text)
+    if source.kind != node.args["kind"]:
+        text.refuse("wrong-kind", f"{source.name} is a {source.kind.lower()}", node.this, hint=f"DROP {source.kind} …")
+    if source.read_only and node.args.get("delete_topic"):
+        text.refuse(
+            "read-only",
+            f"{source.name} was made with CREATE SOURCE, its topic cannot be deleted",
+            node.this,
+            hint="leave DELETE TOPIC out",
+        )
+    readers = catalog.readers(source.name)
+    writers = tuple(q for q in catalog.writers(source.name) if q != source.query)
+    if (readers or writers) and not node.args.get("cascade"):
+        users = ", ".join((*readers, *writers))
+        text.refuse(
+            "in-use",
+            f"{source.name} is used by the queries {users}",
+            node.this,
+            hint="TERMINATE or DROP them first, or DROP … CASCADE",
+        )
+    return source
+
+
+def _cascade(source: Source, catalog: Catalog) -> tuple[list[str], list[Source]]:
+    """What goes with a source: queries that end, and the sources made by those, readers before what they read."""
+    ended: list[str] = []
+    sources: list[Source] = []
+
+    def go(source: Source) -> None:
+        for query_id in catalog.readers(source.name):
+            sink = catalog.sources.get(catalog.queries[query_id].sink)
+            if sink is not None and sink.query == query_id:
+                if sink not in sources:
+                    go(sink)
+            elif query_id not in ended:
+                ended.append(query_id)
+        ended.extend(q for q in catalog.writers(source.name) if q != source.query and q not in ended)
+        if source not in sources:
+            sources.append(source)
+
+    go(source)
+    return ended, sources
+
+
+def check_drop(parsed: Parsed, sandbox: Sandbox) -> None:
+    """DROP STREAM and TABLE; raises KsqlError."""
+    source = _dropped(parsed, sandbox.catalog)
+    if source is not None:
+        ended, sources = _cascade(source, sandbox.catalog)
+        for gone in sources:
+            sandbox.catalog = sandbox.catalog.without_source(gone.name)
+        for query_id in (*ended, *(s.query for s in sources if s.query is not None)):
+            sandbox.catalog = sandbox.catalog.without_query(query_id)
+
+
+def drop(parsed: Parsed, context: Context) -> Entity:
+    """Ends the queries of a source, with CASCADE those that read it too, and forgets it."""
+    engine = context.engine
+    source = _dropped(parsed, engine.catalog)
+    if source is None:
+        return entities.warning(parsed.text, f"there is no source {parsed.node.this.this}, nothing is done")
+    ended, sources = _cascade(source, engine.catalog)
+    for query_id in ended:
+        engine.terminate(query_id)
+    sequence = engine.log.next_offset
+    for gone in sources:
+        delete = bool(parsed.node.args.get("delete_topic")) and not gone.read_only
+        sequence = engine.drop(gone, delete_topic=delete)
+    what = f"{source.kind.lower()}/`{source.name}`/drop"
+    message = f"Source `{source.name}` was dropped."
+    if len(sources) > 1:
+        message = f"Sources {', '.join(f'`{s.name}`' for s in sources)} were dropped."
+    return entities.status(parsed.text, what, message, sequence)
+
+
+# ---------------------------------------------------------------- types
+
+
+def check_create_type(parsed: Parsed, sandbox: Sandbox) -> None:
+    """CREATE TYPE; raises AnalysisProblem ``already-exists`` and what its definition is refused for."""
+    node, name = parsed.node, parsed.node.this.this
+    if name in sandbox.catalog.types:
+        if node.args.get("exists"):
+            return
+        Text(parsed.sql).refuse(
+            "already-exists",
+            f"type {name} exists already",
+            node.this,
+            hint="DROP TYPE it first, or write IF NOT EXISTS",
+        )
+    sandbox.catalog = sandbox.catalog.with_type(name, analyze_type(parsed, sandbox.catalog))
+
+
+def create_type(parsed: Parsed, context: Context) -> Entity:
+    """Makes a type; sources that were made with it keep what it stood for."""
+    engine, name = context.engine, parsed.node.this.this
+    if name in engine.catalog.types:
+        return entities.warning(parsed.text, f"type {name} exists already, nothing is done")
+    made = analyze_type(parsed, engine.catalog)
+    sequence = engine.make_type(name, made)
+    message = f"Registered custom type with name '{name}' and SQL type {made}"
+    return entities.status(parsed.text, f"type/`{name}`/create", message, sequence)
+
+
+def check_drop_type(parsed: Parsed, sandbox: Sandbox) -> None:
+    """DROP TYPE; raises AnalysisProblem ``unknown-type``."""
+    name, types = parsed.node.this.this, sandbox.catalog.types
+    if name not in types and not parsed.node.args.get("exists"):
+        Text(parsed.sql).refuse(
+            "unknown-type",
+            f"there is no type {name}",
+            parsed.node.this,
+            hint="SHOW TYPES lists what there is",
+            similar=similar_names(name, types),
+        )
+    sandbox.catalog = sandbox.catalog.without_type(name)
+
+
+def drop_type(parsed: Parsed, context: Context) -> Entity:
+    """Forgets a type."""
+    engine, name = context.engine, parsed.node.this.this
+    if name not in engine.catalog.types:
+        return entities.warning(parsed.text, f"there is no type {name}, nothing is done")
+    sequence = engine.make_type(name, None)
+    return entities.status(parsed.text, f"type/`{name}`/drop", f"Type '{name}' was dropped.", sequence)
+
+
+# ---------------------------------------------------------------- TERMINATE, PAUSE, RESUME
+
+
+def _which(parsed: Parsed, catalog: Catalog) -> list[str]:
+    if parsed.node.args.get("all"):
+        return list(catalog.queries)
+    query_id = parsed.node.this.this
+    if query_id not in catalog.queries:
+        Text(parsed.sql).refuse(
+            "unknown-query",
+            f"there is no query {query_id}",
+            parsed.node.this,
+            similar=similar_names(query_id, catalog.queries),
+            hint="SHOW QUERIES lists them",
+        )
+    return [query_id]
+
+
+def check_terminate(parsed: Parsed, sandbox: Sandbox) -> None:
+    """TERMINATE; raises AnalysisProblem ``unknown-query``."""
+    if parsed.node.args.get("all") or parsed.node.this.this not in sandbox.engine.open_push_queries:
+        for query_id in _which(parsed, sandbox.catalog):
+            sandbox.catalog = sandbox.catalog.without_query(query_id)
+
+
+def terminate(parsed: Parsed, context: Context) -> Entity:
+    """Ends queries for good; what they have written stays."""
+    engine = context.engine
+    if not parsed.node.args.get("all") and parsed.node.this.this in engine.open_push_queries:
+        query_id = parsed.node.this.this
+        closed = engine.close_query(query_id)
+        return {
+            "@type": "terminate_query",
+            "statementText": parsed.text,
+            "queryId": query_id,
+            "wasTerminated": closed,
+            "warnings": [],
+        }
+    sequence = engine.log.next_offset
+    ended = _which(parsed, engine.catalog)
+    for query_id in ended:
+        sequence = engine.terminate(query_id)
+    what = f"terminate/{ended[0] if len(ended) == 1 else 'ALL'}/execute"
+    return entities.status(parsed.text, what, "Query terminated.", sequence)
+
+
+def check_pause(parsed: Parsed, sandbox: Sandbox) -> None:
+    """PAUSE and RESUME; raises AnalysisProblem ``unknown-query``."""
+    _which(parsed, sandbox.catalog)
+
+
+def pause(parsed: Parsed, context: Context) -> Entity:
+    """PAUSE and RESUME; a query that is in the wanted state already stays as it is."""
+    engine, paused = context.engine, isinstance(parsed.node, nodes.Pause)
+    sequence = engine.log.next_offset
+    which = _which(parsed, engine.catalog)
+    for query_id in which:
+        sequence = engine.pause(query_id, paused=paused)
+    verb = "pause" if paused else "resume"
+    what = f"{verb}/{which[0] if len(which) == 1 else 'ALL'}/execute"
+    return entities.status(parsed.text, what, f"Query {verb}d.", sequence)

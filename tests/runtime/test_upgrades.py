@@ -1,0 +1,73 @@
+"""OR REPLACE, INSERT INTO … SELECT and types on a real broker: state and offsets stay, also through a restart."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from confluent_kafka import TopicPartition
+from pyspark.sql import SparkSession
+
+from ksqlpy.config import Config
+from ksqlpy.runtime import Engine
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+EARLIEST = {"auto.offset.reset": "earliest"}
+START = """
+CREATE TYPE distance AS INT;
+CREATE STREAM rides (id INT KEY, km distance) WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS=1);
+CREATE STREAM trams (id INT KEY, km distance) WITH (KAFKA_TOPIC='trams', VALUE_FORMAT='JSON', PARTITIONS=1);
+CREATE STREAM far AS SELECT id, km FROM rides;
+INSERT INTO far WITH (QUERY_ID='by_tram') SELECT id, km FROM trams;
+CREATE TABLE counted AS SELECT id, COUNT(*) AS n FROM rides GROUP BY id;
+"""
+
+
+def values(engine: Engine, topic: str, count: int, deadline: float = 60) -> list[bytes | None]:
+    """The values of a topic once there are so many; what there is if they do not come in time."""
+    consumer = engine.kafka.reader()
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found: list[bytes | None] = []
+    end = time.monotonic() + deadline
+    while len(found) < count and time.monotonic() < end:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found.append(message.value())
+    consumer.close()
+    return found
+
+
+def test_upgrade_keeps_state_and_offsets_through_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    config = Config.of({"ksqlpy.data.dir": str(tmp_path), "commit.interval.ms": 1000})
+    first = Engine(config)
+    first.start()
+    try:
+        first.execute(START, EARLIEST)
+        first.execute("INSERT INTO rides VALUES (1, 5); INSERT INTO trams VALUES (2, 7);")
+        assert sorted(values(first, "FAR", 2)) == [b'{"KM":5}', b'{"KM":7}']
+        assert values(first, "COUNTED", 1) == [b'{"N":1}']
+        ids = list(first.catalog.queries)
+        first.execute(
+            "CREATE OR REPLACE TABLE counted AS SELECT id, COUNT(*) AS n, AS_VALUE(id) AS i FROM rides GROUP BY id;"
+        )
+        first.execute("INSERT INTO rides VALUES (1, 6);")
+        assert values(first, "COUNTED", 2) == [b'{"N":1}', b'{"N":2,"I":1}']
+        assert list(first.catalog.queries) == ids
+        before = first.catalog
+    finally:
+        first.stop()
+    second = Engine(config)
+    second.start()
+    try:
+        assert second.catalog == before
+        second.execute("INSERT INTO rides VALUES (1, 8); INSERT INTO trams VALUES (2, 9);")
+        assert values(second, "COUNTED", 3)[2:] == [b'{"N":3,"I":1}']
+        assert sorted(values(second, "FAR", 5)) == [b'{"KM":5}', b'{"KM":6}', b'{"KM":7}', b'{"KM":8}', b'{"KM":9}']
+        assert {q["state"] for q in second.execute("SHOW QUERIES;")[0]["queries"]} == {"RUNNING"}
+        second.execute("DROP STREAM far CASCADE; DROP STREAM rides CASCADE; DROP TYPE distance;")
+        assert not second.catalog.queries
+        assert list(second.catalog.sources) == ["TRAMS"]
+    finally:
+        second.stop()
