@@ -15,6 +15,7 @@ from ksqlpy.plan.nodes import (
     TableChanges,
     TableFilter,
     TableJoin,
+    TablesJoin,
 )
 
 __all__ = ["PLAN_VERSION", "build_plan"]
@@ -27,11 +28,16 @@ def build_plan(query: TypedQuery) -> Plan:
     """The plan: scan, joins, WHERE, table functions, GROUP BY with HAVING, projection."""
     first = query.relations[0]
     node: Node = Scan(first)
-    for join in query.joins:
-        node = TableJoin(node, Scan(join.relation), join.kind, join.left)
+    keys: tuple[t.Expr, ...] = tuple(first.ref(c) for c in first.source.keys)
+    if query.join_key is not None:
+        keys = (query.join_key,)
+        node = TablesJoin(tuple(map(Scan, query.relations)), tuple(j.kind for j in query.joins), query.join_key)
+    else:
+        for join in query.joins:
+            node = TableJoin(node, Scan(join.relation), join.kind, join.left)
     if query.where is not None:
         if first.source.kind == "TABLE":
-            identity: tuple[t.Expr, ...] = tuple(first.ref(c) for c in first.source.keys)
+            identity = keys
             if first.source.window is not None:
                 identity += tuple(t.ColumnRef(t.SYSTEM[n][1], t.SYSTEM[n][0]) for n in ("WINDOWSTART", "WINDOWEND"))
             node = TableFilter(node, query.where, identity)
@@ -42,10 +48,10 @@ def build_plan(query: TypedQuery) -> Plan:
     if query.grouping is not None:
         grouping = query.grouping
         if first.source.kind == "TABLE":
-            node = TableChanges(node, tuple(first.ref(c) for c in first.source.keys))
+            node = TableChanges(node, keys)
         node = Aggregate(node, grouping.keys, grouping.aggregates, grouping.window)
         if grouping.having is not None:
-            keys: tuple[t.Expr, ...] = tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(grouping.keys))
+            keys = tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(grouping.keys))
             if grouping.window is not None:
                 keys += (t.ColumnRef(t.SYSTEM["WINDOWSTART"][1], "__ws"),)
             node = TableFilter(node, grouping.having, keys)

@@ -16,6 +16,7 @@ from ksqlpy.plan.nodes import (
     TableChanges,
     TableFilter,
     TableJoin,
+    TablesJoin,
     inputs_of,
     nodes_of,
 )
@@ -82,6 +83,10 @@ def _describe(node: Node) -> tuple[str, str]:
         case TableJoin(_, table, kind, left):
             key = table.relation.ref(table.relation.source.keys[0])
             return f"{kind.capitalize()} join", f"{expression_text(left)} = {expression_text(key)}"
+        case TablesJoin(tables, kinds, key):
+            shown = [expression_text(s.relation.ref(s.relation.source.keys[0])) for s in tables]
+            joined = "".join(f" {k} {s}" for k, s in zip(kinds, shown[1:], strict=True))
+            return "Join tables", f"{shown[0]}{joined} AS {key.name}"
         case FlatMap(_, calls):
             return "Flat map", ", ".join(map(expression_text, calls))
         case TableChanges(_, keys):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.query import Output, Window
+from ksqlpy.analysis.query import JoinKind, Output, Window
 from ksqlpy.analysis.scope import Relation
 from ksqlpy.catalog import SourceKind
 
@@ -26,6 +26,7 @@ __all__ = [
     "TableChanges",
     "TableFilter",
     "TableJoin",
+    "TablesJoin",
     "inputs_of",
     "nodes_of",
 ]
@@ -69,6 +70,19 @@ class TableJoin:
 
 
 @dataclass(frozen=True)
+class TablesJoin:
+    """Tables joined by their primary keys, from left to right: ``kinds`` has how each but the first is joined.
+
+    All share one key, ``key``, so that a chain of joins is one step: each record updates its table's row of that key,
+    and the new result of the key comes out, if there is one or there was one.
+    """
+
+    tables: tuple[Scan, ...]
+    kinds: tuple[JoinKind, ...]
+    key: t.ColumnRef
+
+
+@dataclass(frozen=True)
 class FlatMap:
     """Table functions: a row becomes as many as the longest has values; ``__u0``, ``__u1``, … hold the values."""
 
@@ -105,7 +119,7 @@ class Project:
     outputs: tuple[Output, ...]
 
 
-Node = Scan | Filter | TableFilter | TableJoin | FlatMap | TableChanges | Aggregate | Project
+Node = Scan | Filter | TableFilter | TableJoin | TablesJoin | FlatMap | TableChanges | Aggregate | Project
 
 
 @dataclass(frozen=True)
@@ -123,7 +137,7 @@ class Plan:
     @property
     def stateful(self) -> bool:
         """Whether anything is remembered between rows."""
-        return any(isinstance(n, Aggregate | TableJoin | TableFilter) for n in nodes_of(self.root))
+        return any(isinstance(n, Aggregate | TableJoin | TablesJoin | TableFilter) for n in nodes_of(self.root))
 
     @property
     def needs_headers(self) -> bool:
@@ -133,7 +147,7 @@ class Plan:
     @property
     def remembers_tables_only(self) -> bool:
         """Whether the state is nothing but tables as they are in their topics, so that it can be read again."""
-        stateful = [n for n in nodes_of(self.root) if isinstance(n, Aggregate | TableJoin | TableFilter)]
+        stateful = [n for n in nodes_of(self.root) if isinstance(n, Aggregate | TableJoin | TablesJoin | TableFilter)]
         return bool(stateful) and all(isinstance(n, TableJoin) for n in stateful)
 
     @property
@@ -148,6 +162,8 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
         return ()
     if isinstance(node, TableJoin):
         return (node.input, node.table)
+    if isinstance(node, TablesJoin):
+        return node.tables
     return (node.input,)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.plan import Plan
-from ksqlpy.plan.nodes import Aggregate, Filter, FlatMap, Project, Scan, TableChanges, TableFilter, TableJoin, nodes_of
+from ksqlpy.plan.nodes import Aggregate, Filter, FlatMap, Project, Scan, TableChanges, TableFilter, TableJoin, TablesJoin, nodes_of
 from ksqlpy.spark.expressions import spark_text
 
 __all__ = ["check_plan", "expressions_of"]
@@ -29,6 +29,8 @@ def expressions_of(plan: Plan) -> list[t.Expr]:
                 found += [*keys, *(x for a in aggregates for x in a.arguments)]
             case Project(_, outputs):
                 found += [o.expr for o in outputs]
+            case TablesJoin(_, _, key):
+                found.append(key)
             case Scan():
                 pass
     return found

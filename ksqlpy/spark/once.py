@@ -22,8 +22,10 @@ HEADER_PREFIX = "ksqlpy.at:"
 """Begins the name of the header with the source coordinates; the query's id follows."""
 
 
-def place(index: int, partition: str) -> str:
+def place(index: int | str, partition: str) -> str:
     """Spark text of a place, an INT: the number of the topic within its query, and the partition."""
+    if isinstance(index, str):
+        return f"(shiftleft({index}, 16) + {partition})"
     return f"({index << 16} + {partition})" if index else partition
 
 
