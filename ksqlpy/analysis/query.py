@@ -227,6 +227,13 @@ class _QueryAnalyzer:
             right = self._relation(node.this, True)
             self._check_sides(node, relations, right)
             left_expr, right_ref = self._join_keys(node, tuple(relations), right)
+            clash = next((r for r in relations if r.source.topic == right.source.topic), None)
+            if clash is not None:
+                self.text.refuse(
+                    "same-topic",
+                    f"{right.source.name} and {clash.source.name} read the same topic {right.source.topic}",
+                    node.this,
+                )
             joins.append(JoinSpec(right, node.args.get("side") or "INNER", left_expr, right_ref))
             relations.append(right)
         return tuple(joins), tuple(relations)
@@ -241,13 +248,6 @@ class _QueryAnalyzer:
                 f"{right.source.name} occurs twice; a source can be joined once only",
                 node.this,
                 hint=f"make a copy of it first: CREATE {right.source.kind} … AS SELECT * FROM {right.source.name}",
-            )
-        clash = next((r for r in relations if r.source.topic == right.source.topic), None)
-        if clash is not None:
-            refuse(
-                "same-topic",
-                f"{right.source.name} and {clash.source.name} read the same topic {right.source.topic}",
-                node.this,
             )
         if right.source.kind == "STREAM":
             if self.kind == "STREAM":
@@ -267,7 +267,7 @@ class _QueryAnalyzer:
             refuse(
                 "within-of-table",
                 f"WITHIN is for two streams, {right.source.name} is a table",
-                node.args["within"],
+                node,
                 hint="leave WITHIN out: a table is joined as it is at the moment",
             )
         side = node.args.get("side")

@@ -66,6 +66,12 @@ def _guarantee(plan: Plan) -> str:
     nodes = list(nodes_of(plan.root))
     if any(isinstance(n, TableJoin) for n in nodes) and any(isinstance(n, TableFilter) for n in nodes):
         return "yes, where all records lie in one partition; else a restart may order rows without a result otherwise"
+    hidden = any(isinstance(n, TableFilter) and isinstance(n.input, Aggregate) for n in nodes)
+    if hidden and any(isinstance(n, TablesJoin) for n in nodes):
+        return (
+            "not after a restart, which may order rows of groups that HAVING hid otherwise:"
+            " a result may repeat, or be missing until its group changes again"
+        )
     return "yes"
 
 

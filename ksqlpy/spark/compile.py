@@ -616,7 +616,10 @@ def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
     if tail is None:
         return rows
     written = tail.position("__at", "__at_offset", "__at_window")
-    if "__seen_group" in rows.columns:  # a row that a result had seen is done, with or without a result of its own
+    regrouped = any(isinstance(n, TablesJoin) for n in nodes_of(plan.root)) and any(
+        isinstance(n, Aggregate) for n in nodes_of(plan.root)
+    )  # what a row's group had seen is of the join then, and one record has several results
+    if "__seen_group" in rows.columns and not regrouped:  # a row that a result had seen is done, with or without a result of its own
         done = tail.place_in_group("__seen_group", _lane_of(rows), "__offset")
         written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
     return rows.where(f"{written} IS NULL")

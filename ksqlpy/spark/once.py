@@ -57,6 +57,8 @@ class Tail:
     tables: int
     start: Offsets
     end: Offsets
+    by_seen: bool = False
+    """Whether the results of one group may lie in several sink partitions, so that what they had seen orders them."""
 
     @property
     def empty(self) -> bool:
@@ -71,6 +73,7 @@ class Tail:
                 "bootstrap": self.bootstrap,
                 "header": HEADER_PREFIX + self.query_id,
                 "tables": self.tables,
+                "bySeen": self.by_seen,
                 "from": self.start,
                 "to": self.end,
             },
@@ -92,6 +95,7 @@ class Tail:
     def place_in_group(self, group: str, partition: str, offset: str) -> str:
         """Spark text: the sink offset of the group's first result that had seen a source row; null if none had.
 
+        With ``by_seen`` not the offset but a number that grows with what was seen.
         ``group`` BIGINT, the hash that is in the header.
         """
         return self._ask("group", group, partition, offset)
