@@ -360,7 +360,10 @@ class Compiler:
     def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
         place_columns = ["__partition", "__offset", *_seen(rows), *(c for c in rows.columns if c == "__lane")]
         lane = _lane_of(rows)
-        found = grouped(node, rows, place_columns)
+        # Rows of joined tables come from several topics: those of one key have an order only by their number.
+        order = ["__nth"] if "__seen_group" in rows.columns else []
+        rows = rows.selectExpr("*", "__seq AS __nth") if order else rows
+        found = grouped(node, rows, [*place_columns, *order])
         rows, keys = found.rows, list(found.keys)
         place_columns += [c for c in rows.columns if c == "__row"]
         if node.window is not None:
@@ -395,7 +398,7 @@ class Compiler:
                 f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {_LAST}) AS __place",
                 f"(__raw IS NULL AND {own} IS NOT NULL) AS __has_result",
             )
-            replay = ["__place", "__has_result", *replay]
+            replay = ["__place", "__has_result", *order, *replay]
         rows = self._distribute(rows, keys, replay).groupBy(*keys).agg(*aggregates)
         window = [f"__ws + {node.window.size} AS __we"] if node.window is not None else []
         seen = [f"{group} AS __seen_group", *(f"coalesce({c}, -1L) AS {c}" for c in watched)] if watched else []

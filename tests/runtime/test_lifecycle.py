@@ -248,7 +248,7 @@ def test_several_results_of_one_record_come_once_each(spark: SparkSession, confi
 
 
 TABLES = """
-CREATE TABLE people (id STRING PRIMARY KEY, n INT, team STRING)
+CREATE TABLE people (id STRING PRIMARY KEY, k INT, n INT, team STRING)
   WITH (KAFKA_TOPIC = '{t}_people', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
 CREATE TABLE desks (id STRING PRIMARY KEY, n INT)
   WITH (KAFKA_TOPIC = '{t}_desks', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
@@ -257,7 +257,7 @@ CREATE TABLE either WITH (KAFKA_TOPIC = '{t}_either') AS
 CREATE TABLE odd WITH (KAFKA_TOPIC = '{t}_odd') AS
   SELECT p.id AS id, p.n AS p, d.n AS d FROM people p JOIN desks d ON p.id = d.id WHERE (p.n + d.n) % 3 <> 0;
 CREATE TABLE teams WITH (KAFKA_TOPIC = '{t}_teams') AS
-  SELECT team, COUNT(*) AS people, COLLECT_LIST(p.n * 1000 + d.n) AS numbers
+  SELECT team, COUNT(*) AS people, COLLECT_LIST(p.n * 1000 + d.n * 10 + p.k) AS numbers
   FROM people p JOIN desks d ON p.id = d.id GROUP BY team;
 """
 
@@ -265,7 +265,7 @@ CREATE TABLE teams WITH (KAFKA_TOPIC = '{t}_teams') AS
 def versions(first: int, count: int, keys: int = 5) -> list[tuple[str, object, int]]:
     """New versions of the rows of both tables, each key in one partition."""
     return [
-        (f"k{n % keys}", {"N": n // keys + 1, "TEAM": f"t{n * n % 7 % 3}"}, n % keys % 2)
+        (f"k{n % keys}", {"K": n % keys, "N": n // keys + 1, "TEAM": f"t{n * n % 7 % 3}"}, n % keys % 2)
         for n in range(first, first + count)
     ]
 
@@ -321,7 +321,7 @@ def test_joined_tables_take_each_change_once_whatever_ends(spark: SparkSession, 
     newest = [v for _, v, _ in versions(4 * step - 5, 5)]
     for team in {k for k, _ in teams}:
         there = [v for v in newest if isinstance(v, dict) and v["TEAM"].encode() == team]
-        assert sorted(final[team]["NUMBERS"]) == sorted(v["N"] * 1000 + last for v in there)
+        assert sorted(final[team]["NUMBERS"]) == sorted(v["N"] * 1000 + last * 10 + v["K"] for v in there)
         held: set[int] = set()
         for value in (v for k, v in teams if k == team):
             now = set(value["NUMBERS"])
