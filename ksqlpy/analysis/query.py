@@ -446,9 +446,7 @@ class _QueryAnalyzer:
         return t.ColumnRef(joins[0].right.type, _free("ROWKEY", {c.name for r in relations for c in r.source.columns}))
 
     @staticmethod
-    def _by_key(
-        outputs: tuple[Output, ...], named: tuple[t.Expr, ...], key: t.ColumnRef
-    ) -> tuple[Output, ...]:
+    def _by_key(outputs: tuple[Output, ...], named: tuple[t.Expr, ...], key: t.ColumnRef) -> tuple[Output, ...]:
         """The outputs, of which the key is read from the row itself: that table may have no row of this key."""
         at = next((i for i, o in enumerate(outputs) if o.key), None)
         if at is None:
@@ -479,9 +477,7 @@ class _QueryAnalyzer:
             if key in keys:
                 refuse("duplicate-group", "this expression is listed twice in GROUP BY", node)
             keys.append(key)
-        outer = ExpressionAnalyzer(
-            Scope(relations, window=window is not None, synthetic=self.synthetic), self.text
-        )
+        outer = ExpressionAnalyzer(Scope(relations, window=window is not None, synthetic=self.synthetic), self.text)
         aggregates: list[t.AggregateCall] = []
         items = [
             replace(i, expr=self._after_grouping(i.expr, keys, aggregates, i.node))

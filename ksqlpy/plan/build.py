@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.query import TypedQuery
 from ksqlpy.plan.nodes import (
@@ -34,7 +36,8 @@ def build_plan(query: TypedQuery) -> Plan:
         node = TablesJoin(tuple(map(Scan, query.relations)), tuple(j.kind for j in query.joins), query.join_key)
     else:
         for join in query.joins:
-            node = TableJoin(node, Scan(join.relation), join.kind, join.left)
+            kind: Literal["INNER", "LEFT"] = "LEFT" if join.kind == "LEFT" else "INNER"
+            node = TableJoin(node, Scan(join.relation), kind, join.left)
     if query.where is not None:
         if first.source.kind == "TABLE":
             identity = keys

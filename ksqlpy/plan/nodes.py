@@ -151,6 +151,12 @@ class Plan:
         return bool(stateful) and all(isinstance(n, TableJoin) for n in stateful)
 
     @property
+    def regroups_joined(self) -> bool:
+        """Whether the rows of joined tables are grouped by something else than their key."""
+        nodes = list(nodes_of(self.root))
+        return any(isinstance(n, TablesJoin) for n in nodes) and any(isinstance(n, Aggregate) for n in nodes)
+
+    @property
     def ordered_backlog(self) -> bool:
         """Whether the backlog must be read in event-time order: several inputs, or windows."""
         return len(self.scans) > 1 or any(isinstance(n, Aggregate) and n.window for n in nodes_of(self.root))

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.plan import Plan
-from ksqlpy.plan.nodes import Aggregate, Filter, FlatMap, Project, Scan, TableChanges, TableFilter, TableJoin, TablesJoin, nodes_of
+from ksqlpy.plan.nodes import (
+    Aggregate,
+    Filter,
+    FlatMap,
+    Project,
+    Scan,
+    TableChanges,
+    TableFilter,
+    TableJoin,
+    TablesJoin,
+    nodes_of,
+)
 from ksqlpy.spark.expressions import spark_text
 
 __all__ = ["check_plan", "expressions_of"]

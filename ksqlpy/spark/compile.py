@@ -619,10 +619,9 @@ def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
     if tail is None:
         return rows
     written = tail.position("__at", "__at_offset", "__at_window")
-    regrouped = any(isinstance(n, TablesJoin) for n in nodes_of(plan.root)) and any(
-        isinstance(n, Aggregate) for n in nodes_of(plan.root)
-    )  # what a row's group had seen is of the join then, and one record has several results
-    if "__seen_group" in rows.columns and not regrouped:  # a row that a result had seen is done, with or without a result of its own
+    # A row that a result had seen is done, with or without a result of its own. Where joined tables are grouped, what
+    # was seen is of the join, and says nothing of the several results of a record.
+    if "__seen_group" in rows.columns and not plan.regroups_joined:
         done = tail.place_in_group("__seen_group", _lane_of(rows), "__offset")
         written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
     return rows.where(f"{written} IS NULL")

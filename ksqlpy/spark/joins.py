@@ -1,8 +1,8 @@
 """What comes of tables that are joined by one key: the result of a key after each record, as Spark text.
 
-Of every table the state of a key has ``__t0``, ``__t1``, …, its row as it is now, and ``__h0``, ``__h1``, …, whether its
-last two rows had a value; ``__cur`` is the record that came. A chain of joins is worked through from left to right: step
-j joins what came of the tables before with table j.
+Of every table the state of a key has ``__t0``, ``__t1``, …, its row as it is now, and ``__h0``, ``__h1``, …, whether
+its last two rows had a value; ``__cur`` is the record that came. A chain of joins is worked through from left to right:
+step j joins what came of the tables before with table j.
 """
 
 from __future__ import annotations

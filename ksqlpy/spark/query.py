@@ -131,12 +131,6 @@ def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) ->
     return sources + stages * shuffle_partitions
 
 
-def _regroups_joined(plan: Plan) -> bool:
-    """Whether the rows of joined tables are grouped by something else than their key."""
-    nodes = list(nodes_of(plan.root))
-    return any(isinstance(n, TablesJoin) for n in nodes) and any(isinstance(n, Aggregate) for n in nodes)
-
-
 class Phase(Enum):
     """What a query does just now; the value is how people call it."""
 
@@ -314,7 +308,7 @@ class RunningQuery:
         self._recovered_from = last
         tables = sum(isinstance(n, TableJoin) for n in nodes_of(spec.plan.root))
         start = self.checkpoint.ends_before(last)
-        tail = Tail(spec.bootstrap, spec.id, tables, start, ends, by_seen=_regroups_joined(spec.plan))
+        tail = Tail(spec.bootstrap, spec.id, tables, start, ends, by_seen=spec.plan.regroups_joined)
         return None if tail.empty else tail
 
     def _go(self, phase: Phase, tail: Tail | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -316,7 +317,7 @@ def test_joined_tables_take_each_change_once_whatever_ends(spark: SparkSession, 
         assert sums[-1] == (2 * last if 2 * last % 3 else None)
         passed = [s for s in sums if s is not None]
         assert passed == sorted(set(passed)) and all(s % 3 for s in passed)
-        assert not any(a is None and b is None for a, b in zip(sums, sums[1:], strict=False))
+        assert not any(a is None and b is None for a, b in itertools.pairwise(sums))
     final = {k: v for k, v in teams}
     newest = [v for _, v, _ in versions(4 * step - 5, 5)]
     for team in {k for k, _ in teams}:
