@@ -30,9 +30,6 @@ _ROWS: tuple[tuple[type[exp.Expr], Callable[[Any], bool], str, str], ...] = (
     (nodes.Query, _has("emit", "FINAL"), "EMIT FINAL", "EMIT CHANGES gives every change of a window"),
     (nodes.UnionAll, _has("emit", "FINAL"), "EMIT FINAL", "EMIT CHANGES gives every change of a window"),
     (nodes.TimeWindow, _has("kind", "SESSION"), "WINDOW SESSION", "there are TUMBLING and HOPPING"),
-    (nodes.StreamJoin, _has("side", "RIGHT"), "RIGHT JOIN", "there are INNER JOIN and LEFT JOIN"),
-    (nodes.StreamJoin, _has("side", "FULL"), "FULL JOIN", "there are INNER JOIN and LEFT JOIN"),
-    (nodes.StreamJoin, _has("within"), "WITHIN", "a stream is joined with a table, without WITHIN"),
 )
 
 

@@ -24,7 +24,7 @@ from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 from ksqlpy.sql import nodes, to_sql
 from ksqlpy.types import BIGINT, StructType
 
-__all__ = ["Grouping", "JoinSpec", "Output", "TypedQuery", "Window", "analyze_query"]
+__all__ = ["Grouping", "JoinKind", "JoinSpec", "Output", "TypedQuery", "Window", "analyze_query"]
 
 _DAY = 86_400_000
 
@@ -38,12 +38,15 @@ class Output:
     key: bool = False
 
 
+JoinKind = Literal["INNER", "LEFT", "RIGHT", "FULL"]
+
+
 @dataclass(frozen=True)
 class JoinSpec:
     """A join with a table: ``left`` over the rows so far, ``right`` the table's primary key."""
 
     relation: Relation
-    kind: Literal["INNER", "LEFT"]
+    kind: JoinKind
     left: t.Expr
     right: t.ColumnRef
 
@@ -74,7 +77,7 @@ class TypedQuery:
     """A SELECT that is legal. ``kind`` says whether its result is a stream or a table.
 
     ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, …. ``keys``: what identifies
-    a row of the result, in the order of its key columns.
+    a row of the result, in the order of its key columns. ``join_key``: of joined tables the key that all of them share.
     """
 
     relations: tuple[Relation, ...]
@@ -87,6 +90,7 @@ class TypedQuery:
     kind: SourceKind
     limit: int | None
     keys: tuple[t.Expr, ...]
+    join_key: t.ColumnRef | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -154,6 +158,7 @@ class _QueryAnalyzer:
         self.first = self._relation(args["from_"].this, joined)
         self.kind: SourceKind = self.first.source.kind
         self.grouped = args.get("group") is not None
+        self.synthetic: t.ColumnRef | None = None
 
     def _view(self, node: exp.Expr, views: Mapping[str, View], name: str | None) -> View:
         """The query in brackets, in FROM or in WITH."""
@@ -198,7 +203,9 @@ class _QueryAnalyzer:
     def analyze(self) -> TypedQuery:
         args, text = self.node.args, self.text
         joins, relations = self._joins(args.get("joins") or [])
-        scope = Scope(relations, window=self.first.source.window is not None)
+        join_key = self._shared_key(joins, relations)
+        self.synthetic = join_key if joins and joins[-1].kind == "FULL" else None
+        scope = Scope(relations, window=self.first.source.window is not None, synthetic=self.synthetic)
         expressions = ExpressionAnalyzer(scope, text)
         where = None
         if args.get("where") is not None:
@@ -219,6 +226,9 @@ class _QueryAnalyzer:
             ]
             keys = partition if partition is not None else self._keys(joins, items)
         outputs = self._outputs(items, keys, relations)
+        if join_key is not None and not self.grouped:
+            outputs = self._by_key(outputs, self._named_keys(joins), join_key)
+            keys = (join_key,) if keys else ()
         limit = args.get("limit")
         if limit is not None and self.persistent:
             text.refuse("misplaced-limit", "LIMIT is for SELECT … EMIT CHANGES, a persistent query has no end", limit)
@@ -233,6 +243,7 @@ class _QueryAnalyzer:
             kind,
             int(limit.expression.this) if limit is not None else None,
             keys,
+            join_key,
         )
 
     # ------------------------------------------------------------ clauses
@@ -272,9 +283,23 @@ class _QueryAnalyzer:
                     node.this,
                     hint="make a table of it: CREATE TABLE … AS SELECT …",
                 )
+            if self.kind == "TABLE" and self.first.view is not None:
+                self.text.refuse(
+                    "joined-query",
+                    "a query that gives a table cannot be joined",
+                    self.node.args["from_"].this,
+                    hint="make a table of it: CREATE TABLE … AS SELECT …",
+                )
             self._check_sides(node, relations, right)
             left_expr, right_ref = self._join_keys(node, tuple(relations), right)
-            joins.append(JoinSpec(right, "LEFT" if node.args.get("side") else "INNER", left_expr, right_ref))
+            clash = next((s for r in relations for s in r.sources if s.topic == right.source.topic), None)
+            if clash is not None:
+                self.text.refuse(
+                    "same-topic",
+                    f"{right.source.name} and {clash.name} read the same topic {right.source.topic}",
+                    node.this,
+                )
+            joins.append(JoinSpec(right, node.args.get("side") or "INNER", left_expr, right_ref))
             relations.append(right)
         return tuple(joins), tuple(relations)
 
@@ -282,22 +307,41 @@ class _QueryAnalyzer:
         refuse = self.text.refuse
         if any(r.alias == right.alias for r in relations):
             refuse("duplicate-alias", f"two sources of this query are called {right.alias}", node.this)
-        before = [s for r in relations for s in r.sources]
-        if any(s.name == right.source.name for s in before):
-            refuse("self-join", f"{right.source.name} occurs twice; a source can be joined once only", node.this)
-        clash = next((s for s in before if s.topic == right.source.topic), None)
-        if clash is not None:
+        if any(s.name == right.source.name for r in relations for s in r.sources):
             refuse(
-                "same-topic",
-                f"{right.source.name} and {clash.name} read the same topic {right.source.topic}",
+                "self-join",
+                f"{right.source.name} occurs twice; a source can be joined once only",
                 node.this,
+                hint=f"make a copy of it first: CREATE {right.source.kind} … AS SELECT * FROM {right.source.name}",
             )
-        if self.kind != "STREAM" or right.source.kind != "TABLE":
+        if right.source.kind == "STREAM":
+            if self.kind == "STREAM":
+                refuse(
+                    "unsupported-clause",
+                    "a join of two streams is not run by this server",
+                    node.this,
+                    hint="a stream is joined with a table, without WITHIN",
+                )
             refuse(
                 "join-kinds",
-                f"a {self.kind.lower()} cannot be joined with a {right.source.kind.lower()}",
+                f"a table cannot be joined with a stream: {right.source.name} stands on the right",
                 node.this,
-                hint="a stream stands on the left of JOIN, a table on the right",
+                hint=f"swap the sides: FROM {right.source.name} JOIN {relations[0].source.name}",
+            )
+        if node.args.get("within") is not None:
+            refuse(
+                "within-of-table",
+                f"WITHIN is for two streams, {right.source.name} is a table",
+                node,
+                hint="leave WITHIN out: a table is joined as it is at the moment",
+            )
+        side = node.args.get("side")
+        if self.kind == "STREAM" and side in ("RIGHT", "FULL"):
+            refuse(
+                "join-kinds",
+                f"a stream cannot be {side} joined with a table: rows of the table alone give no result",
+                node.this,
+                hint="INNER JOIN and LEFT JOIN join a stream with a table",
             )
         if len(right.source.keys) != 1:
             refuse("join-key", f"the primary key of {right.source.name} has several columns", node.this)
@@ -321,15 +365,25 @@ class _QueryAnalyzer:
         if sides[1] != key:
             refuse(
                 "join-key",
-                f"a stream is joined with a table by its primary key {right.alias}.{right.source.keys[0].name}",
+                f"table {right.source.name} is joined by its primary key {right.alias}.{right.source.keys[0].name}",
                 at[1],
+            )
+        if self.kind == "TABLE" and sides[0] not in [r.ref(c) for r in lefts for c in r.source.keys]:
+            primary = self.first.ref(self.first.source.keys[0]).name
+            refuse(
+                "unsupported-clause",
+                "a join of tables by a foreign key is not run by this server",
+                at[0],
+                hint=f"two tables are joined by the primary keys of both; the left one has {primary}",
             )
         if sides[0].type != key.type:
             refuse(
                 "join-types",
                 f"the sides of ON have the types {sides[0].type} and {key.type}",
                 on,
-                hint=f"CAST the left side AS {key.type}",
+                hint=f"CAST the left side AS {key.type}"
+                if self.kind == "STREAM"
+                else f"make {self.first.source.name} anew with a key of type {key.type}",
             )
         return sides[0], key
 
@@ -390,6 +444,8 @@ class _QueryAnalyzer:
         if partition is not None and len(relations) == 1:
             return self._partitioned_star(node, relations[0], partition)
         items = self._new_keys(relations, partition) if partition is not None and wanted == relations else []
+        if self.synthetic is not None and not qualified:
+            items.append(_Item(self.synthetic.name, self.synthetic, node, aliased=True))
         for r in wanted:
             if r.view is not None:  # as the inner query has them
                 named = [(f"{r.alias}_{c.name}" if r.joined else c.name, r.ref(c)) for c in r.source.columns]
@@ -439,8 +495,35 @@ class _QueryAnalyzer:
             keys.append(key)
         return tuple(keys)
 
+    @staticmethod
+    def _named_keys(joins: Sequence[JoinSpec]) -> tuple[t.Expr, ...]:
+        """The columns that name the key of joined rows: both sides of ON, and what was equal to the left one before."""
+        equal: tuple[t.Expr, ...] = ()
+        for join in joins:
+            if join.kind == "FULL":
+                equal = ()
+            else:
+                sides = (join.left, join.right)
+                known = (*equal, join.right) if join.left in equal else sides
+                equal = tuple(e for e in known if isinstance(e, t.ColumnRef))
+        return equal
+
+    def _shared_key(self, joins: Sequence[JoinSpec], relations: Sequence[Relation]) -> t.ColumnRef | None:
+        """The key of joined tables, under the first free name: ROWKEY, ROWKEY_1, … (ksqlDB, synthetic keys)."""
+        if not joins or self.kind != "TABLE":
+            return None
+        return t.ColumnRef(joins[0].right.type, _free("ROWKEY", {c.name for r in relations for c in r.source.columns}))
+
+    @staticmethod
+    def _by_key(outputs: tuple[Output, ...], named: tuple[t.Expr, ...], key: t.ColumnRef) -> tuple[Output, ...]:
+        """The outputs, of which the key is read from the row itself: that table may have no row of this key."""
+        at = next((i for i, o in enumerate(outputs) if o.key), None)
+        if at is None:
+            at = next((i for i, o in enumerate(outputs) if o.expr in named), None)
+        return tuple(replace(o, expr=key) if i == at else o for i, o in enumerate(outputs))
+
     def _keys(self, joins: tuple[JoinSpec, ...], items: list[_Item]) -> tuple[t.Expr, ...]:
-        """What identifies a row of the result; of a join the side that is selected, or both sides' left one."""
+        """What identifies a row of the result; of a join the first side that is selected, or the first side."""
         if not self.persistent:
             return ()
         if not joins:
@@ -453,8 +536,9 @@ class _QueryAnalyzer:
                     hint="select the key there, or give another: SELECT … FROM (…) AS x PARTITION BY …",
                 )
             return tuple(self.first.ref(c) for c in self.first.source.keys)
-        last = joins[-1]
-        either = [e for e in (last.left, last.right) if isinstance(e, t.ColumnRef)]
+        if self.synthetic is not None:
+            return (self.synthetic,)
+        either = self._named_keys(joins)
         selected = [i.expr for i in items]
         return (next((e for e in either if e in selected), either[0]),)
 
@@ -463,14 +547,14 @@ class _QueryAnalyzer:
     def _grouped(self, relations: tuple[Relation, ...]) -> tuple[list[_Item], Grouping]:
         args, refuse = self.node.args, self.text.refuse
         window = self._window(args.get("window"))
-        inner = ExpressionAnalyzer(Scope(relations), self.text)
+        inner = ExpressionAnalyzer(Scope(relations, synthetic=self.synthetic), self.text)
         keys = []
         for node in args["group"].expressions:
             key = inner.analyze(node, place="in GROUP BY")
             if key in keys:
                 refuse("duplicate-group", "this expression is listed twice in GROUP BY", node)
             keys.append(key)
-        outer = ExpressionAnalyzer(Scope(relations, window=window is not None), self.text)
+        outer = ExpressionAnalyzer(Scope(relations, window=window is not None, synthetic=self.synthetic), self.text)
         aggregates: list[t.AggregateCall] = []
         items = [
             replace(i, expr=self._after_grouping(i.expr, keys, aggregates, i.node))

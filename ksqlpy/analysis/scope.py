@@ -105,6 +105,8 @@ class Scope:
     relations: tuple[Relation, ...]
     window: bool = False
     """Whether WINDOWSTART and WINDOWEND exist: a windowed aggregate, or a windowed source."""
+    synthetic: ColumnRef | None = None
+    """The key column of a FULL join, which is of none of the relations."""
 
     def find(self, column: exp.Column, text: Text) -> ColumnRef:
         """The column that is meant.
@@ -131,8 +133,13 @@ class Scope:
             text.refuse("ambiguous-column", f"column {name} is in several sources", column, hint=f"write {options}")
         if found:
             return found[0][0].ref(found[0][1])
+        if self.synthetic is not None and table is None and name == self.synthetic.name:
+            return self.synthetic
         if name in SYSTEM:
             internal, t = SYSTEM[name]
+            joined_table = relation is not None and relation.joined and relation.source.kind == "TABLE"
+            if relation is not None and joined_table and name == "ROWTIME":
+                return ColumnRef(t, relation.internal(name))
             if relation is not None and relation is not self.relations[0]:
                 text.refuse(
                     "pseudo-of-joined",

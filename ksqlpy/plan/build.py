@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.query import Output, TypedQuery
 from ksqlpy.analysis.scope import Relation
@@ -16,6 +18,7 @@ from ksqlpy.plan.nodes import (
     TableChanges,
     TableFilter,
     TableJoin,
+    TablesJoin,
     Union,
 )
 from ksqlpy.types import BOOLEAN
@@ -34,9 +37,15 @@ def build_plan(query: TypedQuery) -> Plan:
 def _rows(query: TypedQuery) -> Node:
     """The rows of a query ahead of its projection."""
     first = query.relations[0]
-    node = _relation(first)
-    for join in query.joins:
-        node = TableJoin(node, Scan(join.relation), join.kind, join.left)
+    keys: tuple[t.Expr, ...] = tuple(first.ref(c) for c in first.source.keys)
+    if query.join_key is not None:
+        keys = (query.join_key,)
+        node: Node = TablesJoin(tuple(map(Scan, query.relations)), tuple(j.kind for j in query.joins), query.join_key)
+    else:
+        node = _relation(first)
+        for join in query.joins:
+            kind: Literal["INNER", "LEFT"] = "LEFT" if join.kind == "LEFT" else "INNER"
+            node = TableJoin(node, Scan(join.relation), kind, join.left)
     if query.where is not None:
         node = _filtered(node, query.where) if first.source.kind == "TABLE" else Filter(node, query.where)
     if query.tables:
@@ -44,7 +53,7 @@ def _rows(query: TypedQuery) -> Node:
     if query.grouping is not None:
         grouping = query.grouping
         if first.source.kind == "TABLE":
-            node = TableChanges(node, tuple(first.ref(c) for c in first.source.keys))
+            node = TableChanges(node, keys)
         node = Aggregate(node, grouping.keys, grouping.aggregates, grouping.window)
         if grouping.having is not None:
             node = _filtered(node, grouping.having)
@@ -77,6 +86,8 @@ def _filtered(node: Node, predicate: t.Expr) -> Node:
         case Scan(relation):
             identity = tuple(relation.ref(c) for c in relation.source.keys)
             windowed = ("WINDOWSTART", "WINDOWEND") if relation.source.window is not None else ()
+        case TablesJoin():
+            identity, windowed = (node.key,), ()
         case _:
             raise TypeError(f"not a table: {node!r}")
     identity += tuple(t.ColumnRef(t.SYSTEM[n][1], t.SYSTEM[n][0]) for n in windowed)

@@ -16,6 +16,7 @@ from ksqlpy.plan.nodes import (
     TableChanges,
     TableFilter,
     TableJoin,
+    TablesJoin,
     Union,
     inputs_of,
     nodes_of,
@@ -69,6 +70,12 @@ def _guarantee(plan: Plan) -> str:
         return "yes, where all records lie in one partition; else a restart may join results of one record otherwise"
     if filtered and any(isinstance(n, TableJoin | Union) for n in nodes):
         return "yes, where all records lie in one partition; else a restart may order rows without a result otherwise"
+    hidden = any(isinstance(n, TableFilter) and isinstance(n.input, Aggregate) for n in nodes)
+    if hidden and any(isinstance(n, TablesJoin) for n in nodes):
+        return (
+            "not after a restart, which may order rows of groups that HAVING hid otherwise:"
+            " a result may repeat, or be missing until its group changes again"
+        )
     return "yes"
 
 
@@ -93,6 +100,10 @@ def _describe(node: Node) -> tuple[str, str]:
         case TableJoin(_, table, kind, left):
             key = table.relation.ref(table.relation.source.keys[0])
             return f"{kind.capitalize()} join", f"{expression_text(left)} = {expression_text(key)}"
+        case TablesJoin(tables, kinds, key):
+            shown = [expression_text(s.relation.ref(s.relation.source.keys[0])) for s in tables]
+            joined = "".join(f" {k} {s}" for k, s in zip(kinds, shown[1:], strict=True))
+            return "Join tables", f"{shown[0]}{joined} AS {key.name}"
         case FlatMap(_, calls):
             return "Flat map", ", ".join(map(expression_text, calls))
         case TableChanges(_, keys):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.query import Output, Window
+from ksqlpy.analysis.query import JoinKind, Output, Window
 from ksqlpy.analysis.scope import Relation
 from ksqlpy.catalog import SourceKind
 
@@ -27,6 +27,7 @@ __all__ = [
     "TableChanges",
     "TableFilter",
     "TableJoin",
+    "TablesJoin",
     "Union",
     "inputs_of",
     "nodes_of",
@@ -68,6 +69,19 @@ class TableJoin:
     table: Scan
     kind: Literal["INNER", "LEFT"]
     left: t.Expr
+
+
+@dataclass(frozen=True)
+class TablesJoin:
+    """Tables joined by their primary keys, from left to right: ``kinds`` has how each but the first is joined.
+
+    All share one key, ``key``, so that a chain of joins is one step: each record updates its table's row of that key,
+    and the new result of the key comes out, if there is one or there was one.
+    """
+
+    tables: tuple[Scan, ...]
+    kinds: tuple[JoinKind, ...]
+    key: t.ColumnRef
 
 
 @dataclass(frozen=True)
@@ -114,7 +128,7 @@ class Union:
     branches: tuple[Project, ...]
 
 
-Node = Scan | Filter | TableFilter | TableJoin | FlatMap | TableChanges | Aggregate | Project | Union
+Node = Scan | Filter | TableFilter | TableJoin | TablesJoin | FlatMap | TableChanges | Aggregate | Project | Union
 
 
 @dataclass(frozen=True)
@@ -143,7 +157,7 @@ class Plan:
     @property
     def stateful(self) -> bool:
         """Whether anything is remembered between rows."""
-        return any(isinstance(n, Aggregate | TableJoin | TableFilter) for n in nodes_of(self.root))
+        return any(isinstance(n, Aggregate | TableJoin | TablesJoin | TableFilter) for n in nodes_of(self.root))
 
     @property
     def needs_headers(self) -> bool:
@@ -153,8 +167,14 @@ class Plan:
     @property
     def remembers_tables_only(self) -> bool:
         """Whether the state is nothing but tables as they are in their topics, so that it can be read again."""
-        stateful = [n for n in nodes_of(self.root) if isinstance(n, Aggregate | TableJoin | TableFilter)]
+        stateful = [n for n in nodes_of(self.root) if isinstance(n, Aggregate | TableJoin | TablesJoin | TableFilter)]
         return bool(stateful) and all(isinstance(n, TableJoin) for n in stateful)
+
+    @property
+    def regroups_joined(self) -> bool:
+        """Whether the rows of joined tables are grouped by something else than their key."""
+        nodes = list(nodes_of(self.root))
+        return any(isinstance(n, TablesJoin) for n in nodes) and any(isinstance(n, Aggregate) for n in nodes)
 
     @property
     def ordered_backlog(self) -> bool:
@@ -170,6 +190,8 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
         return ()
     if isinstance(node, TableJoin):
         return (node.input, node.table)
+    if isinstance(node, TablesJoin):
+        return node.tables
     if isinstance(node, Union):
         return node.branches
     return (node.input,)

@@ -13,6 +13,7 @@ from ksqlpy.plan.nodes import (
     TableChanges,
     TableFilter,
     TableJoin,
+    TablesJoin,
     Union,
     nodes_of,
 )
@@ -40,6 +41,8 @@ def expressions_of(plan: Plan) -> list[t.Expr]:
                 found += [*keys, *(x for a in aggregates for x in a.arguments)]
             case Project(_, outputs):
                 found += [o.expr for o in outputs]
+            case TablesJoin(_, _, key):
+                found.append(key)
             case Scan() | Union():
                 pass
     return found

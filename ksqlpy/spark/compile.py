@@ -12,6 +12,7 @@ A row carries its columns under their internal names, and beside them
   and for a table, whose rows are spread by their key before, also the part of the keys.
 - ``__row``: after table functions, after a union whose branches read the same topic, and after GROUP BY of a table, the
   number of the row among those that one record brought about, from 0.
+- ``__changed``, ``__seq``: after a join of tables whether the row's result is new, and its number within its key.
 - ``__del``: the record has no value: a tombstone of a table.
 - ``__headers``: the record's headers, where nothing stateful is between source and sink.
 
@@ -45,6 +46,7 @@ from ksqlpy.plan.nodes import (
     TableChanges,
     TableFilter,
     TableJoin,
+    TablesJoin,
     Union,
     nodes_of,
 )
@@ -52,6 +54,7 @@ from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.composing import merge, project, source_of, spread
 from ksqlpy.spark.expressions import failure_text, spark_text, spark_type
 from ksqlpy.spark.grouping import ROWS, flat_map, grouped, with_replaced
+from ksqlpy.spark.joins import sides, with_result
 from ksqlpy.spark.once import HEADER_PREFIX, Tail, header, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
@@ -110,7 +113,7 @@ class Compiler:
         self.tail = tail if distribution.shuffled and not distribution.sorted else None
         # HAVING: rows without a result of their own. The group's results tell what they had seen.
         self._filtered = any(isinstance(n, TableFilter) and isinstance(n.input, Aggregate) for n in nodes_of(plan.root))
-        several = any(isinstance(n, TableJoin | Union) for n in nodes_of(plan.root))
+        several = any(isinstance(n, TableJoin | TablesJoin | Union) for n in nodes_of(plan.root))
         self._watched = distribution.source_partitions if self._filtered and not several else 0
         self._branch: int | None = None
         self.several = len(plan.scans) > 1
@@ -124,7 +127,12 @@ class Compiler:
 
     def rows(self) -> DataFrame:
         """The rows that come out of the plan's last node, before projection."""
-        return self._rows(self.plan.root.input, self.records)
+        return self._changed(self._rows(self.plan.root.input, self.records))
+
+    @staticmethod
+    def _changed(rows: DataFrame) -> DataFrame:
+        """Without the rows that leave the result of joined tables as it is; a filter of it must count them."""
+        return rows.where("__raw IS NOT NULL OR __changed").drop("__changed") if "__changed" in rows.columns else rows
 
     def _rows(self, node: Node, records: DataFrame) -> DataFrame:
         match node:
@@ -134,12 +142,16 @@ class Compiler:
                 return self._filter(node, self._rows(node.input, records))
             case TableJoin():
                 return self._join(node, self._rows(node.input, records))
+            case TablesJoin():
+                return self._join_tables(node, records)
             case FlatMap():
                 return flat_map(node, self._rows(node.input, records))
             case TableChanges():
-                rows = self._rows(node.input, records)
+                rows = self._changed(self._rows(node.input, records))
                 keys = [spark_text(k) for k in node.keys]
-                rows = with_replaced(node, self._distribute(rows, keys))
+                # Rows of joined tables are numbered in the order of their key already.
+                order = ["__seq"] if "__seen_group" in rows.columns else _AS_READ
+                rows = with_replaced(node, self._distribute(rows, keys, order))
                 return rows.selectExpr("*", f"{self._lane(keys)} AS __lane") if self._watched else rows
             case Aggregate():
                 return self._aggregate(node, self._rows(node.input, records))
@@ -209,6 +221,8 @@ class Compiler:
         if time_error:
             errors.append(time_error)
         error = f"coalesce({', '.join(errors)})" if len(errors) > 1 else errors[0]
+        if relation.internal("ROWTIME") in self.used:
+            columns.append(("ROWTIME", time))
         fresh = [f"{at} AS {text.name(relation.internal(n))}" for n, at in columns if relation.internal(n) in self.used]
         system = {
             "__ts": time,
@@ -268,7 +282,7 @@ class Compiler:
             return rows
         self._distributed = True
         if d.sorted:
-            table_first = ["__read DESC"] if "__read" in rows.columns else []
+            table_first = [f"{c} DESC" for c in ("__read", "__side") if c in rows.columns]
             return self._sorted(rows, keys, ["coalesce(__ts, __raw.ts)", *table_first, *_AS_READ])
         return rows if d.shuffled else rows.coalesce(1)
 
@@ -285,7 +299,8 @@ class Compiler:
         relation = node.table.relation
         key = relation.internal(relation.source.keys[0].name)
         held = (*relation.source.values, *relation.source.headers)
-        values = [i for c in held if (i := relation.internal(c.name)) in self.used]
+        names = [*(c.name for c in held), "ROWTIME"]
+        values = [i for n in names if (i := relation.internal(n)) in self.used]
         join_key = (
             f"CASE WHEN __raw IS NOT NULL THEN null WHEN __read THEN {text.name(key)} ELSE {spark_text(node.left)} END"
         )
@@ -325,12 +340,61 @@ class Compiler:
         joined.append(f"coalesce(__t.__offset, -1L) AS __seen{number}")
         return rows.selectExpr(*joined, "__raw", "__reason")
 
+    def _join_tables(self, node: TablesJoin, rows: DataFrame) -> DataFrame:
+        """The new result of a key at each record of a table; a tombstone where there is none any more.
+
+        Each row says what its key had seen of every table, so that a restart can bring rows without a result to
+        their place among the others (``__lane`` is the number of the table).
+        """
+        for number, table in enumerate(node.tables):
+            rows = self._scan(table, rows.drop("__read"))
+            before = "__side" if number else "cast(null as int)"
+            others = [text.name(c) for c in rows.columns if c != "__side"]
+            rows = rows.selectExpr(*others, f"CASE WHEN __read THEN {number} ELSE {before} END AS __side")
+        keys = [text.name(s.relation.internal(s.relation.source.keys[0].name)) for s in node.tables]
+        group = "xxhash64(__jk)"
+        rows = rows.selectExpr(
+            "*",
+            f"CASE WHEN __raw IS NULL THEN coalesce({', '.join(keys)}) END AS __jk",
+            f"CASE WHEN __raw IS NULL THEN {place('__side', '__partition')} END AS __origin",
+        )
+        replay = list(_AS_READ)
+        if self.tail is not None:
+            position = self.tail.place_in_group(group, "__side", "__offset")
+            own = self.tail.position("__origin", "__offset", "0L")
+            rows = rows.selectExpr(
+                "*",
+                f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {_LAST}) AS __place",
+                f"(__raw IS NULL AND {own} IS NOT NULL) AS __has_result",
+            )
+            replay = ["__place", "__has_result", *replay]
+        names = [
+            [n for c in (*(s.relation.source.columns), _ROWTIME) if (n := s.relation.internal(c.name)) in self.used]
+            for s in node.tables
+        ]
+        state = {"__seq": "count(1)", **sides(names)}
+        seen = [f"__seen_{i}" for i in range(len(names))]
+        state |= {c: f"max(CASE WHEN __side = {i} THEN __offset END)" for i, c in enumerate(seen)}
+        rows = self._distribute(rows, ["__jk"], replay)
+        rows = rows.groupBy("__jk").agg(*(F.expr(e).alias(n) for n, e in state.items()))
+        rows = rows.selectExpr(
+            f"__jk AS {text.name(node.key.name)}",
+            *with_result(node.kinds, names),
+            "__cur.__origin AS __partition", "__cur.__offset AS __offset", "__cur.__side AS __lane",
+            f"{group} AS __seen_group", *(f"coalesce({c}, -1L) AS {c}" for c in seen),
+            "__seq", "__cur.__raw AS __raw", "__cur.__reason AS __reason",
+        )  # fmt: skip
+        return rows
+
     def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
         place_columns = ["__partition", "__offset", *_seen(rows), *(c for c in rows.columns if c == "__lane")]
         place_columns += [c for c in rows.columns if c == "__row"]
         lane = _lane_of(rows)
         reached = _reached(rows)
-        found = grouped(node, rows, place_columns)
+        # Rows of joined tables come from several topics: those of one key have an order only by their number.
+        order = ["__nth"] if "__seen_group" in rows.columns else []
+        rows = rows.selectExpr("*", "__seq AS __nth") if order else rows
+        found = grouped(node, rows, [*place_columns, *order])
         rows, keys = found.rows, list(found.keys)
         place_columns += [c for c in rows.columns if c == "__row" and c not in place_columns]
         if node.window is not None:
@@ -365,7 +429,7 @@ class Compiler:
                 f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {_LAST}) AS __place",
                 f"(__raw IS NULL AND {own} IS NOT NULL) AS __has_result",
             )
-            replay = ["__place", "__has_result", *replay]
+            replay = ["__place", "__has_result", *order, *replay]
         rows = self._distribute(rows, keys, replay).groupBy(*keys).agg(*aggregates)
         window = [f"__ws + {node.window.size} AS __we"] if node.window is not None else []
         seen = [f"{group} AS __seen_group", *(f"coalesce({c}, -1L) AS {c}" for c in watched)] if watched else []
@@ -497,6 +561,8 @@ def _seen(rows: DataFrame) -> list[str]:
     return [c for c in rows.columns if c.startswith("__seen")]
 
 
+_ROWTIME = Column("ROWTIME", BIGINT)
+
 _LAST = f"{2**63 - 1}L"
 """The place of rows that have none: behind all others."""
 
@@ -512,6 +578,7 @@ def _used_columns(plan: Plan) -> frozenset[str]:
     """Internal names of the columns that some expression of the plan needs."""
     names = {e.name for x in expressions_of(plan) for e in t.walk(x) if isinstance(e, t.ColumnRef)}
     joined = {n.table.relation for n in nodes_of(plan.root) if isinstance(n, TableJoin)}
+    joined |= {s.relation for n in nodes_of(plan.root) if isinstance(n, TablesJoin) for s in n.tables}
     return frozenset(names | {r.internal(r.source.keys[0].name) for r in joined})
 
 
@@ -588,6 +655,8 @@ def _keeps_key(plan: Plan) -> bool:
                 return None not in inside and keeps(below, [k for k in inside if k is not None])
             case Union(branches):
                 return all(keeps(b, keys) for b in branches)
+            case TablesJoin():
+                return keys == [node.key]
         return keeps(node.input, keys)
 
     return keeps(plan.root.input, [o.expr for o in plan.root.outputs if o.key])
@@ -608,7 +677,9 @@ def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
     if tail is None:
         return rows
     written = tail.position("__at", "__at_offset", "__at_window")
-    if "__seen_group" in rows.columns:  # a row that a result had seen is done, with or without a result of its own
+    # A row that a result had seen is done, with or without a result of its own. Where joined tables are grouped, what
+    # was seen is of the join, and says nothing of the several results of a record.
+    if "__seen_group" in rows.columns and not plan.regroups_joined:
         done = tail.place_in_group("__seen_group", _lane_of(rows), _reached(rows))
         written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
     return rows.where(f"{written} IS NULL")

@@ -22,8 +22,10 @@ HEADER_PREFIX = "ksqlpy.at:"
 """Begins the name of the header with the source coordinates; the query's id follows."""
 
 
-def place(index: int, partition: str) -> str:
+def place(index: int | str, partition: str) -> str:
     """Spark text of a place, an INT: the number of the topic within its query, and the partition."""
+    if isinstance(index, str):
+        return f"(shiftleft({index}, 16) + {partition})"
     return f"({index << 16} + {partition})" if index else partition
 
 
@@ -55,6 +57,8 @@ class Tail:
     tables: int
     start: Offsets
     end: Offsets
+    by_seen: bool = False
+    """Whether the results of one group may lie in several sink partitions, so that what they had seen orders them."""
 
     @property
     def empty(self) -> bool:
@@ -69,6 +73,7 @@ class Tail:
                 "bootstrap": self.bootstrap,
                 "header": HEADER_PREFIX + self.query_id,
                 "tables": self.tables,
+                "bySeen": self.by_seen,
                 "from": self.start,
                 "to": self.end,
             },
@@ -90,6 +95,7 @@ class Tail:
     def place_in_group(self, group: str, partition: str, offset: str) -> str:
         """Spark text: the sink offset of the group's first result that had seen a source row; null if none had.
 
+        With ``by_seen`` not the offset but a number that grows with what was seen.
         ``group`` BIGINT, the hash that is in the header.
         """
         return self._ask("group", group, partition, offset)

@@ -36,7 +36,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.plan import PLAN_VERSION, Plan, plan_tree
-from ksqlpy.plan.nodes import Aggregate, TableChanges, TableFilter, TableJoin, nodes_of
+from ksqlpy.plan.nodes import Aggregate, TableChanges, TableFilter, TableJoin, TablesJoin, nodes_of
 from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.compile import Compiler, Distribution, kafka_output
 from ksqlpy.spark.failure import Failure, failure_of
@@ -122,7 +122,7 @@ def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) ->
         return max(sources, 1)
     stages = 0
     for node in nodes_of(plan.root):
-        if isinstance(node, TableJoin | TableChanges):
+        if isinstance(node, TableJoin | TablesJoin | TableChanges):
             stages += 1
         elif isinstance(node, Aggregate):
             stages += 2 if node.window is not None else 1
@@ -307,7 +307,8 @@ class RunningQuery:
                 break
         self._recovered_from = last
         tables = sum(isinstance(n, TableJoin) for n in nodes_of(spec.plan.root))
-        tail = Tail(spec.bootstrap, spec.id, tables, self.checkpoint.ends_before(last), ends)
+        start = self.checkpoint.ends_before(last)
+        tail = Tail(spec.bootstrap, spec.id, tables, start, ends, by_seen=spec.plan.regroups_joined)
         return None if tail.empty else tail
 
     def _go(self, phase: Phase, tail: Tail | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,11 +60,25 @@ def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list
     if job.name == "join":
         # Table row and stream record with the same number are written together.
         return [(r.key.encode(), {"NUMBER": r.number, "VERSION": max(1, (r.number - 1) // 30)}) for r in stream]
+    if job.name == "tables":
+        other = sent[job.feeds[1].topic]
+        if order is not None:
+            other = sorted(other, key=lambda r: (r.partition, r.number))
+        return list(_paired(stream, other))
     if job.name == "explode":
         return [(r.key.encode(), {"GOOD": good}) for r in stream for good in goods(r.number)]
     if job.name.startswith("moves"):
         return list(_moved(stream, 30 if job.name == "moves-having" else 6))
     return _counted(stream, _GROUPS[job.name], first=3 if job.name == "having" else 1)
+
+
+def _paired(left: Sequence[Sent], right: Sequence[Sent]) -> Iterator[Row]:
+    rows: dict[str, list[int | None]] = {}
+    for both in itertools.zip_longest(left, right):
+        for side, r in enumerate(both):
+            if r is not None:
+                rows.setdefault(r.key, [None, None])[side] = r.number
+                yield r.key.encode(), {"LEFT_NUMBER": rows[r.key][0], "RIGHT_NUMBER": rows[r.key][1]}
 
 
 def _moved(stream: Sequence[Sent], cities: int) -> Iterator[Row]:

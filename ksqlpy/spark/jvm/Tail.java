@@ -6,6 +6,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -27,8 +29,11 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * record that was seen of it (-1 without one); then, where rows may have no result, BIGINT hash of the group and for
  * each partition of the source BIGINT offset of the last row that the group had seen (-1 without one).
  *
+ * <p>Results of one group may lie in several partitions of the sink (tables that are joined, then grouped by something
+ * else). With {@code bySeen} not their offsets order them, but the sum of what they had seen, which only grows.
+ *
  * <p>A specification names it:
- * {@code {"bootstrap":…,"header":…,"tables":n,"from":{topic:{partition:offset}},"to":{…}}}. It is read once in each
+ * {@code {"bootstrap":…,"header":…,"tables":n,"bySeen":…,"from":{topic:{partition:offset}},"to":{…}}}. It is read once in each
  * JVM that asks, and stays until it is forgotten.
  */
 public final class Tail {
@@ -42,6 +47,7 @@ public final class Tail {
   // By hash of the group: for each of its results, in their order, the position and what it had seen.
   private final Map<Long, List<long[]>> groups = new ConcurrentHashMap<Long, List<long[]>>();
   private int tables;
+  private boolean bySeen;
   private int size = 0;
   private int records = 0;
 
@@ -108,6 +114,7 @@ public final class Tail {
 
   private void read(JsonNode spec) {
     tables = ((JsonNode) spec.get("tables")).asInt();
+    bySeen = ((JsonNode) spec.path("bySeen")).asBoolean(false);
     Map<TopicPartition, Long> ends = new HashMap<TopicPartition, Long>();
     Map<TopicPartition, Long> starts = new HashMap<TopicPartition, Long>();
     places((JsonNode) spec.get("from"), starts);
@@ -152,7 +159,20 @@ public final class Tail {
     } finally {
       consumer.close();
     }
+    if (bySeen) {
+      Iterator<List<long[]>> lists = groups.values().iterator();
+      while (lists.hasNext()) {
+        Collections.sort((List<long[]>) lists.next(), BY_POSITION);
+      }
+    }
   }
+
+  private static final Comparator BY_POSITION =
+      new Comparator() {
+        public int compare(Object a, Object b) {
+          return Long.compare(((long[]) a)[0], ((long[]) b)[0]);
+        }
+      };
 
   private static void places(JsonNode topics, Map<TopicPartition, Long> into) {
     Iterator<String> names = topics.fieldNames();
@@ -188,6 +208,9 @@ public final class Tail {
       result[0] = record.offset();
       for (int i = 1; i < result.length; i++) {
         result[i] = at.getLong();
+        if (bySeen) {
+          result[0] = (i == 1 ? 0 : result[0]) + result[i] + 1;
+        }
       }
       List<long[]> results = (List<long[]>) groups.get(group);
       if (results == null) {

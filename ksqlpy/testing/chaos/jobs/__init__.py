@@ -12,11 +12,13 @@ from ksqlpy.testing.chaos.jobs.job import Feed, Job
 from ksqlpy.testing.chaos.jobs.join import JOIN
 from ksqlpy.testing.chaos.jobs.moves import MOVES, MOVES_HAVING
 from ksqlpy.testing.chaos.jobs.regroup import REGROUP, REGROUP_MOVING
+from ksqlpy.testing.chaos.jobs.tables import TABLES
 from ksqlpy.testing.chaos.jobs.window import WINDOW
 
 __all__ = ["JOBS", "Feed", "Job"]
 
 JOBS: Mapping[str, Job] = {
-    j.name: j for j in (FILTER, EXPLODE, GROUP, JOIN, REGROUP, REGROUP_MOVING, HAVING, WINDOW, MOVES, MOVES_HAVING)
+    j.name: j
+    for j in (FILTER, EXPLODE, GROUP, JOIN, TABLES, REGROUP, REGROUP_MOVING, HAVING, WINDOW, MOVES, MOVES_HAVING)
 }
 """All jobs in the order in which they are reported."""
