@@ -26,11 +26,9 @@ def _has(key: str, *values: object) -> Callable[[Any], bool]:
 
 
 _ROWS: tuple[tuple[type[exp.Expr], Callable[[Any], bool], str, str], ...] = (
-    (exp.With, _always, "WITH name AS (…)", "make a stream or table of the inner query with CREATE … AS SELECT"),
-    (exp.Subquery, _always, "a query in FROM", "make a stream or table of the inner query with CREATE … AS SELECT"),
-    (nodes.UnionAll, _always, "UNION ALL", "run the SELECTs one by one"),
     (exp.Order, _always, "ORDER BY", "sort the rows where they are read"),
     (nodes.Query, _has("emit", "FINAL"), "EMIT FINAL", "EMIT CHANGES gives every change of a window"),
+    (nodes.UnionAll, _has("emit", "FINAL"), "EMIT FINAL", "EMIT CHANGES gives every change of a window"),
     (nodes.TimeWindow, _has("kind", "SESSION"), "WINDOW SESSION", "there are TUMBLING and HOPPING"),
 )
 

@@ -7,7 +7,7 @@ GROUP BY the outputs and HAVING speak of ``__k0, __k1, …`` (grouping expressio
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,8 +16,9 @@ from sqlglot import exp
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
-from ksqlpy.analysis.scope import Relation, Scope, Text, find_source
-from ksqlpy.catalog import Catalog, Column, SourceKind
+from ksqlpy.analysis.scope import Relation, Scope, Text, View, find_source
+from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
+from ksqlpy.catalog import Catalog, Column, Source, SourceKind, WindowKey
 from ksqlpy.config import Config
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 from ksqlpy.sql import nodes, to_sql
@@ -98,17 +99,29 @@ class TypedQuery:
         ordered = [*keys, *(o for o in self.outputs if not o.key)]
         return tuple(Column(o.name, o.expr.type, o.key) for o in ordered)
 
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sources of the catalog that it reads, also in queries inside it; the left-most first."""
+        return tuple(dict.fromkeys(s for r in self.relations for s in r.sources))
+
+    @property
+    def window(self) -> WindowKey | None:
+        """The window that is part of the result's key."""
+        if self.grouping is not None and self.grouping.window is not None:
+            return WindowKey(self.grouping.window.kind, self.grouping.window.size)
+        return self.relations[0].source.window
+
 
 def analyze_query(
-    node: nodes.Query, catalog: Catalog, text: Text, *, persistent: bool, config: Config | None = None
+    node: exp.Expr, catalog: Catalog, text: Text, *, persistent: bool, config: Config | None = None
 ) -> TypedQuery:
-    """The typed query.
+    """The typed query of a Query or UnionAll.
 
     ``persistent``: it writes a topic, so that key columns, names of pseudo columns and LIMIT have stricter rules.
     ``config``: the properties of the statement, by default the defaults. Raises AnalysisProblem.
     """
     check_clauses(node, text)
-    return _QueryAnalyzer(node, catalog, text, persistent, config or Config.of({})).analyze()
+    return _QueryAnalyzer(as_query(node), catalog, text, persistent, config or Config.of({})).analyze()
 
 
 @dataclass(frozen=True)
@@ -124,8 +137,22 @@ class _Item:
 
 
 class _QueryAnalyzer:
-    def __init__(self, node: nodes.Query, catalog: Catalog, text: Text, persistent: bool, config: Config) -> None:
+    """Analyzes one SELECT; ``views``: what WITH names around it, ``inner``: whether it stands in another query."""
+
+    def __init__(
+        self,
+        node: nodes.Query,
+        catalog: Catalog,
+        text: Text,
+        persistent: bool,
+        config: Config,
+        views: Mapping[str, View] | None = None,
+        *,
+        inner: bool = False,
+    ) -> None:
         self.node, self.catalog, self.text, self.persistent, self.config = node, catalog, text, persistent, config
+        self.inner = inner
+        self.views = read_with(node, views or {}, catalog, text, self._view)
         args = node.args
         joined = bool(args.get("joins"))
         self.first = self._relation(args["from_"].this, joined)
@@ -133,8 +160,25 @@ class _QueryAnalyzer:
         self.grouped = args.get("group") is not None
         self.synthetic: t.ColumnRef | None = None
 
+    def _view(self, node: exp.Expr, views: Mapping[str, View], name: str | None) -> View:
+        """The query in brackets, in FROM or in WITH."""
+        check_inner(node, self.text)
+        if isinstance(node, nodes.UnionAll) and node.args.get("with_") is None:
+            return union_view([(n, self._view(n, views, None)) for n in node.expressions], name, self.text)
+        query = as_query(node)
+        analyzer = _QueryAnalyzer(query, self.catalog, self.text, True, self.config, views, inner=True)
+        return view_of(analyzer.analyze(), name)
+
     def _relation(self, table: exp.Expr, joined: bool) -> Relation:
-        source = find_source(self.catalog, table.this, self.text)
+        view = None
+        if isinstance(table, exp.Subquery):
+            if joined and table.args.get("alias") is None:
+                self.text.refuse("no-alias", "a query that is joined needs a name", table, hint="write (SELECT …) AS x")
+            alias = table.args.get("alias")
+            view = self._view(table.this, self.views, alias.this.this if alias is not None else None)
+        else:
+            view = self.views.get(table.this.this)
+        source = view.source if view is not None else find_source(self.catalog, table.this, self.text)
         clauses = [n for n in ("group", "partition") if self.node.args.get(n) is not None]
         if source.window is not None and (joined or (clauses and self.persistent)):
             what = "joined" if joined else "grouped" if "group" in clauses else "partitioned anew"
@@ -146,8 +190,15 @@ class _QueryAnalyzer:
                 table,
                 hint="make a stream of it in another format: CREATE STREAM … WITH (VALUE_FORMAT = 'JSON') AS SELECT …",
             )
+        if view is not None and "group" in clauses and any(q.grouping is not None for q in view.queries):
+            self.text.refuse(
+                "nested-group",
+                "the groups of an inner query cannot be grouped again",
+                table,
+                hint="make a table of the inner query: CREATE TABLE … AS SELECT …",
+            )
         alias = table.args.get("alias")
-        return Relation(source, alias.this.this if alias is not None else source.name, joined)
+        return Relation(source, alias.this.this if alias is not None else source.name, joined, view)
 
     def analyze(self) -> TypedQuery:
         args, text = self.node.args, self.text
@@ -225,13 +276,27 @@ class _QueryAnalyzer:
         joins: list[JoinSpec] = []
         for node in nodes_:
             right = self._relation(node.this, True)
+            if right.view is not None:
+                self.text.refuse(
+                    "joined-query",
+                    "a query cannot stand on the right of JOIN",
+                    node.this,
+                    hint="make a table of it: CREATE TABLE … AS SELECT …",
+                )
+            if self.kind == "TABLE" and self.first.view is not None:
+                self.text.refuse(
+                    "joined-query",
+                    "a query that gives a table cannot be joined",
+                    self.node.args["from_"].this,
+                    hint="make a table of it: CREATE TABLE … AS SELECT …",
+                )
             self._check_sides(node, relations, right)
             left_expr, right_ref = self._join_keys(node, tuple(relations), right)
-            clash = next((r for r in relations if r.source.topic == right.source.topic), None)
+            clash = next((s for r in relations for s in r.sources if s.topic == right.source.topic), None)
             if clash is not None:
                 self.text.refuse(
                     "same-topic",
-                    f"{right.source.name} and {clash.source.name} read the same topic {right.source.topic}",
+                    f"{right.source.name} and {clash.name} read the same topic {right.source.topic}",
                     node.this,
                 )
             joins.append(JoinSpec(right, node.args.get("side") or "INNER", left_expr, right_ref))
@@ -242,7 +307,7 @@ class _QueryAnalyzer:
         refuse = self.text.refuse
         if any(r.alias == right.alias for r in relations):
             refuse("duplicate-alias", f"two sources of this query are called {right.alias}", node.this)
-        if any(r.source.name == right.source.name for r in relations):
+        if any(s.name == right.source.name for r in relations for s in r.sources):
             refuse(
                 "self-join",
                 f"{right.source.name} occurs twice; a source can be joined once only",
@@ -382,6 +447,10 @@ class _QueryAnalyzer:
         if self.synthetic is not None and not qualified:
             items.append(_Item(self.synthetic.name, self.synthetic, node, aliased=True))
         for r in wanted:
+            if r.view is not None:  # as the inner query has them
+                named = [(f"{r.alias}_{c.name}" if r.joined else c.name, r.ref(c)) for c in r.source.columns]
+                items += [_Item(n, ref, node, aliased=True) for n, ref in named]
+                continue
             columns = [(c.name, r.ref(c)) for c in r.source.keys]
             if r.source.window is not None and not self.persistent:
                 columns += [(n, t.ColumnRef(BIGINT, t.SYSTEM[n][0])) for n in ("WINDOWSTART", "WINDOWEND")]
@@ -458,6 +527,14 @@ class _QueryAnalyzer:
         if not self.persistent:
             return ()
         if not joins:
+            view = self.first.view
+            if view is not None and view.unkeyed is not None and not self.inner:
+                self.text.refuse(
+                    "key-missing",
+                    f"the rows of the inner query have no key: {view.unkeyed}",
+                    self.node.args["from_"].this,
+                    hint="select the key there, or give another: SELECT … FROM (…) AS x PARTITION BY …",
+                )
             return tuple(self.first.ref(c) for c in self.first.source.keys)
         if self.synthetic is not None:
             return (self.synthetic,)
@@ -627,7 +704,9 @@ class _QueryAnalyzer:
                 )
             used[name] = item.node
             key = item.expr in keys and self.persistent
-            if key and item.expr in seen:
+            if key and self.inner:
+                key = item.expr not in seen  # what is selected once more is a copy
+            elif key and item.expr in seen:
                 self.text.refuse(
                     "key-twice",
                     f"the key column {name} is selected twice",
@@ -636,8 +715,10 @@ class _QueryAnalyzer:
                 )
             seen.add(item.expr)
             outputs.append(Output(name, item.expr, key))
-        if self.persistent:
+        if self.persistent and (not self.inner or self.grouped or self.kind == "TABLE"):
             self._check_keys(outputs, keys)
+        if self.inner:
+            return tuple(outputs)
         # The key has its columns in the order of its source, GROUP BY or PARTITION BY, not of SELECT.
         in_order = iter(sorted((o for o in outputs if o.key), key=lambda o: keys.index(o.expr)))
         return tuple(next(in_order) if o.key else o for o in outputs)
@@ -659,7 +740,7 @@ class _QueryAnalyzer:
                 self.node.expressions[0],
                 hint=f"every key column of the {what} must be selected",
             )
-        if all(o.key for o in outputs):
+        if all(o.key for o in outputs) and not self.inner:
             self.text.refuse(
                 "no-values",
                 "the result has no value column",

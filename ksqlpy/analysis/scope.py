@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
@@ -14,7 +14,10 @@ from ksqlpy.errors import AnalysisProblem, Span, similar_names
 from ksqlpy.sql import span_of
 from ksqlpy.types import SqlType
 
-__all__ = ["Relation", "Scope", "Text", "find_source"]
+if TYPE_CHECKING:
+    from ksqlpy.analysis.query import TypedQuery
+
+__all__ = ["Relation", "Scope", "Text", "View", "find_source"]
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,35 @@ def find_source(catalog: Catalog, node: exp.Expr, text: Text) -> Source:
 
 
 @dataclass(frozen=True)
+class View:
+    """A query in FROM, or what WITH names: one query, or the branches of a UNION ALL.
+
+    ``source``: what can be asked of it, as of a source; its topic is that of the left-most source. All ``queries``
+    have outputs of the same names and types, in the order of the source's columns. ``unkeyed``: why its rows have no
+    key, where those that it reads have one.
+    """
+
+    source: Source
+    queries: tuple[TypedQuery, ...]
+    unkeyed: str | None = None
+
+
+@dataclass(frozen=True)
 class Relation:
-    """A source in FROM or JOIN, under its alias."""
+    """A source in FROM or JOIN, under its alias; ``view``: the query that stands there instead of a source."""
 
     source: Source
     alias: str
     joined: bool
     """Whether the query has several sources, so that internal names carry the alias."""
+    view: View | None = None
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sources of the catalog that are read for it."""
+        if self.view is None:
+            return (self.source,)
+        return tuple(dict.fromkeys(s for q in self.view.queries for s in q.sources))
 
     def internal(self, column: str) -> str:
         """The internal name of a column."""

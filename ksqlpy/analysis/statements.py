@@ -15,9 +15,9 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer, castable, coerce
 from ksqlpy.analysis.formats import FORMATS, UNAVAILABLE, check_formats, is_wrapped
 from ksqlpy.analysis.properties import SourceProperties, read_properties
-from ksqlpy.analysis.query import Grouping, TypedQuery, analyze_query
+from ksqlpy.analysis.query import TypedQuery, analyze_query
 from ksqlpy.analysis.scope import Scope, Text, find_source
-from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, WindowKey
+from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source
 from ksqlpy.config import Config
 from ksqlpy.errors import similar_names
 from ksqlpy.functions.patterns import is_pattern
@@ -329,9 +329,6 @@ def _create_as(
         key_format = _default_format("key", config, text, node.this)
     value_format = properties.value_format or left.value_format
     key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), left, text)
-    window = left.window
-    if isinstance(query.grouping, Grouping) and query.grouping.window is not None:
-        window = WindowKey(query.grouping.window.kind, query.grouping.window.size)
     source = Source(
         name,
         kind,
@@ -342,13 +339,13 @@ def _create_as(
         parsed.text,
         timestamp=_timestamp(properties, columns, text),
         timestamp_format=properties.timestamp_format,
-        window=window,
+        window=query.window,
         wrapped=_wrapped(properties, value_format, columns, config, text),
         key_delimiter=key_delimiter,
         value_delimiter=value_delimiter,
     )
     check_formats(source, text, node.this, properties.nodes)
-    if source.topic in {r.source.topic for r in query.relations}:
+    if source.topic in {s.topic for s in query.sources}:
         text.refuse("same-topic", f"the result would be written into its own source topic {source.topic}", node.this)
     return CreateAs(source, _topic_wish(source, properties, text), query, properties.query_id)
 

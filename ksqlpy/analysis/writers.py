@@ -74,7 +74,7 @@ def analyze_insert_select(parsed: Parsed, catalog: Catalog, config: Config) -> I
     query = analyze_query(node.args["query"], catalog, text, persistent=True, config=config)
     if query.kind != "STREAM":
         text.refuse("wrong-kind", "this query gives a table, its rows cannot be inserted into a stream", node.this)
-    if any(r.source.topic == sink.topic for r in query.relations):
+    if any(s.topic == sink.topic for s in query.sources):
         text.refuse("same-topic", f"the result would be written into its own source topic {sink.topic}", node.this)
     return InsertInto(sink, _fitted(query, sink, node, text), parsed.text, properties.query_id)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.query import TypedQuery
+from ksqlpy.analysis.query import Output, TypedQuery
+from ksqlpy.analysis.scope import Relation
 from ksqlpy.plan.nodes import (
     Aggregate,
     Filter,
@@ -18,7 +19,9 @@ from ksqlpy.plan.nodes import (
     TableFilter,
     TableJoin,
     TablesJoin,
+    Union,
 )
+from ksqlpy.types import BOOLEAN
 
 __all__ = ["PLAN_VERSION", "build_plan"]
 
@@ -27,25 +30,24 @@ PLAN_VERSION = 3
 
 
 def build_plan(query: TypedQuery) -> Plan:
-    """The plan: scan, joins, WHERE, table functions, GROUP BY with HAVING, projection."""
+    """The plan: scan, joins, WHERE, table functions, GROUP BY with HAVING, projection; the same for inner queries."""
+    return Plan(Project(_rows(query), query.outputs), query.kind)
+
+
+def _rows(query: TypedQuery) -> Node:
+    """The rows of a query ahead of its projection."""
     first = query.relations[0]
-    node: Node = Scan(first)
     keys: tuple[t.Expr, ...] = tuple(first.ref(c) for c in first.source.keys)
     if query.join_key is not None:
         keys = (query.join_key,)
-        node = TablesJoin(tuple(map(Scan, query.relations)), tuple(j.kind for j in query.joins), query.join_key)
+        node: Node = TablesJoin(tuple(map(Scan, query.relations)), tuple(j.kind for j in query.joins), query.join_key)
     else:
+        node = _relation(first)
         for join in query.joins:
             kind: Literal["INNER", "LEFT"] = "LEFT" if join.kind == "LEFT" else "INNER"
             node = TableJoin(node, Scan(join.relation), kind, join.left)
     if query.where is not None:
-        if first.source.kind == "TABLE":
-            identity = keys
-            if first.source.window is not None:
-                identity += tuple(t.ColumnRef(t.SYSTEM[n][1], t.SYSTEM[n][0]) for n in ("WINDOWSTART", "WINDOWEND"))
-            node = TableFilter(node, query.where, identity)
-        else:
-            node = Filter(node, query.where)
+        node = _filtered(node, query.where) if first.source.kind == "TABLE" else Filter(node, query.where)
     if query.tables:
         node = FlatMap(node, query.tables)
     if query.grouping is not None:
@@ -54,8 +56,39 @@ def build_plan(query: TypedQuery) -> Plan:
             node = TableChanges(node, keys)
         node = Aggregate(node, grouping.keys, grouping.aggregates, grouping.window)
         if grouping.having is not None:
-            keys = tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(grouping.keys))
-            if grouping.window is not None:
-                keys += (t.ColumnRef(t.SYSTEM["WINDOWSTART"][1], "__ws"),)
-            node = TableFilter(node, grouping.having, keys)
-    return Plan(Project(node, query.outputs), query.kind)
+            node = _filtered(node, grouping.having)
+    return node
+
+
+def _relation(relation: Relation) -> Node:
+    """A scan, or what an inner query gives, under the names by which the outer one speaks of it."""
+    if relation.view is None:
+        return Scan(relation)
+    branches = tuple(
+        Project(_rows(q), tuple(Output(relation.internal(o.name), o.expr) for o in q.outputs))
+        for q in relation.view.queries
+    )
+    return branches[0] if len(branches) == 1 else Union(branches)
+
+
+def _filtered(node: Node, predicate: t.Expr) -> Node:
+    """A filter on a table, as deep as possible: where the key is, and one in all, since each of them has a state."""
+    match node:
+        case Project(below, outputs):
+            named = {o.name: o.expr for o in outputs}
+            inside = t.rewrite(predicate, lambda e: named.get(e.name) if isinstance(e, t.ColumnRef) else None)
+            return Project(_filtered(below, inside), outputs)
+        case TableFilter(below, before, keys):
+            return TableFilter(below, t.Logical(BOOLEAN, "AND", before, predicate), keys)
+        case Aggregate(_, grouped, _, window):
+            identity: tuple[t.Expr, ...] = tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(grouped))
+            windowed: tuple[str, ...] = ("WINDOWSTART",) if window is not None else ()
+        case Scan(relation):
+            identity = tuple(relation.ref(c) for c in relation.source.keys)
+            windowed = ("WINDOWSTART", "WINDOWEND") if relation.source.window is not None else ()
+        case TablesJoin():
+            identity, windowed = (node.key,), ()
+        case _:
+            raise TypeError(f"not a table: {node!r}")
+    identity += tuple(t.ColumnRef(t.SYSTEM[n][1], t.SYSTEM[n][0]) for n in windowed)
+    return TableFilter(node, predicate, identity)

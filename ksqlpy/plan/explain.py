@@ -17,6 +17,7 @@ from ksqlpy.plan.nodes import (
     TableFilter,
     TableJoin,
     TablesJoin,
+    Union,
     inputs_of,
     nodes_of,
 )
@@ -64,7 +65,10 @@ def _mode(plan: Plan) -> str:
 def _guarantee(plan: Plan) -> str:
     """What a restart may repeat (ARCHITECTURE.md, "Exactly once")."""
     nodes = list(nodes_of(plan.root))
-    if any(isinstance(n, TableJoin) for n in nodes) and any(isinstance(n, TableFilter) for n in nodes):
+    filtered = any(isinstance(n, TableFilter) for n in nodes)
+    if any(isinstance(n, TableJoin) and _multiplies(n.input) for n in nodes):
+        return "yes, where all records lie in one partition; else a restart may join results of one record otherwise"
+    if filtered and any(isinstance(n, TableJoin | Union) for n in nodes):
         return "yes, where all records lie in one partition; else a restart may order rows without a result otherwise"
     hidden = any(isinstance(n, TableFilter) and isinstance(n.input, Aggregate) for n in nodes)
     if hidden and any(isinstance(n, TablesJoin) for n in nodes):
@@ -73,6 +77,13 @@ def _guarantee(plan: Plan) -> str:
             " a result may repeat, or be missing until its group changes again"
         )
     return "yes"
+
+
+def _multiplies(node: Node) -> bool:
+    """Whether several rows of one record may come out."""
+    below = list(nodes_of(node))
+    topics = [n.relation.source.topic for n in below if isinstance(n, Scan)]
+    return any(isinstance(n, FlatMap) for n in below) or len(set(topics)) < len(topics)
 
 
 def _describe(node: Node) -> tuple[str, str]:
@@ -103,6 +114,8 @@ def _describe(node: Node) -> tuple[str, str]:
                 advance = f", advance {window.advance} ms" if window.kind == "HOPPING" else ""
                 detail += f" [{window.kind} {window.size} ms{advance}, grace {window.grace} ms]"
             return "Aggregate", detail
+        case Union(branches):
+            return "Union", f"of {len(branches)}"
         case Project(_, outputs):
             return "Project", ", ".join(
                 f"{expression_text(o.expr)} AS {o.name}{' KEY' if o.key else ''}" for o in outputs

@@ -1,6 +1,7 @@
 """The logical plan: what a query does, as a tree of frozen values, independent of Spark.
 
-Rows flow from :class:`Scan` up to :class:`Project`. Every row has, beside its columns, the system columns of
+Rows flow from :class:`Scan` up to the :class:`Project` at the root; one in the midst stands for an inner query. Every
+row has, beside its columns, the system columns of
 ``ksqlpy.analysis.typed.SYSTEM``; a row that cannot be read travels along as it is and leaves as a dead letter.
 """
 
@@ -27,6 +28,7 @@ __all__ = [
     "TableFilter",
     "TableJoin",
     "TablesJoin",
+    "Union",
     "inputs_of",
     "nodes_of",
 ]
@@ -113,13 +115,20 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Project:
-    """The result's columns."""
+    """The result's columns; of an inner query under the internal names by which the outer one speaks of them."""
 
     input: Node
     outputs: tuple[Output, ...]
 
 
-Node = Scan | Filter | TableFilter | TableJoin | TablesJoin | FlatMap | TableChanges | Aggregate | Project
+@dataclass(frozen=True)
+class Union:
+    """The rows of all branches, which have equal outputs and no state; a record is read by each branch of its topic."""
+
+    branches: tuple[Project, ...]
+
+
+Node = Scan | Filter | TableFilter | TableJoin | TablesJoin | FlatMap | TableChanges | Aggregate | Project | Union
 
 
 @dataclass(frozen=True)
@@ -133,6 +142,17 @@ class Plan:
     def scans(self) -> tuple[Scan, ...]:
         """All inputs; the one whose rows come out is the first."""
         return tuple(n for n in nodes_of(self.root) if isinstance(n, Scan))
+
+    @property
+    def streams(self) -> tuple[Scan, ...]:
+        """The inputs whose rows come out; one, if there is no union."""
+        tables = [n.table for n in nodes_of(self.root) if isinstance(n, TableJoin)]
+        return tuple(s for s in self.scans if s not in tables)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics of all inputs, in their order."""
+        return tuple(dict.fromkeys(s.relation.source.topic for s in self.scans))
 
     @property
     def stateful(self) -> bool:
@@ -158,8 +178,10 @@ class Plan:
 
     @property
     def ordered_backlog(self) -> bool:
-        """Whether the backlog must be read in event-time order: several inputs, or windows."""
-        return len(self.scans) > 1 or any(isinstance(n, Aggregate) and n.window for n in nodes_of(self.root))
+        """Whether the backlog must be read in event-time order: several inputs that meet in a state, or windows."""
+        return (self.stateful and len(self.topics) > 1) or any(
+            isinstance(n, Aggregate) and n.window for n in nodes_of(self.root)
+        )
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:
@@ -170,6 +192,8 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
         return (node.input, node.table)
     if isinstance(node, TablesJoin):
         return node.tables
+    if isinstance(node, Union):
+        return node.branches
     return (node.input,)
 
 

@@ -543,7 +543,7 @@ class Engine:
         text = Text(sql, self.catalog.types)
         if len(parsed) == 1:
             check_clauses(parsed[0].node, text)
-        if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query):
+        if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query | nodes.UnionAll):
             node = parsed[0].node if parsed else None
             raise StatementError(
                 "not-a-query", "one SELECT … EMIT CHANGES is wanted here", span=text.span(node), sql=sql

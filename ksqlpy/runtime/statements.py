@@ -268,7 +268,7 @@ def _explain(parsed: Parsed, context: Context) -> Entity:
     if isinstance(found, str):
         return entities.described_query(parsed.text, _query_description(found, context))
     name, query, sinks = found
-    sources = [r.source.name for r in query.relations]
+    sources = [s.name for s in query.sources]
     description = entities.query_description(name, parsed.text, build_plan(query), sources, sinks, None)
     return entities.described_query(parsed.text, description)
 
@@ -347,6 +347,7 @@ _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], None]] = {
     nodes.SetProperty: _set,
     nodes.UnsetProperty: _unset,
     nodes.Query: _query,
+    nodes.UnionAll: _query,
 }
 
 

@@ -145,7 +145,7 @@ def _run_pieces(pieces: Sequence[Piece], sql: str, session: Session, *, script: 
                 raise _refused(piece, sql, "not-in-script", f"a script cannot hold {piece.words[0]}", _SCRIPT_HINT)
             elif piece.words[:2] == ("RUN", "SCRIPT"):
                 _run_script(piece, sql, session)
-            elif piece.words[0] == "SELECT":
+            elif piece.words[0] in ("SELECT", "WITH"):
                 if _stream(session, piece) == 130:
                     return 130
             else:

@@ -14,6 +14,7 @@ from ksqlpy.plan.nodes import (
     TableFilter,
     TableJoin,
     TablesJoin,
+    Union,
     nodes_of,
 )
 from ksqlpy.spark.expressions import spark_text
@@ -42,7 +43,7 @@ def expressions_of(plan: Plan) -> list[t.Expr]:
                 found += [o.expr for o in outputs]
             case TablesJoin(_, _, key):
                 found.append(key)
-            case Scan():
+            case Scan() | Union():
                 pass
     return found
 

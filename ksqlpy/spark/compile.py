@@ -4,13 +4,14 @@ A row carries its columns under their internal names, and beside them
 
 - ``__raw``, ``__reason``: the record as it came, for rows that no scan has read yet or that cannot be read (then with
   the reason); null for all others. Such rows pass every operator unchanged and leave as dead letters.
-- ``__ts``, ``__partition``, ``__offset``: ROWTIME in ms, and the place of the record in the first scan's topic.
+- ``__ts``, ``__partition``, ``__offset``: ROWTIME in ms, and the place of the record: with several topics of a union
+  the topic's number is part of ``__partition``.
 - ``__seen0``, ``__seen1``, …: after a join, the offset of the last record of its table that the row saw; after GROUP BY
   with HAVING also ``__seen_group``, the group's hash, and ``__seen_0``, …: the last offset of each lane.
 - ``__lane``: with HAVING the way on which rows come to their group in the order of their offsets: the source partition,
   and for a table, whose rows are spread by their key before, also the part of the keys.
-- ``__row``: after table functions, and after GROUP BY of a table, the number of the row among those that one record
-  brought about, from 0.
+- ``__row``: after table functions, after a union whose branches read the same topic, and after GROUP BY of a table, the
+  number of the row among those that one record brought about, from 0.
 - ``__changed``, ``__seq``: after a join of tables whether the row's result is new, and its number within its key.
 - ``__del``: the record has no value: a tombstone of a table.
 - ``__headers``: the record's headers, where nothing stateful is between source and sink.
@@ -29,6 +30,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.query import Window
 from ksqlpy.catalog import Column, Source
 from ksqlpy.formats import Part, Written, json_object, key_part, read, text, value_part, write
 from ksqlpy.functions import AggregateSignature
@@ -45,11 +47,13 @@ from ksqlpy.plan.nodes import (
     TableFilter,
     TableJoin,
     TablesJoin,
+    Union,
     nodes_of,
 )
 from ksqlpy.spark.check import expressions_of
+from ksqlpy.spark.composing import merge, project, source_of, spread
 from ksqlpy.spark.expressions import failure_text, spark_text, spark_type
-from ksqlpy.spark.grouping import flat_map, grouped, with_replaced
+from ksqlpy.spark.grouping import ROWS, flat_map, grouped, with_replaced
 from ksqlpy.spark.joins import sides, with_result
 from ksqlpy.spark.once import HEADER_PREFIX, Tail, header, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
@@ -109,8 +113,9 @@ class Compiler:
         self.tail = tail if distribution.shuffled and not distribution.sorted else None
         # HAVING: rows without a result of their own. The group's results tell what they had seen.
         self._filtered = any(isinstance(n, TableFilter) and isinstance(n.input, Aggregate) for n in nodes_of(plan.root))
-        joined = any(isinstance(n, TableJoin | TablesJoin) for n in nodes_of(plan.root))
-        self._watched = distribution.source_partitions if self._filtered and not joined else 0
+        several = any(isinstance(n, TableJoin | TablesJoin | Union) for n in nodes_of(plan.root))
+        self._watched = distribution.source_partitions if self._filtered and not several else 0
+        self._branch: int | None = None
         self.several = len(plan.scans) > 1
         self.headers = not plan.stateful and "headers" in records.columns
         self.used = _used_columns(plan)
@@ -153,14 +158,37 @@ class Compiler:
             case TableFilter():
                 return self._table_filter(node, self._rows(node.input, records))
             case Project():
-                return self._rows(node.input, records)
+                return project(node, self._rows(node.input, records), self.used)
+            case Union():
+                return self._union(node, records)
+
+    def _union(self, node: Union, records: DataFrame) -> DataFrame:
+        """Each branch in turn reads the records of its topic; for all others they are rows not read yet."""
+        rows = spread(node, records)
+        sources: list[Source] = []
+        for i, branch in enumerate(node.branches):
+            self._branch = i
+            read_now = self._rows(branch, rows)
+            source = source_of(branch)
+            if source in sources:  # what another branch could not read is a dead letter already
+                read_now = read_now.where(f"NOT (__branch <=> {i} AND __reason IS NOT NULL)")
+            sources.append(source)
+            rows = merge(rows, read_now)
+        self._branch = None
+        done = [c for c in rows.columns if c not in ("__branch", "__origin", "__done", "__raw")]
+        return rows.selectExpr(*done, "__done.*", "CASE WHEN __done IS NULL THEN __raw END AS __raw")
 
     # ------------------------------------------------------------ reading
 
     def _scan(self, scan: Scan, rows: DataFrame) -> DataFrame:
         """Reads the raw rows of the scan's topic; all other rows stay as they are."""
         relation, source = scan.relation, scan.relation.source
-        here = f"(__reason IS NULL AND __raw.topic <=> {text.string(source.topic)})" if self.several else "true"
+        here, partition = "true", "__raw.partition"
+        if self._branch is not None:
+            here = f"(__reason IS NULL AND __branch <=> {self._branch})"
+            partition = place(self.plan.topics.index(source.topic), partition)
+        elif self.several:
+            here = f"(__reason IS NULL AND __raw.topic <=> {text.string(source.topic)})"
         key, value = key_part(source), value_part(source)
         key_bytes = "__raw.key"
         if source.window is not None:
@@ -198,7 +226,7 @@ class Compiler:
         fresh = [f"{at} AS {text.name(relation.internal(n))}" for n, at in columns if relation.internal(n) in self.used]
         system = {
             "__ts": time,
-            "__partition": "__raw.partition",
+            "__partition": partition,
             "__offset": "__raw.offset",
             "__del": empty,
         }
@@ -260,6 +288,7 @@ class Compiler:
 
     def _sorted(self, rows: DataFrame, keys: Sequence[str], order: Sequence[str]) -> DataFrame:
         spread = rows.repartition(self.distribution.partitions, *(F.expr(k) for k in keys))
+        order = [*order, *(c for c in rows.columns if c == "__row")]
         by = [F.expr(o.removesuffix(" DESC")) for o in order]
         return spread.sortWithinPartitions(*by, ascending=[not o.endswith(" DESC") for o in order])
 
@@ -359,13 +388,15 @@ class Compiler:
 
     def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
         place_columns = ["__partition", "__offset", *_seen(rows), *(c for c in rows.columns if c == "__lane")]
+        place_columns += [c for c in rows.columns if c == "__row"]
         lane = _lane_of(rows)
+        reached = _reached(rows)
         # Rows of joined tables come from several topics: those of one key have an order only by their number.
         order = ["__nth"] if "__seen_group" in rows.columns else []
         rows = rows.selectExpr("*", "__seq AS __nth") if order else rows
         found = grouped(node, rows, [*place_columns, *order])
         rows, keys = found.rows, list(found.keys)
-        place_columns += [c for c in rows.columns if c == "__row"]
+        place_columns += [c for c in rows.columns if c == "__row" and c not in place_columns]
         if node.window is not None:
             rows = self._windows(node, rows)
             keys = [*keys, "__ws", "__wend"]
@@ -386,13 +417,13 @@ class Compiler:
         ]
         lanes = self._watched * (self.distribution.partitions if lane == "__lane" else 1)
         watched = [f"__seen_{i}" for i in range(lanes)]
-        state += [(c, f"max(CASE WHEN {lane} = {i} THEN __offset END)") for i, c in enumerate(watched)]
+        state += [(c, f"max(CASE WHEN {lane} = {i} THEN {reached} END)") for i, c in enumerate(watched)]
         aggregates = [F.expr(e).alias(n) for n, e in state]
         group = f"xxhash64({', '.join(keys)})"
         replay = list(_AS_READ)
         if self.tail is not None and (watched or not self._filtered):
-            own = self.tail.position("__partition", "__offset", _which(rows, windowed=node.window is not None))
-            position = self.tail.place_in_group(group, lane, "__offset") if watched else own
+            own = self.tail.position("__partition", "__offset", _which(rows, node.window))
+            position = self.tail.place_in_group(group, lane, reached) if watched else own
             rows = rows.selectExpr(
                 "*",
                 f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {_LAST}) AS __place",
@@ -432,7 +463,7 @@ class Compiler:
             rows = rows.selectExpr("__r.*", "__st", each)
         late = f"__ws + {w.size + w.grace} <= __st"
         if self.tail is not None:  # what has a result was not late
-            late += f" AND {self.tail.position('__partition', '__offset', 'coalesce(__ws, 0L)')} IS NULL"
+            late += f" AND {self.tail.position('__partition', '__offset', _which(rows, w))} IS NULL"
         rows = rows.where(f"__raw IS NOT NULL OR NOT {_counted(self.name + ':late', late)}")
         rows = rows.selectExpr("*", f"timestamp_millis(__ws + {w.size}) AS __wend")
         # The watermark only evicts the state of closed windows, at checkpoints: the largest end is at most SIZE ahead
@@ -492,11 +523,25 @@ def _counted(name: str, condition: str) -> str:
     return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
 
 
-def _which(rows: DataFrame, *, windowed: bool) -> str:
-    """Spark text: which of the results that one record brings about this is: its window, its number, or 0."""
-    if windowed:
+def _which(rows: DataFrame, window: Window | None) -> str:
+    """Spark text: which of the results that one record brings about this is: its window, its number, both, or 0.
+
+    For both, windows are counted: those of one row follow each other.
+    """
+    row = "cast(coalesce(__row, 0) as bigint)" if "__row" in rows.columns else "0L"
+    if window is None:
+        return row
+    if "__row" not in rows.columns:
         return "coalesce(__ws, 0L)"
-    return "cast(coalesce(__row, 0) as bigint)" if "__row" in rows.columns else "0L"
+    windows = -(-window.size // window.advance)
+    return f"{row} * {windows} + coalesce(pmod(__ws div {window.advance}, {windows}), 0L)"
+
+
+def _reached(rows: DataFrame) -> str:
+    """Spark text: how far a row is on its lane; one record may have several rows in a group, if it is no table's."""
+    if "__row" in rows.columns and "__lane" not in rows.columns:
+        return f"(__offset * {ROWS} + __row)"
+    return "__offset"
 
 
 def _lane_of(rows: DataFrame) -> str:
@@ -598,23 +643,36 @@ def kafka_output(
 
 def _keeps_key(plan: Plan) -> bool:
     """Whether the key of the result is that of the records."""
-    first = plan.scans[0].relation
-    own = [first.ref(c) for c in first.source.keys]
-    return all(o.expr in own for o in plan.root.outputs if o.key)
+
+    def keeps(node: Node, keys: list[t.Expr]) -> bool:
+        match node:
+            case Scan(relation):
+                own = [relation.ref(c) for c in relation.source.keys]
+                return all(k in own for k in keys)
+            case Project(below, outputs):
+                named = {o.name: o.expr for o in outputs}
+                inside = [named.get(k.name) if isinstance(k, t.ColumnRef) else None for k in keys]
+                return None not in inside and keeps(below, [k for k in inside if k is not None])
+            case Union(branches):
+                return all(keeps(b, keys) for b in branches)
+            case TablesJoin():
+                return keys == [node.key]
+        return keeps(node.input, keys)
+
+    return keeps(plan.root.input, [o.expr for o in plan.root.outputs if o.key])
 
 
 def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
     """Adds the source coordinates of each row, also of unread ones; leaves out the rows that the tail holds."""
-    topics = [s.relation.source.topic for s in plan.scans]
     raw = place(0, "__raw.partition")
-    for i, topic in enumerate(topics[1:], 1):
+    for i, topic in enumerate(plan.topics[1:], 1):
         raw = f"CASE WHEN __raw.topic = {text.string(topic)} THEN {place(i, '__raw.partition')} ELSE {raw} END"
-    windowed = any(isinstance(n, Aggregate) and n.window is not None for n in nodes_of(plan.root))
+    window = next((n.window for n in nodes_of(plan.root) if isinstance(n, Aggregate)), None)
     rows = rows.selectExpr(
         "*",
         f"CASE WHEN __raw IS NULL THEN __partition ELSE {raw} END AS __at",
         "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END AS __at_offset",
-        f"{_which(rows, windowed=windowed)} AS __at_window",
+        f"{_which(rows, window)} AS __at_window",
     )
     if tail is None:
         return rows
@@ -622,7 +680,7 @@ def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
     # A row that a result had seen is done, with or without a result of its own. Where joined tables are grouped, what
     # was seen is of the join, and says nothing of the several results of a record.
     if "__seen_group" in rows.columns and not plan.regroups_joined:
-        done = tail.place_in_group("__seen_group", _lane_of(rows), "__offset")
+        done = tail.place_in_group("__seen_group", _lane_of(rows), _reached(rows))
         written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
     return rows.where(f"{written} IS NULL")
 

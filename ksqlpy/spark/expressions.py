@@ -69,6 +69,8 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
 
     def sql(e: t.Expr) -> str:
         match e:
+            case t.ColumnRef(name="__partition"):  # behind the number of the topic, in a union
+                return f"({column('__partition')} & 65535)"
             case t.ColumnRef(name=name):
                 return column(name)
             case t.Literal():

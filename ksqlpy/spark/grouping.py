@@ -17,9 +17,12 @@ from ksqlpy.functions.aggregate_values import java_aggregate
 from ksqlpy.plan.nodes import Aggregate, FlatMap, TableChanges
 from ksqlpy.spark.expressions import spark_text
 
-__all__ = ["Grouped", "flat_map", "grouped", "with_replaced"]
+__all__ = ["ROWS", "Grouped", "flat_map", "grouped", "with_replaced"]
 
 _READ = "__raw IS NULL"
+
+ROWS = f"{1 << 24}L"
+"""Spark text of a number: more rows than one row ever becomes in one step, since its arrays are of one record."""
 
 
 def flat_map(node: FlatMap, rows: DataFrame) -> DataFrame:
@@ -32,9 +35,10 @@ def flat_map(node: FlatMap, rows: DataFrame) -> DataFrame:
         arrays.append(f"coalesce({array}, array())")
     # A record without a value has no rows.
     zipped = f"CASE WHEN __raw IS NOT NULL THEN array(null) WHEN NOT __del THEN arrays_zip({', '.join(arrays)}) END"
-    kept = [text.name(c) for c in rows.columns]
-    rows = rows.selectExpr(*kept, f"posexplode({zipped}) AS (__row, __items)")
-    return rows.selectExpr(*kept, "__row", *(f"__items.`{i}` AS __u{i}" for i in range(len(arrays))))
+    kept = [text.name(c) for c in rows.columns if c != "__row"]
+    number = f"__row * {ROWS} + __item AS __row" if "__row" in rows.columns else "__item AS __row"
+    rows = rows.selectExpr("*", f"posexplode({zipped}) AS (__item, __items)")
+    return rows.selectExpr(*kept, number, *(f"__items.`{i}` AS __u{i}" for i in range(len(arrays))))
 
 
 def with_replaced(node: TableChanges, rows: DataFrame) -> DataFrame:

@@ -252,7 +252,7 @@ class RunningQuery:
             log.warning("query %s: %s was cut off in the middle: its batch is done again", spec.id, torn)
         last = checkpoint.last_commit
         if last is not None and self._rebuild:
-            checkpoint.begin_anew(last, [spec.plan.scans[0].relation.source.topic])
+            checkpoint.begin_anew(last, [s.relation.source.topic for s in spec.plan.streams])
             last = None
         self._rebuild = False
         lost = last is not None and self._look_for_loss(kafka, checkpoint.offsets(last))

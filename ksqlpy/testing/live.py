@@ -104,8 +104,14 @@ class _Run:
             self._plain(t): [self._record(m) for m in self._read({t: {str(p): 0 for p in range(n)}})]
             for t, n in self._partitions.items()
         }
-        several = frozenset(self._plain(t) for t, n in self._partitions.items() if n > 1)
-        return Outcome(self._sources, out, self._dead_letters(), several)
+        several = {self._plain(t) for t, n in self._partitions.items() if n > 1}
+        return Outcome(self._sources, out, self._dead_letters(), frozenset(several | self._united()))
+
+    def _united(self) -> set[str]:
+        """The topics of results that come from streams of several topics."""
+        plans = {q.sink: self._engine.plan_of(q.id) for q in self._queries}
+        sinks = {name for name, plan in plans.items() if len({s.relation.source.topic for s in plan.streams}) > 1}
+        return {self._sources[self._plain(name)].topic for name in sinks}
 
     # ------------------------------------------------------------ waiting
 
@@ -277,6 +283,8 @@ def with_suffix(sql: str, suffix: str) -> str:
         for node in _named(parsed):
             replace_node(node, f"`{node.this}{suffix}`")
         for table in parsed.node.find_all(exp.Table):
+            if _names_a_query(table):
+                continue
             alias = "" if table.args.get("alias") is not None else f" AS `{table.this.this}`"
             replace_node(table.this, f"`{table.this.this}{suffix}`{alias}")
         for found in parsed.node.find_all(exp.Property):
@@ -286,6 +294,20 @@ def with_suffix(sql: str, suffix: str) -> str:
     for start, end, text in sorted(edits, reverse=True):
         sql = sql[:start] + text + sql[end:]
     return sql
+
+
+def _names_a_query(table: exp.Expr) -> bool:
+    """Whether the name in FROM is one that WITH gives to a query."""
+    name, node = table.this.this, table
+    while (parent := node.parent) is not None:
+        clause = parent.args.get("with_")
+        tables = clause.expressions if clause is not None and clause is not node else []
+        if isinstance(parent, exp.With):  # a query of WITH knows those before it
+            tables = parent.expressions[: parent.expressions.index(node)]
+        if any(t.args["alias"].this.this == name for t in tables):
+            return True
+        node = parent
+    return False
 
 
 def _named(parsed: Parsed) -> list[exp.Expr]:

@@ -136,8 +136,8 @@ def _ordered(spec: QuerySpec, engine: MemoryEngine) -> list[Stored]:
         s for topic, first in spec.offsets.items() for s in engine.broker.log[topic] if s.offset >= first.get("0", 0)
     ]
     if len(spec.offsets) > 1 and any(s.written_by_query for s in found):
-        stream = spec.plan.scans[0].relation.source.topic
-        return sorted(found, key=lambda s: (s.time, s.record.topic == stream, s.arrival))
+        streams = {s.relation.source.topic for s in spec.plan.streams}
+        return sorted(found, key=lambda s: (s.time, s.record.topic in streams, s.arrival))
     return sorted(found, key=lambda s: s.arrival)
 
 

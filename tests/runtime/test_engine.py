@@ -195,6 +195,21 @@ def test_a_push_query_ends_at_its_limit_and_leaves_nothing(engine: Engine) -> No
     assert until(lambda: not [t for t in engine.kafka.topics() if "transient" in t])
 
 
+def test_a_push_query_of_queries(engine: Engine) -> None:
+    engine.execute(RIDES)
+    for i in range(4):
+        engine.execute(f"INSERT INTO rides VALUES ({i}, {i * 10});")
+    push = engine.push(
+        "WITH r AS (SELECT id, total FROM rides WHERE total > 10) "
+        "SELECT 'twice' AS what, total * 2 AS n FROM r UNION ALL SELECT 'once', total FROM r EMIT CHANGES LIMIT 4;",
+        EARLIEST,
+    )
+    assert [c.name for c in push.columns] == ["WHAT", "N"]
+    assert sorted(row for row in push.rows() if row is not None) == [
+        ["once", 20], ["once", 30], ["twice", 40], ["twice", 60]
+    ]  # fmt: skip
+
+
 def test_the_reader_of_a_push_query_is_told_that_it_ended(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ksqlpy.runtime.push.PATIENCE_SECONDS", 1)
     engine.execute(RIDES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.checkpoint import remove_stale
+from ksqlpy.spark.once import HEADER_PREFIX
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 
@@ -328,6 +330,100 @@ def test_joined_tables_take_each_change_once_whatever_ends(spark: SparkSession, 
             now = set(value["NUMBERS"])
             assert len(held ^ now) in (1, 2) and len(now) == value["PEOPLE"]
             held = now
+
+
+COMPOSED = """
+CREATE STREAM carts (id STRING KEY, n INT, goods ARRAY<STRING>)
+  WITH (KAFKA_TOPIC = '{t}_carts', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE STREAM orders (id STRING KEY, n INT)
+  WITH (KAFKA_TOPIC = '{t}_orders', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE STREAM everything WITH (KAFKA_TOPIC = '{t}_everything') AS
+  SELECT id, n, 'cart' AS what FROM carts
+  UNION ALL SELECT id, n, 'order' FROM orders
+  UNION ALL SELECT id, n, 'again' FROM orders WHERE n >= 0;
+CREATE TABLE per_good WITH (KAFKA_TOPIC = '{t}_per_good') AS
+  SELECT good, COUNT(*) AS carts, SUM(n) AS total FROM (SELECT n, EXPLODE(goods) AS good FROM carts) GROUP BY good;
+CREATE TABLE often WITH (KAFKA_TOPIC = '{t}_often') AS
+  SELECT good, COUNT(*) AS carts FROM (SELECT EXPLODE(goods) AS good FROM carts) GROUP BY good HAVING COUNT(*) > 2;
+CREATE TABLE per_day WITH (KAFKA_TOPIC = '{t}_per_day') AS
+  WITH items AS (SELECT EXPLODE(goods) AS good FROM carts)
+  SELECT good, COUNT(*) AS carts FROM items WINDOW HOPPING (SIZE 2 DAYS, ADVANCE BY 1 DAY) GROUP BY good;
+CREATE TABLE per_source WITH (KAFKA_TOPIC = '{t}_per_source') AS
+  WITH ordered AS (SELECT 'order', n FROM orders), both AS (
+    SELECT 'cart' AS what, n FROM carts UNION ALL SELECT * FROM ordered UNION ALL SELECT * FROM ordered)
+  SELECT what, COUNT(*) AS records, SUM(n) AS total FROM both GROUP BY what;
+"""
+
+
+def coordinates(engine: Engine, topic: str) -> list[tuple[int, int, int]]:
+    """What the headers say of each result of the topic: its place, its offset, and which of the record's it is."""
+    ends = engine.kafka.offsets(engine.kafka.partitions([topic]), latest=True)[topic]
+    reader = engine.kafka.reader()
+    reader.assign([TopicPartition(topic, int(p), 0) for p in ends])
+    found = []
+    for _ in range(sum(ends.values())):
+        message = reader.poll(10)
+        assert message is not None and message.error() is None
+        value = next(v for n, v in message.headers() if n.startswith(HEADER_PREFIX))
+        found.append(struct.unpack(">iqq", value[:20]))
+    reader.close()
+    return found
+
+
+def test_composed_queries_come_once_each(spark: SparkSession, config: Config) -> None:
+    """Branches of a union, two of them over one topic, and items that are grouped: none is lost or repeated."""
+    # Each cart holds one good twice: two results of one record in one group.
+    carts = [(f"k{n}", {"N": n, "GOODS": [f"g{n % 3}", "all", f"g{n % 3}"]}, n % 2) for n in range(60)]
+    orders = [(f"o{n}", {"N": n}, n % 2) for n in range(60)]
+    first = Engine(config)
+    first.start()
+    try:
+        first.execute(COMPOSED.format(t="co"), EARLIEST)
+        assert until(lambda: all_live(first), 120)
+        for begin in (0, 20):
+            if begin:
+                first.execute("PAUSE ALL;")
+            send(first, "co_carts", carts[begin : begin + 20])
+            send(first, "co_orders", orders[begin : begin + 20])
+            if begin:
+                first.execute("RESUME ALL;")
+            assert len(read(first, "co_everything", 3 * (begin + 20))) == 3 * (begin + 20)
+            assert len(read(first, "co_per_good", 3 * (begin + 20))) == 3 * (begin + 20)
+    finally:
+        first.stop()
+    second = Engine(config)
+    second.start()
+    try:
+        send(second, "co_carts", carts[40:])
+        send(second, "co_orders", orders[40:])
+        everything, per_good = read(second, "co_everything", 180), read(second, "co_per_good", 180)
+        often, per_day = read(second, "co_often", 172), read(second, "co_per_day", 360)
+        per_source = read(second, "co_per_source", 180)
+        told = {t: coordinates(second, f"co_{t}") for t in ("everything", "per_good", "often", "per_day", "per_source")}
+    finally:
+        second.stop()
+    for topic, places in told.items():
+        assert len(set(places)) == len(places), topic
+    # Topic and partition of each source record, the topics in the order of the branches.
+    assert {place for place, _, _ in told["everything"]} == {0, 1, 1 << 16, 1 << 16 | 1}
+    assert sorted((str(v["WHAT"]), v["N"]) for _, v in everything) == sorted(
+        (what, n) for what in ("cart", "order", "again") for n in range(60)
+    )
+    by_good = {good: [v for k, v in per_good if k == good.encode()] for good in ("g0", "g1", "g2", "all")}
+    assert {good: len(found) for good, found in by_good.items()} == {"g0": 40, "g1": 40, "g2": 40, "all": 60}
+    for good, found in by_good.items():
+        assert [v["CARTS"] for v in found] == list(range(1, len(found) + 1))
+        assert [v["CARTS"] for k, v in often if k == good.encode()] == list(range(3, len(found) + 1))
+    assert by_good["all"][-1]["TOTAL"] == sum(range(60))
+    assert by_good["g1"][-1]["TOTAL"] == 2 * sum(range(1, 60, 3))
+    for key in {k for k, _ in per_day}:
+        counts = [v["CARTS"] for k, v in per_day if k == key]
+        assert counts == list(range(1, len(counts) + 1))
+    assert len(per_day) == 2 * 180
+    for what, count in (("cart", 60), ("order", 120)):
+        results = [v for k, v in per_source if k == what.encode()]
+        assert [v["RECORDS"] for v in results] == list(range(1, count + 1))
+        assert results[-1]["TOTAL"] == sum(range(60)) * count // 60
 
 
 @pytest.mark.parametrize("identity", ["0", "z"])
