@@ -140,10 +140,13 @@ class Scope:
             joined_table = relation is not None and relation.joined and relation.source.kind == "TABLE"
             if relation is not None and joined_table and name == "ROWTIME":
                 return ColumnRef(t, relation.internal(name))
-            if relation is not None and relation is not self.relations[0]:
+            first = self.relations[0]
+            tables = first.joined and first.source.kind == "TABLE"
+            if (relation is not None and relation is not first) or (tables and name in ("ROWPARTITION", "ROWOFFSET")):
+                whose = f" of {relation.alias}" if relation is not None else ""
                 text.refuse(
                     "pseudo-of-joined",
-                    f"{name} of {relation.alias} is not kept in a join, only that of {self.relations[0].alias}",
+                    f"{name}{whose} is not kept in a join" + ("" if tables else f", only that of {first.alias}"),
                     column,
                     hint=f"make a table with {name} as a column of its own first",
                 )

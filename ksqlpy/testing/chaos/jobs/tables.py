@@ -1,4 +1,4 @@
-"""Two tables joined by their key: accounts and their limits, each changing, every change with a result of its own."""
+"""Two tables joined by their key: wallets and their ceilings, each changing, every change with a result of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ksqlpy.testing.chaos.verdict import Verdict
 
 __all__ = ["TABLES"]
 
-LEFT, RIGHT = "chaos_accounts", "chaos_limits"
+LEFT, RIGHT = "chaos_wallets", "chaos_ceilings"
 KEYS = 40
 
 
@@ -61,16 +61,16 @@ def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequen
 TABLES = Job(
     "tables",
     "table-table join, both changing",
-    f"CREATE TABLE chaos_accounts (account STRING PRIMARY KEY, number BIGINT)"
+    f"CREATE TABLE chaos_wallets (wallet STRING PRIMARY KEY, number BIGINT)"
     f" WITH (KAFKA_TOPIC='{LEFT}', VALUE_FORMAT='JSON', PARTITIONS={{p}});"
-    f"CREATE TABLE chaos_limits (account STRING PRIMARY KEY, number BIGINT)"
+    f"CREATE TABLE chaos_ceilings (wallet STRING PRIMARY KEY, number BIGINT)"
     f" WITH (KAFKA_TOPIC='{RIGHT}', VALUE_FORMAT='JSON', PARTITIONS={{p}});",
-    "CREATE TABLE chaos_limited WITH (KAFKA_TOPIC='chaos_limited') AS"
-    " SELECT ROWKEY AS account, a.number AS left_number, l.number AS right_number"
-    " FROM chaos_accounts a FULL JOIN chaos_limits l ON a.account = l.account;",
-    "chaos_limited",
+    "CREATE TABLE chaos_capped WITH (KAFKA_TOPIC='chaos_capped') AS"
+    " SELECT ROWKEY AS wallet, w.number AS left_number, c.number AS right_number"
+    " FROM chaos_wallets w FULL JOIN chaos_ceilings c ON w.wallet = c.wallet;",
+    "chaos_capped",
     tuple(
-        Feed(topic, lambda random, number: f"account{random.randrange(KEYS):02}", lambda n: {}, keyed=True)
+        Feed(topic, lambda random, number: f"wallet{random.randrange(KEYS):02}", lambda n: {}, keyed=True)
         for topic in (LEFT, RIGHT)
     ),
     _truth,
