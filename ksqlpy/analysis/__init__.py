@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ksqlpy.analysis.coverage import check_clauses
-from ksqlpy.analysis.query import TypedQuery, analyze_query
+from ksqlpy.analysis.query import analyze_query
+from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Text, find_source
 from ksqlpy.analysis.statements import CreateAs, Declare, Insert, TopicWish, analyze_create, analyze_insert
 from ksqlpy.analysis.writers import (

@@ -9,107 +9,25 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
+from ksqlpy.analysis.joins import by_key, check_sides, free_name, join_keys, named_keys, shared_key
+from ksqlpy.analysis.result import Grouping, JoinSpec, Output, TypedQuery, Window
 from ksqlpy.analysis.scope import Relation, Scope, Text, View, find_source
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
-from ksqlpy.catalog import Catalog, Column, Source, SourceKind, WindowKey
+from ksqlpy.catalog import Catalog, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 from ksqlpy.sql import nodes, to_sql
 from ksqlpy.types import BIGINT, StructType
 
-__all__ = ["Grouping", "JoinKind", "JoinSpec", "Output", "TypedQuery", "Window", "analyze_query"]
+__all__ = ["analyze_query"]
 
 _DAY = 86_400_000
-
-
-@dataclass(frozen=True)
-class Output:
-    """One column of the result."""
-
-    name: str
-    expr: t.Expr
-    key: bool = False
-
-
-JoinKind = Literal["INNER", "LEFT", "RIGHT", "FULL"]
-
-
-@dataclass(frozen=True)
-class JoinSpec:
-    """A join with a table: ``left`` over the rows so far, ``right`` the table's primary key."""
-
-    relation: Relation
-    kind: JoinKind
-    left: t.Expr
-    right: t.ColumnRef
-
-
-@dataclass(frozen=True)
-class Window:
-    """TUMBLING or HOPPING; all lengths in milliseconds. A row is too late when window end + grace ≤ stream time."""
-
-    kind: str
-    size: int
-    advance: int
-    grace: int
-    retention: int | None
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """GROUP BY with its aggregates; ``having`` is over ``__k…`` and ``__a…``."""
-
-    keys: tuple[t.Expr, ...]
-    aggregates: tuple[t.AggregateCall, ...]
-    window: Window | None
-    having: t.Expr | None
-
-
-@dataclass(frozen=True)
-class TypedQuery:
-    """A SELECT that is legal. ``kind`` says whether its result is a stream or a table.
-
-    ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, …. ``keys``: what identifies
-    a row of the result, in the order of its key columns. ``join_key``: of joined tables the key that all of them share.
-    """
-
-    relations: tuple[Relation, ...]
-    joins: tuple[JoinSpec, ...]
-    where: t.Expr | None
-    tables: tuple[t.TableCall, ...]
-    grouping: Grouping | None
-    partition_by: tuple[t.Expr, ...] | None
-    outputs: tuple[Output, ...]
-    kind: SourceKind
-    limit: int | None
-    keys: tuple[t.Expr, ...]
-    join_key: t.ColumnRef | None = None
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The result's columns, keys first."""
-        keys = sorted((o for o in self.outputs if o.key), key=lambda o: self.keys.index(o.expr))
-        ordered = [*keys, *(o for o in self.outputs if not o.key)]
-        return tuple(Column(o.name, o.expr.type, o.key) for o in ordered)
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """The sources of the catalog that it reads, also in queries inside it; the left-most first."""
-        return tuple(dict.fromkeys(s for r in self.relations for s in r.sources))
-
-    @property
-    def window(self) -> WindowKey | None:
-        """The window that is part of the result's key."""
-        if self.grouping is not None and self.grouping.window is not None:
-            return WindowKey(self.grouping.window.kind, self.grouping.window.size)
-        return self.relations[0].source.window
 
 
 def analyze_query(
@@ -203,7 +121,7 @@ class _QueryAnalyzer:
     def analyze(self) -> TypedQuery:
         args, text = self.node.args, self.text
         joins, relations = self._joins(args.get("joins") or [])
-        join_key = self._shared_key(joins, relations)
+        join_key = shared_key(joins, relations)
         self.synthetic = join_key if joins and joins[-1].kind == "FULL" else None
         scope = Scope(relations, window=self.first.source.window is not None, synthetic=self.synthetic)
         expressions = ExpressionAnalyzer(scope, text)
@@ -227,7 +145,7 @@ class _QueryAnalyzer:
             keys = partition if partition is not None else self._keys(joins, items)
         outputs = self._outputs(items, keys, relations)
         if join_key is not None and not self.grouped:
-            outputs = self._by_key(outputs, self._named_keys(joins), join_key)
+            outputs = by_key(outputs, named_keys(joins), join_key)
             keys = (join_key,) if keys else ()
         limit = args.get("limit")
         if limit is not None and self.persistent:
@@ -290,8 +208,8 @@ class _QueryAnalyzer:
                     self.node.args["from_"].this,
                     hint="make a table of it: CREATE TABLE … AS SELECT …",
                 )
-            self._check_sides(node, relations, right)
-            left_expr, right_ref = self._join_keys(node, tuple(relations), right)
+            check_sides(node, relations, right, self.text)
+            left_expr, right_ref = join_keys(node, tuple(relations), right, self.text)
             clash = next((s for r in relations for s in r.sources if s.topic == right.source.topic), None)
             if clash is not None:
                 self.text.refuse(
@@ -302,98 +220,6 @@ class _QueryAnalyzer:
             joins.append(JoinSpec(right, node.args.get("side") or "INNER", left_expr, right_ref))
             relations.append(right)
         return tuple(joins), tuple(relations)
-
-    def _check_sides(self, node: exp.Expr, relations: list[Relation], right: Relation) -> None:
-        refuse = self.text.refuse
-        if any(r.alias == right.alias for r in relations):
-            refuse("duplicate-alias", f"two sources of this query are called {right.alias}", node.this)
-        if any(s.name == right.source.name for r in relations for s in r.sources):
-            refuse(
-                "self-join",
-                f"{right.source.name} occurs twice; a source can be joined once only",
-                node.this,
-                hint=f"make a copy of it first: CREATE {right.source.kind} … AS SELECT * FROM {right.source.name}",
-            )
-        if right.source.kind == "STREAM":
-            if self.kind == "STREAM":
-                refuse(
-                    "unsupported-clause",
-                    "a join of two streams is not run by this server",
-                    node.this,
-                    hint="a stream is joined with a table, without WITHIN",
-                )
-            refuse(
-                "join-kinds",
-                f"a table cannot be joined with a stream: {right.source.name} stands on the right",
-                node.this,
-                hint=f"swap the sides: FROM {right.source.name} JOIN {relations[0].source.name}",
-            )
-        if node.args.get("within") is not None:
-            refuse(
-                "within-of-table",
-                f"WITHIN is for two streams, {right.source.name} is a table",
-                node,
-                hint="leave WITHIN out: a table is joined as it is at the moment",
-            )
-        side = node.args.get("side")
-        if self.kind == "STREAM" and side in ("RIGHT", "FULL"):
-            refuse(
-                "join-kinds",
-                f"a stream cannot be {side} joined with a table: rows of the table alone give no result",
-                node.this,
-                hint="INNER JOIN and LEFT JOIN join a stream with a table",
-            )
-        if len(right.source.keys) != 1:
-            refuse("join-key", f"the primary key of {right.source.name} has several columns", node.this)
-
-    def _join_keys(self, node: exp.Expr, lefts: tuple[Relation, ...], right: Relation) -> tuple[t.Expr, t.ColumnRef]:
-        on, refuse = node.args["on"], self.text.refuse
-        while isinstance(on, exp.Paren):
-            on = on.this
-        if not isinstance(on, exp.EQ):
-            refuse("join-condition", "ON takes one equality", on)
-        scope = ExpressionAnalyzer(Scope((*lefts, right)), self.text)
-        sides = [scope.analyze(s, place="in ON") for s in (on.this, on.expression)]
-        at = [on.this, on.expression]
-        own = [self._belongs(s, right) for s in sides]
-        if own == [True, False]:
-            sides.reverse()
-            at.reverse()
-        elif own != [False, True]:
-            refuse("join-condition", "ON compares the sources on the left with the table on the right", on)
-        key = right.ref(right.source.keys[0])
-        if sides[1] != key:
-            refuse(
-                "join-key",
-                f"table {right.source.name} is joined by its primary key {right.alias}.{right.source.keys[0].name}",
-                at[1],
-            )
-        if self.kind == "TABLE" and sides[0] not in [r.ref(c) for r in lefts for c in r.source.keys]:
-            primary = self.first.ref(self.first.source.keys[0]).name
-            refuse(
-                "unsupported-clause",
-                "a join of tables by a foreign key is not run by this server",
-                at[0],
-                hint=f"two tables are joined by the primary keys of both; the left one has {primary}",
-            )
-        if sides[0].type != key.type:
-            refuse(
-                "join-types",
-                f"the sides of ON have the types {sides[0].type} and {key.type}",
-                on,
-                hint=f"CAST the left side AS {key.type}"
-                if self.kind == "STREAM"
-                else f"make {self.first.source.name} anew with a key of type {key.type}",
-            )
-        return sides[0], key
-
-    def _belongs(self, expr: t.Expr, relation: Relation) -> bool | None:
-        """Whether the expression speaks of this relation only; None if of several, or of none."""
-        names = {e.name for e in t.walk(expr) if isinstance(e, t.ColumnRef)}
-        own = {relation.internal(c.name) for c in relation.source.columns}
-        if not names or (names & own and names - own):
-            return None
-        return names <= own
 
     # ------------------------------------------------------------ SELECT items
 
@@ -495,33 +321,6 @@ class _QueryAnalyzer:
             keys.append(key)
         return tuple(keys)
 
-    @staticmethod
-    def _named_keys(joins: Sequence[JoinSpec]) -> tuple[t.Expr, ...]:
-        """The columns that name the key of joined rows: both sides of ON, and what was equal to the left one before."""
-        equal: tuple[t.Expr, ...] = ()
-        for join in joins:
-            if join.kind == "FULL":
-                equal = ()
-            else:
-                sides = (join.left, join.right)
-                known = (*equal, join.right) if join.left in equal else sides
-                equal = tuple(e for e in known if isinstance(e, t.ColumnRef))
-        return equal
-
-    def _shared_key(self, joins: Sequence[JoinSpec], relations: Sequence[Relation]) -> t.ColumnRef | None:
-        """The key of joined tables, under the first free name: ROWKEY, ROWKEY_1, … (ksqlDB, synthetic keys)."""
-        if not joins or self.kind != "TABLE":
-            return None
-        return t.ColumnRef(joins[0].right.type, _free("ROWKEY", {c.name for r in relations for c in r.source.columns}))
-
-    @staticmethod
-    def _by_key(outputs: tuple[Output, ...], named: tuple[t.Expr, ...], key: t.ColumnRef) -> tuple[Output, ...]:
-        """The outputs, of which the key is read from the row itself: that table may have no row of this key."""
-        at = next((i for i, o in enumerate(outputs) if o.key), None)
-        if at is None:
-            at = next((i for i, o in enumerate(outputs) if o.expr in named), None)
-        return tuple(replace(o, expr=key) if i == at else o for i, o in enumerate(outputs))
-
     def _keys(self, joins: tuple[JoinSpec, ...], items: list[_Item]) -> tuple[t.Expr, ...]:
         """What identifies a row of the result; of a join the first side that is selected, or the first side."""
         if not self.persistent:
@@ -538,7 +337,7 @@ class _QueryAnalyzer:
             return tuple(self.first.ref(c) for c in self.first.source.keys)
         if self.synthetic is not None:
             return (self.synthetic,)
-        either = self._named_keys(joins)
+        either = named_keys(joins)
         selected = [i.expr for i in items]
         return (next((e for e in either if e in selected), either[0]),)
 
@@ -681,9 +480,9 @@ class _QueryAnalyzer:
                 counter = int(name.removeprefix("KSQL_COL_")) + 1
             elif field:
                 # A field's name gives way to columns of the sources, even if those are not selected.
-                name = _free(name, taken | sources | set(used))
+                name = free_name(name, taken | sources | set(used))
             elif isinstance(item.node, nodes.StructStar):
-                name = _free(name, set(used))
+                name = free_name(name, set(used))
             elif (
                 not item.pseudo
                 and name in t.SYSTEM
@@ -761,11 +560,6 @@ def _bare(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this
     return node
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """The name, or with the first number behind it that makes it new: B, B_1, B_2."""
-    return next(n for i in itertools.count() if (n := f"{name}_{i}" if i else name) not in taken)
 
 
 def _own_name(node: exp.Expr, relations: tuple[Relation, ...]) -> str | None:

@@ -15,7 +15,7 @@ from ksqlpy.sql import span_of
 from ksqlpy.types import SqlType
 
 if TYPE_CHECKING:
-    from ksqlpy.analysis.query import TypedQuery
+    from ksqlpy.analysis.result import TypedQuery
 
 __all__ = ["Relation", "Scope", "Text", "View", "find_source"]
 

@@ -15,7 +15,8 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer, castable, coerce
 from ksqlpy.analysis.formats import FORMATS, UNAVAILABLE, check_formats, is_wrapped
 from ksqlpy.analysis.properties import SourceProperties, read_properties
-from ksqlpy.analysis.query import TypedQuery, analyze_query
+from ksqlpy.analysis.query import analyze_query
+from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source
 from ksqlpy.config import Config

@@ -19,7 +19,7 @@ from ksqlpy.sql import nodes
 from ksqlpy.types import common_type
 
 if TYPE_CHECKING:
-    from ksqlpy.analysis.query import TypedQuery
+    from ksqlpy.analysis.result import TypedQuery
 
 __all__ = ["as_query", "check_inner", "read_with", "union_view", "view_of"]
 

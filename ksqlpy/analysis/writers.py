@@ -14,7 +14,8 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import ExpressionAnalyzer, coerce
 from ksqlpy.analysis.formats import check_formats
 from ksqlpy.analysis.properties import read_properties
-from ksqlpy.analysis.query import TypedQuery, analyze_query
+from ksqlpy.analysis.query import analyze_query
+from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.analysis.statements import Insert, declared_columns, inserted, refuse_read_only
 from ksqlpy.catalog import Catalog, Column, Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.query import Output, TypedQuery
+from ksqlpy.analysis.result import Output, TypedQuery
 from ksqlpy.analysis.scope import Relation
 from ksqlpy.plan.nodes import (
     Aggregate,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.query import JoinKind, Output, Window
+from ksqlpy.analysis.result import JoinKind, Output, Window
 from ksqlpy.analysis.scope import Relation
 from ksqlpy.catalog import SourceKind
 

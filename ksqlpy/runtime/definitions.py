@@ -17,7 +17,7 @@ from ksqlpy.analysis import (
     check_replaceable,
     find_source,
 )
-from ksqlpy.analysis.query import TypedQuery
+from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.errors import StatementError, similar_names
 from ksqlpy.plan import Plan, build_plan, upgrade_problem

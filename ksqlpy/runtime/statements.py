@@ -22,7 +22,7 @@ from ksqlpy.analysis import (
     check_clauses,
     find_source,
 )
-from ksqlpy.analysis.query import TypedQuery
+from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem, KsqlError, StatementError, similar_names

@@ -30,7 +30,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.query import Window
+from ksqlpy.analysis.result import Window
 from ksqlpy.catalog import Column, Source
 from ksqlpy.formats import Part, Written, json_object, key_part, read, text, value_part, write
 from ksqlpy.functions import AggregateSignature

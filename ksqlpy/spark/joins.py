@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksqlpy.analysis.query import JoinKind
+from ksqlpy.analysis.result import JoinKind
 from ksqlpy.formats import text
 from ksqlpy.functions.aggregate_values import java_aggregate
 

@@ -1,0 +1,95 @@
+"""What the analysis of a SELECT gives: a typed query and its parts. Immutable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.scope import Relation
+from ksqlpy.catalog import Column, Source, SourceKind, WindowKey
+
+__all__ = ["Grouping", "JoinKind", "JoinSpec", "Output", "TypedQuery", "Window"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of the result."""
+
+    name: str
+    expr: t.Expr
+    key: bool = False
+
+
+JoinKind = Literal["INNER", "LEFT", "RIGHT", "FULL"]
+
+
+@dataclass(frozen=True)
+class JoinSpec:
+    """A join with a table: ``left`` over the rows so far, ``right`` the table's primary key."""
+
+    relation: Relation
+    kind: JoinKind
+    left: t.Expr
+    right: t.ColumnRef
+
+
+@dataclass(frozen=True)
+class Window:
+    """TUMBLING or HOPPING; all lengths in milliseconds. A row is too late when window end + grace ≤ stream time."""
+
+    kind: str
+    size: int
+    advance: int
+    grace: int
+    retention: int | None
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """GROUP BY with its aggregates; ``having`` is over ``__k…`` and ``__a…``."""
+
+    keys: tuple[t.Expr, ...]
+    aggregates: tuple[t.AggregateCall, ...]
+    window: Window | None
+    having: t.Expr | None
+
+
+@dataclass(frozen=True)
+class TypedQuery:
+    """A SELECT that is legal. ``kind`` says whether its result is a stream or a table.
+
+    ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, …. ``keys``: what identifies
+    a row of the result, in the order of its key columns. ``join_key``: of joined tables the key that all of them share.
+    """
+
+    relations: tuple[Relation, ...]
+    joins: tuple[JoinSpec, ...]
+    where: t.Expr | None
+    tables: tuple[t.TableCall, ...]
+    grouping: Grouping | None
+    partition_by: tuple[t.Expr, ...] | None
+    outputs: tuple[Output, ...]
+    kind: SourceKind
+    limit: int | None
+    keys: tuple[t.Expr, ...]
+    join_key: t.ColumnRef | None = None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The result's columns, keys first."""
+        keys = sorted((o for o in self.outputs if o.key), key=lambda o: self.keys.index(o.expr))
+        ordered = [*keys, *(o for o in self.outputs if not o.key)]
+        return tuple(Column(o.name, o.expr.type, o.key) for o in ordered)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sources of the catalog that it reads, also in queries inside it; the left-most first."""
+        return tuple(dict.fromkeys(s for r in self.relations for s in r.sources))
+
+    @property
+    def window(self) -> WindowKey | None:
+        """The window that is part of the result's key."""
+        if self.grouping is not None and self.grouping.window is not None:
+            return WindowKey(self.grouping.window.kind, self.grouping.window.size)
+        return self.relations[0].source.window
