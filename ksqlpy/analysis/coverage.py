@@ -16,17 +16,12 @@ from ksqlpy.sql import nodes
 __all__ = ["check_clauses"]
 
 
-def _always(node: Any) -> bool:
-    return True
-
-
 def _has(key: str, *values: object) -> Callable[[Any], bool]:
     """Whether the argument ``key`` is one of ``values``; without values, whether it is there."""
     return lambda node: node.args.get(key) in values if values else bool(node.args.get(key))
 
 
 _ROWS: tuple[tuple[type[exp.Expr], Callable[[Any], bool], str, str], ...] = (
-    (exp.Order, _always, "ORDER BY", "sort the rows where they are read"),
     (nodes.Query, _has("emit", "FINAL"), "EMIT FINAL", "EMIT CHANGES gives every change of a window"),
     (nodes.UnionAll, _has("emit", "FINAL"), "EMIT FINAL", "EMIT CHANGES gives every change of a window"),
     (nodes.TimeWindow, _has("kind", "SESSION"), "WINDOW SESSION", "there are TUMBLING and HOPPING"),

@@ -16,7 +16,7 @@ from ksqlpy.analysis.expressions import ExpressionAnalyzer
 from ksqlpy.analysis.result import JoinSpec, Output
 from ksqlpy.analysis.scope import Relation, Scope, Text
 
-__all__ = ["by_key", "check_sides", "free_name", "join_keys", "named_keys", "shared_key"]
+__all__ = ["by_key", "check_sides", "check_topics", "free_name", "join_keys", "named_keys", "shared_key"]
 
 
 def check_sides(node: exp.Expr, relations: Sequence[Relation], right: Relation, text: Text) -> None:
@@ -24,13 +24,6 @@ def check_sides(node: exp.Expr, relations: Sequence[Relation], right: Relation, 
     refuse, kind = text.refuse, relations[0].source.kind
     if any(r.alias == right.alias for r in relations):
         refuse("duplicate-alias", f"two sources of this query are called {right.alias}", node.this)
-    if any(s.name == right.source.name for r in relations for s in r.sources):
-        refuse(
-            "self-join",
-            f"{right.source.name} occurs twice; a source can be joined once only",
-            node.this,
-            hint=f"make a copy of it first: CREATE {right.source.kind} … AS SELECT * FROM {right.source.name}",
-        )
     if right.source.kind == "STREAM":
         if kind == "STREAM":
             refuse(
@@ -62,6 +55,22 @@ def check_sides(node: exp.Expr, relations: Sequence[Relation], right: Relation, 
         )
     if len(right.source.keys) != 1:
         refuse("join-key", f"the primary key of {right.source.name} has several columns", node.this)
+
+
+def check_topics(joins: Sequence[exp.Expr], relations: Sequence[Relation], text: Text) -> None:
+    """Refuses sources that read one topic: a query reads each topic once. The last check, when all else is legal."""
+    for node, i in zip(joins, range(1, len(relations)), strict=True):
+        right, before = relations[i].source, [s for r in relations[:i] for s in r.sources]
+        if any(s.name == right.name for s in before):
+            text.refuse(
+                "self-join",
+                f"{right.name} occurs twice; a source can be joined once only",
+                node.this,
+                hint=f"make a copy of it first: CREATE {right.kind} … AS SELECT * FROM {right.name}",
+            )
+        clash = next((s for s in before if s.topic == right.topic), None)
+        if clash is not None:
+            text.refuse("same-topic", f"{right.name} and {clash.name} read the same topic {right.topic}", node.this)
 
 
 def join_keys(node: exp.Expr, lefts: tuple[Relation, ...], right: Relation, text: Text) -> tuple[t.Expr, t.ColumnRef]:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
-from ksqlpy.analysis.joins import by_key, check_sides, free_name, join_keys, named_keys, shared_key
+from ksqlpy.analysis.joins import by_key, check_sides, check_topics, free_name, join_keys, named_keys, shared_key
 from ksqlpy.analysis.result import Grouping, JoinSpec, Output, TypedQuery, Window
 from ksqlpy.analysis.scope import Relation, Scope, Text, View, find_source
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
@@ -23,7 +23,7 @@ from ksqlpy.catalog import Catalog, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 from ksqlpy.sql import nodes, to_sql
-from ksqlpy.types import BIGINT, StructType
+from ksqlpy.types import BIGINT, ArrayType, MapType, StructType
 
 __all__ = ["analyze_query"]
 
@@ -147,6 +147,8 @@ class _QueryAnalyzer:
         if join_key is not None and not self.grouped:
             outputs = by_key(outputs, named_keys(joins), join_key)
             keys = (join_key,) if keys else ()
+        self._check_order(expressions, outputs)
+        check_topics(args.get("joins") or [], relations, text)
         limit = args.get("limit")
         if limit is not None and self.persistent:
             text.refuse("misplaced-limit", "LIMIT is for SELECT … EMIT CHANGES, a persistent query has no end", limit)
@@ -184,6 +186,30 @@ class _QueryAnalyzer:
         if args.get("window") is not None and self.kind == "TABLE":
             refuse("window-of-table", f"WINDOW needs a stream, {self.first.source.name} is a table", args["window"])
 
+    def _check_order(self, expressions: ExpressionAnalyzer, outputs: tuple[Output, ...]) -> None:
+        """ORDER BY, an extension: of pull queries only, by columns of the result or by other expressions."""
+        order = self.node.args.get("order")
+        if order is None:
+            return
+        if self.persistent or self.node.args.get("emit") is not None:
+            self.text.refuse(
+                "misplaced-order",
+                "ORDER BY is for pull queries: what has no end cannot be sorted",
+                order,
+                hint="leave it out, or ask a table without EMIT",
+            )
+        named = {o.name: o.expr for o in outputs}
+        for item in order.expressions:
+            name = item.this.name if isinstance(item.this, exp.Column) and item.this.args.get("table") is None else None
+            value = named.get(name) if name is not None else None
+            if value is None:
+                value = expressions.analyze(item.this, aggregates=self.grouped, place="in ORDER BY")
+            if isinstance(value.type, ArrayType | MapType | StructType):
+                self.text.refuse("not-comparable", f"values of type {value.type} have no order", item)
+        self.text.refuse(
+            "unsupported-clause", "ORDER BY is not run by this server", order, hint="sort the rows where they are read"
+        )
+
     def _no_aggregate(self, node: exp.Expr) -> None:
         for call in node.find_all(exp.Anonymous):
             if isinstance(FUNCTIONS.find(call.this), Aggregate):
@@ -210,13 +236,6 @@ class _QueryAnalyzer:
                 )
             check_sides(node, relations, right, self.text)
             left_expr, right_ref = join_keys(node, tuple(relations), right, self.text)
-            clash = next((s for r in relations for s in r.sources if s.topic == right.source.topic), None)
-            if clash is not None:
-                self.text.refuse(
-                    "same-topic",
-                    f"{right.source.name} and {clash.name} read the same topic {right.source.topic}",
-                    node.this,
-                )
             joins.append(JoinSpec(right, node.args.get("side") or "INNER", left_expr, right_ref))
             relations.append(right)
         return tuple(joins), tuple(relations)
