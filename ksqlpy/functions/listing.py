@@ -65,7 +65,8 @@ _MANUAL = """\
 All {count} of them. Written by `make grammar` from `ksqlpy/functions/`; not to be edited. `SHOW FUNCTIONS;` and
 `DESCRIBE FUNCTION name;` tell the same. Names are case-insensitive. A call that fails for a row gives null.
 "null for null" says whether a null argument makes the result null: yes, no, or which arguments do; aggregates leave
-nulls out unless their line says more.
+nulls out unless their line says more. Where a null by an error can be told from another null, it is counted (DESCRIBE name
+EXTENDED: failed values), as failures of CAST and of arithmetic are; of all other functions it is a null like any other.
 """
 
 
@@ -75,7 +76,14 @@ def _row(function: Function) -> str:
         "by its arguments" if callable(s.returns) else _cell(str(s.returns)) for s in function.signatures
     )
     name = f"**{function.name}** {_cell(function.help, code=False)}"
-    return f"| {name} | {takes} | {gives} | {_cell(function.example)} | {_null_rule(function)} |"
+    return (
+        f"| {name} | {takes} | {gives} | {_cell(function.example)} | {_null_rule(function)} | {_failures(function)} |"
+    )
+
+
+def _failures(function: Function) -> str:
+    signatures = [s for s in function.signatures if isinstance(s, Signature)]
+    return "counted" if any(s.fails for s in signatures) else ""
 
 
 def _null_rule(function: Function) -> str:
