@@ -49,8 +49,8 @@ def manual() -> str:
             lines = [
                 f"## {title}",
                 "",
-                "| function | takes | gives | example | null for null |",
-                "|---|---|---|---|---|",
+                "| function | takes | gives | example | null for null | failures |",
+                "|---|---|---|---|---|---|",
             ]
             lines += [_row(f) for f in rows]
             blocks.append("\n".join(lines) + "\n")
@@ -65,8 +65,9 @@ _MANUAL = """\
 All {count} of them. Written by `make grammar` from `ksqlpy/functions/`; not to be edited. `SHOW FUNCTIONS;` and
 `DESCRIBE FUNCTION name;` tell the same. Names are case-insensitive. A call that fails for a row gives null.
 "null for null" says whether a null argument makes the result null: yes, no, or which arguments do; aggregates leave
-nulls out unless their line says more. Where a null by an error can be told from another null, it is counted (DESCRIBE name
-EXTENDED: failed values), as failures of CAST and of arithmetic are; of all other functions it is a null like any other.
+nulls out unless their line says more. Where a null by an error can be told from another null, it is counted (DESCRIBE
+name EXTENDED: failed values), as failures of CAST and of arithmetic are; of all other functions it is a null like any
+other.
 """
 
 
