@@ -64,6 +64,9 @@ class KafkaRunner:
             self._drop(suffix)
 
     def _drop(self, suffix: str) -> None:
+        writers = [q.id for q in self._engine.catalog.queries.values() if q.sink.endswith(suffix)]
+        for query_id in writers:
+            self._engine.execute(f"TERMINATE `{query_id}`;")
         made = [s for s in self._engine.catalog.sources.values() if s.name.endswith(suffix)]
         for source in reversed(made):
             try:
@@ -180,7 +183,8 @@ class _Run:
     # ------------------------------------------------------------ records
 
     def _send(self, records: Sequence[Record]) -> None:
-        several = any(len(q.offsets) > 1 for q in self._queries)
+        sinks = [q.sink for q in self._queries]
+        several = any(len(q.offsets) > 1 for q in self._queries) or len(set(sinks)) < len(sinks)
         refused: list[object] = []
         before: str | None = None
         for record in records:
