@@ -14,6 +14,8 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.coercion import MAX_PRECISION, TEMPORAL, castable, coerce, decimal_result
+from ksqlpy.analysis.lambdas import TypedLambda
 from ksqlpy.analysis.scope import Scope, Text
 from ksqlpy.errors import similar_names
 from ksqlpy.functions import (
@@ -21,8 +23,6 @@ from ksqlpy.functions import (
     Aggregate,
     AggregateSignature,
     Function,
-    LambdaArgument,
-    LambdaParameter,
     TableFunction,
 )
 from ksqlpy.functions import Call as Resolved
@@ -30,13 +30,11 @@ from ksqlpy.sql import nodes, to_sql
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
-    BYTES,
     DATE,
     DOUBLE,
     INTEGER,
     NULL,
     STRING,
-    TIME,
     TIMESTAMP,
     UNIT,
     ArrayType,
@@ -50,7 +48,7 @@ from ksqlpy.types import (
     widens_to,
 )
 
-__all__ = ["NULL", "ExpressionAnalyzer", "castable", "coerce"]
+__all__ = ["NULL", "ExpressionAnalyzer"]
 
 _COMPARISONS: Mapping[type[exp.Expr], str] = MappingProxyType(
     {
@@ -67,40 +65,7 @@ _COMPARISONS: Mapping[type[exp.Expr], str] = MappingProxyType(
 _ARITHMETIC: Mapping[type[exp.Expr], str] = MappingProxyType(
     {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 )
-_TEMPORAL = (DATE, TIME, TIMESTAMP)
 _MAX_INT = 2**31 - 1
-
-
-def coerce(value: t.Expr, target: SqlType) -> t.Expr:
-    """The value as ``target``, which it is known to widen to."""
-    if value.type == target:
-        return value
-    if value.type == NULL:
-        return t.Literal(target, None)
-    return t.Cast(target, value)
-
-
-def castable(source: SqlType, target: SqlType) -> bool:
-    """Whether CAST between the types is legal (ksqlDB, CAST table)."""
-    if source in (target, NULL):
-        return True
-    if target == STRING:
-        return source != BYTES
-    if source == STRING:
-        return is_numeric(target) or target in (BOOLEAN, BYTES, *_TEMPORAL)
-    if is_numeric(source) and is_numeric(target):
-        return True
-    if source == TIMESTAMP:
-        return target in (DATE, TIME)
-    if source == DATE:
-        return target == TIMESTAMP
-    if isinstance(source, ArrayType) and isinstance(target, ArrayType):
-        return castable(source.item, target.item)
-    if isinstance(source, MapType) and isinstance(target, MapType):
-        return castable(source.key, target.key) and castable(source.value, target.value)
-    if isinstance(source, StructType) and isinstance(target, StructType):
-        return all(castable(f, w) for n, f in source.fields if (w := target.field(n)) is not None)
-    return False
 
 
 class ExpressionAnalyzer:
@@ -174,8 +139,8 @@ class ExpressionAnalyzer:
         _, digits, exponent = value.as_tuple()
         scale = max(0, -int(exponent))
         precision = max(len(digits), scale)
-        if precision > 38:
-            self.text.refuse("number-too-large", "a DECIMAL has at most 38 digits", node)
+        if precision > MAX_PRECISION:
+            self.text.refuse("number-too-large", f"a DECIMAL has at most {MAX_PRECISION} digits", node)
         return t.Literal(DecimalType(max(precision, 1), scale), value)
 
     def _boolean_literal(self, node: exp.Expr) -> t.Expr:
@@ -256,7 +221,7 @@ class ExpressionAnalyzer:
     @staticmethod
     def _time_text(value: t.Expr, other: t.Expr) -> t.Expr:
         """An ISO string literal beside a time, a date or a timestamp is one."""
-        if isinstance(value, t.Literal) and value.type == STRING and other.type in _TEMPORAL:
+        if isinstance(value, t.Literal) and value.type == STRING and other.type in TEMPORAL:
             return t.Cast(other.type, value)
         magic = isinstance(other, t.ColumnRef) and other.name in ("__ts", "__ws", "__we")
         if isinstance(value, t.Literal) and value.type == STRING and magic:
@@ -324,7 +289,7 @@ class ExpressionAnalyzer:
         word = raw.strip().lower()
         if like == BOOLEAN and word and any(w.startswith(word) for w in ("true", "yes", "false", "no")):
             return t.Literal(BOOLEAN, "true".startswith(word) or "yes".startswith(word))
-        return t.Cast(like, value) if like in _TEMPORAL else value
+        return t.Cast(like, value) if like in TEMPORAL else value
 
     def _like(self, node: exp.Expr) -> t.Expr:
         escape = None
@@ -518,11 +483,11 @@ class ExpressionAnalyzer:
             # Elsewhere than in COUNT, * or nothing means ROWTIME (ksqlDB, aggregate functions).
             values = [t.ROWTIME]
         values = _times_of_text(function, values)
-        types = [v.argument if isinstance(v, _TypedLambda) else None if v.type == NULL else v.type for v in values]
+        types = [v.argument if isinstance(v, TypedLambda) else None if v.type == NULL else v.type for v in values]
         call = FUNCTIONS.resolve(name, types, self.text.span(node), self.text.sql)
         self._inside_aggregate, self._tables, self._place = before
         brought = tuple(
-            v.typed(a) if isinstance(v, _TypedLambda) else coerce(v, a)
+            v.typed(a) if isinstance(v, TypedLambda) else coerce(v, a)
             for v, a in zip(values, call.arguments, strict=True)
         )
         if aggregate:
@@ -542,14 +507,14 @@ class ExpressionAnalyzer:
             if value.type == INTEGER and isinstance(value.value, int) and value.value < 1:
                 self.text.refuse("bad-argument", f"this argument of {call.function.name} must be at least 1", node)
 
-    def _argument(self, node: exp.Expr, function: Function, place: int) -> t.Expr | _TypedLambda:
+    def _argument(self, node: exp.Expr, function: Function, place: int) -> t.Expr | TypedLambda:
         if isinstance(node, nodes.IntervalUnit):
             return t.Literal(UNIT, node.this.removesuffix("S"))
         # DAY and its like are names, too; which one is meant is said by what the function takes there.
         name = isinstance(node, exp.Column) and node.args.get("table") is None and node.name in nodes.UNIT_MILLIS
         if name and any(s.parameters[place : place + 1] == (UNIT,) for s in function.signatures):
             return t.Literal(UNIT, node.name)
-        return _TypedLambda(self, node) if isinstance(node, exp.Lambda) else self._type(node)
+        return TypedLambda(self, node) if isinstance(node, exp.Lambda) else self._type(node)
 
     def _lambda_variable(self, node: exp.Expr) -> t.Expr:
         name: str = node.this.this
@@ -569,71 +534,14 @@ class ExpressionAnalyzer:
         return len(self._variables)
 
 
-def _times_of_text(function: Function, values: list[t.Expr | _TypedLambda]) -> list[t.Expr | _TypedLambda]:
+def _times_of_text(function: Function, values: list[t.Expr | TypedLambda]) -> list[t.Expr | TypedLambda]:
     """ISO texts are times beside times where all arguments are of one type, as in LEAST(DUE, '2024-05-06')."""
     one_type = any(len({*s.parameters}) == 1 and getattr(s.parameters[0], "same", False) for s in function.signatures)
-    time = next((v.type for v in values if isinstance(v, t.Expr) and v.type in _TEMPORAL), None)
+    time = next((v.type for v in values if isinstance(v, t.Expr) and v.type in TEMPORAL), None)
     if not one_type or time is None:
         return values
     return [t.Cast(time, v) if isinstance(v, t.Literal) and v.type == STRING else v for v in values]
 
-
-class _TypedLambda:
-    """A lambda while the overload of its function is looked for, which says of what types its parameters are."""
-
-    def __init__(self, analyzer: ExpressionAnalyzer, node: exp.Lambda) -> None:
-        self._analyzer, self._node = analyzer, node
-        names = [n.this for n in node.expressions]
-        for i, name in enumerate(names):
-            if name in names[:i]:
-                analyzer.text.refuse(
-                    "duplicate-parameter", f"the lambda has two parameters {name}", node.expressions[i]
-                )
-        self._names = names
-        self._parameters: tuple[str, ...] = ()
-        self._body: t.Expr = t.Literal(NULL, None)
-        self.argument = LambdaArgument(len(names), self._read)
-
-    def _read(self, wanted: LambdaParameter, types: tuple[SqlType, ...]) -> SqlType | None:
-        # Named by depth, so that the same lambda written twice is the same expression.
-        depth = self._analyzer.lambda_depth
-        own = [f"__l{depth}_{i}" for i in range(len(types))]
-        said = list(own)
-        if wanted.entry:
-            entry = own[-2]
-            own, said = own[:-1], [*own[:-2], f"{entry}.key", f"{entry}.value"]
-        refs = [t.LambdaRef(kind, name) for kind, name in zip(types, said, strict=True)]
-        self._parameters = tuple(own)
-        self._body = self._analyzer.lambda_body(self._node, dict(zip(self._names, refs, strict=True)))
-        return None if self._body.type == NULL else self._body.type
-
-    def typed(self, target: SqlType) -> t.Lambda:
-        """The lambda with its body as ``target``."""
-        return t.Lambda(target, self._parameters, coerce(self._body, target))
-
-
-def decimal_result(op: str, a: DecimalType, b: DecimalType) -> DecimalType:
-    """The type of decimal arithmetic (ksqlDB, operators), cut to 38 digits as Spark does: the scale gives way first."""
-    if op in "+-":
-        scale = max(a.scale, b.scale)
-        precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
-    elif op == "*":
-        scale, precision = a.scale + b.scale, a.precision + b.precision + 1
-    elif op == "/":
-        scale = max(6, a.scale + b.precision + 1)
-        precision = a.precision - a.scale + b.scale + scale
-    else:
-        scale = max(a.scale, b.scale)
-        precision = min(a.precision - a.scale, b.precision - b.scale) + scale
-    if precision > 38:
-        whole = precision - scale
-        scale = max(38 - whole, min(scale, 6))
-        precision = 38
-    return DecimalType(precision, scale)
-
-
-MAX_PRECISION = 38
-"""Spark's decimals have so many digits."""
 
 _TYPES = [*nodes.BUILT_IN_TYPES, "DECIMAL", "ARRAY", "MAP", "STRUCT"]
 

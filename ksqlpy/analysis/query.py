@@ -16,9 +16,10 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.joins import by_key, check_sides, check_topics, free_name, join_keys, named_keys, shared_key
-from ksqlpy.analysis.result import Grouping, JoinSpec, Output, TypedQuery, Window
+from ksqlpy.analysis.result import Grouping, JoinSpec, Output, TypedQuery
 from ksqlpy.analysis.scope import Relation, Scope, Text, View, find_source
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
+from ksqlpy.analysis.windows import read_window
 from ksqlpy.catalog import Catalog, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
@@ -26,8 +27,6 @@ from ksqlpy.sql import nodes, to_sql
 from ksqlpy.types import BIGINT, ArrayType, MapType, StructType
 
 __all__ = ["analyze_query"]
-
-_DAY = 86_400_000
 
 
 def analyze_query(
@@ -364,7 +363,8 @@ class _QueryAnalyzer:
 
     def _grouped(self, relations: tuple[Relation, ...]) -> tuple[list[_Item], Grouping]:
         args, refuse = self.node.args, self.text.refuse
-        window = self._window(args.get("window"))
+        clause = args.get("window")
+        window = read_window(clause, self.text) if clause is not None else None
         inner = ExpressionAnalyzer(Scope(relations, synthetic=self.synthetic), self.text)
         keys = []
         for node in args["group"].expressions:
@@ -463,23 +463,6 @@ class _QueryAnalyzer:
             return None
 
         return t.rewrite(expr, change)
-
-    def _window(self, node: exp.Expr | None) -> Window | None:
-        if node is None:
-            return None
-        args, refuse = node.args, self.text.refuse
-        size = args["size"].millis
-        advance = args["advance"].millis if args.get("advance") is not None else size
-        if size <= 0 or advance <= 0:
-            refuse("bad-window", "the lengths of a window must be positive", node)
-        if advance > size:
-            refuse("bad-window", "ADVANCE BY must not be longer than SIZE: rows between windows would be lost", node)
-        # ksqlDB's default keeps a window open for a day in all.
-        grace = args["grace"].millis if args.get("grace") is not None else max(0, _DAY - size)
-        retention = args["retention"].millis if args.get("retention") is not None else None
-        if retention is not None and retention < size + grace:
-            refuse("bad-window", "RETENTION must be at least SIZE + GRACE PERIOD", args["retention"])
-        return Window(args["kind"], size, advance, grace, retention)
 
     # ------------------------------------------------------------ result columns
 

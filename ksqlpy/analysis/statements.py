@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer, castable, coerce
+from ksqlpy.analysis.coercion import castable, coerce
+from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.formats import FORMATS, UNAVAILABLE, check_formats, is_wrapped
 from ksqlpy.analysis.properties import SourceProperties, read_properties
 from ksqlpy.analysis.query import analyze_query

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from ksqlpy.analysis.expressions import coerce
+from ksqlpy.analysis.coercion import coerce
 from ksqlpy.analysis.scope import Text, View
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.sql import nodes

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.expressions import ExpressionAnalyzer, coerce
+from ksqlpy.analysis.coercion import coerce
+from ksqlpy.analysis.expressions import ExpressionAnalyzer
 from ksqlpy.analysis.formats import check_formats
 from ksqlpy.analysis.properties import read_properties
 from ksqlpy.analysis.query import analyze_query

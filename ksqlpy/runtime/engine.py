@@ -2,6 +2,7 @@
 
 A request's statements are checked one after the other against a copy of the catalog; only when all are legal is the
 first one done. A change is done in the order topic, command log, catalog, query, so that what is logged can run.
+More than 600 lines, since all of it stands behind one lock: what may change together must be seen together.
 """
 
 from __future__ import annotations

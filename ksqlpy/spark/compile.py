@@ -22,17 +22,15 @@ micro-batches) merges each row and emits it at once: one output row an input row
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.result import Window
 from ksqlpy.catalog import Column, Source
-from ksqlpy.formats import Part, Written, json_object, key_part, read, text, value_part, write
+from ksqlpy.formats import Part, key_part, read, text, value_part
 from ksqlpy.functions import AggregateSignature
 from ksqlpy.functions.times import time_of_text
 from ksqlpy.plan.nodes import (
@@ -52,23 +50,14 @@ from ksqlpy.plan.nodes import (
 )
 from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.composing import merge, project, source_of, spread
-from ksqlpy.spark.expressions import failure_text, spark_text, spark_type
-from ksqlpy.spark.grouping import ROWS, flat_map, grouped, with_replaced
+from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.grouping import flat_map, grouped, with_replaced
 from ksqlpy.spark.joins import sides, with_result
-from ksqlpy.spark.once import HEADER_PREFIX, Tail, header, place
+from ksqlpy.spark.marks import counted, lane_of, reached_on_lane, seen_columns, which_result
+from ksqlpy.spark.once import HEADER_PREFIX, Tail, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
-__all__ = ["HEADERS", "Compiler", "Distribution", "counting", "kafka_output"]
-
-HEADERS = {
-    "topic": "ksqlpy.source.topic",
-    "partition": "ksqlpy.source.partition",
-    "offset": "ksqlpy.source.offset",
-    "reason": "ksqlpy.reason",
-    "query": "ksqlpy.query",
-}
-"""Header names of a dead letter; all values are text."""
-
+__all__ = ["Compiler", "Distribution"]
 
 _AS_READ = ("coalesce(__partition, __raw.partition)", "coalesce(__offset, __raw.offset)")
 """The order in which a source's records are read, per partition."""
@@ -294,7 +283,7 @@ class Compiler:
 
     def _join(self, node: TableJoin, rows: DataFrame) -> DataFrame:
         left = [c for c in rows.columns if c not in ("__raw", "__reason", "__read")]
-        number = len(_seen(rows))
+        number = len(seen_columns(rows))
         rows = self._scan(node.table, rows.drop("__read"))
         relation = node.table.relation
         key = relation.internal(relation.source.keys[0].name)
@@ -304,7 +293,7 @@ class Compiler:
         join_key = (
             f"CASE WHEN __raw IS NOT NULL THEN null WHEN __read THEN {text.name(key)} ELSE {spark_text(node.left)} END"
         )
-        deleted = _counted(self.name + ":tombstones", "__read AND __del")
+        deleted = counted(self.name + ":tombstones", "__read AND __del")
         others = [text.name(c) for c in rows.columns if c != "__del"]
         rows = rows.selectExpr(
             *others, f"CASE WHEN __read THEN {deleted} ELSE __del END AS __del", f"{join_key} AS __jk"
@@ -387,10 +376,10 @@ class Compiler:
         return rows
 
     def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
-        place_columns = ["__partition", "__offset", *_seen(rows), *(c for c in rows.columns if c == "__lane")]
+        place_columns = ["__partition", "__offset", *seen_columns(rows), *(c for c in rows.columns if c == "__lane")]
         place_columns += [c for c in rows.columns if c == "__row"]
-        lane = _lane_of(rows)
-        reached = _reached(rows)
+        lane = lane_of(rows)
+        reached = reached_on_lane(rows)
         # Rows of joined tables come from several topics: those of one key have an order only by their number.
         order = ["__nth"] if "__seen_group" in rows.columns else []
         rows = rows.selectExpr("*", "__seq AS __nth") if order else rows
@@ -422,7 +411,7 @@ class Compiler:
         group = f"xxhash64({', '.join(keys)})"
         replay = list(_AS_READ)
         if self.tail is not None and (watched or not self._filtered):
-            own = self.tail.position("__partition", "__offset", _which(rows, node.window))
+            own = self.tail.position("__partition", "__offset", which_result(rows, node.window))
             position = self.tail.place_in_group(group, lane, reached) if watched else own
             rows = rows.selectExpr(
                 "*",
@@ -463,8 +452,8 @@ class Compiler:
             rows = rows.selectExpr("__r.*", "__st", each)
         late = f"__ws + {w.size + w.grace} <= __st"
         if self.tail is not None:  # what has a result was not late
-            late += f" AND {self.tail.position('__partition', '__offset', _which(rows, w))} IS NULL"
-        rows = rows.where(f"__raw IS NOT NULL OR NOT {_counted(self.name + ':late', late)}")
+            late += f" AND {self.tail.position('__partition', '__offset', which_result(rows, w))} IS NULL"
+        rows = rows.where(f"__raw IS NOT NULL OR NOT {counted(self.name + ':late', late)}")
         rows = rows.selectExpr("*", f"timestamp_millis(__ws + {w.size}) AS __wend")
         # The watermark only evicts the state of closed windows, at checkpoints: the largest end is at most SIZE ahead
         # of stream time, so a delay of GRACE + SIZE never closes a window early.
@@ -518,49 +507,6 @@ def _header_value(column: Column) -> str:
     return f"coalesce({given}, cast(array() as array<struct<KEY: string, VALUE: binary>>))"
 
 
-def _counted(name: str, condition: str) -> str:
-    """Spark text of a condition that is counted where it holds."""
-    return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
-
-
-def _which(rows: DataFrame, window: Window | None) -> str:
-    """Spark text: which of the results that one record brings about this is: its window, its number, both, or 0.
-
-    For both, windows are counted: those of one row follow each other.
-    """
-    row = "cast(coalesce(__row, 0) as bigint)" if "__row" in rows.columns else "0L"
-    if window is None:
-        return row
-    if "__row" not in rows.columns:
-        return "coalesce(__ws, 0L)"
-    windows = -(-window.size // window.advance)
-    return f"{row} * {windows} + coalesce(pmod(__ws div {window.advance}, {windows}), 0L)"
-
-
-def _reached(rows: DataFrame) -> str:
-    """Spark text: how far a row is on its lane; one record may have several rows in a group, if it is no table's."""
-    if "__row" in rows.columns and "__lane" not in rows.columns:
-        return f"(__offset * {ROWS} + __row)"
-    return "__offset"
-
-
-def _lane_of(rows: DataFrame) -> str:
-    return "__lane" if "__lane" in rows.columns else "__partition"
-
-
-def counting(expr: t.Expr, query_id: str) -> str:
-    """The text of a result's column. Where an error made it null, that is counted; all others cost one look."""
-    value, failed = spark_text(expr), failure_text(expr)
-    if failed is None:
-        return value
-    counted = _counted(query_id + ":failed", failed)
-    return f"coalesce({value}, CASE WHEN {counted} THEN cast(null as {spark_type(expr.type)}) END)"
-
-
-def _seen(rows: DataFrame) -> list[str]:
-    return [c for c in rows.columns if c.startswith("__seen")]
-
-
 _ROWTIME = Column("ROWTIME", BIGINT)
 
 _LAST = f"{2**63 - 1}L"
@@ -580,118 +526,3 @@ def _used_columns(plan: Plan) -> frozenset[str]:
     joined = {n.table.relation for n in nodes_of(plan.root) if isinstance(n, TableJoin)}
     joined |= {s.relation for n in nodes_of(plan.root) if isinstance(n, TablesJoin) for s in n.tables}
     return frozenset(names | {r.internal(r.source.keys[0].name) for r in joined})
-
-
-def kafka_output(
-    plan: Plan,
-    rows: DataFrame,
-    query_id: str,
-    sink: Source | str,
-    dead_topic: str,
-    *,
-    at: bool = False,
-    tail: Tail | None = None,
-) -> DataFrame:
-    """The rows as records for Spark's Kafka sink: topic, key, value, headers.
-
-    ``sink``: the source that is written, or the topic of a transient query, whose values are JSON objects of all
-    columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers.
-    ``at``: every record says where it came from. ``tail``: what is there already is left out.
-    """
-    rows = _placed(plan, rows, tail) if at or tail is not None else rows
-    outputs = [Written(o.name, o.expr.type, counting(o.expr, query_id)) for o in plan.root.outputs]
-    if isinstance(sink, str):
-        topic, key = sink, "cast(null as binary)"
-        value = f"cast({json_object(outputs)} as binary)"
-        rowtime = "__ts"
-    else:
-        topic = sink.topic
-        by_name = {o.name: o for o in outputs}
-        key = write(key_part(sink), [by_name[c.name] for c in sink.keys])
-        if len(sink.keys) > 1 and _keeps_key(plan):  # no key stays no key, it is not a record of nulls
-            none = " AND ".join(f"{by_name[c.name].value} IS NULL" for c in sink.keys)
-            key = f"CASE WHEN NOT ({none}) THEN {key} END"
-        if sink.window is not None:
-            bounds = ["__we", "__ws"] if sink.window.size is None else ["__ws"]
-            key = f"concat({key}, {', '.join(f'cast({b} as binary)' for b in bounds)})"
-        value = write(value_part(sink), [by_name[c.name] for c in sink.values])
-        rowtime = _sink_time(
-            sink, {o.name: Written(o.name, o.expr.type, spark_text(o.expr)) for o in plan.root.outputs}
-        )
-    coordinates = ("__at", "__at_offset", "__at_window", *_seen(rows)) if at else ()
-    own = header(rowtime, *coordinates)
-    live_headers = f"array({own})"
-    if "__headers" in rows.columns:
-        live_headers = f"CASE WHEN __headers IS NULL THEN array({own}) ELSE concat(__headers, array({own})) END"
-    dead = {
-        HEADERS["topic"]: "__raw.topic",
-        HEADERS["partition"]: "cast(__raw.partition as string)",
-        HEADERS["offset"]: "cast(__raw.offset as string)",
-        HEADERS["reason"]: "__reason",
-        HEADERS["query"]: text.string(query_id),
-    }
-    fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in dead.items()]
-    fields.append(header("__raw.ts", *coordinates))
-    dead_headers = f"array({', '.join(fields)})"
-    return rows.selectExpr(
-        f"CASE WHEN __raw IS NULL THEN {text.string(topic)} ELSE {text.string(dead_topic)} END AS topic",
-        f"CASE WHEN __raw IS NULL THEN {key} ELSE __raw.key END AS key",
-        f"CASE WHEN __raw IS NULL THEN (CASE WHEN NOT __del THEN {value} END) ELSE __raw.value END AS value",
-        f"CASE WHEN __raw IS NULL THEN {live_headers} ELSE {dead_headers} END AS headers",
-    )
-
-
-def _keeps_key(plan: Plan) -> bool:
-    """Whether the key of the result is that of the records."""
-
-    def keeps(node: Node, keys: list[t.Expr]) -> bool:
-        match node:
-            case Scan(relation):
-                own = [relation.ref(c) for c in relation.source.keys]
-                return all(k in own for k in keys)
-            case Project(below, outputs):
-                named = {o.name: o.expr for o in outputs}
-                inside = [named.get(k.name) if isinstance(k, t.ColumnRef) else None for k in keys]
-                return None not in inside and keeps(below, [k for k in inside if k is not None])
-            case Union(branches):
-                return all(keeps(b, keys) for b in branches)
-            case TablesJoin():
-                return keys == [node.key]
-        return keeps(node.input, keys)
-
-    return keeps(plan.root.input, [o.expr for o in plan.root.outputs if o.key])
-
-
-def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
-    """Adds the source coordinates of each row, also of unread ones; leaves out the rows that the tail holds."""
-    raw = place(0, "__raw.partition")
-    for i, topic in enumerate(plan.topics[1:], 1):
-        raw = f"CASE WHEN __raw.topic = {text.string(topic)} THEN {place(i, '__raw.partition')} ELSE {raw} END"
-    window = next((n.window for n in nodes_of(plan.root) if isinstance(n, Aggregate)), None)
-    rows = rows.selectExpr(
-        "*",
-        f"CASE WHEN __raw IS NULL THEN __partition ELSE {raw} END AS __at",
-        "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END AS __at_offset",
-        f"{_which(rows, window)} AS __at_window",
-    )
-    if tail is None:
-        return rows
-    written = tail.position("__at", "__at_offset", "__at_window")
-    # A row that a result had seen is done, with or without a result of its own. Where joined tables are grouped, what
-    # was seen is of the join, and says nothing of the several results of a record.
-    if "__seen_group" in rows.columns and not plan.regroups_joined:
-        done = tail.place_in_group("__seen_group", _lane_of(rows), _reached(rows))
-        written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
-    return rows.where(f"{written} IS NULL")
-
-
-def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:
-    """ROWTIME of the result: of the row, or the column that the sink's TIMESTAMP names."""
-    if sink.timestamp is None:
-        return "__ts"
-    column = outputs[sink.timestamp]
-    if column.type == STRING:
-        given = time_of_text(column.value, sink.timestamp_format or "")
-    else:
-        given = f"unix_millis({column.value})" if column.type == TIMESTAMP else column.value
-    return f"coalesce({given}, __ts)"

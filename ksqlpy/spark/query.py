@@ -38,10 +38,11 @@ from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.plan import PLAN_VERSION, Plan, plan_tree
 from ksqlpy.plan.nodes import Aggregate, TableChanges, TableFilter, TableJoin, TablesJoin, nodes_of
 from ksqlpy.spark.checkpoint import Checkpoint
-from ksqlpy.spark.compile import Compiler, Distribution, kafka_output
+from ksqlpy.spark.compile import Compiler, Distribution
 from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
+from ksqlpy.spark.output import kafka_output
 from ksqlpy.spark.session import figures, jvm_alive
 
 __all__ = ["QuerySpec", "Retry", "RunningQuery", "fingerprint_of", "slots"]

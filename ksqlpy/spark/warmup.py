@@ -21,7 +21,8 @@ from ksqlpy.analysis import Text, analyze_create, analyze_query
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan, build_plan
-from ksqlpy.spark.compile import Compiler, Distribution, kafka_output
+from ksqlpy.spark.compile import Compiler, Distribution
+from ksqlpy.spark.output import kafka_output
 from ksqlpy.spark.query import QuerySpec, RunningQuery
 from ksqlpy.sql import nodes, parse
 

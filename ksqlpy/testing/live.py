@@ -19,8 +19,8 @@ from sqlglot import exp
 from ksqlpy.catalog import PersistentQuery
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
-from ksqlpy.spark.compile import HEADERS
 from ksqlpy.spark.once import HEADER_PREFIX
+from ksqlpy.spark.output import HEADERS
 from ksqlpy.sql import Parsed, nodes, parse, span_of
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import CaseFailed, Outcome

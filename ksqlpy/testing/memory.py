@@ -27,8 +27,9 @@ from ksqlpy.runtime import Engine
 from ksqlpy.runtime.commandlog import CommandLog
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
-from ksqlpy.spark.compile import HEADERS, Compiler, Distribution, kafka_output
+from ksqlpy.spark.compile import Compiler, Distribution
 from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.output import HEADERS, kafka_output
 from ksqlpy.spark.query import QuerySpec, RunningQuery
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import CaseFailed, Outcome

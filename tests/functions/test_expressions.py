@@ -19,8 +19,8 @@ from ksqlpy.analysis.scope import Relation, Scope, Text
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.functions import FUNCTIONS, Signature
-from ksqlpy.spark.compile import counting
 from ksqlpy.spark.expressions import spark_text, spark_type
+from ksqlpy.spark.output import counting
 from ksqlpy.spark.session import figures
 from ksqlpy.sql import parse
 from ksqlpy.types import INTEGER, STRING, ArrayType, DecimalType, SqlType, StructType

@@ -70,6 +70,7 @@ def _bytes(part: Part | None, value: Any) -> bytes | None:
     if fmt != "KAFKA":
         return json_text(value).encode()
     assert part is not None
+    # Other types than scalars are asked for, too, and are not there.
     code = _NUMBERS.get(part.columns[0].type) if part.columns else None  # type: ignore[call-overload]
     if code is None:
         return (value if isinstance(value, str) else json_text(value)).encode()
@@ -110,6 +111,7 @@ def _tree(part: Part | None, data: bytes | None) -> Any:
     fmt = "JSON" if part is None else part.format
     if fmt == "KAFKA" and part is not None and part.columns:
         type_ = part.columns[0].type
+        # As above.
         code = _NUMBERS.get(type_)  # type: ignore[call-overload]
         if code is not None and len(data) == struct.calcsize(code):
             return struct.unpack(code, data)[0]

@@ -85,4 +85,5 @@ def asks_for_syntax_error(expected: Mapping[str, Any]) -> bool:
     return kind == "ParseFailedException" or _PARSING.search(str(expected.get("message", ""))) is not None
 
 
+# Its name begins with test_, and it is none.
 test_function.__test__ = False  # type: ignore[attr-defined]

@@ -46,6 +46,7 @@ def line(entity: dict[str, Any]) -> str:
 
 
 def answer(sql: str) -> str:
+    # Nothing is run, so that no Spark session is needed.
     engine = MemoryEngine(None, number_queries=True)  # type: ignore[arg-type]
     engine.execute(START, {"auto.offset.reset": "earliest"})
     try:

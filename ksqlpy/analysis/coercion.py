@@ -1,0 +1,80 @@
+"""What is brought to which type, by CAST or without; the types of decimal arithmetic."""
+
+from __future__ import annotations
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.types import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    NULL,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    ArrayType,
+    DecimalType,
+    MapType,
+    SqlType,
+    StructType,
+    is_numeric,
+)
+
+__all__ = ["MAX_PRECISION", "TEMPORAL", "castable", "coerce", "decimal_result"]
+
+MAX_PRECISION = 38
+"""Spark's decimals have so many digits."""
+
+TEMPORAL = (DATE, TIME, TIMESTAMP)
+"""The types of ISO texts."""
+
+
+def coerce(value: t.Expr, target: SqlType) -> t.Expr:
+    """The value as ``target``, which it is known to widen to."""
+    if value.type == target:
+        return value
+    if value.type == NULL:
+        return t.Literal(target, None)
+    return t.Cast(target, value)
+
+
+def castable(source: SqlType, target: SqlType) -> bool:
+    """Whether CAST between the types is legal (ksqlDB, CAST table)."""
+    if source in (target, NULL):
+        return True
+    if target == STRING:
+        return source != BYTES
+    if source == STRING:
+        return is_numeric(target) or target in (BOOLEAN, BYTES, *TEMPORAL)
+    if is_numeric(source) and is_numeric(target):
+        return True
+    if source == TIMESTAMP:
+        return target in (DATE, TIME)
+    if source == DATE:
+        return target == TIMESTAMP
+    if isinstance(source, ArrayType) and isinstance(target, ArrayType):
+        return castable(source.item, target.item)
+    if isinstance(source, MapType) and isinstance(target, MapType):
+        return castable(source.key, target.key) and castable(source.value, target.value)
+    if isinstance(source, StructType) and isinstance(target, StructType):
+        return all(castable(f, w) for n, f in source.fields if (w := target.field(n)) is not None)
+    return False
+
+
+def decimal_result(op: str, a: DecimalType, b: DecimalType) -> DecimalType:
+    """The type of decimal arithmetic (ksqlDB, operators), cut to 38 digits as Spark does: the scale gives way first."""
+    if op in "+-":
+        scale = max(a.scale, b.scale)
+        precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
+    elif op == "*":
+        scale, precision = a.scale + b.scale, a.precision + b.precision + 1
+    elif op == "/":
+        scale = max(6, a.scale + b.precision + 1)
+        precision = a.precision - a.scale + b.scale + scale
+    else:
+        scale = max(a.scale, b.scale)
+        precision = min(a.precision - a.scale, b.precision - b.scale) + scale
+    if precision > MAX_PRECISION:
+        whole = precision - scale
+        scale = max(MAX_PRECISION - whole, min(scale, 6))
+        precision = MAX_PRECISION
+    return DecimalType(precision, scale)

@@ -1,0 +1,52 @@
+"""What rows carry beside their columns, as Spark text: their place, their number, what they had seen.
+
+The columns are described in :mod:`ksqlpy.spark.compile`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from pyspark.sql import DataFrame
+
+from ksqlpy.analysis.result import Window
+from ksqlpy.formats import text
+from ksqlpy.spark.grouping import ROWS
+
+__all__ = ["counted", "lane_of", "reached_on_lane", "seen_columns", "which_result"]
+
+
+def counted(name: str, condition: str) -> str:
+    """Spark text of a condition that is counted where it holds."""
+    return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
+
+
+def which_result(rows: DataFrame, window: Window | None) -> str:
+    """Spark text: which of the results that one record brings about this is: its window, its number, both, or 0.
+
+    For both, windows are counted: those of one row follow each other.
+    """
+    row = "cast(coalesce(__row, 0) as bigint)" if "__row" in rows.columns else "0L"
+    if window is None:
+        return row
+    if "__row" not in rows.columns:
+        return "coalesce(__ws, 0L)"
+    windows = -(-window.size // window.advance)
+    return f"{row} * {windows} + coalesce(pmod(__ws div {window.advance}, {windows}), 0L)"
+
+
+def reached_on_lane(rows: DataFrame) -> str:
+    """Spark text: how far a row is on its lane; one record may have several rows in a group, if it is no table's."""
+    if "__row" in rows.columns and "__lane" not in rows.columns:
+        return f"(__offset * {ROWS} + __row)"
+    return "__offset"
+
+
+def lane_of(rows: DataFrame) -> str:
+    """The column that says on which way a row comes to its group in the order of its offsets."""
+    return "__lane" if "__lane" in rows.columns else "__partition"
+
+
+def seen_columns(rows: DataFrame) -> list[str]:
+    """The columns that say what a row had seen of joined tables, or its group of its lanes."""
+    return [c for c in rows.columns if c.startswith("__seen")]
