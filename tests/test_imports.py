@@ -36,7 +36,8 @@ ALLOWED = {
     "shell": {*ORDER, "client"},
     "testing": {*ORDER, "client"},
     "demo": {*ORDER, "server", "client"},
-    "__main__": {*ORDER, "server", "client", "shell", "testing", "demo"},
+    "commands": {*ORDER, "server", "client", "shell", "testing", "demo"},
+    "__main__": {"commands", "shell"},
     "__init__": set(ORDER),
 }
 """Parts that do not stand in the row, or whose place allows them less."""

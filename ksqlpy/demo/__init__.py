@@ -4,6 +4,6 @@ Starts an embedded broker and a server, sends the statements of ``examples/taxi/
 shows the results as they come, and compares all of them with what plain Python computes from the same files.
 """
 
-from ksqlpy.demo.main import add_arguments, run
+from ksqlpy.demo.main import run
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["run"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ksqlpy.demo.topics import Reader
     from ksqlpy.runtime import Engine
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["run"]
 
 PATIENCE = 30.0
 """Seconds without any new result after which no more are waited for."""
@@ -34,28 +34,11 @@ STALL = 3.0
 _LOADED = time.monotonic()
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``ksqlpy demo``."""
-    parser.add_argument(
-        "--files", metavar="DIR", type=Path, help="folder with taxi.sql, taxi_rides.csv, taxi_zones.csv"
-    )
-    parser.add_argument("--keep", action="store_true", help="leave broker and server running at the end, until Ctrl-C")
-    parser.add_argument("--quiet", action="store_true", help="print the checks only")
-
-
-def run(arguments: Sequence[str] = ()) -> int:
-    """Runs the demo with these arguments; gives the exit code: 0 when all checks pass, 1 when one fails, 2 for usage.
+def run(options: argparse.Namespace) -> int:
+    """Runs the demo with the options of ``ksqlpy demo``; gives the exit code: 0 when all checks pass, 1 when one fails.
 
     Raises KsqlError for what hinders it, and KeyboardInterrupt; nothing is left running then.
     """
-    parser = argparse.ArgumentParser(
-        prog="ksqlpy demo", description="Taxi rides through broker, server and queries; every result is checked."
-    )
-    add_arguments(parser)
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as e:  # argparse has said what is wrong
-        return e.code if isinstance(e.code, int) else 2
     with _ended_in_order(), View(_process_start(), quiet=options.quiet) as view:
         checks, first = _course(find_files(options.files), view, keep=options.keep)
         view.close()

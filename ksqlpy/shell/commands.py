@@ -1,75 +1,29 @@
-"""What the ``ksqlpy`` command does. Every function gives the exit code: 0 done, 1 failed, 130 interrupted."""
+"""Statements for a server, from a text or a file. The exit codes: 0 done, 130 interrupted."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from ksqlpy.errors import ConfigProblem, KsqlError, Span
 
-__all__ = ["Piece", "execute", "guarded", "jars", "prepare", "run", "run_text", "split"]
-
-Pairs = Sequence[tuple[str, str]]
+__all__ = ["Piece", "run_file", "run_text", "split"]
 
 
-def execute(sql: str, url: str, output: str, defined: Pairs) -> int:
-    """Runs the statements of a text on a server; the last one needs no semicolon."""
-    return guarded(lambda: run_text(sql, url, output, dict(defined), complete=True))
+def run_file(file: Path, url: str, output: str, properties: dict[str, str]) -> int:
+    """Runs the statements of a file on a server, one after the other; the first that fails is the last.
 
-
-def run(file: Path, url: str, output: str, defined: Pairs) -> int:
-    """Runs the statements of a file on a server, one after the other; the first that fails is the last."""
-
-    def body() -> int:
-        try:
-            sql = file.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as e:
-            raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {e}") from e
-        return run_text(sql, url, output, dict(defined))
-
-    return guarded(body)
-
-
-def jars(to: Path) -> int:
-    """Copies all jars into a folder that KSQLPY_JARS can name on a machine without network."""
-
-    def body() -> int:
-        from ksqlpy.embedded.cache import StatusLine
-        from ksqlpy.embedded.jars import fill
-
-        print(f"{len(fill(to, StatusLine()))} jars are in {to}")
-        return 0
-
-    return guarded(body)
-
-
-def prepare() -> int:
-    """Does what a first start would have to do: fetches jars, compiles helper classes, starts broker and Spark."""
-
-    def body() -> int:
-        from ksqlpy.embedded.cache import StatusLine
-        from ksqlpy.embedded.kafka import EmbeddedKafka
-        from ksqlpy.runtime.archive import make_archive
-        from ksqlpy.spark.jvm.build import helper_jar
-
-        tell = StatusLine()
-        helper_jar(tell)
-        tell("starting Kafka for the first time")
-        with EmbeddedKafka(progress=tell):
-            pass
-        make_archive(tell)
-        print("ready: jars are fetched and checked")
-        return 0
-
-    return guarded(body)
-
-
-# ------------------------------------------------------------ statements for a server
+    Raises KsqlError; ConfigProblem ``file-unreadable`` for a file that cannot be read.
+    """
+    try:
+        sql = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as e:
+        raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {e}") from e
+    return run_text(sql, url, output, properties)
 
 
 @dataclass(frozen=True)
@@ -238,32 +192,3 @@ def _moved(error: KsqlError, piece: Piece, sql: str) -> KsqlError:
         error.span = Span(error.span.start + piece.start, error.span.end + piece.start)
         error.sql = sql
     return error
-
-
-# ------------------------------------------------------------ errors and interruptions
-
-
-def guarded(body: Callable[[], int]) -> int:
-    """Runs a command; draws its error on stderr."""
-    from ksqlpy.shell.output import escaped
-
-    try:
-        status = body()
-        sys.stdout.flush()
-        return status
-    except KsqlError as e:
-        sys.stdout.flush()
-        print(escaped(e.render(), keep="\n"), file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # `ksqlpy … | head`: nobody reads any more
-        with _nowhere() as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        return 141
-
-
-@contextlib.contextmanager
-def _nowhere() -> Iterator[TextIO]:
-    with open(os.devnull, "w") as nowhere:
-        yield nowhere

@@ -1,0 +1,24 @@
+"""``ksqlpy demo``: the taxi rides."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``ksqlpy demo``."""
+    parser.add_argument(
+        "--files", metavar="DIR", type=Path, help="folder with taxi.sql, taxi_rides.csv, taxi_zones.csv"
+    )
+    parser.add_argument("--keep", action="store_true", help="leave broker and server running at the end, until Ctrl-C")
+    parser.add_argument("--quiet", action="store_true", help="print the checks only")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the demo: 0 when all checks pass, 1 when one fails. Raises KsqlError."""
+    from ksqlpy.demo import run as run_demo
+
+    return run_demo(options)

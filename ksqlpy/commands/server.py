@@ -1,0 +1,43 @@
+"""``ksqlpy server``: runs a server until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ksqlpy.commands.options import add_define
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``ksqlpy server``."""
+    parser.add_argument("--port", metavar="N", help="port to listen on (default 8088; 0: any free one)")
+    parser.add_argument("--host", metavar="H", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--bootstrap-servers", metavar="B", help="Kafka to use (default: one is started)")
+    parser.add_argument("--data-dir", metavar="D", help="folder for what must outlive the server")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="file of key=value lines")
+    add_define(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serves; later sources of properties win: file, environment, -D, options. Raises KsqlError."""
+    from ksqlpy.config import Config
+    from ksqlpy.embedded.cache import StatusLine
+
+    values = Config.from_file(options.config) if options.config else {}
+    config = Config.of({**values, **Config.from_environment(), **dict(options.define), **_flags(options)})
+    from ksqlpy.server.run import serve
+
+    serve(config, StatusLine())
+    return 0
+
+
+def _flags(options: argparse.Namespace) -> dict[str, str]:
+    flags = {
+        "ksqlpy.host": options.host,
+        "ksqlpy.port": options.port,
+        "bootstrap.servers": options.bootstrap_servers,
+        "ksqlpy.data.dir": options.data_dir,
+    }
+    return {name: value for name, value in flags.items() if value is not None}
