@@ -35,8 +35,10 @@ ALLOWED = {
     "client": {"errors", "types", "config"},
     "shell": {*ORDER, "client"},
     "testing": {*ORDER, "client"},
+    "local": set(ORDER),
+    "datagen": {*ORDER, "client", "local"},
     "demo": {*ORDER, "server", "client"},
-    "commands": {*ORDER, "server", "client", "shell", "testing", "demo"},
+    "commands": {*ORDER, "server", "client", "shell", "testing", "local", "datagen", "demo"},
     "__main__": {"commands", "shell"},
     "__init__": set(ORDER),
 }

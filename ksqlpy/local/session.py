@@ -1,0 +1,42 @@
+"""A Spark session for a command that ends by itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ksqlpy.spark.session import end_session, has_session, start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["LocalSpark"]
+
+MEMORY = "700m"
+
+
+class LocalSpark:
+    """A session on this machine's processors, as a context manager; one that the process has already is taken as it is.
+
+    ``folder``: for Spark's own files. ``progress`` is told about the start. Raises EnvironmentProblem.
+    """
+
+    def __init__(self, folder: Path, progress: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._progress = progress
+        self._own: SparkSession | None = None
+
+    def __enter__(self) -> SparkSession:
+        shared = has_session()
+        session = start_session(f"local[{os.cpu_count() or 2}]", MEMORY, self._folder / "spark", self._progress)
+        self._own = None if shared else session
+        return session
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._own is not None:
+            end_session(self._own)

@@ -1,0 +1,62 @@
+"""A process that starts an engine and must end in order, whatever comes in between."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+from ksqlpy.server.backend import Engine
+
+__all__ = ["ended_in_order", "start_engine"]
+
+
+def start_engine(engine: Engine, progress: Callable[[str], None]) -> None:
+    """Starts the engine, in a thread: a JVM that loses its parent while it starts would stay for ever.
+
+    So an interruption ends the work when the start is over: the engine is stopped, and the interruption goes on.
+    Raises what the start raises.
+    """
+    failures: list[Exception] = []
+    ended = threading.Event()  # a join that was interrupted takes the thread for ended (CPython 3.11, bpo-45274)
+
+    def body() -> None:
+        try:
+            engine.start()
+        except Exception as e:  # carried to the main thread
+            failures.append(e)
+        finally:
+            ended.set()
+
+    threading.Thread(target=body, name="start").start()
+    try:
+        ended.wait()
+    except BaseException:
+        progress("stopping: the engine has to finish its start first")
+        ended.wait()
+        if not failures:
+            engine.stop()
+        raise
+    if failures:
+        raise failures[0]
+
+
+@contextlib.contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Lets SIGTERM end the work like an error, so that everything is stopped and removed; exit code 143."""
+
+    def end(number: int, frame: object) -> None:
+        sys.exit(128 + number)
+
+    before: Callable[..., object] | int | None = signal.getsignal(signal.SIGTERM)
+    try:
+        signal.signal(signal.SIGTERM, end)
+    except ValueError:  # not the main thread: whoever runs it there sees to its end
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
