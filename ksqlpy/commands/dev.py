@@ -118,5 +118,6 @@ def _talk(url: str, options: argparse.Namespace) -> int:
 
 def _serve() -> int:
     print("Ctrl-C ends them", flush=True)
-    threading.Event().wait()
+    with contextlib.suppress(KeyboardInterrupt, SystemExit):  # the usual end of what serves
+        threading.Event().wait()
     return 0

@@ -89,7 +89,7 @@ def _words(name: str) -> frozenset[str]:
     return frozenset([*words, "id"] if any(_ID.search(w) for w in words) else words)
 
 
-_ID = re.compile(r"(?<!pa)(?<!val)(?<!gr)(?<!vo)(?<!sol)(?<!flu)(?<!hum)(?<=.)id$")
+_ID = re.compile(r"(?<!pa)(?<!val)(?<!gr)(?<!vo)(?<!sol)(?<!flu)(?<!hum)(?<![ug]u)(?<=.)id$")
 """Ends VENDORID, but not PAID and the like."""
 
 

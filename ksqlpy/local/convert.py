@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from ksqlpy.local.rows import json_text
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -132,9 +133,7 @@ def _string(value: Any) -> str:
         return value.isoformat()
     if isinstance(value, bytes):
         raise ValueError
-    if isinstance(value, Decimal):
-        return str(value)
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return json_text(value, people=True)
 
 
 def _bytes(value: Any) -> bytes:

@@ -123,8 +123,8 @@ def _json_lines(file: Path) -> Iterator[Raw]:
             if line.strip():
                 try:
                     value = json.loads(line, parse_float=Decimal)
-                except ValueError as e:
-                    raise FileRowProblem("not-json", f"{file}:{number}: this is no JSON: {e}") from e
+                except json.JSONDecodeError as e:
+                    raise FileRowProblem("not-json", f"{file}:{number}: this is no JSON: {e.msg}") from e
                 yield f":{number}", _object(value, f"{file}:{number}")
 
 
@@ -143,8 +143,8 @@ def _json(file: Path) -> Iterator[Raw]:
             return
         try:
             value, at = decoder.raw_decode(text, at)
-        except ValueError as e:
-            raise FileRowProblem("not-json", f"{file}:{line}: this is no JSON: {e}") from e
+        except json.JSONDecodeError as e:
+            raise FileRowProblem("not-json", f"{file}:{line}: this is no JSON: {e.msg}") from e
         yield f":{line}", _object(value, f"{file}:{line}")
 
 

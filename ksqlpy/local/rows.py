@@ -12,7 +12,7 @@ from typing import Any
 
 from ksqlpy.catalog import Source
 
-__all__ = ["ROWTIME", "Row", "millis", "plain_json", "shown_json"]
+__all__ = ["ROWTIME", "Row", "json_text", "millis", "plain_json", "shown_json"]
 
 ROWTIME = "ROWTIME"
 """The name under which rows of files carry the time of their record, as INSERT VALUES does."""
@@ -37,16 +37,17 @@ def plain_json(row: Row, source: Source, number: int) -> str:
     ``__time`` and ``__number`` stand beside the columns; ``number`` counts the rows.
     """
     columns = {c.name: row.columns.get(c.name) for c in source.written}
-    return _text({**columns, "__time": row.time, "__number": number}, people=False)
+    return json_text({**columns, "__time": row.time, "__number": number}, people=False)
 
 
 def shown_json(row: Row, source: Source) -> str:
     """The row as JSON for people and files: days and times as ISO 8601; :data:`ROWTIME` last if there is one."""
     columns = {c.name: row.columns.get(c.name) for c in source.written}
-    return _text(columns if row.time is None else {**columns, ROWTIME: row.time}, people=True)
+    return json_text(columns if row.time is None else {**columns, ROWTIME: row.time}, people=True)
 
 
-def _text(value: Any, *, people: bool) -> str:
+def json_text(value: Any, *, people: bool) -> str:
+    """A value as JSON, with all digits; ``people``: days and times as ISO 8601, not as numbers."""
     match value:
         case Decimal():
             return format(value, "f")
@@ -62,10 +63,12 @@ def _text(value: Any, *, people: bool) -> str:
             ms = ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
             return json.dumps(value.isoformat("milliseconds")) if people else str(ms)
         case dict():
-            fields = (f"{json.dumps(str(k), ensure_ascii=False)}: {_text(v, people=people)}" for k, v in value.items())
+            fields = (
+                f"{json.dumps(str(k), ensure_ascii=False)}: {json_text(v, people=people)}" for k, v in value.items()
+            )
             return f"{{{', '.join(fields)}}}"
         case list():
-            return f"[{', '.join(_text(v, people=people) for v in value)}]"
+            return f"[{', '.join(json_text(v, people=people) for v in value)}]"
     return json.dumps(value, ensure_ascii=False)
 
 
