@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ksqlpy.analysis import CreateAs, analyze_create
-from ksqlpy.catalog import Catalog, Column, Source
+from ksqlpy.analysis import analyze_create
+from ksqlpy.catalog import Catalog, Column, Header, Source, WindowKey
 from ksqlpy.client import Client
 from ksqlpy.config import Config
-from ksqlpy.errors import AnalysisProblem, EngineProblem
+from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError
 from ksqlpy.sql import nodes, parse
-from ksqlpy.types import ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+from ksqlpy.types import STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
 
 __all__ = ["described"]
 
@@ -20,29 +20,58 @@ __all__ = ["described"]
 def described(client: Client, name: str) -> tuple[Source, str]:
     """The source, and the ``bootstrap.servers`` of the server (empty if it does not say).
 
-    Raises what the server answers, and AnalysisProblem ``written-by-query`` for what a query writes.
+    Raises what the server answers; AnalysisProblem ``written-by-query`` for what a query writes, and ``not-described``
+    for what the server does not tell all of.
     """
     quoted = name if name.isidentifier() else f"`{name}`"
-    answers = {e["@type"]: e for e in client.statements(f"DESCRIBE {quoted}; SHOW TYPES; SHOW PROPERTIES;")}
-    description = answers["sourceDescription"]["sourceDescription"]
-    catalog = Catalog()
-    for type_name, schema in answers["type_list"]["types"].items():
-        catalog = catalog.with_type(type_name, _type(schema))
-    [parsed] = parse(description["statement"])
-    made = None
-    if isinstance(parsed.node, nodes.CreateSource) and parsed.node.args.get("query") is None:
-        made = analyze_create(parsed, catalog, Config.of({}).for_statement(_defaults(description)))
-    if made is None or isinstance(made, CreateAs):
+    try:
+        [answer] = client.statements(f"DESCRIBE {quoted};")
+    except KsqlError as e:
+        e.span = e.sql = None  # the statement is ours, not the user's
+        raise
+    description = answer["sourceDescription"]
+    if description["writeQueries"]:
         hint = "name the stream that the query reads"
         raise AnalysisProblem("written-by-query", f"{description['name']} is written by a query", hint=hint)
-    # ALTER may have added columns since.
-    known = {c.name: c for c in made.source.columns}
-    columns = tuple(
-        known.get(f["name"]) or Column(f["name"], _type(f["schema"]), f.get("type") == "KEY")
-        for f in description["fields"]
+    types, properties = client.statements("SHOW TYPES; SHOW PROPERTIES;")
+    values = {p["name"]: p["value"] for p in properties["properties"]}
+    return _source(description, types["types"]), values.get("bootstrap.servers") or ""
+
+
+def _source(description: Mapping[str, Any], types: Mapping[str, Any]) -> Source:
+    columns = tuple(map(_column, description["fields"]))
+    timestamp: str | None = description["timestamp"] or None
+    [parsed] = parse(description["statement"])
+    if isinstance(parsed.node, nodes.CreateSource) and parsed.node.args.get("query") is None:
+        catalog = Catalog()
+        for name, schema in types.items():
+            catalog = catalog.with_type(name, _type(schema))
+        made = analyze_create(parsed, catalog, Config.of({}).for_statement(_defaults(description)))
+        return replace(made.source, columns=columns, topic=description["topic"])
+    # ALTER has changed it: its statement does not say how it was made.
+    if any(c.name == timestamp and c.type == STRING for c in columns):
+        raise AnalysisProblem(
+            "not-described",
+            f"the server does not tell the TIMESTAMP_FORMAT of {description['name']}",
+            hint="give its statements with -f FILE.sql",
+        )
+    return Source(
+        description["name"],
+        description["type"],
+        description["topic"],
+        columns,
+        description["keyFormat"],
+        description["valueFormat"],
+        description["statement"],
+        timestamp=timestamp,
+        window=WindowKey(description["windowType"], None) if description["windowType"] else None,
     )
-    properties = {p["name"]: p["value"] for p in answers["properties"]["properties"]}
-    return replace(made.source, columns=columns, topic=description["topic"]), properties.get("bootstrap.servers") or ""
+
+
+def _column(field: Mapping[str, Any]) -> Column:
+    kind = field.get("type")
+    header = Header(field.get("headerKey")) if kind == "HEADER" else None
+    return Column(field["name"], _type(field["schema"]), kind == "KEY", header)
 
 
 def _defaults(description: Mapping[str, Any]) -> dict[str, object]:

@@ -43,7 +43,8 @@ class Inputs:
     """Where records come from.
 
     ``start``, ``end``: offsets of Kafka's topics, from where and up to where; ``files``: by topic, the source and a
-    folder with files of its rows as JSON lines. ``now``: the time in ms of rows that have none.
+    folder with files of its rows as JSON lines. ``now``: the time in ms of rows of a stream that have none; a
+    table's are there from the beginning.
     """
 
     bootstrap: str
@@ -187,7 +188,7 @@ class Run:
         headers = "cast(array() as array<struct<key: string, value: binary>>) AS headers"
         return rows.selectExpr(
             "key", "value", f"{text.string(topic)} AS topic", "0 AS partition", "offset",
-            f"timestamp_millis(coalesce(time, {self._inputs.now}L)) AS timestamp",
+            f"timestamp_millis(coalesce(time, {self._inputs.now if source.kind == 'STREAM' else 0}L)) AS timestamp",
             *([headers] if self._plan.needs_headers else []),
         )  # fmt: skip
 
