@@ -1,4 +1,4 @@
-"""The command: `python -m bench [latency] [start] [many] [throughput]`; all four by default.
+"""The command: `python -m bench [latency] [start] [many] [throughput] [churn]`; all but the last by default.
 
 Figures depend on the machine and on what else runs: each table names the load. Records are timed in the process that
 sends and receives them, so there is one clock. Kafka Streams, to compare with, needs `mvn` and a JDK; without them
@@ -17,6 +17,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from bench import latency, throughput
+from bench.churn import churn
 from bench.contenders import PEERS, Contender, kafka_streams, ours
 from bench.jobs import JOBS, Job
 from bench.many import many, warm_start
@@ -24,6 +25,7 @@ from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 
 PARTS = ("start", "many", "latency", "throughput")
+LONG = ("churn",)
 
 
 def _load() -> str:
@@ -112,10 +114,11 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each throughput is measured (3)")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")
+    parser.add_argument("--keys", type=int, default=10_000_000, help="keys that come and go (10,000,000)")
     arguments = parser.parse_args()
     parts = arguments.parts or PARTS
-    if unknown := set(parts) - set(PARTS):
-        parser.error(f"cannot measure {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
+    if unknown := set(parts) - {*PARTS, *LONG}:
+        parser.error(f"cannot measure {', '.join(sorted(unknown))}: there are {', '.join((*PARTS, *LONG))}")
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {_load()}")
     for part in parts:
         begin = time.time()
@@ -131,6 +134,8 @@ def main() -> int:
                     )
             elif part == "many":
                 print(many(engine, arguments.queries), flush=True)
+            elif part == "churn":
+                print(churn(engine, arguments.keys), flush=True)
             elif part == "latency":
                 _latency(engine, arguments)
             else:
