@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ksqlpy.commands.values import count, probability, rate
-from ksqlpy.errors import ConfigProblem
+from ksqlpy.errors import ConfigProblem, EngineProblem
 
 if TYPE_CHECKING:
     from ksqlpy.catalog import Source
-    from ksqlpy.datagen import Pacer, Summary
+    from ksqlpy.datagen import Pacer
     from ksqlpy.local.rows import Row
     from ksqlpy.local.sources import Declared
 
@@ -74,11 +74,26 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigProblem("windowed-source", f"{source.name} has a windowed key, only a query writes it")
     rows = itertools.islice(_rows(options, source), options.count)
     pacer = Pacer(options.rate)
-    if options.print:
-        _say(print_rows(rows, source, pacer, sys.stdout), "printed")
-        return 0
-    _say(_send(rows, source, declared, bootstrap, pacer), f"written to topic {source.topic}")
+    try:
+        if options.print:
+            print_rows(rows, source, pacer, sys.stdout)
+        else:
+            _send(rows, source, declared, bootstrap, pacer)
+    except EngineProblem:  # how many are written is not known
+        raise
+    except BaseException:
+        _say(pacer, source, options)
+        raise
+    _say(pacer, source, options)
     return 0
+
+
+def _say(pacer: Pacer, source: Source, options: argparse.Namespace) -> None:
+    if not pacer.count:
+        return
+    what = "printed" if options.print else f"written to topic {source.topic}"
+    rate = pacer.count / pacer.seconds if pacer.seconds else pacer.count
+    print(f"{pacer.count:,} records {what} in {pacer.seconds:.1f} s ({rate:,.0f}/s)", file=sys.stderr)
 
 
 def _usage(message: str) -> int:
@@ -134,10 +149,11 @@ def _again(rows: Callable[[], Iterable[Row]]) -> Iterator[Row]:
             return
 
 
-def _send(rows: Iterable[Row], source: Source, declared: Declared | None, bootstrap: str, pacer: Pacer) -> Summary:
+def _send(rows: Iterable[Row], source: Source, declared: Declared | None, bootstrap: str, pacer: Pacer) -> None:
     from ksqlpy.datagen import send_rows
     from ksqlpy.datagen.send import producer
     from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.embedded.process import ended_in_order
     from ksqlpy.local.session import LocalSpark
 
     if not bootstrap:
@@ -146,12 +162,15 @@ def _send(rows: Iterable[Row], source: Source, declared: Declared | None, bootst
         )
     tell = StatusLine()
     _check_topic(source, declared, bootstrap)
-    with tempfile.TemporaryDirectory(prefix="ksqlpy-datagen-") as name, LocalSpark(Path(name), tell) as session:
-        summary = send_rows(
+    with (
+        ended_in_order(),
+        tempfile.TemporaryDirectory(prefix="ksqlpy-datagen-") as name,
+        LocalSpark(Path(name), tell) as session,
+    ):
+        send_rows(
             rows, source, pacer, producer(bootstrap), session, Path(name), lambda n: tell(_progress(n, pacer.seconds))
         )
         tell("")
-    return summary
 
 
 def _check_topic(source: Source, declared: Declared | None, bootstrap: str) -> None:
@@ -172,7 +191,3 @@ def _check_topic(source: Source, declared: Declared | None, bootstrap: str) -> N
 
 def _progress(count: int, seconds: float) -> str:
     return f"datagen: {count:,} records, {count / seconds:,.0f}/s" if seconds >= 1 else f"datagen: {count:,} records"
-
-
-def _say(summary: Summary, what: str) -> None:
-    print(f"{summary.count:,} records {what} in {summary.seconds:.1f} s ({summary.rate:,.0f}/s)", file=sys.stderr)

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     if options.rate is not None and options.sample is None:
         print("ksqlpy dev: --rate is for the records of a sample: name one with --sample", file=sys.stderr)
         return 2
-    from ksqlpy.server.process import ended_in_order
+    from ksqlpy.embedded.process import ended_in_order
 
     with ended_in_order():
         return _course(options)
@@ -43,9 +43,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _course(options: argparse.Namespace) -> int:
     from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
     from ksqlpy.server.backend import Backend, State
-    from ksqlpy.server.process import start_engine
     from ksqlpy.server.run import ServerThread
 
     tell = StatusLine()
@@ -56,7 +56,7 @@ def _course(options: argparse.Namespace) -> int:
     server = ServerThread(backend, config.get("ksqlpy.host"), config.number("ksqlpy.port"))
     with contextlib.ExitStack() as stack:
         stack.callback(tell, "")
-        start_engine(engine, tell)
+        start_whole(engine.start, engine.stop, tell)
         stack.callback(engine.stop)
         stack.callback(tell, "stopping")
         stack.enter_context(server)
@@ -105,7 +105,7 @@ def _talk(url: str, options: argparse.Namespace) -> int:
     if options.no_shell:
         return _serve()
     if sys.stdin.isatty():
-        options.url = url
+        options.server = options.url = url
         status: int = import_module("ksqlpy.commands.shell").run(options)
         return status
     text = sys.stdin.read()

@@ -73,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
         return 2
     from ksqlpy.config import Config
     from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.embedded.process import ended_in_order
     from ksqlpy.local.query import Wanted, ask, inputs_of, read_question
     from ksqlpy.local.session import LocalSpark
 
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     )
     bootstrap = options.bootstrap_servers or Config.from_environment().get("bootstrap.servers", "")
     out = _printer(options.output)
-    with tempfile.TemporaryDirectory(prefix="ksqlpy-query-") as name:
+    with ended_in_order(), tempfile.TemporaryDirectory(prefix="ksqlpy-query-") as name:
         folder = Path(name)
         inputs = inputs_of(question, bootstrap, dict(options.input), wanted, folder)
         with LocalSpark(folder, StatusLine()) as session:

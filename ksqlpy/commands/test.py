@@ -74,13 +74,13 @@ def _runner(options: argparse.Namespace) -> Iterator[Runner]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ksqlpy-test-")))
         if options.kafka:
             from ksqlpy.config import Config
+            from ksqlpy.embedded.process import ended_in_order, start_whole
             from ksqlpy.runtime import Engine
-            from ksqlpy.server.process import ended_in_order, start_engine
             from ksqlpy.testing import KafkaRunner
 
             stack.enter_context(ended_in_order())
             engine = Engine(Config.of({"ksqlpy.data.dir": str(folder), "ksqlpy.warm.up": "false"}), tell)
-            start_engine(engine, tell)
+            start_whole(engine.start, engine.stop, tell)
             stack.callback(engine.stop)
             yield KafkaRunner(engine)
         else:

@@ -2,6 +2,6 @@
 
 from ksqlpy.datagen.generate import Generator, Wishes
 from ksqlpy.datagen.pace import Pacer
-from ksqlpy.datagen.send import Summary, print_rows, send_rows
+from ksqlpy.datagen.send import print_rows, send_rows
 
-__all__ = ["Generator", "Pacer", "Summary", "Wishes", "print_rows", "send_rows"]
+__all__ = ["Generator", "Pacer", "Wishes", "print_rows", "send_rows"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -19,7 +18,7 @@ from ksqlpy.spark.encode import encode
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Summary", "print_rows", "producer", "send_rows"]
+__all__ = ["print_rows", "producer", "send_rows"]
 
 BATCH = 2_000
 """Rows that are encoded at once."""
@@ -31,25 +30,11 @@ Tell = Callable[[int], None]
 """Told how many records there are so far."""
 
 
-@dataclass(frozen=True)
-class Summary:
-    """How many records went out, in how many seconds."""
-
-    count: int
-    seconds: float
-
-    @property
-    def rate(self) -> float:
-        """Records a second."""
-        return self.count / self.seconds if self.seconds else float(self.count)
-
-
-def print_rows(rows: Iterable[Row], source: Source, pacer: Pacer, stream: TextIO) -> Summary:
+def print_rows(rows: Iterable[Row], source: Source, pacer: Pacer, stream: TextIO) -> None:
     """Writes each row as a line of JSON."""
     for row in rows:
         pacer.wait(stream.flush)
         print(shown_json(row, source), file=stream)
-    return Summary(pacer.count, pacer.seconds)
 
 
 def producer(bootstrap: str) -> Producer:
@@ -75,7 +60,7 @@ def send_rows(
     session: SparkSession,
     folder: Path,
     tell: Tell = lambda count: None,
-) -> Summary:
+) -> None:
     """Writes the rows into the topic, each when it is due, and waits until the brokers have them all.
 
     ``folder``: for files on the way. Raises EngineProblem ``not-written``, and what the rows raise.
@@ -104,7 +89,6 @@ def send_rows(
         why = failures[0] if failures else "the brokers do not answer"
         raise EngineProblem("not-written", f"{left + len(failures)} records were not written to {source.topic}: {why}")
     tell(pacer.count)
-    return Summary(pacer.count, pacer.seconds)
 
 
 def _produce(

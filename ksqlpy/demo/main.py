@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
     Raises KsqlError for what hinders it, and KeyboardInterrupt; nothing is left running then.
     """
-    from ksqlpy.server.process import ended_in_order
+    from ksqlpy.embedded.process import ended_in_order
 
     with ended_in_order(), View(_process_start(), quiet=options.quiet) as view:
         checks, first = _course(find_files(options.files), view, keep=options.keep)
@@ -58,15 +58,15 @@ def _course(files: Files, view: View, *, keep: bool) -> tuple[list[Check], float
     from ksqlpy.client import Client
     from ksqlpy.config import Config
     from ksqlpy.demo.topics import Reader, produce
+    from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
-    from ksqlpy.server.process import start_engine
     from ksqlpy.server.run import ServerThread
 
     rides, zones = read_rides(files.rides), read_zones(files.zones)
     engine = Engine(Config.of({"ksqlpy.warm.up": "false"}), view.phase)  # its own queries warm up
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quick_jvm())
-        start_engine(engine, view.phase)
+        start_whole(engine.start, engine.stop, view.phase)
         stack.callback(engine.stop)
         stack.callback(view.phase, "stopping")
         server = stack.enter_context(ServerThread(engine))

@@ -137,18 +137,14 @@ def ask(
             give(change.columns)
 
     run = Run(session, question.plan, identity(question) if table else (), inputs, folder)
-    began = time.monotonic()
     try:
         if limit == 0:
             return answer
-        if question.plan.stateful or wanted.follow:
+        if question.plan.stateful or wanted.follow or wanted.timeout is not None:  # only a stream can be stopped
             answer.complete = run.changes(take, follow=wanted.follow, timeout=wanted.timeout)
         else:
             for change in run.batch(None if final else limit):
                 take(change)
-                if wanted.timeout is not None and time.monotonic() - began > wanted.timeout:
-                    answer.complete = False
-                    break
         for text in held.values() if answer.complete else ():
             give(text)
     except _Enough:

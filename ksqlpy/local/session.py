@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ksqlpy.embedded.process import start_whole
 from ksqlpy.spark.session import end_session, has_session, start_session
 
 if TYPE_CHECKING:
@@ -30,13 +31,23 @@ class LocalSpark:
         self._own: SparkSession | None = None
 
     def __enter__(self) -> SparkSession:
-        shared = has_session()
-        session = start_session(f"local[{os.cpu_count() or 2}]", MEMORY, self._folder / "spark", self._progress)
-        self._own = None if shared else session
-        return session
+        if has_session():
+            return self._start()
+        start_whole(self._make, self._end, self._progress)
+        assert self._own is not None
+        return self._own
+
+    def _start(self) -> SparkSession:
+        return start_session(f"local[{os.cpu_count() or 2}]", MEMORY, self._folder / "spark", self._progress)
+
+    def _make(self) -> None:
+        self._own = self._start()
+
+    def _end(self) -> None:
+        if self._own is not None:
+            end_session(self._own)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._own is not None:
-            end_session(self._own)
+        self._end()

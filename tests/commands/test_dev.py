@@ -198,6 +198,28 @@ class TestOnItsBroker:
         assert done.out.splitlines()[-1] == "9,5"
         assert len(done.out.splitlines()) == 6506
 
+    def test_interrupt_ends_a_query(self, dev: Dev, tmp_path: Path) -> None:
+        sql = "SELECT vendorid, COUNT(*) AS n FROM rides GROUP BY vendorid"
+        options = ["-f", str(FILES.sql), "--bootstrap-servers", dev.broker, "--follow", "--output", "json", sql]
+        with subprocess.Popen(
+            [sys.executable, "-m", "ksqlpy", "query", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path), "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"},
+            # A shell starts what it puts into the background with SIGINT ignored, and that is inherited.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process:
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["N"] == 1
+            below = psutil.Process(process.pid).children(recursive=True)
+            process.send_signal(signal.SIGINT)
+            process.stdout.read()
+            assert process.wait(60) == 130
+        _, alive = psutil.wait_procs(below, timeout=15)
+        assert below and alive == []
+        assert list(tmp_path.glob("ksqlpy-*")) == []
+
     def test_timeout(self, dev: Dev, ksqlpy: Run, spark: SparkSession) -> None:
         done = ksqlpy("query", "-f", FILES.sql, "--bootstrap-servers", dev.broker, "--timeout", 0.001,
                       "SELECT COUNT(*) FROM rides GROUP BY color")  # fmt: skip

@@ -1,4 +1,4 @@
-"""A process that starts an engine and must end in order, whatever comes in between."""
+"""A process that starts others and must end in order, whatever comes in between."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
-from ksqlpy.server.backend import Engine
-
-__all__ = ["ended_in_order", "start_engine"]
+__all__ = ["ended_in_order", "start_whole"]
 
 
-def start_engine(engine: Engine, progress: Callable[[str], None]) -> None:
-    """Starts the engine, in a thread: a JVM that loses its parent while it starts would stay for ever.
+def start_whole(start: Callable[[], object], stop: Callable[[], object], progress: Callable[[str], None]) -> None:
+    """Calls ``start``, in a thread: a JVM that loses its parent while it starts would stay for ever.
 
-    So an interruption ends the work when the start is over: the engine is stopped, and the interruption goes on.
-    Raises what the start raises.
+    So an interruption ends the work when the start is over: ``stop`` is called, and the interruption goes on. Raises
+    what the start raises.
     """
     failures: list[Exception] = []
     ended = threading.Event()  # a join that was interrupted takes the thread for ended (CPython 3.11, bpo-45274)
 
     def body() -> None:
         try:
-            engine.start()
+            start()
         except Exception as e:  # carried to the main thread
             failures.append(e)
         finally:
@@ -34,10 +32,10 @@ def start_engine(engine: Engine, progress: Callable[[str], None]) -> None:
     try:
         ended.wait()
     except BaseException:
-        progress("stopping: the engine has to finish its start first")
+        progress("stopping: what is about to start has to finish that first")
         ended.wait()
         if not failures:
-            engine.stop()
+            stop()
         raise
     if failures:
         raise failures[0]
