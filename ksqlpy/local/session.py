@@ -32,16 +32,16 @@ class LocalSpark:
 
     def __enter__(self) -> SparkSession:
         if has_session():
-            return self._start()
+            return self._start(None)
         start_whole(self._make, self._end, self._progress)
         assert self._own is not None
         return self._own
 
-    def _start(self) -> SparkSession:
-        return start_session(f"local[{os.cpu_count() or 2}]", MEMORY, self._folder / "spark", self._progress)
+    def _start(self, progress: Callable[[str], None] | None) -> SparkSession:
+        return start_session(f"local[{os.cpu_count() or 2}]", MEMORY, self._folder / "spark", progress)
 
     def _make(self) -> None:
-        self._own = self._start()
+        self._own = self._start(self._progress)
 
     def _end(self) -> None:
         if self._own is not None:
