@@ -27,6 +27,16 @@ COMMANDS = (
     ),
     Command("jars", "fetch what the first start would fetch"),
     Command(
+        "fmt",
+        "format files of statements",
+        "Formats files of statements: one layout, comments kept. Exit code 1: not formatted, or no SQL.",
+    ),
+    Command(
+        "check",
+        "check statements without a server",
+        "Checks statements without a server: types, names, what is legal; tells all errors. Exit code 1: some.",
+    ),
+    Command(
         "demo",
         "taxi rides through queries, with every result checked",
         "Taxi rides through broker, server and queries; every result is checked.",
