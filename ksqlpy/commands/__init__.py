@@ -37,6 +37,16 @@ COMMANDS = (
         "Checks statements without a server: types, names, what is legal; tells all errors. Exit code 1: some.",
     ),
     Command(
+        "plan",
+        "what would change on a server so that it has what a folder says",
+        "Compares the definitions of a folder with a server, and tells what would change and what keeps its state.",
+    ),
+    Command(
+        "apply",
+        "bring a server to what a folder says",
+        "Does what plan shows, in the order of need. Run again after an error, it goes on.",
+    ),
+    Command(
         "demo",
         "taxi rides through queries, with every result checked",
         "Taxi rides through broker, server and queries; every result is checked.",

@@ -12,6 +12,7 @@ def add_variables(parser: argparse.ArgumentParser) -> None:
     """``-d NAME=VALUE``, as often as wanted, and ``--vars FILE``."""
     parser.add_argument(
         "-d",
+        "--define",
         dest="variables",
         metavar="NAME=VALUE",
         action="append",

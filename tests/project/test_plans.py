@@ -1,0 +1,107 @@
+"""What a plan says: the cases of ``plans.txt``, against an engine without Kafka and Spark.
+
+Set KSQLPY_REWRITE to write the plans anew, and read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksqlpy.project import show
+from ksqlpy.project.apply import check_on_server, run_steps
+from ksqlpy.project.files import File
+from ksqlpy.project.plan import Plan, make_plan
+from ksqlpy.project.state import read_state
+from ksqlpy.sql import parse
+from ksqlpy.testing.memory import MemoryEngine
+
+FILE = Path(__file__).with_name("plans.txt")
+INTRODUCTION, *TEXTS = FILE.read_text(encoding="utf-8").split("\n=== ")
+
+
+class EngineServer:
+    """The engine as the client of a server sees it; ``done``: the statements of all requests that were done."""
+
+    def __init__(self) -> None:
+        self.engine = MemoryEngine(None)  # type: ignore[arg-type]  # nothing is run
+        self.done: list[str] = []
+
+    def statements(
+        self, sql: str, properties: Mapping[str, object] | None = None, variables: Mapping[str, str] | None = None
+    ) -> list[dict[str, Any]]:
+        entities = self.engine.execute(sql, {"auto.offset.reset": "earliest", **(properties or {})}, variables)
+        self.done.append(sql)
+        return entities
+
+
+@dataclass
+class Case:
+    name: str
+    server: str
+    files: list[File]
+    options: str
+    expected: str
+
+    @classmethod
+    def read(cls, text: str) -> Case:
+        name, *sections = text.split("\n--- ")
+        case = cls(name.strip(), "", [], "", "")
+        for section in sections:
+            head, _, body = section.partition("\n")
+            kind, _, rest = head.partition(" ")
+            if kind == "server":
+                case.server = body
+            elif kind == "file":
+                case.files.append(File(rest, body))
+            else:
+                assert kind == "plan"
+                case.options, case.expected = rest, body.strip("\n")
+        return case
+
+    def plan(self, server: EngineServer) -> Plan:
+        return make_plan(self.files, read_state(server), {"stage": "dev"}, prune="prune" in self.options)
+
+    def shown(self, plan: Plan) -> str:
+        return "\n\n".join(f.render() for f in plan.faults) or show.text(plan)
+
+    def start(self) -> EngineServer:
+        server = EngineServer()
+        for statement in parse(self.server):
+            server.statements(statement.text)
+        return server
+
+
+CASES = [Case.read(text) for text in TEXTS]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_plan_is_as_written(case: Case) -> None:
+    server = case.start()
+    plan = case.plan(server)
+    assert case.shown(plan) == case.expected
+    if plan.faults:
+        return
+    before = server.engine.catalog
+    check_on_server(server, plan.steps)
+    assert server.engine.catalog is before
+    told: list[str] = []
+    run_steps(server, plan.steps, told.append)
+    assert len(told) == len(plan.steps)
+    again = case.plan(server)
+    assert not again.faults and not again.steps
+
+
+@pytest.mark.skipif("KSQLPY_REWRITE" not in os.environ, reason="rewrites the expectations")
+def test_rewrite() -> None:
+    out = [INTRODUCTION]
+    for text, case in zip(TEXTS, CASES, strict=True):
+        head = text.split("\n--- plan")[0]
+        options = f" {case.options}" if case.options else ""
+        out.append(f"{head}\n--- plan{options}\n{case.shown(case.plan(case.start()))}\n")
+    FILE.write_text("\n=== ".join(out), encoding="utf-8")
