@@ -47,6 +47,11 @@ COMMANDS = (
         "Does what plan shows, in the order of need. Run again after an error, it goes on.",
     ),
     Command(
+        "migrate",
+        "numbered files of statements, each run once on a server",
+        "Migrations in the layout of ksql-migrations: numbered files, and on the server what was done.",
+    ),
+    Command(
         "demo",
         "taxi rides through queries, with every result checked",
         "Taxi rides through broker, server and queries; every result is checked.",
