@@ -8,9 +8,9 @@ last is one of the plan. That holds for ksqlDB too.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from ksqlpy.errors import EngineProblem, KsqlError
+from ksqlpy.errors import EngineProblem, KsqlError, Span
 from ksqlpy.project.plan import Step
 from ksqlpy.project.state import Server
 
@@ -22,25 +22,29 @@ def check_on_server(server: Server, steps: Sequence[Step]) -> None:
     if not steps:
         return
     never = f"KSQLPY_CHECK_{secrets.token_hex(8).upper()}"
-    parts = [p for step in steps for p in _in_session(step)]
+    text, places = "", []
+    for step in steps:
+        before, after = _session(step)
+        text += before
+        places.append((len(text), step))
+        text += f"{step.sql}\n{after}"
     try:
-        server.statements("\n".join([*parts, f"DROP STREAM {never};"]))
+        server.statements(f"{text}DROP STREAM {never};")
     except KsqlError as e:
-        if e.code in ("server-away", "connection-lost", "no-ksqldb-server"):
-            raise
         if never in f"{e.statement_text or ''} {e.message}":
             return
+        if e.span is not None and e.sql is not None:  # the place in the statement, not in a text that nobody has seen
+            begin, step = max((p for p in places if p[0] <= e.span.start), key=lambda p: p[0], default=(0, None))
+            if step is not None:
+                e.span, e.sql = Span(e.span.start - begin, e.span.end - begin), step.sql
         raise
     raise EngineProblem("not-checked", f"the server has dropped {never}, a stream that nobody has made")
 
 
-def _in_session(step: Step) -> Iterator[str]:
-    """The statement between SET and UNSET of its properties."""
-    for name, value in step.properties.items():
-        yield f"SET {_literal(name)} = {_literal(str(value))};"
-    yield step.sql
-    for name in step.properties:
-        yield f"UNSET {_literal(name)};"
+def _session(step: Step) -> tuple[str, str]:
+    """What sets the properties of a step ahead of it, and unsets them behind it."""
+    before = "".join(f"SET {_literal(n)} = {_literal(str(v))};\n" for n, v in step.properties.items())
+    return before, "".join(f"UNSET {_literal(n)};\n" for n in step.properties)
 
 
 def _literal(text: str) -> str:

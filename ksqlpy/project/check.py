@@ -6,7 +6,7 @@ statement is refused, those that use what it would have made are left unchecked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,7 +73,7 @@ class Report:
         text = f"{_count(self.checked, 'statement')} in {_count(self.files, 'file')}: "
         text += f"{_count(len(self.faults), 'error')}" if self.faults else "no errors"
         if self.skipped:
-            text += f"; {_count(self.skipped, 'statement')} more not checked, for what they use was refused"
+            text += f"; {self.skipped} more not checked: what they use was refused"
         return text
 
 
@@ -106,7 +106,8 @@ def check_files(
             report.skipped += 1
             continue
         report.checked += 1
-        for error in _errors(statement, sandbox, given):
+        error = _error(statement, sandbox, given)
+        if error is not None:
             broken |= statement.makes
             report.faults.append(Fault(statement.file, error))
     order = {id(file): number for number, file in enumerate(files)}
@@ -114,14 +115,14 @@ def check_files(
     return report
 
 
-def _errors(statement: Statement, sandbox: Sandbox, given: Mapping[str, object]) -> Iterator[KsqlError]:
+def _error(statement: Statement, sandbox: Sandbox, given: Mapping[str, object]) -> KsqlError | None:
     try:
         check_statement(statement.parsed, sandbox, {**given, **statement.properties})
     except KsqlError as e:
         e.sql = statement.file.sql
-        if e.span is None:
-            e.span = Span(statement.parsed.start, statement.parsed.start + 1)
-        yield e
+        e.span = e.span or Span(statement.parsed.start, statement.parsed.start + 1)
+        return e
+    return None
 
 
 def _count(number: int, what: str) -> str:

@@ -185,7 +185,7 @@ def steps_of(migration: Migration, variables: Mapping[str, str]) -> list[tuple[F
 
 
 def _steps(file: File, variables: Mapping[str, str]) -> Iterator[tuple[File, int, Step]]:
-    for part in statements_of(file, variables):
+    for part in statements_of(file, variables, any_property=True):
         if isinstance(part, Refused):
             raise part.error
         node, start = part.parsed.node, part.parsed.start

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from ksqlpy.errors import Span, SyntaxProblem
+from ksqlpy.config import Config
+from ksqlpy.errors import KsqlError, Span, SyntaxProblem
 from ksqlpy.project.files import File
 from ksqlpy.sql import Parsed, nodes, parse
 from ksqlpy.sql.tokens import IDENTIFIER, SYMBOLS, Token, tokenize
@@ -39,21 +40,36 @@ class Statement:
 
 @dataclass(frozen=True)
 class Refused:
-    """A part of a file that is no statement; ``makes``: what it would have made, as far as its words tell."""
+    """A part of a file that is no statement; ``makes``: what it would have made, as far as its words tell.
+
+    A SET that cannot be is one too: it changes nothing, and one error is enough.
+    """
 
     file: File
-    error: SyntaxProblem
+    error: KsqlError
     makes: frozenset[str] = frozenset()
 
 
-def statements_of(file: File, variables: Mapping[str, str]) -> Iterator[Statement | Refused]:
-    """The statements of a file, with the values of variables, those of DEFINE among them."""
+def statements_of(
+    file: File, variables: Mapping[str, str], *, any_property: bool = False
+) -> Iterator[Statement | Refused]:
+    """The statements of a file, with the values of variables, those of DEFINE among them.
+
+    ``any_property``: SET may name a property that only the server knows.
+    """
     properties: dict[str, object] = {}
     for part in _parts(file, variables):
         if isinstance(part, Refused):
             yield part
             continue
         node = part.node
+        if isinstance(node, nodes.SetProperty) and not any_property:
+            try:
+                Config.of({}).for_statement({node.this.this: node.expression.this})
+            except KsqlError as e:
+                e.span, e.sql = Span(part.start, part.start + len(part.text)), file.sql
+                yield Refused(file, e)
+                continue
         yield Statement(file, part, dict(properties), frozenset(_made(node)), frozenset(_used(node)))
         if isinstance(node, nodes.SetProperty):
             properties[node.this.this] = node.expression.this

@@ -6,12 +6,11 @@ Set KSQLPY_REWRITE to write the plans anew, and read the difference.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from engine_server import EngineServer
 
 from ksqlpy.project import show
 from ksqlpy.project.apply import check_on_server, run_steps
@@ -19,25 +18,9 @@ from ksqlpy.project.files import File
 from ksqlpy.project.plan import Plan, make_plan
 from ksqlpy.project.state import read_state
 from ksqlpy.sql import parse
-from ksqlpy.testing.memory import MemoryEngine
 
 FILE = Path(__file__).with_name("plans.txt")
 INTRODUCTION, *TEXTS = FILE.read_text(encoding="utf-8").split("\n=== ")
-
-
-class EngineServer:
-    """The engine as the client of a server sees it; ``done``: the statements of all requests that were done."""
-
-    def __init__(self) -> None:
-        self.engine = MemoryEngine(None)  # type: ignore[arg-type]  # nothing is run
-        self.done: list[str] = []
-
-    def statements(
-        self, sql: str, properties: Mapping[str, object] | None = None, variables: Mapping[str, str] | None = None
-    ) -> list[dict[str, Any]]:
-        entities = self.engine.execute(sql, {"auto.offset.reset": "earliest", **(properties or {})}, variables)
-        self.done.append(sql)
-        return entities
 
 
 @dataclass
