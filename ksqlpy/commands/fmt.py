@@ -63,7 +63,7 @@ def _standard_input(options: argparse.Namespace) -> int:
 def _formatted(sql: str, name: str) -> str | None:
     """The text in its layout; None, with the error on stderr, where it is none of the language."""
     from ksqlpy.errors import StatementError
-    from ksqlpy.project.check import Fault
+    from ksqlpy.project.faults import Fault
     from ksqlpy.project.files import File
     from ksqlpy.project.format import format_sql
     from ksqlpy.shell.output import escaped

@@ -34,9 +34,10 @@ def check_on_server(server: Server, steps: Sequence[Step]) -> None:
         if never in f"{e.statement_text or ''} {e.message}":
             return
         if e.span is not None and e.sql is not None:  # the place in the statement, not in a text that nobody has seen
-            begin, step = max((p for p in places if p[0] <= e.span.start), key=lambda p: p[0], default=(0, None))
-            if step is not None:
-                e.span, e.sql = Span(e.span.start - begin, e.span.end - begin), step.sql
+            for begin, step in places:
+                if begin <= e.span.start < begin + len(step.sql):
+                    e.span, e.sql = Span(e.span.start - begin, e.span.end - begin), step.sql
+                    break
         raise
     raise EngineProblem("not-checked", f"the server has dropped {never}, a stream that nobody has made")
 

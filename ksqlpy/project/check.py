@@ -8,55 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ksqlpy.errors import KsqlError, Span
+from ksqlpy.project.faults import Fault
 from ksqlpy.project.files import File
 from ksqlpy.project.offline import Offline, check_statement
 from ksqlpy.project.statements import DEFINITIONS, SESSION, Refused, Statement, in_order, statements_of
 from ksqlpy.runtime.context import Sandbox
 
-__all__ = ["Fault", "Report", "check_files"]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong with a file, and where."""
-
-    file: File
-    error: KsqlError
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """Line and column, from 1."""
-        return self.span.position(self.file.sql)
-
-    @property
-    def span(self) -> Span:
-        """The place in the file; its beginning where the fault has none."""
-        return self.error.span if self.error.span is not None else Span(0, 0)
-
-    def as_json(self) -> dict[str, Any]:
-        """For machines."""
-        line, column = self.place
-        return {
-            "file": self.file.name,
-            "line": line,
-            "column": column,
-            "length": self.span.end - self.span.start,
-            "severity": "error",
-            "code": self.error.code,
-            "message": self.error.message,
-            "hint": self.error.full_hint,
-        }
-
-    def render(self) -> str:
-        """For people: ``file:line:column``, and the line of the file with the place under it."""
-        line, column = self.place
-        head, *drawing = self.error.render().split("\n")
-        if drawing and drawing[0].lstrip().startswith("-->"):
-            drawing = drawing[1:]
-        return "\n".join([f"{self.file.name}:{line}:{column}: {head}", *drawing])
+__all__ = ["Report", "check_files"]
 
 
 @dataclass

@@ -16,7 +16,7 @@ from ksqlpy.catalog import Source
 from ksqlpy.errors import AnalysisProblem, KsqlError, Span
 from ksqlpy.plan import Plan as QueryPlan
 from ksqlpy.plan import plan_tree
-from ksqlpy.project.check import Fault
+from ksqlpy.project.faults import Fault
 from ksqlpy.project.files import File
 from ksqlpy.project.mirror import Mirror, plain
 from ksqlpy.project.offline import check_statement

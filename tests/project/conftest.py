@@ -10,12 +10,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # engine_server
 
-from engine_server import EngineServer
+from engine_server import EngineServer, Ran
 
 from ksqlpy.__main__ import main
 from ksqlpy.server.run import ServerThread
-
-Ran = tuple[int, str, str]
 
 
 @pytest.fixture

@@ -9,6 +9,9 @@ from ksqlpy.analysis import CreateAs, Declare
 from ksqlpy.errors import EngineProblem
 from ksqlpy.testing.memory import MemoryEngine
 
+Ran = tuple[int, str, str]
+"""What a command has left: exit code, standard output, standard error."""
+
 EARLIEST = {"auto.offset.reset": "earliest"}
 
 

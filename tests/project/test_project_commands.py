@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Ran
-from engine_server import EngineServer
+from engine_server import EngineServer, Ran
 
 Command = Callable[..., Ran]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Ran
+from engine_server import Ran
 
 from ksqlpy.errors import ConfigProblem, KsqlError, StatementError
 from ksqlpy.project.metadata import CURRENT, Event, Metadata
