@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
         return _standard_input(options)
     if "-" in options.paths:
         raise ConfigProblem("bad-paths", "- stands alone, for standard input")
-    from ksqlpy.project.files import read_files
+    from ksqlpy.project.files import read_files, write_file
 
     changed = failed = 0
     files = read_files(map(Path, options.paths))
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
             elif options.check:
                 print(f"would change: {file.name}")
             else:
-                _write(Path(file.name), result)
+                write_file(Path(file.name), result)
                 print(f"formatted: {file.name}")
     if not options.diff:
         verb = "would change" if options.check else "changed"
@@ -81,17 +81,3 @@ def _print_diff(before: str, after: str, name: str) -> None:
 
     lines = unified_diff(before.splitlines(), after.splitlines(), name, f"{name} (formatted)", lineterm="")
     print(*lines, sep="\n")
-
-
-def _write(path: Path, text: str) -> None:
-    """Replaces the file at once, so that a full disk leaves the old one."""
-    import os
-    import shutil
-
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        beside.write_bytes(text.encode())
-        shutil.copymode(path, beside)
-        os.replace(beside, path.resolve())
-    finally:
-        beside.unlink(missing_ok=True)

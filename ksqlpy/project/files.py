@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ksqlpy.errors import ConfigProblem
 
-__all__ = ["File", "read_file", "read_files", "read_variables", "sql_files"]
+__all__ = ["File", "read_file", "read_files", "read_variables", "sql_files", "write_file", "writing"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,28 @@ def read_file(path: Path) -> File:
 def read_files(paths: Iterable[Path]) -> list[File]:
     """The files of all these files and folders, each once; raises ConfigProblem."""
     return [read_file(p) for p in dict.fromkeys(f for path in paths for f in sql_files(path))]
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Makes a ConfigProblem ``file-unwritable`` of what the file system has against it."""
+    try:
+        yield
+    except OSError as e:
+        raise ConfigProblem("file-unwritable", f"{path} cannot be written: {e.strerror or e}") from e
+
+
+def write_file(path: Path, text: str) -> None:
+    """Replaces a file as a whole: a full disk leaves the old one. Raises ConfigProblem ``file-unwritable``."""
+    path = path.resolve()
+    beside = path.with_name(f".{path.name}.new")
+    with writing(path):
+        try:
+            beside.write_bytes(text.encode())
+            shutil.copymode(path, beside)
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
 
 
 def read_variables(path: Path) -> dict[str, str]:

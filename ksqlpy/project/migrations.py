@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, Span
-from ksqlpy.project.files import File, read_file
+from ksqlpy.project.files import File, read_file, writing
 from ksqlpy.project.plan import Step
 from ksqlpy.project.statements import SESSION, Refused, statements_of
 from ksqlpy.sql import nodes, to_sql
@@ -91,12 +91,13 @@ class Migration:
 
 
 def new_project(folder: Path, url: str) -> None:
-    """Makes the folders and the properties file; raises ConfigProblem ``project-exists``."""
+    """Makes the folders and the properties file; raises ConfigProblem ``project-exists``, ``file-unwritable``."""
     file = folder / PROPERTIES_FILE
     if file.exists():
         raise ConfigProblem("project-exists", f"there is a project in {folder} already")
-    (folder / "migrations").mkdir(parents=True, exist_ok=True)
-    file.write_text(f"ksql.server.url={url}\n{_TEMPLATE}", encoding="utf-8")
+    with writing(file):
+        (folder / "migrations").mkdir(parents=True, exist_ok=True)
+        file.write_text(f"ksql.server.url={url}\n{_TEMPLATE}", encoding="utf-8")
 
 
 _TEMPLATE = """
@@ -172,7 +173,8 @@ def create(project: Project, name: str, version: int | None = None) -> Path:
     if not words:
         raise ConfigProblem("bad-name", "a migration needs a name")
     path = project.folder / f"V{number:06}__{words}.sql"
-    path.write_text("", encoding="utf-8")
+    with writing(path):
+        path.write_text("", encoding="utf-8")
     return path
 
 

@@ -16,9 +16,9 @@ from ksqlpy.project.offline import Offline, check_statement
 from ksqlpy.project.state import ServerSource, State
 from ksqlpy.project.statements import Refused, Statement, in_order, statements_of
 from ksqlpy.runtime.context import Sandbox
-from ksqlpy.sql import Parsed, nodes
+from ksqlpy.sql import Parsed, nodes, parse, to_sql
 
-__all__ = ["Mirror", "plain"]
+__all__ = ["Mirror", "canonical", "plain"]
 
 
 def plain(parsed: Parsed) -> Parsed:
@@ -28,6 +28,15 @@ def plain(parsed: Parsed) -> Parsed:
         if node.args.get(flag):
             node.set(flag, False)
     return replace(parsed, node=node)
+
+
+def canonical(statement: str) -> str:
+    """The canonical text of a definition, with or without its semicolon; as it is if it cannot be read here."""
+    try:
+        [parsed] = parse(_ended(statement))
+    except (KsqlError, ValueError):
+        return statement
+    return to_sql(plain(parsed).node)
 
 
 class Mirror:

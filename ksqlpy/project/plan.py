@@ -18,7 +18,7 @@ from ksqlpy.plan import Plan as QueryPlan
 from ksqlpy.plan import plan_tree
 from ksqlpy.project.faults import Fault
 from ksqlpy.project.files import File
-from ksqlpy.project.mirror import Mirror, plain
+from ksqlpy.project.mirror import Mirror, canonical, plain
 from ksqlpy.project.offline import check_statement
 from ksqlpy.project.state import State, quoted
 from ksqlpy.project.statements import DEFINITIONS, SESSION, Refused, Statement, in_order, statements_of
@@ -255,7 +255,10 @@ class _Planner:
         trial = Sandbox(self._sandbox.engine, catalog.without_query(query_id), {}, plans={})
         check_statement(statement.parsed, trial, self._properties(statement))
         old = self._sandbox.plans.get(query_id)
-        if old is not None and existing.sink == node.this.this and _meaning(old) == _meaning(trial.plans[query_id]):
+        same = canonical(existing.statement) == to_sql(node)
+        if old is not None:
+            same = existing.sink == node.this.this and _meaning(old) == _meaning(trial.plans[query_id])
+        if same:
             self.plan.changes.append(Change(Action.KEEP, "query", query_id))
             return
         self._end(query_id)
@@ -299,7 +302,7 @@ class _Planner:
             if kinds[0] != kinds[1]:
                 return False
             text = to_sql(plain(statement.parsed).node)
-            return isinstance(made, Declare) or existing.statement.rstrip("; \n") == text
+            return isinstance(made, Declare) or canonical(existing.statement) == text
         old = replace(exact.source, statement="", query=None)
         if (old, exact.topic, type(exact)) != (new, made.topic, type(made)):
             return False

@@ -9,9 +9,8 @@ from typing import Any
 
 from ksqlpy.errors import KsqlError
 from ksqlpy.project.format import format_sql
-from ksqlpy.project.mirror import plain
+from ksqlpy.project.mirror import canonical
 from ksqlpy.project.plan import Action, Change, Plan
-from ksqlpy.sql import parse, to_sql
 
 __all__ = ["as_json", "summary", "text"]
 
@@ -57,8 +56,7 @@ def _difference(change: Change) -> Iterator[str]:
 def _laid_out(statement: str) -> list[str]:
     """A definition line by line, in canonical text, so that only what it says is compared."""
     try:
-        [parsed] = parse(f"{statement.rstrip().removesuffix(';')};")
-        return format_sql(f"{to_sql(plain(parsed).node)};").splitlines()
+        return format_sql(f"{canonical(statement)};").splitlines()
     except KsqlError:
         return statement.splitlines()
 

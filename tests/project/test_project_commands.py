@@ -64,6 +64,15 @@ def test_fmt_leaves_what_is_no_sql(command: Command, tmp_path: Path) -> None:
     assert good.read_text() == WANTED
 
 
+def test_fmt_goes_through_links(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    file, link = tmp_path / "kept" / "a.sql", tmp_path / "a.sql"
+    file.write_text(WRITTEN)
+    link.symlink_to(file)
+    assert command("fmt", link)[0] == 0
+    assert link.is_symlink() and file.read_text() == WANTED
+
+
 def test_fmt_reads_standard_input(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def given(text: str) -> None:
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
