@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pexpect
 import pytest
 from engine_server import EngineServer, Ran
 
@@ -179,9 +180,7 @@ def test_what_the_server_would_refuse_is_known_before_anything_is_done(
     assert not server.engine.catalog.sources
 
 
-def test_apply_asks_before_state_is_lost(
-    command: Command, server: EngineServer, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_apply_loses_no_state_unasked(command: Command, server: EngineServer, url: str, tmp_path: Path) -> None:
     file = tmp_path / "a.sql"
     apply = ("apply", tmp_path, "--server", url)
     file.write_text(SOURCE + SUMS)
@@ -190,16 +189,10 @@ def test_apply_asks_before_state_is_lost(
     before = server.engine.catalog
     code, _, err = command(*apply)
     assert code == 1 and "error[needs-yes]: the state of T would be lost" in err
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("builtins.input", lambda text: "no")
-    assert command(*apply)[1].endswith("\nnothing was changed\n")
     assert command(*apply, "--dry-run")[0] == 0
     assert server.engine.catalog is before
-    monkeypatch.setattr("builtins.input", lambda text: "Yes ")
-    code, out, _ = command(*apply)
+    code, out, _ = command(*apply, "--yes")
     assert code == 0 and "[1/2] DROP TABLE T;\n[2/2] CREATE TABLE T AS" in out
-    file.write_text(SOURCE + SUMS)
-    assert command(*apply, "--yes")[0] == 0
 
 
 def test_apply_goes_on_after_an_error(command: Command, server: EngineServer, url: str, tmp_path: Path) -> None:
@@ -214,3 +207,23 @@ def test_apply_goes_on_after_an_error(command: Command, server: EngineServer, ur
     code, out, _ = command("apply", tmp_path, "--server", url)
     assert code == 0 and out.endswith("done: 2 statements\n")
     assert set(server.engine.catalog.sources) == {"S", "T", "U"}
+
+
+def test_apply_asks_at_a_terminal(command: Command, server: EngineServer, url: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.sql"
+    file.write_text(SOURCE + SUMS)
+    assert command("apply", tmp_path, "--server", url)[0] == 0
+    file.write_text(SOURCE + SUMS.replace("SUM(", "MAX("))
+
+    def answered(answer: str, told: str) -> str:
+        arguments = ["-m", "ksqlpy", "apply", str(tmp_path), "--server", url]
+        child = pexpect.spawn(sys.executable, arguments, encoding="utf-8", timeout=60)
+        child.expect_exact("The state of T will be lost. Go on? Type yes: ")
+        child.sendline(answer)
+        child.expect_exact(told)
+        child.expect(pexpect.EOF)
+        child.close()
+        return server.engine.catalog.sources["T"].statement
+
+    assert "SUM(V)" in answered("no", "nothing was changed")
+    assert "MAX(V)" in answered("yes", "done: 2 statements")
