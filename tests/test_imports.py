@@ -34,11 +34,12 @@ ALLOWED = {
     "server": {*ORDER, "server"},
     "client": {"errors", "types", "config"},
     "shell": {*ORDER, "client"},
+    "project": {*ORDER, "client"},
     "testing": {*ORDER, "client"},
     "local": set(ORDER),
     "datagen": {*ORDER, "client", "local"},
     "demo": {*ORDER, "server", "client"},
-    "commands": {*ORDER, "server", "client", "shell", "testing", "local", "datagen", "demo"},
+    "commands": {*ORDER, "server", "client", "shell", "project", "testing", "local", "datagen", "demo"},
     "__main__": {"commands", "shell"},
     "__init__": set(ORDER),
 }
