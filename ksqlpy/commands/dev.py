@@ -106,6 +106,7 @@ def _talk(url: str, options: argparse.Namespace) -> int:
         return _serve()
     if sys.stdin.isatty():
         options.server = options.url = url
+        options.define = []  # they are the server's
         status: int = import_module("ksqlpy.commands.shell").run(options)
         return status
     text = sys.stdin.read()
@@ -113,7 +114,7 @@ def _talk(url: str, options: argparse.Namespace) -> int:
         return _serve()
     from ksqlpy.shell.commands import run_text
 
-    return run_text(text, url, options.output, dict(options.define), complete=True)
+    return run_text(text, url, options.output, {}, complete=True)
 
 
 def _serve() -> int:

@@ -260,7 +260,7 @@ def test_piped_statements(
     engine = FakeEngine()
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     with ServerThread(engine) as server:
-        assert command._talk(server.url, Namespace(no_shell=False, output="table", define=[])) == 0
+        assert command._talk(server.url, Namespace(no_shell=False, output="table")) == 0
     assert [sql for sql, _ in engine.calls] == [s.strip() if s.endswith(";") else f"{s};" for s in text.split("\n")]
     assert ("Name" in capsys.readouterr().out) == bool(printed)
 
