@@ -43,18 +43,24 @@ def start_whole(start: Callable[[], object], stop: Callable[[], object], progres
 
 @contextlib.contextmanager
 def ended_in_order() -> Iterator[None]:
-    """Lets SIGTERM end the work like an error, so that everything is stopped and removed; exit code 143."""
+    """Lets SIGTERM, and SIGHUP of a terminal that is closed, end the work like an error: all is stopped and removed.
+
+    The exit code is 128 and the signal's number.
+    """
 
     def end(number: int, frame: object) -> None:
         sys.exit(128 + number)
 
-    before: Callable[..., object] | int | None = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    ignored = [number for number, handler in before.items() if handler == signal.SIG_IGN]  # as nohup wants it
     try:
-        signal.signal(signal.SIGTERM, end)
+        for number in before.keys() - ignored:
+            signal.signal(number, end)
     except ValueError:  # not the main thread: whoever runs it there sees to its end
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number in before.keys() - ignored:
+            signal.signal(number, before[number])
