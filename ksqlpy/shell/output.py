@@ -24,7 +24,7 @@ class Printer:
     """Prints results: format ``table``, ``json`` (one object a line) or ``csv``.
 
     ``vertical``: whether rows stand upright: ``auto``, where they do not fit the terminal, ``on`` or ``off``; ``wrap``:
-    whether long values are folded on a terminal, or cut; ``column_width``: the width of all columns there, 0: as needed.
+    whether long values are folded on a terminal, or cut; ``column_width``: of all columns there, 0: as needed.
     """
 
     def __init__(self, output: str = "table", stream: TextIO | None = None) -> None:

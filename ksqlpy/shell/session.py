@@ -47,8 +47,8 @@ class Limits:
 class Session:
     """Properties as SET changes them, variables as DEFINE does, and where statements go.
 
-    ``interactive``: a person waits: slow work reports itself, a starting server is waited for, and what a new query does
-    is told. ``changed`` is called after a statement that may change what exists, with the id of a query that it started.
+    ``interactive``: a person waits: slow work reports itself, and a starting server or query is waited for.
+    ``changed`` is called after a statement that may change what exists, with the id of a query that it started.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ CELL_LINES = 20
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a table: widths, which are right-aligned, what stands between; ``wrap``: long values are folded."""
+    """The columns of a table: widths, which are right-aligned, what stands between; ``wrap``: long values fold."""
 
     widths: tuple[int, ...]
     right: tuple[bool, ...]
