@@ -11,6 +11,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ksqlpy.errors import SyntaxProblem
 from ksqlpy.grammar import reserved
@@ -73,7 +74,7 @@ def complete(before: str, names: Names, after: str = "") -> list[Suggestion]:
     prefix = typed[0] if typed else ""
     if prefix and tokens:
         tokens = tokens[:-1]
-    offers = list(_offers(_statement(tokens), names, after))
+    offers = list(_offers(_statement(tokens), names, after, prefix))
     return _fitting(offers, prefix, prefix, before)
 
 
@@ -184,7 +185,7 @@ class _Reader(Statements):
         return self.done
 
 
-def _offers(tokens: list[Token], names: Names, after: str) -> Iterator[_Offer]:
+def _offers(tokens: list[Token], names: Names, after: str, prefix: str) -> Iterator[_Offer]:
     if not tokens:
         yield from (_Offer(w, "statement", fold=WORDS) for w in Statements.STATEMENTS)
         yield from (_Offer(n, h, fold=WORDS) for n, h in names.commands.items() if n[0] != "\\")
@@ -217,7 +218,7 @@ def _offers(tokens: list[Token], names: Names, after: str) -> Iterator[_Offer]:
             if len(tokens) > 1:
                 yield from (_Offer(o.name, o.note, f"'{o.name}'") for o in _values(tokens[-2].text.upper(), names))
         else:
-            yield from _named(want, words, names, scope)
+            yield from _named(want, words, names, scope, prefix)
     if words == ["DESCRIBE"]:
         yield _Offer("FUNCTION", fold=WORDS)
 
@@ -244,11 +245,11 @@ def _likely(words: Sequence[str]) -> Iterator[str]:
             return
 
 
-def _named(want: str, words: Sequence[str], names: Names, scope: Scope) -> Iterator[_Offer]:
+def _named(want: str, words: Sequence[str], names: Names, scope: Scope, prefix: str) -> Iterator[_Offer]:
     """The things that the parser describes in words."""
     match want:
         case "an expression":
-            yield from _columns(scope, names)
+            yield from _columns(scope, names, prefix)
             yield from (
                 _Offer(f.name, f.signatures[0] if f.signatures else f.kind.lower(), f"{f.name}(", fold=WORDS)
                 for f in names.functions.values()
@@ -263,7 +264,7 @@ def _named(want: str, words: Sequence[str], names: Names, scope: Scope) -> Itera
         case "the name of the type" if words[0] == "DROP":
             yield from (_Offer(_quoted(n), t, fold=NAMES) for n, t in names.types.items())
         case "a column name" if words[0] in ("INSERT", "ASSERT"):
-            yield from _columns(scope, names)
+            yield from _columns(scope, names, prefix)
         case "a query id":
             yield from (_Offer(q, s.lower(), fold=NAMES) for q, s in names.queries.items())
         case "a topic":
@@ -287,10 +288,12 @@ def _sources(names: Names, kind: str | None) -> Iterator[_Offer]:
             yield _Offer(_quoted(s.name), s.kind.lower(), fold=NAMES)
 
 
-def _columns(scope: Scope, names: Names) -> Iterator[_Offer]:
+def _columns(scope: Scope, names: Names, prefix: str) -> Iterator[_Offer]:
     """The columns of the statement's sources; where it names none yet, those of all."""
     if scope.empty:
-        yield from (_Offer(_quoted(c.name), f"{c.type}, {of}", fold=NAMES) for c, of in names.columns)
+        sought = prefix.upper()
+        fitting = ((c, of) for c, of in names.columns if sought in c.name.upper())
+        yield from (_Offer(_quoted(c.name), f"{c.type}, {of}", fold=NAMES) for c, of in islice(fitting, LIMIT))
         return
     for column, alias in scope.columns():
         text = f"{_quoted(alias)}.{_quoted(column.name)}" if alias else _quoted(column.name)

@@ -77,6 +77,12 @@ class Names:
                 found.setdefault(column.name, (column, []))[1].append(source.name)
         return tuple((c, s[0] if len(s) == 1 else f"{len(s)} sources") for c, s in found.values())
 
+    def with_variables(self, variables: Mapping[str, str]) -> Names:
+        """These names with the variables of a session; what was worked out of the sources stays."""
+        names = replace(self, variables=variables)
+        names.__dict__.update({k: v for k, v in self.__dict__.items() if k == "columns"})
+        return names
+
     def with_source(self, source: Source) -> Names:
         """These names and a source that is known now."""
         return replace(self, sources={**self.sources, source.name: source})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
@@ -138,7 +137,7 @@ class _Names(Completer):
         """The watcher's names with the session's variables."""
         now, variables = self._watcher.names, dict(self._session.variables)
         if now is not self._from or variables != self._names.variables:
-            self._from, self._names = now, replace(now, variables=variables)
+            self._from, self._names = now, now.with_variables(variables)
         return self._names
 
     def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:

@@ -202,7 +202,9 @@ class Session:
             with progress.doing(lambda: what) if progress else contextlib.nullcontext():
                 header, items = self._answer(lambda: self._begin(piece))
                 query_id = str(header.get("queryId"))
-                self.printer.header(header)
+                with progress.hidden() if progress else contextlib.nullcontext():
+                    self.printer.header(header)
+                what = "no rows yet, Ctrl-C ends the query"
                 with contextlib.closing(items), self._timer(query_id):
                     for row in items:
                         with progress.hidden() if progress else contextlib.nullcontext():

@@ -172,6 +172,7 @@ class Watcher:
                 source = read_source(entity)
                 if source is not None and self._round == round:
                     self.names = self.names.with_source(source)
+        self.names.columns  # noqa: B018  # worked out here, so that no key waits for it
 
     def _described(self, client: Client, names: list[str]) -> Iterator[Mapping[str, Any]]:
         quoted = ["`" + n.replace("`", "``") + "`" for n in names]
