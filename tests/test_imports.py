@@ -33,7 +33,7 @@ ALLOWED = {
     "embedded": {"errors"},
     "server": {*ORDER, "server"},
     "client": {"errors", "types", "config"},
-    "shell": {*ORDER, "client"},
+    "shell": {"errors", "grammar", "sql", "config", "client"},
     "testing": {*ORDER, "client"},
     "demo": {*ORDER, "server", "client"},
     "commands": {*ORDER, "server", "client", "shell", "testing", "demo"},

@@ -19,6 +19,13 @@ _SAME = {"LIST": "SHOW", "WITH": "SELECT", "DELETE": "DELETE FROM"}
 """Words for which the page of another one is shown."""
 
 
+_KEYS = (
+    "Statements end with a semicolon and may span lines. help STATEMENT has syntax and an example, help FUNCTION"
+    " what a function does. Tab completes, Ctrl-R searches the history, Esc Enter runs a text as it stands, Ctrl-X"
+    " Ctrl-E opens it in $EDITOR, F4 changes between the keys of Emacs and vi, Ctrl-C ends a query, Ctrl-D leaves."
+)
+
+
 @dataclass(frozen=True)
 class Topic:
     """A statement: ``rule`` of the grammar, what it does, and an example that the language accepts.
@@ -52,8 +59,7 @@ def topics() -> Mapping[str, Topic]:
 
 def overview(commands: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
     """The first page: what there is, in lines of at most ``room`` characters where they can be broken."""
-    yield "Statements end with a semicolon and may span lines. help STATEMENT has syntax and an example, help FUNCTION"
-    yield "what a function does. Tab completes, Ctrl-R searches the history, Ctrl-C ends a query, Ctrl-D leaves."
+    yield from textwrap.wrap(_KEYS, room)
     yield ""
     yield from textwrap.wrap(", ".join(topics()), room, initial_indent="  ", subsequent_indent="  ")
     yield ""

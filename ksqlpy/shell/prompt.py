@@ -39,6 +39,7 @@ class Prompt:
             multiline=True,
             prompt_continuation=[("class:continuation", CONTINUED)],
             history=history,
+            search_ignore_case=True,
             lexer=_Colours(watcher),
             completer=_Names(session, watcher),
             complete_while_typing=True,
@@ -143,7 +144,10 @@ class _Names(Completer):
     def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
         from ksqlpy.shell.completion import complete
 
-        found = complete(document.text_before_cursor, self.names(), document.text_after_cursor)
+        before = document.text_before_cursor
+        if event.text_inserted and before.rstrip()[-1:] in ("", ";"):
+            return  # nobody has asked, and a statement has just ended
+        found = complete(before, self.names(), document.text_after_cursor)
         for s in found:
             yield Completion(s.text, -s.length, display_meta=s.note)
 

@@ -278,7 +278,7 @@ class Session:
             errors = description.get("queryErrors") or [{}]
             self.printer.text(f"query {query_id} has failed: {errors[-1].get('errorMessage', 'see its EXPLAIN')}")
             return True
-        return description.get("state") != "STARTING" or not figures or bool(figures.get("live"))
+        return description.get("state") != "STARTING" or not figures
 
     def note(self, text: str) -> None:
         """Says something beside the results: on the screen of a person, else on standard error."""

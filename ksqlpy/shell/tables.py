@@ -106,7 +106,7 @@ def stream_layout(
     ``room``: of the terminal; None where there is none, and each value takes what it needs.
     """
     right = tuple(t in ("INTEGER", "BIGINT", "DOUBLE") or t.startswith("DECIMAL") for t in types)
-    usual = [max(text_width(n), TYPE_WIDTHS.get(t, 16)) for n, t in zip(names, types, strict=True)]
+    usual = [max(text_width(n), _usual(t)) for n, t in zip(names, types, strict=True)]
     if room is None:
         return Layout(tuple(usual), right, " | ")
     if width:
@@ -114,17 +114,27 @@ def stream_layout(
     inner = room - 3 * (len(names) - 1)
     if sum(usual) > inner:
         # Numbers and times do not become readable by folding.
-        least = [w if t in TYPE_WIDTHS and t != "STRING" else min(w, NARROW) for w, t in zip(usual, types, strict=True)]
+        least = [min(w, NARROW) if _elastic(t) else w for w, t in zip(usual, types, strict=True)]
         if sum(least) > inner:
             return None
         usual = least
-    elastic = [i for i, t in enumerate(types) if t not in TYPE_WIDTHS or t == "STRING"]
-    spare = min(inner - sum(usual), 24 * len(elastic))
+    elastic = [i for i, t in enumerate(types) if _elastic(t)]
+    spare = min(inner - sum(usual), 16 * len(elastic))
     for count, i in enumerate(elastic):
         more = spare // (len(elastic) - count)
         usual[i] += more
         spare -= more
     return Layout(tuple(usual), right, " | ", wrap)
+
+
+def _usual(type: str) -> int:
+    digits = type.removeprefix("DECIMAL(").partition(",")[0]
+    return int(digits) + 2 if type.startswith("DECIMAL(") and digits.isdigit() else TYPE_WIDTHS.get(type, 16)
+
+
+def _elastic(type: str) -> bool:
+    """Whether values of the type have no usual width."""
+    return type == "STRING" or (type not in TYPE_WIDTHS and not type.startswith("DECIMAL"))
 
 
 def upright(names: Sequence[str], cells: Sequence[str], title: str, room: int | None, line: str = "-") -> Iterator[str]:

@@ -15,6 +15,8 @@ from ksqlpy.types import BIGINT, STRING, DecimalType
 
 RIDES = (Column("ID", BIGINT, True), Column("CITY", STRING), Column("FARE", DecimalType(10, 2)))
 
+CAUGHT_UP = {"state": "RUNNING", "live": True, "lag": 0, "rowsIn": 10_000}
+
 START = """
 CREATE STREAM rides (id BIGINT KEY, city STRING, fare DECIMAL(10, 2))
   WITH (KAFKA_TOPIC = 'rides', VALUE_FORMAT = 'JSON', PARTITIONS = 4);
@@ -42,7 +44,7 @@ class PlayedPush(FakePush):
 
 
 class CatalogEngine(FakeEngine):
-    """``played``: columns and rows by source; ``live``: whether queries over it go on; ``figures``: of EXPLAIN, in turn."""
+    """``played``: columns and rows by source; ``live``: whether queries go on; ``figures``: of EXPLAIN."""
 
     def __init__(self, start: str = START) -> None:
         super().__init__()
@@ -50,7 +52,7 @@ class CatalogEngine(FakeEngine):
         self.memory.execute(start)
         self.played: dict[str, tuple[tuple[Column, ...], list[list[Any]]]] = {"rides": (RIDES, [])}
         self.live = True
-        self.figures: list[dict[str, Any]] = []
+        self.figures: dict[str, Any] = CAUGHT_UP
         self.starting = False
         self.lock = threading.Lock()
 
@@ -69,10 +71,7 @@ class CatalogEngine(FakeEngine):
             raise EngineProblem("server-starting", "the server is starting", hint="try again soon", error_code=50302)
 
     def _explained(self, query_id: str) -> dict[str, Any]:
-        figures = self.figures[0] if self.figures else {"live": True, "lag": 0, "rowsIn": 0}
-        if len(self.figures) > 1:
-            self.figures.pop(0)
-        return {"id": query_id, "state": "RUNNING", "fields": [], "figures": figures}
+        return {"id": query_id, "state": self.figures["state"], "fields": [], "figures": self.figures}
 
     def push(self, sql: str, properties: Mapping[str, object] = {}, variables: Mapping[str, str] = {}) -> FakePush:
         self._check()

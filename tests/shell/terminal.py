@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -62,7 +63,8 @@ class Terminal:
     def type(self, text: str) -> None:
         """Types a line and waits until it is on the screen, then presses Enter."""
         self.send(text)
-        self.wait(lambda screen: text.replace(" ", "")[-20:] in screen.replace(" ", "").replace("\n", ""), text)
+        end = text.replace(" ", "")[-20:]
+        self.wait(lambda screen: end in re.sub(r"\n    >|[ \n]", "", screen), text)
         self.send(ENTER)
 
     def read(self, seconds: float = 0.05) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from catalog_engine import CatalogEngine
+from catalog_engine import CAUGHT_UP, CatalogEngine
 from terminal import CTRL_C, CTRL_D, CTRL_R, DOWN, ENTER, ESCAPE, TAB, UP, Terminal
 
 from ksqlpy.catalog import Column
@@ -86,7 +86,9 @@ def test_completion(at_prompt: Terminal) -> None:
     at_prompt.send(" FROM rides WHERE fa")
     at_prompt.wait("DECIMAL(10, 2)")
     at_prompt.send(TAB + ENTER)  # takes the word, and ends nothing
-    at_prompt.send(" > 1 EMIT CH" + TAB)
+    at_prompt.send(" > 1 EMIT CH")
+    at_prompt.wait(lambda s: "CHANGES" in s, "the menu")
+    at_prompt.send(TAB)
     screen = at_prompt.wait("WHERE fare > 1 EMIT CHANGES")
     assert screen.count("ksql>") == 1
 
@@ -125,7 +127,7 @@ def test_history_is_kept_and_searched(start: Start) -> None:
     second.prompt()
     second.send(CTRL_R + "tab")
     second.wait("SHOW TABLES;")
-    second.send(ENTER)
+    second.send(ENTER + ENTER)  # takes what was found, and runs it
     second.wait("ZONES")
     second.prompt()
     second.type("history")
@@ -139,12 +141,12 @@ def test_narrow_terminal_shows_rows_upright(start: Start, catalog: CatalogEngine
     terminal.type("SHOW STREAMS;")
     screen = terminal.wait("Windowed")
     assert "Name         | RIDES" in screen and "Value format | JSON" in screen
-    terminal.type("SELECT a, b FROM rides WHERE city = 'Oslo' AND faer > 1 EMIT CHANGES;")
+    terminal.type("SELECT id, city FROM rides WHERE city = 'Oslo' AND faer > 1 EMIT CHANGES;")
     screen = terminal.wait("^^^^")
     line = next(n for n, text in enumerate(screen.splitlines()) if "^^^^" in text)
     assert all(len(text) <= 40 for text in screen.splitlines())
     place = screen.splitlines()[line].index("^")
-    assert screen.splitlines()[line - 1][place] == "a"
+    assert screen.splitlines()[line - 1][place : place + 4] == "faer"
 
 
 def test_wide_values(start: Start, catalog: CatalogEngine) -> None:
@@ -188,12 +190,12 @@ def test_output_spool_and_variables(start: Start, tmp_path: Path) -> None:
 
 
 def test_new_query_is_waited_for(at_prompt: Terminal, catalog: CatalogEngine) -> None:
-    behind = {"live": False, "lag": 5500, "rowsIn": 4500}
-    catalog.figures = [{"live": False, "lag": None, "rowsIn": 0}] * 9 + [{**behind, "live": True}]
+    catalog.figures = {"state": "STARTING", "live": False, "lag": None, "rowsIn": 0}
     at_prompt.type("CREATE STREAM far AS SELECT * FROM rides WHERE fare > 30;")
     at_prompt.wait("is starting; Ctrl-C waits no longer")
+    catalog.figures = {"state": "RUNNING", "live": True, "lag": 5500, "rowsIn": 4500}
     at_prompt.wait("CSAS_FAR_0: 4,500 of 10,000 rows, 45 %")
-    catalog.figures = []
+    catalog.figures = CAUGHT_UP
     at_prompt.wait(lambda s: "10,000" not in s and "query runs" in s, "the end of the backlog")
     at_prompt.type("SELECT * FROM f")
     at_prompt.wait("far")
