@@ -10,8 +10,8 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
-from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.filters import completion_is_selected
+from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
+from prompt_toolkit.filters import completion_is_selected, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -82,11 +82,13 @@ class Prompt:
 def _keys() -> KeyBindings:
     keys = KeyBindings()
 
-    @keys.add("enter", filter=completion_is_selected)
+    typing = has_focus(DEFAULT_BUFFER)  # not in the search of the history
+
+    @keys.add("enter", filter=typing & completion_is_selected)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.complete_state = None
 
-    @keys.add("enter", filter=~completion_is_selected)
+    @keys.add("enter", filter=typing & ~completion_is_selected)
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if submits(buffer.text):
@@ -94,7 +96,7 @@ def _keys() -> KeyBindings:
         else:
             buffer.insert_text("\n")
 
-    @keys.add("escape", "enter")
+    @keys.add("escape", "enter", filter=typing)
     def _(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 

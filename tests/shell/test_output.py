@@ -150,7 +150,7 @@ def test_table_is_cut_where_wrap_is_off(monkeypatch: pytest.MonkeyPatch) -> None
     assert stream.getvalue().splitlines()[2] == "1   xxxxxxxxxxxxxxxxxxx…"
     printer.column_width = 3
     printer.table(*FACTS)
-    assert stream.getvalue().splitlines()[5:] == ["A    Lo…", "───  ───", "1    xx…", "22   pä…"]
+    assert stream.getvalue().splitlines()[4:] == ["A    Lo…", "───  ───", "1    xx…", "22   pä…"]
 
 
 def test_table_stands_upright_where_it_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_rows_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     printer.row([2, None, False])
     assert stream.getvalue().splitlines() == [
         "ID          | NAME                       | OK",
-        "────────────┼────────────────────────────┼────────".replace("──┼", "─┼").replace("┼──", "┼─"),
+        "────────────┼────────────────────────────┼────────",
         "          1 | 日本日本日本日本日本日本日 | true",
         "            | 本日本日本日本日本日本     |",
         "          2 | NULL                       | false",
@@ -226,7 +226,8 @@ def test_csv() -> None:
         printer.row(row)
     printer.entities([{"@type": "streams", "streams": []}])
     assert stream.getvalue() == (
-        'A,"b,c"\n"",\n"say ""hi""","two\nlines"\n1.20,"{""X"": [1, null]}"\nName,Topic,Key format,Value format,Windowed\n'
+        'A,"b,c"\n"",\n"say ""hi""","two\nlines"\n1.20,"{""X"": [1, null]}"\n'
+        "Name,Topic,Key format,Value format,Windowed\n"
     )
 
 
