@@ -34,9 +34,10 @@ ALLOWED = {
     "server": {*ORDER, "server"},
     "client": {"errors", "types", "config"},
     "shell": {"errors", "grammar", "sql", "config", "client"},
+    "project": {*ORDER, "client"},
     "testing": {*ORDER, "client"},
     "demo": {*ORDER, "server", "client"},
-    "commands": {*ORDER, "server", "client", "shell", "testing", "demo"},
+    "commands": {*ORDER, "server", "client", "shell", "project", "testing", "demo"},
     "__main__": {"commands", "shell"},
     "__init__": set(ORDER),
 }

@@ -32,6 +32,31 @@ COMMANDS = (
     ),
     Command("jars", "fetch what the first start would fetch"),
     Command(
+        "fmt",
+        "format files of statements",
+        "Formats files of statements: one layout, comments kept. Exit code 1: not formatted, or no SQL.",
+    ),
+    Command(
+        "check",
+        "check statements without a server",
+        "Checks statements without a server: types, names, what is legal; tells all errors. Exit code 1: some.",
+    ),
+    Command(
+        "plan",
+        "what would change on a server so that it has what a folder says",
+        "Compares the definitions of a folder with a server, and tells what would change and what keeps its state.",
+    ),
+    Command(
+        "apply",
+        "bring a server to what a folder says",
+        "Does what plan shows, in the order of need. Run again after an error, it goes on.",
+    ),
+    Command(
+        "migrate",
+        "numbered files of statements, each run once on a server",
+        "Migrations in the layout of ksql-migrations: numbered files, and on the server what was done.",
+    ),
+    Command(
         "demo",
         "taxi rides through queries, with every result checked",
         "Taxi rides through broker, server and queries; every result is checked.",
