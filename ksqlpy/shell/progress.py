@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
+from ksqlpy.shell.text import escaped
+
 __all__ = ["PATIENCE", "Progress"]
 
 PATIENCE = 1.0
@@ -77,7 +79,7 @@ class Progress:
             what = self._what
             if what is not None:
                 with self._lock:
-                    self._draw(f"{what()} ({time.monotonic() - began:.0f} s)")
+                    self._draw(f"{escaped(what())} ({time.monotonic() - began:.0f} s)")
             if ended.wait(PERIOD):
                 return
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
 from prompt_toolkit.filters import completion_is_selected, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.history import History
+from prompt_toolkit.history import History, ThreadedHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import Lexer, SimpleLexer
 from prompt_toolkit.styles import Style
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Prompt", "edited"]
 
 
+_FILE = re.compile(r"\s*(?:run\s+script|spool|\\i)\s+'?([^']*)", re.IGNORECASE)
+_PATHS = PathCompleter(expanduser=True)
+
+
 class Prompt:
     """Reads statements and commands from a terminal. ``ready`` is called when it is drawn for the first time."""
 
@@ -38,7 +43,7 @@ class Prompt:
             [("class:prompt", PROMPT)],
             multiline=True,
             prompt_continuation=[("class:continuation", CONTINUED)],
-            history=history,
+            history=ThreadedHistory(history),
             search_ignore_case=True,
             lexer=_Colours(watcher),
             completer=_Names(session, watcher),
@@ -147,6 +152,9 @@ class _Names(Completer):
         from ksqlpy.shell.completion import complete
 
         before = document.text_before_cursor
+        file = _FILE.fullmatch(before)
+        if file is not None:
+            yield from _PATHS.get_completions(Document(file[1]), event)
         if event.text_inserted and before.rstrip()[-1:] in ("", ";"):
             return  # nobody has asked, and a statement has just ended
         found = complete(before, self.names(), document.text_after_cursor)

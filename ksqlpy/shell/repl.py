@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
@@ -101,7 +100,6 @@ class Repl:
 
 def interact(session: Session) -> int:
     """Talks with a person until ``exit`` or Ctrl-D; gives the exit code 0."""
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
     watcher = Watcher(session.server)
     repl = Repl(session, watcher)
     repl.entries = open_history()

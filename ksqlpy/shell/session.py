@@ -15,6 +15,7 @@ from ksqlpy.errors import ConfigProblem, KsqlError, Span, SyntaxProblem
 from ksqlpy.shell.output import Printer
 from ksqlpy.shell.pieces import Piece, split
 from ksqlpy.shell.progress import Progress
+from ksqlpy.shell.text import escaped
 
 if TYPE_CHECKING:
     from ksqlpy.client import Client, Connection
@@ -48,7 +49,8 @@ class Session:
     """Properties as SET changes them, variables as DEFINE does, and where statements go.
 
     ``interactive``: a person waits: slow work reports itself, and a starting server or query is waited for.
-    ``changed`` is called after a statement that may change what exists, with the id of a query that it started.
+    ``changed`` is called after a statement that may change what exists: with the id of a query that it started, and the
+    name of what it changed.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class Session:
         self.interactive = interactive
         self.pipelining = False
         self.progress = Progress()
-        self.changed: Callable[[str | None], None] = lambda query_id: None
+        self.changed: Callable[[str | None, str], None] = lambda query_id, source: None
         self._client: Client | None = None
 
     @property
@@ -254,7 +256,8 @@ class Session:
         for entity in entities:
             status = entity.get("commandStatus") or {}
             started = status.get("queryId") if isinstance(status, dict) else None
-            self.changed(started)
+            # Such as stream/`RIDES`/create.
+            self.changed(started, str(entity.get("commandId") or "").partition("/")[2].rpartition("/")[0].strip("`"))
         if started and self.interactive and not self.pipelining:
             self._await(str(started))
 
@@ -284,9 +287,9 @@ class Session:
         """Says something beside the results: on the screen of a person, else on standard error."""
         if self.interactive:
             screen = self.printer.screen
-            screen.line(screen.styled(text, "dim"))
+            screen.line(screen.styled(escaped(text), "dim"))
         else:
-            print(f"\n{text}", file=sys.stderr)
+            print(f"\n{escaped(text)}", file=sys.stderr)
 
 
 def _count(rows: int) -> str:

@@ -343,9 +343,7 @@ SPECIALS = (
         "Makes all columns N wide; 0: as wide as they need.",
         _column_width,
     ),
-    Special(
-        ("spool",), "spool 'FILE' | off", "Copies the session to the end of a file, until off.", _spool, ("'", "off")
-    ),
+    Special(("spool",), "spool 'FILE' | off", "Copies the session to the end of a file, until off.", _spool, ("off",)),
     Special(
         ("request-pipelining",),
         "request-pipelining [on | off]",

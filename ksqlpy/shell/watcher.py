@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,12 +65,15 @@ class Watcher:
         self._stopped = True
         self._woken.set()
 
-    def refresh(self, query_id: str | None = None, *, anew: bool = False) -> None:
-        """Looks again at once. ``query_id``: a new query to follow; ``anew``: all columns, too."""
+    def refresh(self, query_id: str | None = None, source: str = "", *, anew: bool = False) -> None:
+        """Looks again at once.
+
+        ``query_id``: a new query to follow; ``source``: a source that has changed, so its columns too; ``anew``: those
+        of all.
+        """
         if query_id is not None:
             self.backlog[query_id] = "starting"
-        if anew:
-            self._forget()
+        self._forget([*self.names.sources] if anew else [source])
         self._listed_at = -LISTED_FOR
         self._woken.set()
 
@@ -95,9 +98,11 @@ class Watcher:
             arguments=arguments(),
         )
 
-    def _forget(self) -> None:
-        sources = {n: replace(s, columns=None) for n, s in self.names.sources.items()}
-        self.names = replace(self.names, sources=sources)
+    def _forget(self, names: Sequence[str]) -> None:
+        sources = self.names.sources
+        gone = {n: replace(sources[n], columns=None) for n in names if n in sources}
+        if gone:
+            self.names = replace(self.names, sources={**sources, **gone})
 
     # ------------------------------------------------------------ in the thread
 
@@ -135,7 +140,7 @@ class Watcher:
         if state != self.state:
             if state == "ready":  # it may be another one than before, with other sources
                 self._listed_at = -LISTED_FOR
-                self._forget()
+                self._forget([*self.names.sources])
             self.state = state
             self.changed()
 

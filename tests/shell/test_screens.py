@@ -39,8 +39,8 @@ def first(t: Terminal, engine: CatalogEngine) -> None:
 def completion(t: Terminal, engine: CatalogEngine) -> None:
     t.send("\\refresh" + ENTER)
     t.wait("read anew")
-    t.send("select id, c")
-    t.wait("STRING")
+    t.send("select id, f")
+    t.wait("DECIMAL(10, 2)")
 
 
 def mistake(t: Terminal, engine: CatalogEngine) -> None:
