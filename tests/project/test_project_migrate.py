@@ -68,16 +68,12 @@ class World:
         self.server = EventServer()
         self.metadata = Metadata(self.server, self.project)
 
-    def apply(self, **wanted: Any) -> list[str]:
+    def apply(self, *, dry_run: bool = False, **wanted: Any) -> list[str]:
         self.server.done.clear()
-        apply_migrations(
-            self.server,
-            self.metadata,
-            migrations_of(self.project),
-            Selection(**wanted),
-            {"t": "x"},
-            lambda line: None,
-        )
+        self.told: list[str] = []
+        files, selection = migrations_of(self.project), Selection(**wanted)
+        tell = self.told.append
+        apply_migrations(self.server, self.metadata, files, selection, {"t": "x"}, tell, dry_run=dry_run)
         return [s.split()[2] for s in self.server.done]
 
     def events(self) -> dict[str, Event]:
@@ -111,6 +107,17 @@ def test_each_version_is_applied_once(world: World) -> None:
     ]
     assert validate(migrations_of(world.project), events) == 4
     assert set(world.server.closed) == {"q"}
+
+
+def test_a_dry_run_does_nothing(world: World) -> None:
+    assert world.apply(dry_run=True, until=2) == []
+    assert world.told == [
+        "would apply version 1: step 1",
+        "  CREATE STREAM s1 (a INT) WITH (kafka_topic = 'x', value_format = 'JSON');",
+        "would apply version 2: step 2",
+        "  CREATE STREAM s2 (a INT) WITH (kafka_topic = 'x', value_format = 'JSON');",
+    ]
+    assert current_version(world.events()) is None
 
 
 @pytest.mark.parametrize(
