@@ -36,8 +36,10 @@ ALLOWED = {
     "shell": {"errors", "grammar", "sql", "config", "client"},
     "project": {*ORDER, "client"},
     "testing": {*ORDER, "client"},
+    "local": set(ORDER),
+    "datagen": {*ORDER, "client", "local"},
     "demo": {*ORDER, "server", "client"},
-    "commands": {*ORDER, "server", "client", "shell", "project", "testing", "demo"},
+    "commands": {*ORDER, "server", "client", "shell", "project", "testing", "local", "datagen", "demo"},
     "__main__": {"commands", "shell"},
     "__init__": set(ORDER),
 }

@@ -30,6 +30,26 @@ COMMANDS = (
         "start a server",
         "Starts a server. Properties come from the file, then KSQLPY_… variables, then -D, then options.",
     ),
+    Command(
+        "dev",
+        "broker, server and shell in one command",
+        "Starts a Kafka broker, a server and the shell, and ends all of them with the shell.",
+    ),
+    Command(
+        "query",
+        "answer one question from topics or files, without a server",
+        "Reads topics or files from their start to their present end, prints the result, and leaves nothing behind.",
+    ),
+    Command(
+        "test",
+        "run statement-and-expectation files",
+        "Runs the cases of *.test files: statements, records in, records expected. The form: ksqlpy/testing.",
+    ),
+    Command(
+        "datagen",
+        "write records, invented or from a file",
+        "Writes records for a stream or table: invented from its schema, or from a CSV, JSON or Parquet file.",
+    ),
     Command("jars", "fetch what the first start would fetch"),
     Command(
         "fmt",

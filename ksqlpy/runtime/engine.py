@@ -127,6 +127,8 @@ class Engine:
             if broker is not None:
                 broker.start()
                 self.bootstrap = broker.bootstrap
+                # Who asks for the server's properties learns where its broker is.
+                self.config = replace(self.config, values={**self.config.values, "bootstrap.servers": self.bootstrap})
             self.kafka = Kafka(self.bootstrap)
             self.cluster_id = self.kafka.cluster_id()
             self.topics = Topics(self.kafka, self.config.get("ksql.service.id"))
