@@ -137,11 +137,7 @@ class Served:
 
         def kept() -> bool:
             ends = self._ends([t for q in self.queries for t in q.offsets])
-            found = [committed(self._checkpoint(q)) or {} for q in self.queries]
-            return all(
-                all(found_of.get(t, {}).get(p, 0) >= ends[t][p] for t, ps in q.offsets.items() for p in ps)
-                for q, found_of in zip(self.queries, found, strict=True)
-            )
+            return all(self._holds(q, ends) for q in self.queries)
 
         self._wait(kept, "its queries made no checkpoint")
 

@@ -97,6 +97,7 @@ def run_together(
                 step(course)
             except (CaseFailed, KsqlError) as e:
                 course.failure = e.render() if isinstance(e, KsqlError) else str(e)
+                tell(f"FAILED {course.job.name}")
 
         with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="together") as pool:
             list(pool.map(one, [c for c in courses if c.failure is None]))
