@@ -165,12 +165,6 @@ class Plan:
         return not self.stateful or any(s.relation.source.headers for s in self.scans)
 
     @property
-    def remembers_tables_only(self) -> bool:
-        """Whether the state is nothing but tables as they are in their topics, so that it can be read again."""
-        stateful = [n for n in nodes_of(self.root) if isinstance(n, Aggregate | TableJoin | TablesJoin | TableFilter)]
-        return bool(stateful) and all(isinstance(n, TableJoin) for n in stateful)
-
-    @property
     def regroups_joined(self) -> bool:
         """Whether the rows of joined tables are grouped by something else than their key."""
         nodes = list(nodes_of(self.root))

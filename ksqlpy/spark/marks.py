@@ -11,14 +11,25 @@ from pyspark.sql import DataFrame
 
 from ksqlpy.analysis.result import Window
 from ksqlpy.formats import text
-from ksqlpy.spark.grouping import ROWS
 
-__all__ = ["counted", "lane_of", "reached_on_lane", "seen_columns", "which_result"]
+__all__ = ["ROWS", "counted", "lane_of", "needed_while", "reached_on_lane", "seen_columns", "which_result"]
+
+
+ROWS = f"{1 << 24}L"
+"""Spark text of a number: more rows than one row ever becomes in one step, since its arrays are of one record."""
 
 
 def counted(name: str, condition: str) -> str:
     """Spark text of a condition that is counted where it holds."""
     return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
+
+
+def needed_while(condition: str, of: str = "true") -> str:
+    """Spark text: 1 if the state of a key is needed after this row, else 0; null if rows ``of`` others say so.
+
+    Its type is TINYINT, which no other cell of a state has: by it ``jvm/Forgetting.java`` knows what is dead.
+    """
+    return f"CASE WHEN {of} THEN cast(coalesce({condition}, false) as tinyint) END"
 
 
 def which_result(rows: DataFrame, window: Window | None) -> str:
