@@ -89,8 +89,20 @@ def run_sample(cases: Sequence[Case], *, jobs: int, lax: bool, kills: int = 0) -
 
 def run_live_all(engine: Engine, cases: Sequence[Case], pace: Pace, *, jobs: int, lax: bool) -> list[Verdict]:
     """The verdicts of cases on an engine, so many at a time."""
+
+    def one(case: Case) -> Verdict:
+        verdict = run_live(engine, case, pace, lax=lax)
+        if verdict.result != "passed":
+            _tell(f"{case.full_name}: {verdict.reason}")
+        return verdict
+
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(lambda c: run_live(engine, c, pace, lax=lax), cases))
+        found = []
+        for verdict in pool.map(one, cases):
+            found.append(verdict)
+            if len(found) % 10 == 0:
+                _tell(f"{len(found)} of {len(cases)}, {sum(v.result == 'passed' for v in found)} passed")
+        return found
 
 
 def _restored(
