@@ -95,8 +95,9 @@ def run_together(
         def one(course: _Course) -> None:
             try:
                 step(course)
-            except (CaseFailed, KsqlError) as e:
-                course.failure = e.render() if isinstance(e, KsqlError) else str(e)
+            except Exception as e:  # whatever it is belongs to the case
+                known = isinstance(e, CaseFailed)
+                course.failure = e.render() if isinstance(e, KsqlError) else str(e) if known else f"crash: {e!r}"
                 tell(f"FAILED {course.job.name}")
 
         with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="together") as pool:
