@@ -16,6 +16,16 @@ __all__ = ["BEGIN", "END", "read_figures", "version_of", "write_table"]
 
 BEGIN, END = "<!-- conformance -->", "<!-- /conformance -->"
 TOTAL = "all"
+TITLES = {
+    "SSJ": "stream-stream join",
+    "STJ": "stream-table join",
+    "TTJ": "table-table join",
+    "FK join": "foreign-key join",
+    "session": "session windows",
+    "hopping": "hopping windows",
+    "tumbling": "tumbling windows",
+}
+"""What a document calls categories whose names are short."""
 
 
 def write_table(file: Path, results: Sequence[Result], folder: Path) -> None:
@@ -42,7 +52,7 @@ def _table(results: Sequence[Result], version: str | None, day: date) -> str:
         passed, failed, skipped = (rows[name][k] for k in KINDS)
         run = passed + failed
         share = f"{100 * passed / run:.1f} %" if run else "-"
-        lines.append(f"| {name} | {run} | {passed} | {skipped} | {share} |")
+        lines.append(f"| {TITLES.get(name, name)} | {run} | {passed} | {skipped} | {share} |")
     of = f"the cases of commit {version[:12]}" if version else "the cases"
     lines += ["", f"ksqlpy {__version__}, {day.isoformat()}, {of}."]
     return "\n".join(lines)
