@@ -201,7 +201,9 @@ def test_a_table_is_written_between_its_markers(folder: Path, tmp_path: Path) ->
     text = file.read_text(encoding="utf-8")
     assert text.startswith(f"before\n{BEGIN}\n") and text.endswith(f"{END}\nafter\n") and "old" not in text
     assert f"commit {'1f' * 6}." in text and "| table-table join | 2 | 1 | 1 | 50.0 % |" in text
-    assert read_figures(text) == {"table-table join": (2, 1, 1), "UDTF": (1, 1, 0), "SQL tests": (0, 0, 1), "all": (3, 2, 2)}
+    figures = read_figures(text)
+    assert figures.pop("table-table join") == (2, 1, 1)
+    assert figures == {"UDTF": (1, 1, 0), "SQL tests": (0, 0, 1), "all": (3, 2, 2)}
     file.write_text("without", encoding="utf-8")
     with pytest.raises(ValueError, match="no markers"):
         write_table(file, results, tmp_path)
