@@ -27,7 +27,7 @@ from ksqlpy.testing.together import run_together, sample
 
 __all__ = ["PACE", "engine_of_its_own", "fit", "main", "restorable"]
 
-PACE = Pace(deadline=150, late=15, look=0.2)
+PACE = Pace(deadline=300, late=15, look=0.2)
 """Cold queries of a whole batch start at once."""
 
 

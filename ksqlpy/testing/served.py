@@ -28,7 +28,7 @@ __all__ = ["Pace", "Served", "Written", "committed", "drop"]
 
 log = logging.getLogger(__name__)
 
-REVIVAL = 180.0
+REVIVAL = 300.0
 """Seconds that the engine gets to start another JVM with all queries, on a busy machine."""
 
 

@@ -24,7 +24,7 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     report = tmp_path_factory.mktemp("restore") / "report.json"
     command = [sys.executable, "-m", "ksqlpy.testing.restore", str(FOLDER), "--sample", str(COUNT)]
     done = subprocess.run(
-        [*command, "--batch", str(COUNT), "--report", str(report)], capture_output=True, text=True, timeout=600
+        [*command, "--batch", str(COUNT), "--report", str(report)], capture_output=True, text=True, timeout=1500
     )
     if not report.exists():
         pytest.fail(f"{done.stdout}\n{done.stderr}", pytrace=False)
