@@ -19,7 +19,7 @@ from ksqlpy.analysis.joins import by_key, check_sides, check_topics, free_name, 
 from ksqlpy.analysis.result import Grouping, JoinSpec, Output, TypedQuery
 from ksqlpy.analysis.scope import Relation, Scope, Text, View, find_source
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
-from ksqlpy.analysis.windows import read_window
+from ksqlpy.analysis.windows import LATE_TOPIC, read_window
 from ksqlpy.catalog import Catalog, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
@@ -38,7 +38,10 @@ def analyze_query(
     ``config``: the properties of the statement, by default the defaults. Raises AnalysisProblem.
     """
     check_clauses(node, text)
-    return _QueryAnalyzer(as_query(node), catalog, text, persistent, config or Config.of({})).analyze()
+    config = config or Config.of({})
+    if not persistent:  # who looks on does not write late records
+        config = Config({k: v for k, v in config.values.items() if k != LATE_TOPIC})
+    return _QueryAnalyzer(as_query(node), catalog, text, persistent, config).analyze()
 
 
 @dataclass(frozen=True)
@@ -364,7 +367,7 @@ class _QueryAnalyzer:
     def _grouped(self, relations: tuple[Relation, ...]) -> tuple[list[_Item], Grouping]:
         args, refuse = self.node.args, self.text.refuse
         clause = args.get("window")
-        window = read_window(clause, self.text) if clause is not None else None
+        window = read_window(clause, self.text, self.config) if clause is not None else None
         inner = ExpressionAnalyzer(Scope(relations, synthetic=self.synthetic), self.text)
         keys = []
         for node in args["group"].expressions:

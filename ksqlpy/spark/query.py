@@ -6,7 +6,8 @@ It goes through up to three phases, each a Spark query on the same checkpoint:
 - recovery: after a stop or a crash, where rows of several partitions meet, one micro-batch takes the rows since the
   last checkpoint again, in the order of their results, and leaves out results that are in the sink already
   (``spark/once.py``);
-- live: real-time mode, until it is stopped; after a stop or a crash it leaves out what is there, if no recovery did.
+- live: real-time mode, or micro-batches if that is asked for, until it is stopped; after a stop or a crash it leaves
+  out what is there, if no recovery did.
 
 A join remembers a deleted key of its table for ever. A query that remembers nothing else gives its state up, once it
 has read many deletions, and reads the tables again, which their compacted topics hold without the dead.
@@ -73,6 +74,7 @@ class QuerySpec:
     ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
     ``exactly_once``: results say where they came from, and a restart repeats none. ``most_tombstones``: deleted keys of
     joined tables that are remembered at most. ``upgraded_from``: fingerprints of plans whose checkpoint it takes over.
+    ``batch_ms``: time between micro-batches, each of which is a checkpoint; None in real time.
     """
 
     id: str
@@ -89,6 +91,7 @@ class QuerySpec:
     most_tombstones: int = 1_000_000
     retry: Retry = Retry()
     upgraded_from: tuple[str, ...] = ()
+    batch_ms: int | None = None
 
     @property
     def shuffled(self) -> bool:
@@ -101,9 +104,11 @@ class QuerySpec:
         return self.plan.stateful and self.shuffled
 
     @property
-    def sink_topics(self) -> tuple[str, str]:
-        """The topics that it writes: results, and dead letters."""
-        return (self.sink if isinstance(self.sink, str) else self.sink.topic), self.dead_topic
+    def sink_topics(self) -> tuple[str, ...]:
+        """The topics that it writes: results, dead letters, and late records if they are kept."""
+        results = self.sink if isinstance(self.sink, str) else self.sink.topic
+        late = self.plan.late_topic
+        return (results, self.dead_topic) if late is None else (results, self.dead_topic, late)
 
     @property
     def fingerprint(self) -> str:
@@ -175,6 +180,11 @@ class RunningQuery:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"query {spec.id}", daemon=True)
+
+    @property
+    def doing(self) -> str:
+        """What it does when it runs, as people call it."""
+        return "micro-batch" if self.phase is Phase.LIVE and self.spec.batch_ms is not None else self.phase.value
 
     @property
     def rebuild_due(self) -> bool:
@@ -340,11 +350,12 @@ class RunningQuery:
             .option("checkpointLocation", self.checkpoint.spark)
             .outputMode("update")
         )
-        writer = (
-            writer.trigger(realTime=f"{_apart(spec)} milliseconds")  # type: ignore[call-overload]  # newer than its types
-            if live
-            else writer.trigger(availableNow=True)
-        )
+        if not live:
+            writer = writer.trigger(availableNow=True)
+        elif spec.batch_ms is not None:
+            writer = writer.trigger(processingTime=f"{spec.batch_ms} milliseconds")
+        else:
+            writer = writer.trigger(realTime=f"{_apart(spec)} milliseconds")  # type: ignore[call-overload]  # newer than its types
         with self._lock:
             if self._stopping.is_set():
                 return

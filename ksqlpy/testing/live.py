@@ -16,6 +16,7 @@ from typing import Any
 from confluent_kafka import TopicPartition
 from sqlglot import exp
 
+from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.catalog import PersistentQuery
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
@@ -241,7 +242,12 @@ class _Run:
 
     def _record(self, m: _Message) -> Record:
         # Where a result came from is ours, not the user's.
-        headers = tuple((n, v) for n, v in m.headers if not n.startswith(HEADER_PREFIX))
+        plain = self._suffix.encode()
+        headers = tuple(
+            (n, v.removesuffix(plain) if v is not None and n in HEADERS.values() else v)
+            for n, v in m.headers
+            if not n.startswith(HEADER_PREFIX)
+        )
         return Record(self._plain(m.topic), m.key, m.value, m.time, headers)
 
     def _dead_letters(self) -> list[DeadLetter]:
@@ -295,6 +301,8 @@ def with_suffix(sql: str, suffix: str) -> str:
             if found.this.name.upper() == "KAFKA_TOPIC":
                 value = found.args["value"]
                 replace_node(value, "'" + value.name.replace("'", "''") + suffix + "'")
+        if isinstance(parsed.node, nodes.SetProperty) and parsed.node.this.this == LATE_TOPIC:
+            replace_node(parsed.node.expression, f"'{parsed.node.expression.this}{suffix}'")
     for start, end, text in sorted(edits, reverse=True):
         sql = sql[:start] + text + sql[end:]
     return sql
