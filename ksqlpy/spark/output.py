@@ -144,7 +144,7 @@ def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:
         given = time_of_text(column.value, sink.timestamp_format or "")
     else:
         given = f"unix_millis({column.value})" if column.type == TIMESTAMP else column.value
-    return f"coalesce({given}, __ts)"
+    return f"CASE WHEN {given} >= 0 THEN {given} ELSE __ts END"  # no record can have a negative time
 
 
 def _column(plan: Plan, output: Output, query_id: str) -> str:
