@@ -382,6 +382,10 @@ class _QueryAnalyzer:
             replace(i, expr=self._after_grouping(i.expr, keys, aggregates, i.node))
             for i in self._items(outer, relations)
         ]
+        if len(relations) > 1:  # ksqlDB's rule: a join has no window
+            for i in items:
+                hint = "join in a query of its own, and group its result: CREATE STREAM … AS SELECT … JOIN …"
+                self._no_bounds(i.expr, "SELECT over a join", i.node, hint)
         having = None
         if args.get("having") is not None:
             node = args["having"].this
@@ -435,13 +439,19 @@ class _QueryAnalyzer:
 
         return t.rewrite(expr, change)
 
-    def _no_bounds(self, expr: t.Expr, where: str, node: exp.Expr) -> None:
+    def _no_bounds(
+        self,
+        expr: t.Expr,
+        where: str,
+        node: exp.Expr,
+        hint: str = "they are known once the rows of a window are aggregated: select them",
+    ) -> None:
         if any(isinstance(e, t.ColumnRef) and e.name in ("__ws", "__we") for e in t.walk(expr)):
             self.text.refuse(
                 "window-bounds",
                 f"WINDOWSTART and WINDOWEND cannot stand in {where}",
                 node,
-                hint="they are known once the rows of a window are aggregated: select them",
+                hint=hint,
             )
 
     def _after_grouping(
