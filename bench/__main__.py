@@ -1,4 +1,4 @@
-"""The command: `python -m bench [latency] [start] [many] [throughput]`; all four by default.
+"""The command: `python -m bench [latency] [start] [many] [throughput] [churn]`; all but the last by default.
 
 Figures depend on the machine and on what else runs: each table names the load. Records are timed in the process that
 sends and receives them, so there is one clock. Kafka Streams, to compare with, needs `mvn` and a JDK; without them
@@ -10,19 +10,22 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import statistics
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 from bench import latency, throughput
-from bench.contenders import kafka_streams, ours
-from bench.jobs import JOBS
+from bench.churn import churn
+from bench.contenders import PEERS, Contender, kafka_streams, ours
+from bench.jobs import JOBS, Job
 from bench.many import many, warm_start
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 
 PARTS = ("start", "many", "latency", "throughput")
+LONG = ("churn",)
 
 
 def _load() -> str:
@@ -34,40 +37,53 @@ def _note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+def _jobs(arguments: argparse.Namespace) -> list[Job]:
+    return [job for job in JOBS if arguments.jobs.search(job.name)]
+
+
+def _contenders(arguments: argparse.Namespace) -> list[Contender]:
+    """Those whose names are asked for; Kafka Streams is only built when it is."""
+    wanted = arguments.who.search
+    mine = [who for who in ours() if wanted(who.name)]
+    peers = kafka_streams() if any(wanted(name) for name in PEERS) else []
+    return [*mine, *(who for who in peers if wanted(who.name))]
+
+
 def _latency(engine: Engine, arguments: argparse.Namespace) -> None:
     seconds = arguments.intervals * arguments.interval
-    contenders = [*ours(), *kafka_streams()] if arguments.peers else ours()[:1]
+    contenders = [*_contenders(arguments)] if arguments.peers else ours()[:1]
     how = "one after the other" if arguments.apart else "all at once"
     print(f"{arguments.rate} records/s a job for {seconds} s, a checkpoint every {arguments.interval} s, jobs {how}")
+    jobs = [job for job in _jobs(arguments) if job.timed]
     results: list[latency.Latency] = []
     for c, who in enumerate(contenders):
-        with ThreadPoolExecutor(1 if arguments.apart else len(JOBS)) as pool:
+        with ThreadPoolExecutor(1 if arguments.apart else len(jobs)) as pool:
             running = [
                 pool.submit(latency.measure, engine, who, job, f"{c}_{i}", rate=arguments.rate, seconds=seconds)
-                for i, job in enumerate(JOBS)
+                for i, job in enumerate(jobs)
             ]
-        for job, r in zip(JOBS, running, strict=True):
+        for job, r in zip(jobs, running, strict=True):
             try:
                 results.append(r.result())
             except RuntimeError as e:  # the others' figures are still worth having
                 print(f"{job.name}, {who.name}: no figures: {e}", flush=True)
         _note(f"{who.name}: measured, {_load()}")
-    results.sort(key=lambda r: [job.name for job in JOBS].index(r.job))
+    results.sort(key=lambda r: [job.name for job in jobs].index(r.job))
     if any(not who.ours for who in contenders):
         print(latency.ratios(results) + "\n")
     print(latency.table(results), flush=True)
 
 
 def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
-    contenders = [*ours(), *kafka_streams()]
-    for i, job in enumerate(JOBS):
+    contenders, jobs = _contenders(arguments), _jobs(arguments)
+    for i, job in enumerate(jobs):
         seconds = throughput.fill(engine, job, f"B{i}", arguments.records)
         _note(f"{job.name}: a backlog of {arguments.records:,} records written in {seconds:.1f} s")
     runs: list[throughput.Backlog] = []
     for number in range(arguments.rounds):
         # Interleaved, and not always in the same order, so that what else happens on the machine meets all alike.
         turn = number % len(contenders)
-        for i, job in enumerate(JOBS):
+        for i, job in enumerate(jobs):
             for c, who in enumerate((*contenders[turn:], *contenders[:turn])):
                 try:
                     run = throughput.measure(engine, who, job, f"B{i}", f"B{i}_{number}_{c}", arguments.records)
@@ -77,7 +93,7 @@ def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
                 runs.append(run)
                 _note(f"round {number + 1}, {job.name}, {who.name}: {run.flow:,.0f} results/s, {_load()}")
     print(f"{arguments.records:,} records a job, {arguments.rounds} rounds; {throughput.LEGEND}")
-    order = [(job.name, who) for job in JOBS for who in contenders]
+    order = [(job.name, who) for job in jobs for who in contenders]
     runs.sort(key=lambda r: order.index((r.job, r.who)))
     if any(not who.ours for who in contenders):
         print(f"\n{throughput.ratios(runs)}")
@@ -93,13 +109,16 @@ def main() -> int:
     parser.add_argument("--interval", type=int, default=60, help="seconds between checkpoints (60, the default)")
     parser.add_argument("--apart", action="store_true", help="one job after the other, not all at once")
     parser.add_argument("--peers", action="store_true", help="latency of Kafka Streams too, in the same run")
+    parser.add_argument("--jobs", type=re.compile, default=re.compile(""), help="jobs with such a name only (regex)")
+    parser.add_argument("--who", type=re.compile, default=re.compile(""), help="who runs them (regex)")
     parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each throughput is measured (3)")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")
+    parser.add_argument("--keys", type=int, default=10_000_000, help="keys that come and go (10,000,000)")
     arguments = parser.parse_args()
     parts = arguments.parts or PARTS
-    if unknown := set(parts) - set(PARTS):
-        parser.error(f"cannot measure {', '.join(sorted(unknown))}: there are {', '.join(PARTS)}")
+    if unknown := set(parts) - {*PARTS, *LONG}:
+        parser.error(f"cannot measure {', '.join(sorted(unknown))}: there are {', '.join((*PARTS, *LONG))}")
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {_load()}")
     for part in parts:
         begin = time.time()
@@ -115,6 +134,8 @@ def main() -> int:
                     )
             elif part == "many":
                 print(many(engine, arguments.queries), flush=True)
+            elif part == "churn":
+                print(churn(engine, arguments.keys), flush=True)
             elif part == "latency":
                 _latency(engine, arguments)
             else:

@@ -20,11 +20,14 @@ from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.runtime import Engine
 
-__all__ = ["Contender", "Run", "kafka_streams", "ours", "spark_jvms"]
+__all__ = ["PEERS", "Contender", "Run", "kafka_streams", "ours", "spark_jvms"]
 
 GUARANTEE = "processing.guarantee"
 READY_WITHIN = 60.0
 """Seconds that a job may take from its start to being able to process records."""
+
+PEERS = {"Kafka Streams at_least_once": 30_000, "Kafka Streams exactly_once_v2": 100}
+"""Kafka Streams with either guarantee, and its own commit interval then (ms)."""
 
 _PROJECT = Path(__file__).with_name("peers")
 
@@ -63,7 +66,7 @@ class Contender(Protocol):
     def run(
         self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool
     ) -> contextlib.AbstractContextManager[Run]:
-        """Runs a job from the start of the source topics ``bench_s{suffix}`` and ``bench_d{suffix}``.
+        """Runs a job from the start of its source topics, ``bench_s{suffix}`` and those of its tables.
 
         They must exist and be declared in ``engine``, whose broker all contenders use. ``sink``: the name of the sink
         topic, which goes at the end. ``quick``: results go out at once, whatever that costs in throughput.
@@ -241,10 +244,7 @@ def kafka_streams() -> list[Contender]:
     except (EnvironmentProblem, _NotBuilt) as e:
         print(f"no Kafka Streams to compare with: {e.args[0]}", flush=True)
         return []
-    return [
-        _KafkaStreams(jar, java, "at_least_once", 30_000),
-        _KafkaStreams(jar, java, "exactly_once_v2", 100),
-    ]
+    return [_KafkaStreams(jar, java, name.split()[-1], commit) for name, commit in PEERS.items()]
 
 
 class _NotBuilt(Exception):

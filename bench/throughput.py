@@ -31,20 +31,21 @@ PATIENCE = 150.0
 class Backlog:
     """How one run went, in seconds since the start and numbers of results.
 
-    ``seen``: how many results were there at that time, whenever there were more. ``cpu``: seconds of processor time.
+    ``due``: how many results there must be; ``seen``: how many were there at that time, whenever there were more;
+    ``cpu``: seconds of processor time.
     """
 
     job: str
     who: Contender
-    records: int
+    due: int
     seen: Sequence[tuple[float, int]]
     cpu: float
     load: float
 
     @property
     def missing(self) -> int:
-        """Records without a result when the run was given up."""
-        return max(0, self.records - (self.seen[-1][1] if self.seen else 0))
+        """Results that were not there when the run was given up."""
+        return max(0, self.due - (self.seen[-1][1] if self.seen else 0))
 
     @property
     def flow(self) -> float:
@@ -54,12 +55,12 @@ class Backlog:
     @property
     def second_half(self) -> float:
         """Results a second in the second half: by then compilers and caches are warm."""
-        return self._rate(self.records // 2)
+        return self._rate(self.due // 2)
 
     @property
     def whole(self) -> float:
         """Results a second from the start of the job to the last result."""
-        return float("nan") if self.missing else self.records / self._at(self.records)[0]
+        return float("nan") if self.missing else self.due / self._at(self.due)[0]
 
     @property
     def first(self) -> float:
@@ -73,15 +74,18 @@ class Backlog:
         """From the look at which there were ``begin`` results, whose own time nobody knows, to the last one."""
         if self.missing:
             return float("nan")
-        (t0, c0), (t1, _) = self._at(begin), self._at(self.records)
+        (t0, c0), (t1, _) = self._at(begin), self._at(self.due)
         # All of it between two looks, as when one transaction holds everything, is no rate.
-        return (self.records - c0) / (t1 - t0) if t1 > t0 else float("nan")
+        return (self.due - c0) / (t1 - t0) if t1 > t0 else float("nan")
 
 
 def fill(engine: Engine, job: Job, suffix: str, records: int) -> float:
-    """Declares the job's sources and writes a backlog; returns the seconds that it took."""
+    """Declares the job's sources and writes a backlog; returns the seconds that it took.
+
+    The records are a millisecond apart and end about now: so windows of some seconds come and go.
+    """
     engine.execute(job.setup.format(n=suffix, p=1))
-    job.send_table(engine.bootstrap, suffix)
+    job.send_tables(engine.bootstrap, suffix)
     producer = Producer(
         {
             "bootstrap.servers": engine.bootstrap,
@@ -92,11 +96,12 @@ def fill(engine: Engine, job: Job, suffix: str, records: int) -> float:
     )
     begin = time.monotonic()
     topic = f"bench_s{suffix}"
+    first = int(time.time() * 1000) - records
     for i in range(records):
         key, value = job.backlog_record(i)
         while True:
             try:
-                producer.produce(topic, key=key, value=value)
+                producer.produce(topic, key=key, value=value, timestamp=first + i)
                 break
             except BufferError:
                 producer.poll(0.05)
@@ -108,11 +113,12 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, sink: str, re
     """Runs a job over the backlog ``suffix`` until the last result is there."""
     begin = time.monotonic()
     with who.run(engine, job, suffix, sink, quick=False) as run:
-        seen = _watch(engine.bootstrap, who, run, sink, records, begin)
-        return Backlog(job.name, who, records, seen, run.cpu(), os.getloadavg()[0])
+        due = records * job.results
+        seen = _watch(engine.bootstrap, who, run, sink, due, begin)
+        return Backlog(job.name, who, due, seen, run.cpu(), os.getloadavg()[0])
 
 
-def _watch(bootstrap: str, who: Contender, run: Run, topic: str, records: int, begin: float) -> list[tuple[float, int]]:
+def _watch(bootstrap: str, who: Contender, run: Run, topic: str, due: int, begin: float) -> list[tuple[float, int]]:
     """Follows the end of the sink until all results are there or no more come; gives :attr:`Backlog.seen`."""
     sink = _Sink(bootstrap, topic)
     ends: list[tuple[float, int]] = []
@@ -125,7 +131,7 @@ def _watch(bootstrap: str, who: Contender, run: Run, topic: str, records: int, b
                 ends.append((looked - begin, end))
                 moved = looked
             # In transactions the offsets end later than the results; to count them is work, so not while they come.
-            if end >= records and (not who.transactional or (looked - moved > 0.5 and sink.results(end) >= records)):
+            if end >= due and (not who.transactional or (looked - moved > 0.5 and sink.results(end) >= due)):
                 break
             if looked - checked > 1:
                 run.check()

@@ -164,13 +164,6 @@ _DEFINED = (
         session=True,
     ),
     Property(
-        "ksqlpy.state.tombstones",
-        "1000000",
-        "Deleted keys of joined tables that a query remembers at most; then it reads the tables' topics again.",
-        _integer(1000, 10**12),
-        session=True,
-    ),
-    Property(
         "ksql.query.retry.backoff.initial.ms",
         "1000",
         "How long a query that failed waits before it starts again; twice as long each time.",

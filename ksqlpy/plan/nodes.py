@@ -165,12 +165,6 @@ class Plan:
         return not self.stateful or any(s.relation.source.headers for s in self.scans)
 
     @property
-    def remembers_tables_only(self) -> bool:
-        """Whether the state is nothing but tables as they are in their topics, so that it can be read again."""
-        stateful = [n for n in nodes_of(self.root) if isinstance(n, Aggregate | TableJoin | TablesJoin | TableFilter)]
-        return bool(stateful) and all(isinstance(n, TableJoin) for n in stateful)
-
-    @property
     def windowed(self) -> bool:
         """Whether rows are aggregated in windows."""
         return any(isinstance(n, Aggregate) and n.window is not None for n in nodes_of(self.root))

@@ -222,7 +222,6 @@ class Engine:
                     self.queries.note_sinks(self.kafka)
                     with self._lock:
                         self.queries.follow_partitions(self.kafka)
-                        self.queries.drop_the_dead()
                         self.queries.start_refused()
             except Exception as e:  # whatever it is, the next look may find the world in order again
                 log.warning("the watch over queries: %s", e)
@@ -476,7 +475,6 @@ class Engine:
                 self.queries.checkpoint(query.id),
                 config.number("commit.interval.ms"),
                 exactly_once=config.get("processing.guarantee") == "exactly_once",
-                most_tombstones=config.number("ksqlpy.state.tombstones"),
                 retry=Retry(
                     config.number("ksql.query.retry.backoff.initial.ms") / 1000,
                     config.number("ksql.query.retry.backoff.max.ms") / 1000,

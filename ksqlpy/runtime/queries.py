@@ -64,12 +64,12 @@ class Queries:
         with self._lock:
             return list(self._running.values())
 
-    def start(self, spec: QuerySpec, *, rebuild: bool = False) -> RunningQuery:
-        """Starts a query; it reports its state by itself. ``rebuild``: its state is made again from its tables.
+    def start(self, spec: QuerySpec) -> RunningQuery:
+        """Starts a query; it reports its state by itself.
 
         One that does not fit, as a topic has more partitions now or the server fewer slots, is in ERROR until it does.
         """
-        query = RunningQuery(self._session, spec, _report, rebuild=rebuild)
+        query = RunningQuery(self._session, spec, _report)
         try:
             self.check_room(spec.plan, spec.partitions, spec.shuffle_partitions)
         except EngineProblem as e:
@@ -134,14 +134,6 @@ class Queries:
             return
         if stale:
             log.info("checkpoints removed: %s", ", ".join(stale))
-
-    def drop_the_dead(self) -> None:
-        """Makes the state of queries again that remember too many deleted keys."""
-        for query in self._all():
-            if query.rebuild_due:
-                log.warning("query %s reads its tables again, to forget deleted keys", query.spec.id)
-                self.stop(query.spec.id, forget=False)
-                self.start(query.spec, rebuild=True)
 
     def follow_partitions(self, kafka: Kafka) -> None:
         """Starts queries anew, on their checkpoints, whose topics have got more partitions, or were made anew.

@@ -2,7 +2,6 @@
 
     <folder>/spark          Spark's: offsets, commits, state
     <folder>/plan.json      which plan wrote it, and the number of partitions of its shuffles
-    <folder>/start.json     where Spark's part began to read, if not where the query did
     <folder>/sink/<batch>   end offsets of the sink topics, noted before any result of a later batch was written
 
 The folder may lie on any file system that Hadoop knows: all access is by Hadoop's own classes.
@@ -122,22 +121,6 @@ class Checkpoint:
                 f"the checkpoint {self.folder} was written with {what}",
                 hint="drop the query and create it anew, or go back to the version of ksqlpy that wrote it",
             )
-
-    def begin_anew(self, batch: int, topics: Iterable[str]) -> None:
-        """Gives up the state after this batch, but not how far these topics were read: the others are read again."""
-        read = self.offsets(batch)
-        ends = self.ends_before(batch)
-        self._write("start.json", {t: read[t] for t in topics})
-        for old in self._numbers("sink"):
-            self._delete(f"sink/{old}")
-        self.note(-1, ends)
-        self.clear()
-
-    @property
-    def start(self) -> Offsets:
-        """Where Spark's part began to read, of topics for which that is not where the query began."""
-        found: Offsets = self._read("start.json") or {}
-        return found
 
     def note(self, batch: int, ends: Offsets) -> None:
         """Notes the end offsets of the sink topics: no result of a batch after ``batch`` lies before them."""

@@ -60,6 +60,7 @@ from ksqlpy.spark.joins import sides, with_result
 from ksqlpy.spark.marks import (
     counted,
     lane_of,
+    needed_while,
     reached_on_lane,
     seen_columns,
     source_place,
@@ -314,14 +315,10 @@ class Compiler:
         join_key = (
             f"CASE WHEN __raw IS NOT NULL THEN null WHEN __read THEN {text.name(key)} ELSE {spark_text(node.left)} END"
         )
-        deleted = counted(self.name + ":tombstones", "__read AND __del")
-        others = [text.name(c) for c in rows.columns if c != "__del"]
-        rows = rows.selectExpr(
-            *others, f"CASE WHEN __read THEN {deleted} ELSE __del END AS __del", f"{join_key} AS __jk"
-        )
+        rows = rows.selectExpr("*", f"{join_key} AS __jk")
         # A stream record without a value, and one without a key, never joins.
         rows = rows.where("__raw IS NOT NULL OR (__jk IS NOT NULL AND (__read OR NOT __del))")
-        table_row = f"struct({', '.join(['__del', '__offset', *map(text.name, values)])})"
+        table_row = f"struct({', '.join(['__offset', *map(text.name, values)])})"
         left_row = f"struct({', '.join(map(text.name, left))})"
         replay: list[str] = []
         if self.tail is not None:
@@ -336,12 +333,14 @@ class Compiler:
             .agg(
                 F.expr(f"last(CASE WHEN __read THEN {table_row} END, true)").alias("__t"),
                 F.expr(f"last(CASE WHEN NOT __read AND __raw IS NULL THEN {left_row} END)").alias("__l"),
+                F.expr(f"last({needed_while('NOT __del', '__read')}, true)").alias("__known"),
+                F.expr(f"last({needed_while('false', 'NOT __read AND __raw IS NULL')})").alias("__asked"),
                 F.expr("last(__raw)").alias("__raw"),
                 F.expr("last(__reason)").alias("__reason"),
             )
         )
-        found = "(__t IS NOT NULL AND NOT __t.__del)"
-        wanted = f"__l IS NOT NULL AND {found}" if node.kind == "INNER" else "__l IS NOT NULL"
+        found = "coalesce(__known = 1Y, false)"
+        wanted = f"__asked IS NOT NULL AND {found}" if node.kind == "INNER" else "__asked IS NOT NULL"
         rows = rows.where(f"__raw IS NOT NULL OR ({wanted})")
         joined = [f"__l.{text.name(c)} AS {text.name(c)}" for c in left]
         if key in self.used:
@@ -516,27 +515,28 @@ class Compiler:
         rows = rows.groupBy(*group).agg(
             F.expr("max(CASE WHEN __pass THEN __seq END)").alias("__passed"),
             F.expr("last(__seq)").alias("__seq"),
-            F.expr("last(__pass)").alias("__pass"),
+            F.expr(f"last({needed_while('__pass')})").alias("__needed"),
             F.expr(f"last({row})").alias("__r"),
             F.expr("last(__raw)").alias("__raw"),
             F.expr("last(__reason)").alias("__reason"),
         )
-        rows = rows.where("__raw IS NOT NULL OR __pass OR __passed = __seq - 1")
-        return rows.selectExpr("__r.*", "NOT __pass AS __del", "__seq", "__raw", "__reason")
+        rows = rows.where("__raw IS NOT NULL OR __needed = 1Y OR __passed = __seq - 1")
+        return rows.selectExpr("__r.*", "__needed = 0Y AS __del", "__seq", "__raw", "__reason")
 
     def _numbered(self, rows: DataFrame, keys: Sequence[str]) -> DataFrame:
         """Adds ``__seq``: the how-many-th row of its key this is."""
-        columns = [c for c in rows.columns if c not in ("__raw", "__reason", "__source")]
+        columns = [c for c in rows.columns if c not in ("__raw", "__reason", "__del", "__source")]
         row = f"struct({', '.join(map(text.name, columns))})"
         group = [F.expr(f"CASE WHEN __raw IS NULL THEN {k} END").alias(f"__g{i}") for i, k in enumerate(keys)]
         spread = self._distribute(rows, list(keys))
         rows = spread.groupBy(*group).agg(
             F.expr("count(1)").alias("__seq"),
+            F.expr(f"last({needed_while('NOT __del')})").alias("__needed"),
             F.expr(f"last({row})").alias("__r"),
             F.expr("last(__raw)").alias("__raw"),
             F.expr("last(__reason)").alias("__reason"),
         )
-        return rows.selectExpr("__r.*", "__seq", "__raw", "__reason")
+        return rows.selectExpr("__r.*", "__needed = 0Y AS __del", "__seq", "__raw", "__reason")
 
 
 def _header_value(column: Column) -> str:

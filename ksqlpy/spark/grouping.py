@@ -16,13 +16,11 @@ from ksqlpy.functions import AggregateSignature, Change, Signature
 from ksqlpy.functions.aggregate_values import java_aggregate
 from ksqlpy.plan.nodes import Aggregate, FlatMap, TableChanges
 from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.marks import ROWS, needed_while
 
-__all__ = ["ROWS", "Grouped", "flat_map", "grouped", "with_replaced"]
+__all__ = ["Grouped", "flat_map", "grouped", "with_replaced"]
 
 _READ = "__raw IS NULL"
-
-ROWS = f"{1 << 24}L"
-"""Spark text of a number: more rows than one row ever becomes in one step, since its arrays are of one record."""
 
 
 def flat_map(node: FlatMap, rows: DataFrame) -> DataFrame:
@@ -48,20 +46,24 @@ def with_replaced(node: TableChanges, rows: DataFrame) -> DataFrame:
     """
     columns = [c for c in rows.columns if c not in ("__raw", "__reason")]
     row = f"CASE WHEN {_READ} THEN struct({', '.join(map(text.name, columns))}) END"
+    names = [text.name(c) for c in columns if c != "__del"]
     last_two = java_aggregate({"aggregate": "last", "limit": 2, "whole": True}, row)
     keys = [F.expr(f"CASE WHEN {_READ} THEN {spark_text(k)} END").alias(f"__g{i}") for i, k in enumerate(node.keys)]
     rows = rows.groupBy(*keys).agg(
         F.expr(last_two).alias("__rows"),
+        F.expr(f"last({needed_while('NOT __del')})").alias("__needed"),
         F.expr("last(__raw)").alias("__raw"),
         F.expr("last(__reason)").alias("__reason"),
     )
     rows = rows.selectExpr(
         f"CASE WHEN {_READ} THEN get(__rows, size(__rows) - 1) END AS __new",
         f"CASE WHEN {_READ} THEN get(__rows, size(__rows) - 2) END AS __old",
+        "__needed = 0Y AS __del",
         "__raw",
         "__reason",
     )
-    return rows.selectExpr("__new.*", "CASE WHEN NOT __old.__del THEN __old END AS __old", "__raw", "__reason")
+    new = [f"__new.{n}" for n in names]
+    return rows.selectExpr(*new, "__del", "CASE WHEN NOT __old.__del THEN __old END AS __old", "__raw", "__reason")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """What comes of tables that are joined by one key: the result of a key after each record, as Spark text.
 
-Of every table the state of a key has ``__t0``, ``__t1``, …, its row as it is now, and ``__h0``, ``__h1``, …, whether
-its last two rows had a value; ``__cur`` is the record that came. A chain of joins is worked through from left to right:
-step j joins what came of the tables before with table j.
+Of every table the state of a key has ``__t0``, ``__t1``, …, its row as it is now, ``__n0``, …, whether it has a
+value, and ``__h0``, …, whether its last two rows had one; ``__cur`` is the record that came.
+A chain of joins is worked through from left to right: step j joins what came of the tables before with table j.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ksqlpy.analysis.result import JoinKind
 from ksqlpy.formats import text
 from ksqlpy.functions.aggregate_values import java_aggregate
+from ksqlpy.spark.marks import needed_while
 
 __all__ = ["sides", "with_result"]
 
@@ -23,8 +24,9 @@ def sides(names: Sequence[Sequence[str]]) -> dict[str, str]:
     """
     state = {}
     for i, columns in enumerate(names):
-        row = f"struct({', '.join(['__del', '__ts', *map(text.name, columns)])})"
+        row = f"struct({', '.join(['__ts', *map(text.name, columns)])})"
         state[f"__t{i}"] = f"last(CASE WHEN __side = {i} THEN {row} END, true)"
+        state[f"__n{i}"] = f"last({needed_while('NOT __del', f'__side = {i}')}, true)"
         alive = f"CASE WHEN __side = {i} THEN struct(NOT __del AS alive) END"
         state[f"__h{i}"] = java_aggregate({"aggregate": "last", "limit": 2}, alive)
     state["__cur"] = "last(struct(__side, __origin, __offset, __ts, __raw, __reason))"
@@ -39,7 +41,7 @@ def with_result(kinds: Sequence[JoinKind], names: Sequence[Sequence[str]]) -> li
     the rows that the result is made of.
     """
     count = len(names)
-    now = [f"coalesce(NOT __t{i}.__del, false)" for i in range(count)]
+    now = [f"coalesce(__n{i} = 1Y, false)" for i in range(count)]
     before = [
         f"CASE WHEN __cur.__side = {i} THEN coalesce(get(__h{i}, size(__h{i}) - 2), false) ELSE {alive} END"
         for i, alive in enumerate(now)

@@ -12,12 +12,13 @@ from pyspark.sql import DataFrame
 from ksqlpy.analysis.result import Window
 from ksqlpy.formats import text
 from ksqlpy.plan.nodes import Plan
-from ksqlpy.spark.grouping import ROWS
 from ksqlpy.spark.once import place
 
 __all__ = [
+    "ROWS",
     "counted",
     "lane_of",
+    "needed_while",
     "reached_on_lane",
     "seen_columns",
     "source_place",
@@ -26,13 +27,24 @@ __all__ = [
 ]
 
 
+ROWS = f"{1 << 24}L"
+"""Spark text of a number: more rows than one row ever becomes in one step, since its arrays are of one record."""
+
+LATE = f"{-(1 << 62)}L"
+"""Begins the numbers of late records, which are no results: they must not be taken for them."""
+
+
 def counted(name: str, condition: str) -> str:
     """Spark text of a condition that is counted where it holds."""
     return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
 
 
-LATE = f"{-(1 << 62)}L"
-"""Begins the numbers of late records, which are no results: they must not be taken for them."""
+def needed_while(condition: str, of: str = "true") -> str:
+    """Spark text: 1 if the state of a key is needed after this row, else 0; null if rows ``of`` others say so.
+
+    Its type is TINYINT, which no other cell of a state has: by it ``jvm/Forgetting.java`` knows what is dead.
+    """
+    return f"CASE WHEN {of} THEN cast(coalesce({condition}, false) as tinyint) END"
 
 
 def stream_time(place: str, time: str) -> str:

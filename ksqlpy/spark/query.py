@@ -9,9 +9,6 @@ It goes through up to three phases, each a Spark query on the same checkpoint:
 - live: real-time mode, or micro-batches if that is asked for, until it is stopped; after a stop or a crash it leaves
   out what is there, if no recovery did.
 
-A join remembers a deleted key of its table for ever. A query that remembers nothing else gives its state up, once it
-has read many deletions, and reads the tables again, which their compacted topics hold without the dead.
-
 A query that fails starts again after a while, longer each time.
 """
 
@@ -44,7 +41,7 @@ from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import kafka_output
-from ksqlpy.spark.session import figures, jvm_alive
+from ksqlpy.spark.session import admit_forgetting, jvm_alive
 
 __all__ = ["QuerySpec", "Retry", "RunningQuery", "fingerprint_of", "slots"]
 
@@ -72,9 +69,9 @@ class QuerySpec:
     ``sink``: a source, or the topic of a transient query. ``offsets``: first offset to read, by topic and partition.
     ``partitions``: of the source topics. ``shuffle_partitions``: of every shuffle; part of the checkpoint.
     ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
-    ``exactly_once``: results say where they came from, and a restart repeats none. ``most_tombstones``: deleted keys of
-    joined tables that are remembered at most. ``upgraded_from``: fingerprints of plans whose checkpoint it takes over.
-    ``batch_ms``: time between micro-batches, each of which is a checkpoint; None in real time.
+    ``exactly_once``: results say where they came from, and a restart repeats none. ``upgraded_from``: fingerprints of
+    plans whose checkpoint it takes over. ``batch_ms``: time between micro-batches, each of which is a checkpoint; None
+    in real time.
     """
 
     id: str
@@ -88,7 +85,6 @@ class QuerySpec:
     checkpoint: str
     interval_ms: int
     exactly_once: bool = True
-    most_tombstones: int = 1_000_000
     retry: Retry = Retry()
     upgraded_from: tuple[str, ...] = ()
     batch_ms: int | None = None
@@ -153,18 +149,8 @@ class RunningQuery:
     the state changes, mostly from the query's own thread. ``topic_ids``: of the source topics, as brokers know them.
     """
 
-    def __init__(
-        self,
-        session: SparkSession,
-        spec: QuerySpec,
-        changed: Callable[[RunningQuery], None],
-        *,
-        rebuild: bool = False,
-    ) -> None:
-        """``rebuild``: the state is given up and made again from the tables' topics."""
+    def __init__(self, session: SparkSession, spec: QuerySpec, changed: Callable[[RunningQuery], None]) -> None:
         self.spec = spec
-        self._rebuild = rebuild
-        self._dead_before = figures(session, spec.id)["tombstones"] if spec.plan.remembers_tables_only else 0
         self.state = "STARTING"
         self.phase = Phase.LIVE
         self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
@@ -185,15 +171,6 @@ class RunningQuery:
     def doing(self) -> str:
         """What it does when it runs, as people call it."""
         return "micro-batch" if self.phase is Phase.LIVE and self.spec.batch_ms is not None else self.phase.value
-
-    @property
-    def rebuild_due(self) -> bool:
-        """Whether so many deleted keys are remembered that the state should be made again."""
-        spec = self.spec
-        if not spec.plan.remembers_tables_only or self.state != "RUNNING" or self.phase is not Phase.LIVE:
-            return False
-        dead = figures(self._session, spec.id)["tombstones"] - self._dead_before
-        return dead > spec.most_tombstones and self.checkpoint.last_commit is not None
 
     @property
     def error(self) -> str | None:
@@ -262,10 +239,6 @@ class RunningQuery:
         if (torn := checkpoint.mend()) is not None:
             log.warning("query %s: %s was cut off in the middle: its batch is done again", spec.id, torn)
         last = checkpoint.last_commit
-        if last is not None and self._rebuild:
-            checkpoint.begin_anew(last, [s.relation.source.topic for s in spec.plan.streams])
-            last = None
-        self._rebuild = False
         lost = last is not None and self._look_for_loss(kafka, checkpoint.offsets(last))
         tail = self._tail(kafka, -1 if last is None else last)
         # Real-time mode cannot skip records that are gone, a micro-batch can.
@@ -273,10 +246,7 @@ class RunningQuery:
         if last is None:
             # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
             # to read a backlog it does that again: the same rows, in the same order.
-            if checkpoint.start:
-                checkpoint.clear()
-                ahead, tail = Phase.RECOVERY, tail or Tail(spec.bootstrap, spec.id, 0, {}, {})
-            elif checkpoint.planned and spec.plan.ordered_backlog:
+            if checkpoint.planned and spec.plan.ordered_backlog:
                 checkpoint.clear_state()
                 ahead = Phase.BACKLOG
             else:
@@ -329,7 +299,9 @@ class RunningQuery:
         spec, live = self.spec, phase is Phase.LIVE
         session = self._session.newSession()
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
-        records = _records(session, spec, self.checkpoint.start, headers=spec.plan.needs_headers)
+        if live and spec.batch_ms is None:
+            admit_forgetting(session)
+        records = _records(session, spec, headers=spec.plan.needs_headers)
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled,
@@ -431,10 +403,9 @@ EARLIEST = -2
 """How Spark says: the first offset there is."""
 
 
-def _first(spec: QuerySpec, start: Offsets) -> dict[str, dict[str, int]]:
+def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
     """The first offset of every partition; of one that came later, its start."""
-    first = {**spec.offsets, **start}
-    return {t: {str(p): first[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
+    return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
 
 
 def _apart(spec: QuerySpec) -> int:
@@ -442,13 +413,13 @@ def _apart(spec: QuerySpec) -> int:
     return spec.interval_ms + spec.interval_ms * (zlib.crc32(spec.id.encode()) % 100) // 1000
 
 
-def _records(session: SparkSession, spec: QuerySpec, start: Offsets, *, headers: bool) -> Any:
+def _records(session: SparkSession, spec: QuerySpec, *, headers: bool) -> Any:
     """Spark's stream of records over all topics of the query."""
     return (
         session.readStream.format("kafka")
         .option("kafka.bootstrap.servers", spec.bootstrap)
         .option("subscribe", ",".join(spec.partitions))
-        .option("startingOffsets", json.dumps(_first(spec, start)))
+        .option("startingOffsets", json.dumps(_first(spec)))
         .option("failOnDataLoss", "false")
         .option("includeHeaders", str(headers).lower())
         .option("groupIdPrefix", spec.id)

@@ -26,6 +26,7 @@ from ksqlpy.spark.jvm.build import helper_jar
 
 __all__ = [
     "SETTINGS",
+    "admit_forgetting",
     "class_archive",
     "end_session",
     "figures",
@@ -45,9 +46,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.catalog.ksqlpy": "ksqlpy.Functions",
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
+    # RocksDB; deleted keys of tables do not stay in it.
+    "spark.sql.streaming.stateStore.providerClass": "ksqlpy.Forgetting",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # Nobody asks how many keys there are. To know it, each write reads its key first, also when a restart makes the
     # changes since the last snapshot again.
@@ -199,17 +199,23 @@ def _end_process(jvm: subprocess.Popen[bytes]) -> None:
         jvm.wait()
 
 
+def admit_forgetting(session: SparkSession) -> None:
+    """Lets queries that this session starts in real-time mode have the state store ``ksqlpy.Forgetting``, too."""
+    jvm: Any = session._jvm
+    jvm.ksqlpy.Admission.of(session._jsparkSession)
+
+
 def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
     """Live counts: ``consumed`` and ``sent`` by topic, ``lag`` in records, ``late`` rows of closed windows.
 
-    ``tombstones``: deleted keys of joined tables that were read; ``failed``: values that an error made null.
+    ``failed``: values that an error made null.
     """
     try:
         jvm: Any = session._jvm
         found: dict[str, Any] = json.loads(jvm.ksqlpy.Figures.read(query_id))
     except (Py4JError, ValueError, OSError) as e:
         log.warning("no figures of query %s: %s", query_id, e)
-        return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0, "tombstones": 0}
+        return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0}
     return found
 
 

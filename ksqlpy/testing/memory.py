@@ -278,7 +278,7 @@ class _Waiting(Queries):
     def check_room(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> None:
         return None
 
-    def start(self, spec: QuerySpec, *, rebuild: bool = False) -> RunningQuery:
+    def start(self, spec: QuerySpec) -> RunningQuery:
         self._specs[spec.id] = spec
         return RunningQuery.__new__(RunningQuery)
 

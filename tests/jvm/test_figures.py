@@ -14,4 +14,4 @@ pytestmark = pytest.mark.spark
 def test_no_clients_no_figures(spark: SparkSession, prefix: str) -> None:
     assert spark._jvm is not None
     figures = json.loads(spark._jvm.ksqlpy.Figures.read(prefix))
-    assert figures == {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0, "tombstones": 0}
+    assert figures == {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0}

@@ -522,38 +522,67 @@ def test_another_plan_on_a_checkpoint_is_refused(engine: Engine) -> None:
         running.checkpoint.claim(running.spec.fingerprint, 7, {})
 
 
+FORGETFUL = {
+    "stream-table join": "CREATE STREAM {o} AS SELECT s.k AS k, v, w FROM s LEFT JOIN t ON s.k = t.k;",
+    "tables joined": "CREATE TABLE {o} AS SELECT ROWKEY AS k, t.w AS w, u.w AS x FROM t FULL JOIN u ON t.k = u.k;",
+    "WHERE on a table": "CREATE TABLE {o} AS SELECT k, w FROM t WHERE w > 0;",
+    "GROUP BY of a table": "CREATE TABLE {o} AS SELECT w, COUNT(*) AS n FROM t GROUP BY w;",
+}
+
+
 def test_deleted_keys_are_forgotten(engine: Engine) -> None:
-    """After so many tombstones the join reads its table again: nothing is repeated, and live keys are still found."""
+    """Whatever is made of a table, its deleted keys are in no state after the next commit, and the living are."""
     engine.execute(
         """
         CREATE STREAM s (k STRING KEY, v INT) WITH (KAFKA_TOPIC = 'churn_s', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
         CREATE TABLE t (k STRING PRIMARY KEY, w INT)
           WITH (KAFKA_TOPIC = 'churn_t', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
-        CREATE STREAM churn_o AS SELECT s.k AS k, v, w FROM s LEFT JOIN t ON s.k = t.k;
-        """,
-        {**EARLIEST, "ksqlpy.state.tombstones": 1000},
+        CREATE TABLE u (k STRING PRIMARY KEY, w INT)
+          WITH (KAFKA_TOPIC = 'churn_u', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+        """
     )
-    [query] = query_ids(engine)
-    first = engine.queries.get(query)
-    assert first is not None and until(lambda: first.live.is_set())
-    send(engine, "churn_t", [("alive", {"W": 7}, 0)])
-    time.sleep(1)
-    send(engine, "churn_s", [("alive", {"V": 0}, 1)])
-    assert until(lambda: written(engine, "CHURN_O") == 1)
+    made = {}
+    for i, (shape, statement) in enumerate(FORGETFUL.items()):
+        [entity] = engine.execute(statement.format(o=f"churn_{i}"), EARLIEST)
+        made[shape] = entity["commandStatus"]["queryId"]
+    running = {shape: engine.queries.get(query) for shape, query in made.items()}
+    assert until(lambda: all(r is not None and r.live.is_set() for r in running.values()), 60)
     producer = Producer({"bootstrap.servers": engine.bootstrap})
-    for i in range(1500):
-        producer.produce("churn_t", key=b"dead%d" % i, value=b'{"W": 1}', partition=i % 2)
+    for i in range(1000):
+        producer.produce("churn_t", key=b"dead%d" % i, value=b'{"W": %d}' % (i % 3), partition=i % 2)
         producer.produce("churn_t", key=b"dead%d" % i, value=None, partition=i % 2)
+        producer.produce("churn_s", key=b"nobody's%d" % i, value=b'{"V": 1}', partition=i % 2)
+    for topic in ("churn_t", "churn_u"):
+        producer.produce(topic, key=b"alive", value=b'{"W": 7}', partition=0)
     assert producer.flush(20) == 0
-    assert until(lambda: engine.queries.get(query) not in (first, None), 60)
-    second = engine.queries.get(query)
-    assert second is not None and until(lambda: second.live.is_set(), 60)
-    send(engine, "churn_s", [("alive", {"V": 1}, 1), ("dead3", {"V": 2}, 0)])
-    assert [(v["V"], v["W"]) for _, v in sorted(read(engine, "CHURN_O", 3), key=lambda r: str(r[1]["V"]))] == [
-        (0, 7),
-        (1, 7),
-        (2, None),
-    ]
+    assert until(lambda: written(engine, "CHURN_0") == 1000 and written(engine, "CHURN_3") == 2001, 120)
+    keys = {shape: _state(engine, query) for shape, query in made.items()}
+    assert keys == {
+        "stream-table join": ["alive"],
+        "tables joined": ["alive"],
+        "WHERE on a table": ["alive"] * 2,
+        "GROUP BY of a table": ["0", "1", "2", "7", "alive"],
+    }
+    # They begin anew like keys that never were, and who stayed is known.
+    send(engine, "churn_s", [("alive", {"V": 10}, 1), ("dead3", {"V": 20}, 0)])
+    assert {v["V"]: v["W"] for _, v in read(engine, "CHURN_0", 1002)} == {1: None, 10: 7, 20: None}
+    send(engine, "churn_t", [("dead3", {"W": 5}, 1)])
+    assert until(lambda: written(engine, "CHURN_1") > 0)
+    assert until(lambda: (b"dead3", {"W": 5}) in read(engine, "CHURN_2", 1))
+
+
+def _state(engine: Engine, query: str) -> list[str]:
+    """The keys that are in the state of a query after its next commit, of all its steps."""
+    running = engine.queries.get(query)
+    assert running is not None
+    last = running.checkpoint.last_commit
+    assert until(lambda: running.checkpoint.last_commit not in (None, last), 90)
+    folder = Path(running.checkpoint.folder) / "spark"
+    found = []
+    for operator in sorted(int(p.name) for p in (folder / "state").iterdir() if p.name.isdigit()):
+        rows = engine.session.read.format("statestore").load(str(folder), operatorId=operator)
+        found += [str(r["key"][0]) for r in rows.select("key").collect() if r["key"][0] is not None]
+    return sorted(found)
 
 
 def test_checkpoints_of_unknown_queries_go_and_other_files_stay(spark: SparkSession, tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ public final class Figures {
   private Figures() {}
 
   /**
-   * {@code {"consumed":{topic:n},"lag":n,"sent":{topic:n},"late":n,"failed":n,"tombstones":n}} of the clients whose id holds {@code prefix} as a whole
-   * word: {@code Q_1} is not in {@code Q_10}. {@code lag} is null before a consumer knows any.
+   * {@code {"consumed":{topic:n},"lag":n,"sent":{topic:n},"late":n,"failed":n}} of the clients whose id holds {@code
+   * prefix} as a whole word: {@code Q_1} is not in {@code Q_10}. {@code lag} is null before a consumer knows any.
    */
   public static String read(String prefix) throws JMException, JsonProcessingException {
     MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
@@ -62,7 +62,6 @@ public final class Figures {
     all.put("sent", sent);
     all.put("late", Long.valueOf(Counter.count(prefix + ":late")));
     all.put("failed", Long.valueOf(Counter.count(prefix + ":failed")));
-    all.put("tombstones", Long.valueOf(Counter.count(prefix + ":tombstones")));
     return MAPPER.writeValueAsString(all);
   }
 

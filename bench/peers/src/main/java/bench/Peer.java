@@ -1,18 +1,22 @@
 package bench;
 
+import java.time.Duration;
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
-import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.kstream.WindowedSerdes;
 
 /**
  * One job of bench/jobs.py as a Kafka Streams program: the same topics, the same values in and out.
@@ -22,6 +26,9 @@ import org.apache.kafka.streams.kstream.Produced;
  */
 public final class Peer {
   private static final Serde<String> KEY = Serdes.String();
+
+  /** Of windows, in ms. */
+  private static final long SIZE = 10_000;
 
   private Peer() {}
 
@@ -42,7 +49,10 @@ public final class Peer {
     // With a cache only the last change of a key between two commits would come out.
     settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, "0");
 
-    KafkaStreams streams = new KafkaStreams(builder.build(), settings);
+    // As ksqlDB sets it: a table's own topic serves as the changelog of its store.
+    settings.put(StreamsConfig.TOPOLOGY_OPTIMIZATION_CONFIG, StreamsConfig.OPTIMIZE);
+
+    KafkaStreams streams = new KafkaStreams(builder.build(settings), settings);
     CountDownLatch failed = new CountDownLatch(1);
     streams.setStateListener(
         (now, before) -> {
@@ -59,29 +69,72 @@ public final class Peer {
   }
 
   private static void build(StreamsBuilder builder, String job, String suffix, String sink) {
-    KStream<String, Row> source = builder.stream("bench_s" + suffix, Consumed.with(KEY, new Row.Json("V", "T")));
+    Consumed<String, Row> rows = Consumed.with(KEY, new Row.Json("V", "T"));
+    Produced<String, Row> counts = Produced.with(KEY, new Row.Json("N", "T"));
+    Produced<String, Row> named = Produced.with(KEY, new Row.Json("V", "T", "NAME"));
+    String source = "bench_s" + suffix;
     switch (job) {
       case "filter + project" ->
-          source
+          builder.stream(source, rows)
               .filter((key, row) -> row != null && row.v() != null && row.v() >= 0)
               .to(sink, Produced.with(KEY, new Row.Json("V", "T")));
       case "GROUP BY" ->
-          source
+          builder.stream(source, rows)
               .groupByKey(Grouped.with(KEY, new Row.Json("V", "T")))
-              .aggregate(
-                  () -> new Row(null, null, 0L, null),
-                  (key, row, sum) -> new Row(null, larger(row.t(), sum.t()), sum.n() + 1, null),
-                  Materialized.with(KEY, new Row.Json("N", "T")))
+              .aggregate(Peer::none, Peer::count, Materialized.with(KEY, new Row.Json("N", "T")))
               .toStream()
-              .to(sink, Produced.with(KEY, new Row.Json("N", "T")));
+              .to(sink, counts);
       case "stream-table join" ->
-          source
-              .join(
-                  builder.table("bench_d" + suffix, Consumed.with(KEY, new Row.Json("NAME"))),
-                  (row, known) -> new Row(row.v(), row.t(), null, known.name()))
-              .to(sink, Produced.with(KEY, new Row.Json("V", "T", "NAME")));
+          builder.stream(source, rows)
+              .join(table(builder, "bench_d" + suffix), (row, d) -> row.named(d.name(), null))
+              .to(sink, named);
+      case "hopping count" ->
+          builder.stream(source, rows)
+              .groupByKey(Grouped.with(KEY, new Row.Json("V", "T")))
+              .windowedBy(
+                  TimeWindows.ofSizeAndGrace(Duration.ofMillis(SIZE), Duration.ofMinutes(1))
+                      .advanceBy(Duration.ofMillis(SIZE / 2)))
+              .aggregate(Peer::none, Peer::count, Materialized.with(KEY, new Row.Json("N", "T")))
+              .toStream()
+              .to(
+                  sink,
+                  Produced.with(
+                      WindowedSerdes.timeWindowedSerdeFrom(String.class, SIZE), new Row.Json("N", "T")));
+      case "table-table join" ->
+          builder.table(source, rows)
+              .join(table(builder, "bench_d" + suffix), (row, d) -> row.named(d.name(), null))
+              .toStream()
+              .to(sink, named);
+      case "table aggregate" ->
+          builder.table(source, Consumed.with(KEY, new Row.Json("V", "T", "G")))
+              .groupBy(
+                  (key, row) -> KeyValue.pair(row.g(), row), Grouped.with(KEY, new Row.Json("V", "T", "G")))
+              .aggregate(
+                  () -> Row.summed(0L, 0L),
+                  (key, row, sum) -> Row.summed(sum.n() + 1, sum.sum() + row.v()),
+                  (key, row, sum) -> Row.summed(sum.n() - 1, sum.sum() - row.v()),
+                  Materialized.with(KEY, new Row.Json("N", "SUM")))
+              .toStream()
+              .to(sink, Produced.with(KEY, new Row.Json("N", "SUM")));
+      case "three-way join" ->
+          builder.stream(source, rows)
+              .join(table(builder, "bench_d" + suffix), (row, d) -> row.named(d.name(), null))
+              .join(table(builder, "bench_e" + suffix), (row, e) -> row.named(row.name(), e.name()))
+              .to(sink, Produced.with(KEY, new Row.Json("V", "T", "NAME", "OTHER")));
       default -> throw new IllegalArgumentException("there is no job " + job);
     }
+  }
+
+  private static KTable<String, Row> table(StreamsBuilder builder, String topic) {
+    return builder.table(topic, Consumed.with(KEY, new Row.Json("NAME")));
+  }
+
+  private static Row none() {
+    return Row.counted(0L, null);
+  }
+
+  private static Row count(String key, Row row, Row sum) {
+    return Row.counted(sum.n() + 1, larger(row.t(), sum.t()));
   }
 
   private static Double larger(Double a, Double b) {

@@ -12,7 +12,19 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serializer;
 
 /** The columns of all jobs; those that a job does not have are null. */
-record Row(Integer v, Double t, Long n, String name) {
+record Row(Integer v, Double t, Long n, Long sum, String g, String name, String other) {
+
+  static Row counted(Long n, Double t) {
+    return new Row(null, t, n, null, null, null, null);
+  }
+
+  static Row summed(Long n, Long sum) {
+    return new Row(null, null, n, sum, null, null, null);
+  }
+
+  Row named(String name, String other) {
+    return new Row(v, t, null, null, null, name, other);
+  }
 
   /** Reads and writes some of the columns as JSON, with Jackson's streaming API as ksqlpy's own reader does. */
   static final class Json implements Serde<Row> {
@@ -64,7 +76,10 @@ record Row(Integer v, Double t, Long n, String name) {
       Integer v = null;
       Double t = null;
       Long n = null;
+      Long sum = null;
+      String g = null;
       String name = null;
+      String other = null;
       try (JsonParser json = JSON.createParser(text)) {
         json.nextToken();
         while (json.nextToken() == JsonToken.FIELD_NAME) {
@@ -76,14 +91,17 @@ record Row(Integer v, Double t, Long n, String name) {
             case "V" -> v = json.getIntValue();
             case "T" -> t = json.getDoubleValue();
             case "N" -> n = json.getLongValue();
+            case "SUM" -> sum = json.getLongValue();
+            case "G" -> g = json.getText();
             case "NAME" -> name = json.getText();
+            case "OTHER" -> other = json.getText();
             default -> json.skipChildren();
           }
         }
       } catch (IOException e) {
         throw new SerializationException(e);
       }
-      return new Row(v, t, n, name);
+      return new Row(v, t, n, sum, g, name, other);
     }
   }
 
@@ -92,7 +110,10 @@ record Row(Integer v, Double t, Long n, String name) {
       case "V" -> v;
       case "T" -> t;
       case "N" -> n;
+      case "SUM" -> sum;
+      case "G" -> g;
       case "NAME" -> name;
+      case "OTHER" -> other;
       default -> throw new IllegalArgumentException("there is no column " + column);
     };
   }
