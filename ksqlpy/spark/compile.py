@@ -227,7 +227,7 @@ class Compiler:
         if time_error:
             errors.append(time_error)
         # No window holds it, and what no broker takes has no result with its time.
-        errors.append("CASE WHEN __raw.ts < 0 THEN 'the time of the record is negative' END")
+        errors.append(f"CASE WHEN {time} < 0 THEN 'the time of the record is negative' END")
         error = f"coalesce({', '.join(errors)})" if len(errors) > 1 else errors[0]
         if relation.internal("ROWTIME") in self.used:
             columns.append(("ROWTIME", time))
