@@ -19,13 +19,63 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
+    Command(
+        "shell",
+        "talk with a server (the same as no command)",
+        "Talks with a server; where no terminal is, runs what comes on standard input.",
+    ),
     Command("run", "run the statements of a file on a server"),
     Command(
         "server",
         "start a server",
         "Starts a server. Properties come from the file, then KSQLPY_… variables, then -D, then options.",
     ),
+    Command(
+        "dev",
+        "broker, server and shell in one command",
+        "Starts a Kafka broker, a server and the shell, and ends all of them with the shell.",
+    ),
+    Command(
+        "query",
+        "answer one question from topics or files, without a server",
+        "Reads topics or files from their start to their present end, prints the result, and leaves nothing behind.",
+    ),
+    Command(
+        "test",
+        "run statement-and-expectation files",
+        "Runs the cases of *.test files: statements, records in, records expected. The form: ksqlpy/testing.",
+    ),
+    Command(
+        "datagen",
+        "write records, invented or from a file",
+        "Writes records for a stream or table: invented from its schema, or from a CSV, JSON or Parquet file.",
+    ),
     Command("jars", "fetch what the first start would fetch"),
+    Command(
+        "fmt",
+        "format files of statements",
+        "Formats files of statements: one layout, comments kept. Exit code 1: not formatted, or no SQL.",
+    ),
+    Command(
+        "check",
+        "check statements without a server",
+        "Checks statements without a server: types, names, what is legal; tells all errors. Exit code 1: some.",
+    ),
+    Command(
+        "plan",
+        "what would change on a server so that it has what a folder says",
+        "Compares the definitions of a folder with a server, and tells what would change and what keeps its state.",
+    ),
+    Command(
+        "apply",
+        "bring a server to what a folder says",
+        "Does what plan shows, in the order of need. Run again after an error, it goes on.",
+    ),
+    Command(
+        "migrate",
+        "numbered files of statements, each run once on a server",
+        "Migrations in the layout of ksql-migrations: numbered files, and on the server what was done.",
+    ),
     Command(
         "demo",
         "taxi rides through queries, with every result checked",

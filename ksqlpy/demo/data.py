@@ -14,7 +14,7 @@ from pathlib import Path
 import ksqlpy
 from ksqlpy.errors import EnvironmentProblem
 
-__all__ = ["Files", "Ride", "Value", "Zone", "find_files", "int_key", "read_rides", "read_zones"]
+__all__ = ["Files", "Ride", "Value", "Zone", "find_files", "int_key", "read_rides", "read_statements", "read_zones"]
 
 Value = int | str | Decimal | None
 
@@ -139,3 +139,21 @@ def read_zones(file: Path) -> Sequence[Zone]:
     """All lines of the zone table, in the order of the file; an id may occur more than once."""
     with file.open(encoding="utf-8", newline="") as lines:
         return [Zone(int(z["LocationID"]), z["zone"], z["borough"]) for z in csv.DictReader(lines)]
+
+
+def read_statements(file: Path) -> tuple[dict[str, object], list[str], list[str]]:
+    """The file in three parts: properties that SET sets, the statements that name sources, those that are queries.
+
+    SET is for a session, and that is the client's: the properties go with each request.
+    """
+    from ksqlpy.sql import nodes, parse
+
+    properties: dict[str, object] = {}
+    sources: list[str] = []
+    queries: list[str] = []
+    for parsed in parse(file.read_text(encoding="utf-8")):
+        if isinstance(parsed.node, nodes.SetProperty):
+            properties[parsed.node.this.this] = parsed.node.expression.this
+        else:
+            (sources if parsed.node.args.get("query") is None else queries).append(parsed.text)
+    return properties, sources, queries

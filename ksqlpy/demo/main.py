@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ksqlpy.demo.data import Files, Ride, Zone, find_files, read_rides, read_zones
+from ksqlpy.demo.data import Files, Ride, Zone, find_files, read_rides, read_statements, read_zones
 from ksqlpy.demo.expected import RESULTS, Check, Record, compare, expect, totals
 from ksqlpy.demo.view import Query, View, result_text
 from ksqlpy.errors import EngineProblem
@@ -39,7 +36,9 @@ def run(options: argparse.Namespace) -> int:
 
     Raises KsqlError for what hinders it, and KeyboardInterrupt; nothing is left running then.
     """
-    with _ended_in_order(), View(_process_start(), quiet=options.quiet) as view:
+    from ksqlpy.embedded.process import ended_in_order
+
+    with ended_in_order(), View(_process_start(), quiet=options.quiet) as view:
         checks, first = _course(find_files(options.files), view, keep=options.keep)
         view.close()
         return _verdict(checks, first, view)
@@ -59,6 +58,7 @@ def _course(files: Files, view: View, *, keep: bool) -> tuple[list[Check], float
     from ksqlpy.client import Client
     from ksqlpy.config import Config
     from ksqlpy.demo.topics import Reader, produce
+    from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
     from ksqlpy.server.run import ServerThread
 
@@ -66,12 +66,12 @@ def _course(files: Files, view: View, *, keep: bool) -> tuple[list[Check], float
     engine = Engine(Config.of({"ksqlpy.warm.up": "false"}), view.phase)  # its own queries warm up
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quick_jvm())
-        _start(engine, view)
+        start_whole(engine.start, engine.stop, view.phase)
         stack.callback(engine.stop)
         stack.callback(view.phase, "stopping")
         server = stack.enter_context(ServerThread(engine))
         client = stack.enter_context(Client(server.url))
-        properties, sources, queries = _statements(files.sql)
+        properties, sources, queries = read_statements(files.sql)
         for statement in sources:
             view.phase(f"{_name(statement)}: sent to {server.url}")
             client.statements(statement, properties)
@@ -99,56 +99,6 @@ def _course(files: Files, view: View, *, keep: bool) -> tuple[list[Check], float
         if keep:
             _wait_for_interrupt(server.url, engine.bootstrap, view)
     return checks, first
-
-
-def _start(engine: Engine, view: View) -> None:
-    """Starts the engine, in a thread: a JVM that loses its parent while it starts would stay for ever.
-
-    So an interruption ends the demo when the start is over.
-    """
-    failures: list[Exception] = []
-    ended = threading.Event()  # a join that was interrupted takes the thread for ended (CPython 3.11, bpo-45274)
-
-    def body() -> None:
-        try:
-            engine.start()
-        except Exception as e:  # carried to the main thread
-            failures.append(e)
-        finally:
-            ended.set()
-
-    threading.Thread(target=body, name="start").start()
-    try:
-        ended.wait()
-    except BaseException:
-        view.phase("stopping: the engine has to finish its start first")
-        ended.wait()
-        if not failures:
-            engine.stop()
-        raise
-    if failures:
-        raise failures[0]
-
-
-# ---------------------------------------------------------------- statements
-
-
-def _statements(file: Path) -> tuple[dict[str, object], list[str], list[str]]:
-    """The file in three parts: properties that SET sets, the statements that name sources, those that are queries.
-
-    SET is for a session, and that is the client's: the properties go with each request.
-    """
-    from ksqlpy.sql import nodes, parse
-
-    properties: dict[str, object] = {}
-    sources: list[str] = []
-    queries: list[str] = []
-    for parsed in parse(file.read_text(encoding="utf-8")):
-        if isinstance(parsed.node, nodes.SetProperty):
-            properties[parsed.node.this.this] = parsed.node.expression.this
-        else:
-            (sources if parsed.node.args.get("query") is None else queries).append(parsed.text)
-    return properties, sources, queries
 
 
 def _name(statement: str) -> str:
@@ -287,25 +237,6 @@ def _quick_jvm() -> Iterator[None]:
         yield
     finally:
         os.environ.pop(name, None)
-
-
-@contextlib.contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Lets SIGTERM end the demo like an error, so that everything is stopped and removed."""
-
-    def end(number: int, frame: object) -> None:
-        sys.exit(128 + number)
-
-    before: Callable[..., object] | int | None = signal.getsignal(signal.SIGTERM)
-    try:
-        signal.signal(signal.SIGTERM, end)
-    except ValueError:  # not the main thread: whoever runs it there sees to its end
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _process_start() -> float:

@@ -24,11 +24,17 @@ TIMEOUT = 15.0
 
 
 def produce(
-    bootstrap: str, topic: str, records: Iterable[tuple[bytes, bytes]], sent: Callable[[int], None] = lambda n: None
+    bootstrap: str,
+    topic: str,
+    records: Iterable[tuple[bytes, bytes]],
+    sent: Callable[[int], None] = lambda n: None,
+    *,
+    time: int = 0,
 ) -> int:
-    """Writes records as fast as they go, in their order; ``sent`` is told how many so far. Gives their number.
+    """Writes records as they come, in their order; ``sent`` is told how many so far. Gives their number.
 
-    Raises EngineProblem ``not-produced`` when the broker does not take them.
+    ``time``: of all records, in ms; 0: when they are written. Raises EngineProblem ``not-produced``
+    when the broker does not take them.
     """
     failures: list[str] = []
     producer = Producer(
@@ -43,7 +49,13 @@ def produce(
     )
     count = 0
     for key, value in records:
-        producer.produce(topic, key=key, value=value, on_delivery=lambda e, m: failures.append(str(e)) if e else None)
+        producer.produce(
+            topic,
+            key=key,
+            value=value,
+            timestamp=time,
+            on_delivery=lambda e, m: failures.append(str(e)) if e else None,
+        )
         count += 1
         if count % BATCH == 0:
             producer.poll(0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from ksqlpy.analysis import TopicWish
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
@@ -12,9 +14,44 @@ from ksqlpy.plan import Plan
 if TYPE_CHECKING:
     from ksqlpy.runtime.engine import Engine
 
-__all__ = ["Context", "Entity", "Sandbox"]
+__all__ = ["Context", "Entity", "Sandbox", "Surroundings", "TopicFacts"]
 
 Entity = dict[str, Any]
+
+
+class TopicFacts(Protocol):
+    """What a check asks of the topics; see :class:`ksqlpy.runtime.topics.Topics`."""
+
+    def check(self, wish: TopicWish, promised: Mapping[str, int], *, declared: bool) -> int | None:
+        """Whether the topic is there or can be made."""
+        ...
+
+    def partitions(self, topics: Iterable[str]) -> dict[str, int]:
+        """The partitions of topics that must exist."""
+        ...
+
+
+class Surroundings(Protocol):
+    """What a check asks of the engine. Extension point: another one checks statements without Kafka."""
+
+    @property
+    def config(self) -> Config:
+        """The properties of the server."""
+        ...
+
+    @property
+    def topics(self) -> TopicFacts:
+        """The topics of the brokers."""
+        ...
+
+    @property
+    def open_push_queries(self) -> tuple[str, ...]:
+        """Ids of the push queries that are open."""
+        ...
+
+    def plan_of(self, query_id: str) -> Plan:
+        """The plan of a persistent query."""
+        ...
 
 
 @dataclass
@@ -24,7 +61,7 @@ class Sandbox:
     ``topics``: those that they will make, with their partitions; ``plans``: of the queries that they will make.
     """
 
-    engine: Engine
+    engine: Surroundings
     catalog: Catalog
     overrides: dict[str, object]
     topics: dict[str, int] = field(default_factory=dict)

@@ -28,6 +28,7 @@ from ksqlpy.sql import Parsed, nodes
 
 __all__ = [
     "alter",
+    "cascade",
     "check_alter",
     "check_create",
     "check_create_type",
@@ -251,7 +252,7 @@ def _dropped(parsed: Parsed, catalog: Catalog) -> Source | None:
     return source
 
 
-def _cascade(source: Source, catalog: Catalog) -> tuple[list[str], list[Source]]:
+def cascade(source: Source, catalog: Catalog) -> tuple[list[str], list[Source]]:
     """What goes with a source: queries that end, and the sources made by those, readers before what they read."""
     ended: list[str] = []
     sources: list[Source] = []
@@ -276,7 +277,7 @@ def check_drop(parsed: Parsed, sandbox: Sandbox) -> None:
     """DROP STREAM and TABLE; raises KsqlError."""
     source = _dropped(parsed, sandbox.catalog)
     if source is not None:
-        ended, sources = _cascade(source, sandbox.catalog)
+        ended, sources = cascade(source, sandbox.catalog)
         for gone in sources:
             sandbox.catalog = sandbox.catalog.without_source(gone.name)
         for query_id in (*ended, *(s.query for s in sources if s.query is not None)):
@@ -289,7 +290,7 @@ def drop(parsed: Parsed, context: Context) -> Entity:
     source = _dropped(parsed, engine.catalog)
     if source is None:
         return entities.warning(parsed.text, f"there is no source {parsed.node.this.this}, nothing is done")
-    ended, sources = _cascade(source, engine.catalog)
+    ended, sources = cascade(source, engine.catalog)
     for query_id in ended:
         engine.terminate(query_id)
     sequence = engine.log.next_offset

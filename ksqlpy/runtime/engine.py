@@ -29,7 +29,6 @@ from ksqlpy.analysis import (
     Text,
     analyze_create,
     analyze_insert_select,
-    analyze_query,
     check_clauses,
 )
 from ksqlpy.analysis.windows import LATE_TOPIC
@@ -45,7 +44,6 @@ from ksqlpy.runtime.ownership import Ownership, identity
 from ksqlpy.runtime.push import PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
-from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec, Retry, fingerprint_of
 from ksqlpy.spark.session import end_session, has_session, is_alive, start_session
@@ -130,6 +128,8 @@ class Engine:
             if broker is not None:
                 broker.start()
                 self.bootstrap = broker.bootstrap
+                # Who asks for the server's properties learns where its broker is.
+                self.config = replace(self.config, values={**self.config.values, "bootstrap.servers": self.bootstrap})
             self.kafka = Kafka(self.bootstrap)
             self.cluster_id = self.kafka.cluster_id()
             self.topics = Topics(self.kafka, self.config.get("ksql.service.id"))
@@ -552,20 +552,11 @@ class Engine:
             raise StatementError(
                 "not-a-query", "one SELECT … EMIT CHANGES is wanted here", span=text.span(node), sql=sql
             )
-        query = parsed[0].node
         with self._lock, _named(parsed[0], []):
             self._check_owner()
-            config = self.config.for_statement(properties or {})
-            if query.args.get("emit") is None:
-                text.refuse(
-                    "no-emit",
-                    "this SELECT has no EMIT CHANGES",
-                    query,
-                    hint="add EMIT CHANGES to see rows as they come",
-                )
-            typed = analyze_query(query, self.catalog, text, persistent=False, config=config)
-            plan = build_plan(typed)
-            check_plan(plan)
+            sandbox = statements.Sandbox(self, self.catalog, dict(properties or {}))
+            config = sandbox.config
+            typed, plan = statements.check_push(parsed[0], sandbox)
             sources = tuple({s.relation.source.name: s.relation.source for s in plan.scans}.values())
             partitions = self.topics.partitions([s.topic for s in sources])
             width = config.number("ksql.query.parallelism") or max(partitions.values())

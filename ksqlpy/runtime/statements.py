@@ -27,15 +27,14 @@ from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem, KsqlError, StatementError, similar_names
 from ksqlpy.functions import FUNCTIONS
-from ksqlpy.plan import build_plan, mode_of
+from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.runtime import definitions, entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
 from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
-from ksqlpy.spark.evaluate import record_of
-from ksqlpy.spark.kafka import TIMEOUT
+from ksqlpy.spark.check import check_plan
 from ksqlpy.sql import Parsed, nodes, to_sql
 
-__all__ = ["Context", "Sandbox", "check", "run"]
+__all__ = ["Context", "Sandbox", "check", "check_push", "run"]
 
 
 def check(parsed: Parsed, sandbox: Sandbox) -> None:
@@ -48,6 +47,20 @@ def check(parsed: Parsed, sandbox: Sandbox) -> None:
     elif kind not in _RUNS:
         name = " ".join(to_sql(parsed.node).split()[:2])
         text.refuse("unsupported-statement", f"{name} is not run by this server", parsed.node, hint=_RUNNABLE)
+
+
+def check_push(parsed: Parsed, sandbox: Sandbox) -> tuple[TypedQuery, Plan]:
+    """SELECT … EMIT CHANGES, typed and planned; raises KsqlError."""
+    query, text = parsed.node, Text(parsed.sql, sandbox.catalog.types)
+    check_clauses(query, text)
+    if query.args.get("emit") is None:
+        text.refuse(
+            "no-emit", "this SELECT has no EMIT CHANGES", query, hint="add EMIT CHANGES to see rows as they come"
+        )
+    typed = analyze_query(query, sandbox.catalog, text, persistent=False, config=sandbox.config)
+    plan = build_plan(typed)
+    check_plan(plan)
+    return typed, plan
 
 
 def run(parsed: Parsed, context: Context) -> Entity | None:
@@ -63,6 +76,8 @@ def _check_insert(parsed: Parsed, sandbox: Sandbox) -> None:
 
 
 def _insert(parsed: Parsed, context: Context) -> None:
+    from ksqlpy.spark.evaluate import record_of  # not needed to check a statement, and slow to import
+
     insert = analyze_insert(parsed, context.engine.catalog)
     _produce(insert, *record_of(context.engine.session, insert), context)
 
@@ -72,6 +87,8 @@ def _check_delete(parsed: Parsed, sandbox: Sandbox) -> None:
 
 
 def _delete(parsed: Parsed, context: Context) -> None:
+    from ksqlpy.spark.evaluate import record_of
+
     tombstone = analyze_delete(parsed, context.engine.catalog)
     key, _, _ = record_of(context.engine.session, tombstone)
     _produce(tombstone, key, None, None, context)
@@ -79,6 +96,8 @@ def _delete(parsed: Parsed, context: Context) -> None:
 
 def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int | None, context: Context) -> None:
     """Writes a record, and waits until the brokers have it."""
+    from ksqlpy.spark.kafka import TIMEOUT
+
     engine = context.engine
     done: list[Any] = []
     options: dict[str, Any] = {} if time is None else {"timestamp": time}

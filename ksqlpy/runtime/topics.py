@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from ksqlpy.analysis import CreateAs, Declare, TopicWish
 from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.catalog import Source
-from ksqlpy.errors import AnalysisProblem, similar_names
+from ksqlpy.errors import AnalysisProblem
 from ksqlpy.plan import Plan
+from ksqlpy.runtime.wishes import HIDDEN, check_wish
 from ksqlpy.spark.kafka import Kafka
 
 __all__ = ["Topics"]
 
-_HIDDEN = ("_ksqlpy", "_confluent", "__confluent", "_schemas", "__consumer_offsets", "__transaction_state", "connect-")
 _ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 """ROWTIME is an event's time and may lie in the future; the brokers would refuse that."""
 
@@ -35,7 +35,7 @@ class Topics:
 
     def listed(self, *, hidden: bool) -> dict[str, list[int]]:
         """All topics with the replicas of their partitions; ``hidden``: internal ones too."""
-        return {n: r for n, r in self._kafka.topics().items() if hidden or not n.startswith(_HIDDEN)}
+        return {n: r for n, r in self._kafka.topics().items() if hidden or not n.startswith(HIDDEN)}
 
     def partitions(self, topics: Iterable[str]) -> dict[str, int]:
         """The partitions of topics that must exist; raises AnalysisProblem ``missing-topic``."""
@@ -52,21 +52,7 @@ class Topics:
         ``promised``: topics that earlier statements of the request will make. Raises AnalysisProblem.
         """
         known = {n: len(r) for n, r in self._kafka.topics().items()} | dict(promised)
-        have = known.get(wish.name)
-        if have is None and declared and wish.partitions is None:
-            raise AnalysisProblem(
-                "missing-topic",
-                f"topic {wish.name} does not exist",
-                similar=similar_names(wish.name, [n for n in known if not n.startswith(_HIDDEN)]),
-                hint="WITH (PARTITIONS = 1) makes it",
-            )
-        if have is not None and wish.partitions is not None and have != wish.partitions:
-            raise AnalysisProblem(
-                "partitions-differ", f"topic {wish.name} exists with {have} partitions, not {wish.partitions}"
-            )
-        if have is None and wish.name.startswith(_HIDDEN):
-            raise AnalysisProblem("internal-topic", f"topics such as {wish.name} are internal")
-        return have if have is not None else wish.partitions
+        return check_wish(wish, known, declared=declared)
 
     @staticmethod
     def check_late(plan: Plan, sink: str) -> None:
@@ -77,7 +63,7 @@ class Topics:
         topic = plan.late_topic
         if topic is None:
             return
-        if topic.startswith(_HIDDEN):
+        if topic.startswith(HIDDEN):
             raise AnalysisProblem("internal-topic", f"late records cannot go to {topic}: such topics are internal")
         if topic in (*plan.topics, sink):
             raise AnalysisProblem(

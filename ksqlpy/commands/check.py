@@ -1,0 +1,43 @@
+"""``ksqlpy check``: statements checked without a server."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ksqlpy.commands.options import add_define
+from ksqlpy.commands.variables import add_variables, variables_of
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``ksqlpy check``."""
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIR", help="files, and folders of .sql files")
+    parser.add_argument(
+        "--output",
+        choices=("table", "json"),
+        default=argparse.SUPPRESS,
+        help="for people, or one JSON object an error",
+    )
+    add_define(parser)
+    add_variables(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints all errors: 0 none, 1 some. Raises ConfigProblem for files that cannot be read."""
+    import json
+
+    from ksqlpy.project.check import check_files
+    from ksqlpy.project.files import read_files
+    from ksqlpy.shell.output import escaped
+
+    report = check_files(read_files(options.paths), variables_of(options), dict(options.define))
+    if options.output == "json":
+        for fault in report.faults:
+            print(json.dumps(fault.as_json()))
+    else:
+        for fault in report.faults:
+            print(escaped(fault.render(), keep="\n"), end="\n\n")
+        print(report.summary())
+    return 1 if report.faults else 0

@@ -1,0 +1,124 @@
+"""``ksqlpy dev``: broker, server and shell in one command, and all of them end with it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ksqlpy.commands.options import add_define
+from ksqlpy.commands.values import rate
+
+if TYPE_CHECKING:
+    from ksqlpy.config import Config
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``ksqlpy dev``."""
+    parser.add_argument("--data-dir", metavar="D", help="folder for all data (default: one that goes at the end)")
+    parser.add_argument("--port", metavar="N", help="port of the server (default 8088; 0: any free one)")
+    parser.add_argument("--kafka-port", metavar="N", help="port of the broker (default: any free one)")
+    parser.add_argument("--sample", choices=("taxi",), help="make the streams and queries of a sample, and fill them")
+    parser.add_argument("--rate", metavar="N[/s]", type=rate, help="records of the sample a second (default: at once)")
+    parser.add_argument("--no-shell", action="store_true", help="serve until Ctrl-C or SIGTERM")
+    add_define(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Starts everything, then the shell; without one, serves. Raises KsqlError; nothing is left running then."""
+    if options.rate is not None and options.sample is None:
+        print("ksqlpy dev: --rate is for the records of a sample: name one with --sample", file=sys.stderr)
+        return 2
+    from ksqlpy.embedded.process import ended_in_order
+
+    with ended_in_order():
+        return _course(options)
+
+
+def _course(options: argparse.Namespace) -> int:
+    from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.embedded.process import start_whole
+    from ksqlpy.runtime import Engine
+    from ksqlpy.server.backend import Backend, State
+    from ksqlpy.server.run import ServerThread
+
+    tell = StatusLine()
+    config = _config(options)
+    engine = Engine(config, tell)
+    backend = Backend(engine, State.STARTING)
+    # The port is taken first: if it is in use nothing need be started.
+    server = ServerThread(backend, config.get("ksqlpy.host"), config.number("ksqlpy.port"))
+    with contextlib.ExitStack() as stack:
+        stack.callback(tell, "")
+        start_whole(engine.start, engine.stop, tell)
+        stack.callback(engine.stop)
+        stack.callback(tell, "stopping")
+        stack.enter_context(server)
+        backend.state = State.READY
+        folder = config.get("ksqlpy.data.dir")
+        print(f"Kafka   {engine.bootstrap}")
+        print(f"server  {server.url}")
+        print(f"data    {f'stays in {folder}' if folder else 'goes at the end'}", flush=True)
+        if options.sample is not None:
+            from ksqlpy.demo.sample import Taxi
+
+            taxi = stack.enter_context(Taxi(server.url, engine.bootstrap, _paced(options.rate), tell))
+            print(taxi.make(), flush=True)
+        return _talk(server.url, options)
+
+
+def _config(options: argparse.Namespace) -> Config:
+    from ksqlpy.config import Config
+
+    flags = {
+        "ksqlpy.port": options.port,
+        "ksqlpy.kafka.port": options.kafka_port,
+        "ksqlpy.data.dir": options.data_dir,
+    }
+    given = {name: value for name, value in flags.items() if value is not None}
+    return Config.of({**Config.from_environment(), **dict(options.define), **given})
+
+
+def _paced(rate: float | None) -> Callable[[Iterable[tuple[bytes, bytes]]], Iterator[tuple[bytes, bytes]]] | None:
+    """Lets records through, so many a second."""
+    if rate is None:
+        return None
+    from ksqlpy.datagen import Pacer
+
+    def paced(records: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        pacer = Pacer(rate)
+        for record in records:
+            pacer.wait()
+            yield record
+
+    return paced
+
+
+def _talk(url: str, options: argparse.Namespace) -> int:
+    """The shell, or the statements that are piped in; without either it serves until a signal comes."""
+    if options.no_shell:
+        return _serve()
+    if sys.stdin.isatty():
+        options.server = options.url = url
+        options.define = []  # they are the server's
+        status: int = import_module("ksqlpy.commands.shell").run(options)
+        return status
+    text = sys.stdin.read()
+    if not text.strip():
+        return _serve()
+    from ksqlpy.shell.commands import run_text
+
+    return run_text(text, url, options.output, {}, complete=True)
+
+
+def _serve() -> int:
+    print("Ctrl-C ends them", flush=True)
+    with contextlib.suppress(KeyboardInterrupt, SystemExit):  # the usual end of what serves
+        threading.Event().wait()
+    return 0

@@ -1,0 +1,241 @@
+"""One question over topics and files, answered by the planner's own plan without a server; nothing stays.
+
+Topics are read from their first record to the end that they have when the question is asked; nothing is written on the
+brokers, and no offsets are committed. Of a table comes what it holds at the end, or with ``changes`` every change.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ksqlpy.analysis import Text, TypedQuery, analyze_query, check_clauses
+from ksqlpy.analysis import typed as t
+from ksqlpy.catalog import Column, Source
+from ksqlpy.errors import AnalysisProblem, ConfigProblem, similar_names
+from ksqlpy.local.files import read_rows
+from ksqlpy.local.rows import plain_json
+from ksqlpy.local.sources import Declared
+from ksqlpy.plan import Plan, build_plan
+from ksqlpy.spark.bounded import Change, Inputs, Run, Unread
+from ksqlpy.spark.check import check_plan
+from ksqlpy.spark.kafka import Kafka
+from ksqlpy.types import DOUBLE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Answer", "Question", "Wanted", "ask", "inputs_of", "read_question"]
+
+Offsets = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query that is legal, with its plan."""
+
+    typed: TypedQuery
+    plan: Plan
+    sql: str
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The result's columns, in the order in which they are selected."""
+        return tuple(Column(o.name, o.expr.type) for o in self.typed.outputs)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sources that it reads."""
+        return tuple({s.relation.source.name: s.relation.source for s in self.plan.scans}.values())
+
+
+def read_question(declared: Declared) -> tuple[Question, bool]:
+    """The SELECT of the statements, and whether EMIT CHANGES says that every change is wanted.
+
+    Raises AnalysisProblem, also where there is no SELECT (``no-query``).
+    """
+    if declared.query is None:
+        raise AnalysisProblem("no-query", "there is no SELECT among the statements")
+    parsed = declared.query
+    text = Text(parsed.sql, declared.catalog.types)
+    check_clauses(parsed.node, text)
+    typed = analyze_query(parsed.node, declared.catalog, text, persistent=False, config=declared.config)
+    plan = build_plan(typed)
+    check_plan(plan)
+    return Question(typed, plan, parsed.sql), parsed.node.args.get("emit") is not None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How the question is to be answered.
+
+    ``changes``: every change of a table; ``follow``: goes on with what comes; ``latest``: without what is there, save
+    tables; ``limit``: rows at most; ``timeout``: seconds at most.
+    """
+
+    changes: bool = False
+    follow: bool = False
+    latest: bool = False
+    limit: int | None = None
+    timeout: float | None = None
+
+
+@dataclass
+class Answer:
+    """What became of it: rows given out, whether the time was enough, and the records that could not be read."""
+
+    rows: int = 0
+    complete: bool = True
+    unread: int = 0
+    examples: list[Unread] = field(default_factory=list)
+
+
+class _Enough(Exception):
+    """The limit is reached."""
+
+
+def ask(
+    question: Question,
+    inputs: Inputs,
+    wanted: Wanted,
+    session: SparkSession,
+    folder: Path,
+    row: Callable[[Sequence[Any]], None],
+) -> Answer:
+    """Answers the question; ``row`` gets the rows, in the order of the columns, fractions as Decimals.
+
+    ``folder``: for files on the way. Raises KsqlError.
+    """
+    table = question.plan.kind == "TABLE"
+    final = table and not (wanted.changes or wanted.follow)
+    limit = wanted.limit if question.typed.limit is None else min(question.typed.limit, wanted.limit or 2**31)
+    answer = Answer()
+    held: dict[str, str] = {}
+    columns = question.columns
+
+    def give(text: str) -> None:
+        values = json.loads(text, parse_float=Decimal)
+        row([_value(values[c.name], c) for c in columns])
+        answer.rows += 1
+        if answer.rows == limit:
+            raise _Enough
+
+    def take(change: Change | Unread) -> None:
+        if isinstance(change, Unread):
+            answer.unread += 1
+            answer.examples += [change] if len(answer.examples) < 3 else []
+        elif final:
+            held.pop(change.key, None)  # what changed last stands last
+            if change.columns is not None:
+                held[change.key] = change.columns
+        elif change.columns is not None:
+            give(change.columns)
+
+    run = Run(session, question.plan, identity(question) if table else (), inputs, folder)
+    try:
+        if limit == 0:
+            return answer
+        if question.plan.stateful or wanted.follow or wanted.timeout is not None:  # only a stream can be stopped
+            answer.complete = run.changes(take, follow=wanted.follow, timeout=wanted.timeout)
+        else:
+            for change in run.batch(None if final else limit):
+                take(change)
+        for text in held.values() if answer.complete else ():
+            give(text)
+    except _Enough:
+        pass
+    return answer
+
+
+def _value(value: Any, column: Column) -> Any:
+    return float(value) if column.type == DOUBLE and isinstance(value, Decimal) else value
+
+
+def identity(question: Question) -> tuple[t.Expr, ...]:
+    """What tells the rows of a table apart, over the rows ahead of its projection, besides the start of its window.
+
+    Raises AnalysisProblem ``no-identity`` for an inner query over a table that leaves its key out.
+    """
+    typed = question.typed
+    if typed.grouping is not None:
+        return tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(typed.grouping.keys))
+    if typed.join_key is not None:
+        return (typed.join_key,)
+    first = typed.relations[0]
+    if not first.source.keys:
+        raise AnalysisProblem("no-identity", "the inner query leaves out the key of its table", hint="select it there")
+    return tuple(first.ref(c) for c in first.source.keys)
+
+
+# ---------------------------------------------------------------- where records come from
+
+
+def inputs_of(question: Question, bootstrap: str, files: Mapping[str, Path], wanted: Wanted, folder: Path) -> Inputs:
+    """Where the records of the question are: in topics, from first to last, or in files, by the names of sources.
+
+    ``folder``: for files on the way. Raises KsqlError: ``no-kafka``, ``missing-topic``, ``unknown-input``, and for what
+    is wrong in a file.
+    """
+    by_name = {s.name: s for s in question.sources}
+    given = {_named(name, by_name): file for name, file in files.items()}
+    places: dict[str, tuple[Source, Path]] = {}
+    for name, file in given.items():
+        source = by_name[name]
+        if source.window is not None:
+            raise ConfigProblem("windowed-source", f"{name} has a windowed key, its rows cannot be read from a file")
+        places[source.topic] = (source, _as_lines(file, source, folder / f"input-{len(places)}"))
+    topics = {s.topic: s for s in by_name.values() if s.name not in given}
+    start, end = _offsets(topics, bootstrap, wanted) if topics else ({}, {})
+    return Inputs(bootstrap, start, end, places, now=int(time.time() * 1000))
+
+
+def _named(name: str, sources: Mapping[str, Source]) -> str:
+    found = name if name in sources else name.upper()
+    if found not in sources:
+        raise ConfigProblem(
+            "unknown-input",
+            f"the query reads no source called {name}",
+            similar=similar_names(name, sources),
+            hint=f"it reads {', '.join(sources)}",
+        )
+    return found
+
+
+def _as_lines(file: Path, source: Source, folder: Path) -> Path:
+    """Writes the file's rows as lines that Spark reads."""
+    folder.mkdir(parents=True)
+    with (folder / "rows.jsonl").open("w", encoding="utf-8", newline="\n") as lines:
+        for number, row in enumerate(read_rows(file, source)):
+            lines.write(plain_json(row, source, number) + "\n")
+    return folder
+
+
+def _offsets(topics: Mapping[str, Source], bootstrap: str, wanted: Wanted) -> tuple[Offsets, Offsets]:
+    if not bootstrap:
+        names = ", ".join(s.name for s in topics.values())
+        raise ConfigProblem(
+            "no-kafka",
+            f"it is not said where the records of {names} are",
+            hint="name Kafka with --bootstrap-servers, or a file with --input NAME=FILE",
+        )
+    kafka = Kafka(bootstrap)
+    known = kafka.topics()
+    for topic, source in topics.items():
+        if topic not in known:
+            raise AnalysisProblem(
+                "missing-topic",
+                f"topic {topic} of {source.name} does not exist",
+                similar=similar_names(topic, known),
+                hint="a server makes it when it runs the statement" if source.statement else None,
+            )
+    partitions = {topic: len(known[topic]) for topic in topics}
+    end = kafka.offsets(partitions, latest=True)
+    tables = {topic: n for topic, n in partitions.items() if topics[topic].kind == "TABLE"}
+    if not wanted.latest:
+        return kafka.offsets(partitions, latest=False), end
+    return {**end, **(kafka.offsets(tables, latest=False) if tables else {})}, end

@@ -1,0 +1,86 @@
+"""Rows of a source as Python values, and as JSON in two forms: for the readers of records, and for people."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from ksqlpy.catalog import Source
+
+__all__ = ["ROWTIME", "Row", "json_text", "millis", "plain_json", "shown_json"]
+
+ROWTIME = "ROWTIME"
+"""The name under which rows of files carry the time of their record, as INSERT VALUES does."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its columns by name (what is left out is NULL), and the time of its record in ms; None: when written.
+
+    Values: bool, int, float, str, bytes; Decimal, date, time, datetime (in UTC); list, and dict for MAP and STRUCT.
+    """
+
+    columns: Mapping[str, Any]
+    time: int | None = None
+
+
+def plain_json(row: Row, source: Source, number: int) -> str:
+    """The row as the JSON that ksqlpy's own reader takes: days, milliseconds and base64 (ksqlDB, format JSON).
+
+    ``__time`` and ``__number`` stand beside the columns; ``number`` counts the rows.
+    """
+    columns = {c.name: row.columns.get(c.name) for c in source.written}
+    return json_text({**columns, "__time": row.time, "__number": number}, people=False)
+
+
+def shown_json(row: Row, source: Source) -> str:
+    """The row as JSON for people and files: days and times as ISO 8601; :data:`ROWTIME` last if there is one."""
+    columns = {c.name: row.columns.get(c.name) for c in source.written}
+    return json_text(columns if row.time is None else {**columns, ROWTIME: row.time}, people=True)
+
+
+def json_text(value: Any, *, people: bool) -> str:
+    """A value as JSON, with all digits; ``people``: days and times as ISO 8601, not as numbers."""
+    match value:
+        case Decimal():
+            return format(value, "f")
+        case float():
+            return json.dumps(value if value - value == 0 else _odd(value))
+        case bytes():
+            return json.dumps(base64.b64encode(value).decode())
+        case datetime():
+            return json.dumps(_iso(value)) if people else str(millis(value))
+        case date():
+            return json.dumps(value.isoformat()) if people else str((value - _EPOCH.date()).days)
+        case time():
+            ms = ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
+            return json.dumps(value.isoformat("milliseconds")) if people else str(ms)
+        case dict():
+            fields = (
+                f"{json.dumps(str(k), ensure_ascii=False)}: {json_text(v, people=people)}" for k, v in value.items()
+            )
+            return f"{{{', '.join(fields)}}}"
+        case list():
+            return f"[{', '.join(json_text(v, people=people) for v in value)}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _odd(value: float) -> str:
+    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+
+
+def millis(moment: datetime) -> int:
+    """A moment as milliseconds since 1970."""
+    since = moment - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat("T", "milliseconds") + "Z"

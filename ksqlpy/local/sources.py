@@ -1,0 +1,118 @@
+"""Statements that declare sources, without a server: they make a catalog, and nothing anywhere else.
+
+A file that a server runs can be given as it is: sources of CREATE … AS SELECT are known too (their topics hold what the
+server's queries write), and INSERT INTO … SELECT is passed over, since it declares nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ksqlpy.analysis import CreateAs, Declare, Text, TopicWish, analyze_create, analyze_type
+from ksqlpy.catalog import Catalog, Source
+from ksqlpy.config import Config
+from ksqlpy.errors import AnalysisProblem, ConfigProblem, similar_names
+from ksqlpy.sql import Parsed, nodes, parse
+
+__all__ = ["Declared", "read_text"]
+
+
+def read_text(file: Path) -> str:
+    """The text of a file of statements; raises ConfigProblem ``file-unreadable``."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as e:
+        raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {e}") from e
+
+
+@dataclass
+class Declared:
+    """What the statements so far have declared.
+
+    ``wishes``: the topics as CREATE with columns describes them, by source. ``properties``: as SET sets them.
+    ``query``: the SELECT, if there was one.
+    """
+
+    properties: dict[str, object] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    catalog: Catalog = field(default_factory=Catalog)
+    wishes: dict[str, TopicWish] = field(default_factory=dict)
+    query: Parsed | None = None
+
+    @property
+    def config(self) -> Config:
+        """The properties in force."""
+        return Config.of({}).for_statement(self.properties)
+
+    def take(self, sql: str, *, queries: bool = False) -> None:
+        """Takes all statements of a text; ``queries``: one of them may be a SELECT, which must be the last of all.
+
+        Raises StatementError, also for statements that do more than declare, and ConfigProblem.
+        """
+        for parsed in parse(sql, self.variables):
+            self._take(parsed, queries=queries)
+
+    def source(self, name: str) -> Source:
+        """The source of that name, in any case; raises AnalysisProblem ``unknown-source``."""
+        found = self.catalog.sources.get(name) or self.catalog.sources.get(name.upper())
+        if found is None:
+            known = ", ".join(self.catalog.sources) or "none"
+            raise AnalysisProblem(
+                "unknown-source",
+                f"no stream or table is called {name}",
+                similar=similar_names(name, self.catalog.sources),
+                hint=f"declared are: {known}",
+            )
+        return found
+
+    def _take(self, parsed: Parsed, *, queries: bool) -> None:
+        node, text = parsed.node, Text(parsed.sql, self.catalog.types)
+        if self.query is not None:
+            text.refuse("one-query", "the SELECT must be the last statement, and the only one", node)
+        match node:
+            case nodes.CreateSource():
+                self._create(parsed, text)
+            case nodes.CreateType():
+                self.catalog = self.catalog.with_type(node.this.this, analyze_type(parsed, self.catalog))
+            case nodes.SetProperty():
+                self.properties[node.this.this] = node.expression.this
+                self._check_property(node.this.this, parsed)
+            case nodes.UnsetProperty():
+                self.properties.pop(node.this.this, None)
+            case nodes.Define():
+                self.variables[node.this.this] = node.expression.this
+            case nodes.Undefine():
+                for name in [n for n in self.variables if n.upper() == node.this.this.upper()]:
+                    del self.variables[name]
+            case nodes.InsertSelect():
+                return
+            case nodes.Query() | nodes.UnionAll() if queries:
+                self.query = parsed
+            case _:
+                text.refuse(
+                    "declarations-only",
+                    "without a server there is nothing that this statement could act on",
+                    node,
+                    hint="CREATE STREAM, TABLE or TYPE, SET and DEFINE are taken here; send the others to a server",
+                )
+
+    def _check_property(self, name: str, parsed: Parsed) -> None:
+        try:
+            Config.of({}).for_statement(self.properties)
+        except ConfigProblem as e:
+            del self.properties[name]
+            e.span, e.sql = Text(parsed.sql).span(parsed.node), parsed.sql
+            raise
+
+    def _create(self, parsed: Parsed, text: Text) -> None:
+        node = parsed.node
+        name: str = node.this.this
+        if name in self.catalog.sources and not node.args.get("replace"):
+            if not node.args.get("exists"):
+                text.refuse("already-exists", f"{name} is declared twice", node.this, hint="leave one of them out")
+            return
+        made: Declare | CreateAs = analyze_create(parsed, self.catalog, self.config)
+        self.catalog = self.catalog.with_source(made.source)
+        if isinstance(made, Declare):
+            self.wishes[made.source.name] = made.topic

@@ -1,0 +1,1 @@
+"""SQL as code: files formatted, checked, compared with a server, brought onto it, and migrations."""

@@ -1,0 +1,66 @@
+"""What the engine's own check of statements needs where there is no engine and no Kafka.
+
+Of topics nothing is known, so what a statement wants of them is assumed: an existing topic exists, with any number of
+partitions, and what two statements say of one topic must agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ksqlpy.analysis import TopicWish
+from ksqlpy.catalog import Catalog
+from ksqlpy.config import Config
+from ksqlpy.plan import Plan
+from ksqlpy.runtime.context import Sandbox
+from ksqlpy.runtime.statements import check, check_push
+from ksqlpy.runtime.wishes import check_wish
+from ksqlpy.sql import Parsed, nodes
+
+__all__ = ["AssumedTopics", "Offline", "check_statement"]
+
+
+class AssumedTopics:
+    """Topics that are as statements want them; ``known``: the partitions of some."""
+
+    def __init__(self, known: Mapping[str, int] | None = None) -> None:
+        self._said = dict(known or {})
+
+    def check(self, wish: TopicWish, promised: Mapping[str, int], *, declared: bool) -> int | None:
+        """As :meth:`ksqlpy.runtime.topics.Topics.check`, of what statements have said so far."""
+        have = check_wish(wish, self._said, declared=False)
+        if wish.partitions is not None:
+            self._said[wish.name] = wish.partitions
+        return have
+
+    def partitions(self, topics: Iterable[str]) -> dict[str, int]:
+        """One for each."""
+        return dict.fromkeys(topics, 1)
+
+
+class Offline:
+    """Stands in for the engine; ``config``: the properties of the server, the defaults if none are given."""
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or Config.of({})
+        self.topics = AssumedTopics()
+        self.open_push_queries: tuple[str, ...] = ()
+
+    def plan_of(self, query_id: str) -> Plan:
+        """There is none that a sandbox does not know itself."""
+        raise KeyError(query_id)
+
+    def sandbox(self, properties: Mapping[str, object] | None = None) -> Sandbox:
+        """A sandbox over an empty catalog."""
+        return Sandbox(self, Catalog(), dict(properties or {}))
+
+
+def check_statement(parsed: Parsed, sandbox: Sandbox, properties: Mapping[str, object]) -> None:
+    """Checks a statement as a server would, with these properties of its session; raises KsqlError."""
+    sandbox.overrides = dict(properties)
+    if isinstance(parsed.node, nodes.RunScript):
+        return  # the client reads the file, not the server
+    if isinstance(parsed.node, nodes.Query | nodes.UnionAll):
+        check_push(parsed, sandbox)
+    else:
+        check(parsed, sandbox)

@@ -1,0 +1,192 @@
+"""The statements of a project's files: read one by one, also behind one that is wrong; what each makes and uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from ksqlpy.config import Config
+from ksqlpy.errors import KsqlError, Span, SyntaxProblem
+from ksqlpy.project.files import File
+from ksqlpy.sql import Parsed, nodes, parse
+from ksqlpy.sql.tokens import IDENTIFIER, SYMBOLS, Token, tokenize
+
+__all__ = ["DEFINITIONS", "SESSION", "Refused", "Statement", "in_order", "statements_of"]
+
+SESSION = (nodes.SetProperty, nodes.UnsetProperty, nodes.Define, nodes.Undefine)
+"""Statements that only change what holds for those behind them in the same file."""
+
+DEFINITIONS = (nodes.CreateSource, nodes.CreateType, nodes.CreateConnector, nodes.InsertSelect)
+"""Statements that say what there shall be."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of a file.
+
+    ``properties``: those that SET has made for it in its file; ``makes``, ``uses``: names of sources, and of types as
+    ``type NAME``.
+    """
+
+    file: File
+    parsed: Parsed
+    properties: Mapping[str, object] = field(default_factory=dict)
+    makes: frozenset[str] = frozenset()
+    uses: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A part of a file that is no statement; ``makes``: what it would have made, as far as its words tell.
+
+    A SET that cannot be is one too: it changes nothing, and one error is enough.
+    """
+
+    file: File
+    error: KsqlError
+    makes: frozenset[str] = frozenset()
+
+
+def statements_of(
+    file: File, variables: Mapping[str, str], *, any_property: bool = False
+) -> Iterator[Statement | Refused]:
+    """The statements of a file, with the values of variables, those of DEFINE among them.
+
+    ``any_property``: SET may name a property that only the server knows.
+    """
+    properties: dict[str, object] = {}
+    for part in _parts(file, variables):
+        if isinstance(part, Refused):
+            yield part
+            continue
+        node = part.node
+        if isinstance(node, nodes.SetProperty) and not any_property:
+            try:
+                Config.of({}).for_statement({node.this.this: node.expression.this})
+            except KsqlError as e:
+                e.span, e.sql = Span(part.start, part.start + len(part.text)), file.sql
+                yield Refused(file, e)
+                continue
+        yield Statement(file, part, dict(properties), frozenset(_made(node)), frozenset(_used(node)))
+        if isinstance(node, nodes.SetProperty):
+            properties[node.this.this] = node.expression.this
+        elif isinstance(node, nodes.UnsetProperty):
+            properties.pop(node.this.this, None)
+
+
+def in_order(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements so that each comes behind those that make what it uses, else as they stand."""
+    makers: dict[str, Statement] = {}
+    for statement in statements:
+        for name in statement.makes:
+            makers.setdefault(name, statement)
+    ordered: dict[int, Statement] = {}
+    begun: set[int] = set()
+
+    def visit(statement: Statement) -> None:
+        if id(statement) in begun:  # done, or a circle, which the check will refuse
+            return
+        begun.add(id(statement))
+        for name in sorted(statement.uses):
+            if name in makers:
+                visit(makers[name])
+        ordered[id(statement)] = statement
+
+    for statement in statements:
+        visit(statement)
+    return list(ordered.values())
+
+
+# ---------------------------------------------------------------- parsing
+
+
+def _parts(file: File, variables: Mapping[str, str]) -> Iterator[Parsed | Refused]:
+    try:
+        yield from parse(file.sql, variables)
+    except SyntaxProblem:
+        yield from _one_by_one(file, dict(variables))
+
+
+def _one_by_one(file: File, variables: dict[str, str]) -> Iterator[Parsed | Refused]:
+    sql, end, unreadable = file.sql, len(file.sql), None
+    try:
+        tokens = tokenize(sql)
+    except SyntaxProblem as e:
+        unreadable, end = e, e.span.start if e.span is not None else 0
+        tokens = tokenize(sql[:end])
+    first = 0
+    for index, token in enumerate(tokens):
+        ends = token.token_type is SYMBOLS[";"]
+        if not ends and (index + 1 < len(tokens) or unreadable is not None):
+            continue
+        part = tokens[first : index + 1]
+        first = index + 1
+        # Blanks ahead of the statement, so that its places are those of the file.
+        ahead = re.sub(r"[^\n]", " ", sql[: part[0].start])
+        try:
+            [parsed] = parse(ahead + sql[part[0].start : token.end + 1], variables)
+        except SyntaxProblem as e:
+            e.sql = sql
+            yield Refused(file, e, frozenset(_promised(part)))
+            continue
+        if isinstance(parsed.node, nodes.Define):
+            variables[parsed.node.this.this] = parsed.node.expression.this
+        elif isinstance(parsed.node, nodes.Undefine):
+            variables = {n: v for n, v in variables.items() if n.upper() != parsed.node.this.this.upper()}
+        yield replace(parsed, sql=sql)
+    if unreadable is not None:
+        unreadable.span = unreadable.span or Span(end, end)
+        unreadable.sql = sql
+        yield Refused(file, unreadable, frozenset(_promised(tokens[first:])))
+
+
+def _promised(tokens: Sequence[Token]) -> Iterator[str]:
+    """The names behind CREATE STREAM, TABLE and TYPE in what could not be parsed."""
+    words = [(t.text if t.token_type == IDENTIFIER else t.text.upper()) for t in tokens]
+    for index, word in enumerate(words):
+        if word != "CREATE":
+            continue
+        rest = words[index + 1 : index + 9]
+        kind = next((w for w in rest if w in ("STREAM", "TABLE", "TYPE")), None)
+        if kind is None:
+            continue
+        rest = rest[rest.index(kind) + 1 :]
+        if rest[:3] == ["IF", "NOT", "EXISTS"]:
+            rest = rest[3:]
+        if rest:
+            yield f"type {rest[0]}" if kind == "TYPE" else rest[0]
+
+
+# ---------------------------------------------------------------- names
+
+
+def _made(node: exp.Expr) -> Iterable[str]:
+    if isinstance(node, nodes.CreateSource):
+        yield node.this.this
+    elif isinstance(node, nodes.CreateType):
+        yield f"type {node.this.this}"
+
+
+def _used(node: exp.Expr) -> Iterator[str]:
+    if isinstance(node, nodes.Explain) and node.args.get("statement") is not None:
+        yield from _used(node.args["statement"])
+        return
+    if isinstance(
+        node,
+        nodes.InsertSelect
+        | nodes.InsertValues
+        | nodes.DeleteFrom
+        | nodes.AlterSource
+        | nodes.DropSource
+        | nodes.DescribeSource,
+    ):
+        yield node.this.this
+    local = {c.alias for c in node.find_all(exp.CTE)}
+    for part in node.walk():
+        if isinstance(part, exp.Table) and part.this.this not in local:
+            yield part.this.this
+        elif isinstance(part, nodes.TypeName) and part.args.get("user"):
+            yield f"type {part.this}"

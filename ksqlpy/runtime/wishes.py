@@ -1,0 +1,36 @@
+"""What statements want of their topics, against what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ksqlpy.analysis import TopicWish
+from ksqlpy.errors import AnalysisProblem, similar_names
+
+__all__ = ["HIDDEN", "check_wish"]
+
+HIDDEN = ("_ksqlpy", "_confluent", "__confluent", "_schemas", "__consumer_offsets", "__transaction_state", "connect-")
+"""Topics whose names begin so are internal."""
+
+
+def check_wish(wish: TopicWish, known: Mapping[str, int], *, declared: bool) -> int | None:
+    """Whether the topic is there or can be made: its partitions, or None if a query's sink will be made.
+
+    ``known``: the topics with their partitions; ``declared``: for a source with columns, whose topic is there or gets
+    its partitions from the statement. Raises AnalysisProblem.
+    """
+    have = known.get(wish.name)
+    if have is None and declared and wish.partitions is None:
+        raise AnalysisProblem(
+            "missing-topic",
+            f"topic {wish.name} does not exist",
+            similar=similar_names(wish.name, [n for n in known if not n.startswith(HIDDEN)]),
+            hint="WITH (PARTITIONS = 1) makes it",
+        )
+    if have is not None and wish.partitions is not None and have != wish.partitions:
+        raise AnalysisProblem(
+            "partitions-differ", f"topic {wish.name} exists with {have} partitions, not {wish.partitions}"
+        )
+    if have is None and wish.name.startswith(HIDDEN):
+        raise AnalysisProblem("internal-topic", f"topics such as {wish.name} are internal")
+    return have if have is not None else wish.partitions

@@ -1,0 +1,225 @@
+"""A plan over records that are there now: its rows as JSON, not as records of a topic.
+
+The plan is compiled as that of a running query; only source and sink are others. Records come from Kafka, and from
+folders of rows as JSON lines (:mod:`ksqlpy.spark.encode`). Without state it is a batch. With state it is a stream in
+one micro-batch, in which stateful steps emit every change, as they do live; it can go on with what comes later.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.result import Output
+from ksqlpy.catalog import Source
+from ksqlpy.errors import EngineProblem
+from ksqlpy.formats import Written, json_object, text
+from ksqlpy.plan import Plan
+from ksqlpy.spark.compile import Compiler, Distribution
+from ksqlpy.spark.encode import encoded
+from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.failure import failure_of
+from ksqlpy.spark.once import Offsets
+
+__all__ = ["Change", "Inputs", "Run", "Unread"]
+
+_LOOK = 0.1
+"""Seconds between two looks whether it is over."""
+
+_COLUMNS = "key", "value", "topic", "partition", "offset", "timestamp"
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where records come from.
+
+    ``start``, ``end``: offsets of Kafka's topics, from where and up to where; ``files``: by topic, the source and a
+    folder with files of its rows as JSON lines. ``now``: the time in ms of rows of a stream that have none; a
+    table's are there from the beginning.
+    """
+
+    bootstrap: str
+    start: Offsets
+    end: Offsets
+    files: Mapping[str, tuple[Source, Path]] = field(default_factory=dict)
+    now: int = 0
+
+    @property
+    def partitions(self) -> dict[str, int]:
+        """How many partitions each topic has; a file counts as one."""
+        return {**{topic: len(p) for topic, p in self.start.items()}, **dict.fromkeys(self.files, 1)}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A row of the result: its key as JSON, its columns as a JSON object, None where the key's row is gone."""
+
+    key: str
+    columns: str | None
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A record that cannot be read."""
+
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+
+
+class Run:
+    """One run of a plan.
+
+    ``identity``: what tells the rows of a table apart, over the rows ahead of the plan's projection. ``folder``: for
+    the checkpoint.
+    """
+
+    def __init__(
+        self, session: SparkSession, plan: Plan, identity: Sequence[t.Expr], inputs: Inputs, folder: Path
+    ) -> None:
+        # The projection keeps what its expressions need, so the identity stands in it too.
+        hidden = tuple(Output(f"__id{i}", e) for i, e in enumerate(identity))
+        self._plan = replace(plan, root=replace(plan.root, outputs=(*plan.root.outputs, *hidden)))
+        self._visible = plan.root.outputs
+        self._hidden = hidden
+        self._inputs = inputs
+        self._checkpoint = str(folder / "checkpoint")
+        self._width = max(inputs.partitions.values())
+        self._session = session.newSession()
+        self._session.conf.set("spark.sql.shuffle.partitions", str(self._width))
+        self._session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+        # A file is read in one piece, in its order.
+        self._session.conf.set("spark.sql.files.maxPartitionBytes", str(2**62))
+
+    def batch(self, limit: int | None = None) -> Iterator[Change | Unread]:
+        """The rows of a plan without state, partition by partition. Raises EngineProblem.
+
+        ``limit``: no more rows than that, and nothing of records that cannot be read.
+        """
+        found = self._output(self._records(stream=False), past=True)
+        if limit is not None:
+            found = found.where("columns IS NOT NULL").limit(limit)
+        try:
+            yield from map(_change, found.toLocalIterator())
+        except PySparkException as e:
+            raise _failed(e) from e
+
+    def changes(self, take: Callable[[Change | Unread], None], *, follow: bool, timeout: float | None) -> bool:
+        """Gives all rows to ``take``, in the order in which they come; ``follow``: goes on with what comes later.
+
+        ``timeout``: seconds after which it stops; returns whether it ended before. An exception of ``take`` ends it.
+        Raises EngineProblem.
+        """
+        raised: list[Exception] = []
+        deadline = time.monotonic() + timeout if timeout is not None else math.inf
+
+        def each(rows: DataFrame, number: int) -> None:
+            if raised:
+                return
+            try:
+                for row in rows.collect():
+                    take(_change(row))
+            except PySparkException:
+                raise
+            except Exception as e:  # of the caller: carried to its thread
+                raised.append(e)
+
+        records = self._records(stream=True)
+        for past in (True, False) if follow else (True,):
+            writer = (
+                self._output(records, past=past)
+                .writeStream.foreachBatch(each)
+                .option("checkpointLocation", self._checkpoint)
+                .outputMode("update")
+            )
+            query = (writer.trigger(availableNow=True) if past else writer.trigger(processingTime="0 seconds")).start()
+            try:
+                while not query.awaitTermination(_LOOK):  # type: ignore[arg-type]  # its type forgets fractions
+                    if raised:
+                        break
+                    if time.monotonic() > deadline:
+                        return False
+            except PySparkException as e:
+                raise _failed(e) from e
+            finally:
+                query.stop()
+            if raised:
+                raise raised[0]
+        return True
+
+    # ------------------------------------------------------------ source and sink
+
+    def _records(self, *, stream: bool) -> DataFrame:
+        parts = [self._kafka(stream)] if self._inputs.start else []
+        parts += [self._file(topic, *place, stream) for topic, place in self._inputs.files.items()]
+        records = parts[0]
+        for part in parts[1:]:
+            records = records.unionByName(part)
+        return records
+
+    def _kafka(self, stream: bool) -> DataFrame:
+        headers = self._plan.needs_headers
+        reader: Any = (self._session.readStream if stream else self._session.read).format("kafka")
+        reader = (
+            reader.option("kafka.bootstrap.servers", self._inputs.bootstrap)
+            .option("subscribe", ",".join(self._inputs.start))
+            .option("startingOffsets", json.dumps(self._inputs.start))
+            .option("failOnDataLoss", "false")
+            .option("includeHeaders", str(headers).lower())
+        )
+        if not stream:
+            reader = reader.option("endingOffsets", json.dumps(self._inputs.end))
+        found: DataFrame = reader.load().select(*_COLUMNS, *(["headers"] if headers else []))
+        return found
+
+    def _file(self, topic: str, source: Source, folder: Path, stream: bool) -> DataFrame:
+        reader: Any = self._session.readStream if stream else self._session.read
+        rows = encoded(reader.option("lineSep", "\n").text(str(folder)), source)
+        headers = "cast(array() as array<struct<key: string, value: binary>>) AS headers"
+        return rows.selectExpr(
+            "key", "value", f"{text.string(topic)} AS topic", "0 AS partition", "offset",
+            f"timestamp_millis(coalesce(time, {self._inputs.now if source.kind == 'STREAM' else 0}L)) AS timestamp",
+            *([headers] if self._plan.needs_headers else []),
+        )  # fmt: skip
+
+    def _output(self, records: DataFrame, *, past: bool) -> DataFrame:
+        """The plan's rows; ``past``: those of several partitions meet in the order of their time."""
+        partitions = self._inputs.partitions
+        several = sum(partitions.values()) > 1
+        distribution = Distribution(
+            self._width,
+            several,
+            sorted=past and (self._plan.ordered_backlog or (self._plan.stateful and several)),
+            source_partitions=partitions[self._plan.scans[0].relation.source.topic],
+        )
+        rows = Compiler(self._plan, records, distribution).rows()
+        shown = json_object([Written(o.name, o.expr.type, spark_text(o.expr)) for o in self._visible])
+        identity = [Written(o.name, o.expr.type, spark_text(o.expr)) for o in self._hidden]
+        if "__ws" in rows.columns:
+            identity.append(Written("__ws", t.SYSTEM["WINDOWSTART"][1], "__ws"))
+        key = json_object(identity) if identity else "''"
+        return rows.selectExpr(
+            f"CASE WHEN __raw IS NULL THEN {key} END AS key",
+            f"CASE WHEN __raw IS NULL AND NOT __del THEN {shown} END AS columns",
+            "__raw.topic AS topic", "__raw.partition AS partition", "__raw.offset AS offset", "__reason AS reason",
+        )  # fmt: skip
+
+
+def _change(row: Any) -> Change | Unread:
+    if row.reason is not None:
+        return Unread(row.topic, row.partition, row.offset, row.reason)
+    return Change(row.key, row.columns)
+
+
+def _failed(error: PySparkException) -> EngineProblem:
+    return EngineProblem("query-failed", f"the query failed: {failure_of(error).message}")

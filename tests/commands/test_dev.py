@@ -1,0 +1,276 @@
+"""``ksqlpy dev`` as a process with the taxi sample; ``query`` and ``datagen`` on its broker; and its end."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from ksqlpy.client import Client
+from ksqlpy.commands import dev as command
+from ksqlpy.demo.data import find_files, int_key, read_rides, read_zones
+from ksqlpy.demo.expected import totals
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "server"))  # the engine that is none
+
+from fake_engine import FakeEngine
+
+from ksqlpy.server.run import ServerThread
+
+Run = Callable[..., Any]
+
+FILES = find_files()
+EVERYTHING = """
+CREATE STREAM things (id STRING KEY, b BOOLEAN, i INT, g BIGINT, d DOUBLE, m DECIMAL(12, 4), s STRING, raw BYTES,
+  day DATE, clock TIME, ts TIMESTAMP, tags ARRAY<STRING>, map_of MAP<STRING, INT>,
+  home STRUCT<city STRING, pos STRUCT<lat DOUBLE>>, seen TIMESTAMP)
+  WITH (kafka_topic = 'things', value_format = 'JSON', partitions = 2, timestamp = 'ts');
+"""
+
+
+@dataclass
+class Dev:
+    """The process, with what it said of itself."""
+
+    process: subprocess.Popen[str]
+    said: dict[str, str]
+    temporary: Path
+
+    @property
+    def broker(self) -> str:
+        return self.said["Kafka"]
+
+    @property
+    def server(self) -> str:
+        return self.said["server"]
+
+    def left_on_broker(self) -> tuple[set[str], set[str]]:
+        """The topics and consumer groups of the broker."""
+        admin = AdminClient({"bootstrap.servers": self.broker, "log_level": 0})
+        groups = admin.list_consumer_groups().result(timeout=15)
+        return set(admin.list_topics(timeout=15).topics), {g.group_id for g in groups.valid}
+
+
+@pytest.fixture(scope="module")
+def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dev]:
+    temporary = tmp_path_factory.mktemp("dev")
+    with subprocess.Popen(
+        [sys.executable, "-m", "ksqlpy", "dev", "--no-shell", "--port", "0", "--sample", "taxi"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "TMPDIR": str(temporary), "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"},
+    ) as process:
+        assert process.stdout is not None
+        said = {}
+        for line in process.stdout:
+            first, _, rest = line.strip().partition(" ")
+            said[first] = rest.strip()
+            if first == "Ctrl-C":
+                break
+        assert "Ctrl-C" in said, said
+        yield Dev(process, said, temporary)
+        process.kill()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+class TestOnItsBroker:
+    """In the order in which they stand: the last ends the process."""
+
+    def test_it_says_what_there_is(self, dev: Dev) -> None:
+        assert dev.said["data"] == "goes at the end"
+        assert dev.said["sample"] == "taxi: 263 zones, 6 queries, 6,500 rides"
+        with Client(dev.server) as client:
+            assert client.info()["serverStatus"] == "RUNNING"
+            names = [s["name"] for s in client.statements("SHOW TABLES;")[0]["tables"]]
+        assert names == ["BOROUGHS", "RIDES_PER_VENDOR", "ZONES", "ZONE_HOURS"]
+
+    def test_query_a_topic(self, dev: Dev, ksqlpy: Run, spark: SparkSession) -> None:
+        before = dev.left_on_broker()
+        sql = "SELECT color, COUNT(*) AS n FROM rides WHERE total_amount >= 40 GROUP BY color"
+        done = ksqlpy("query", "-f", FILES.sql, "--bootstrap-servers", dev.broker, "--output", "csv", sql)
+        count = Counter(str(r.columns["COLOR"]) for r in read_rides(FILES.rides) if r.total >= 40)
+        assert done.code == 0
+        assert sorted(done.out.splitlines()) == sorted(["COLOR,N", *(f"{c},{n}" for c, n in count.items())])
+        assert dev.left_on_broker() == before
+
+    def test_query_a_topic_with_a_file(self, dev: Dev, ksqlpy: Run, spark: SparkSession, tmp_path: Path) -> None:
+        (tmp_path / "zones.csv").write_text("locationid,borough\n4,Here\n239,Here\n")
+        sql = "SELECT z.borough AS b, COUNT(*) AS n FROM rides r JOIN zones z ON r.pulocationid = z.locationid"
+        done = ksqlpy("query", "-f", FILES.sql, "--bootstrap-servers", dev.broker, "--output", "json",
+                      "--input", f"zones={tmp_path / 'zones.csv'}", f"{sql} GROUP BY z.borough")  # fmt: skip
+        expected = sum(r.pickup_zone in (4, 239) for r in read_rides(FILES.rides))
+        assert (done.code, done.out) == (0, f'{{"B": "Here", "N": {expected}}}\n')
+
+    def test_query_what_another_query_made(self, dev: Dev, ksqlpy: Run, spark: SparkSession) -> None:
+        rides, zones = read_rides(FILES.rides), read_zones(FILES.zones)
+        wanted = {k.decode(): v["RIDES"] for k, v in totals(rides, zones)["taxi_boroughs"].items()}
+        sql = "SELECT name, rides FROM boroughs"
+        found: dict[str, int] = {}
+        for _ in range(40):  # until the server's queries have read all rides
+            done = ksqlpy("query", "-f", FILES.sql, "--bootstrap-servers", dev.broker, "--output", "json", sql)
+            assert done.code == 0
+            found = {row["NAME"]: row["RIDES"] for row in map(json.loads, done.out.splitlines())}
+            if found == wanted:
+                break
+        assert found == wanted
+
+    def test_invented_records_are_read_as_they_were_made(
+        self, dev: Dev, ksqlpy: Run, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        (tmp_path / "things.sql").write_text(EVERYTHING)
+        options = ("datagen", "things", "-f", tmp_path / "things.sql", "--count", 300, "--seed", 4, "--nulls", 0.1,
+                   "--keys", 9)  # fmt: skip
+        printed = ksqlpy(*options, "--print")
+        written = ksqlpy(*options, "--bootstrap-servers", dev.broker)
+        assert (printed.code, written.code) == (0, 0)
+        assert "300 records written to topic things" in written.err
+        done = ksqlpy("query", "-f", tmp_path / "things.sql", "--bootstrap-servers", dev.broker, "--output", "json",
+                      "SELECT *, ROWTIME AS `ROWTIME` FROM things")  # fmt: skip
+        assert done.code == 0
+        made = [as_read(json.loads(line)) for line in printed.out.splitlines()]
+        read = [json.loads(line) for line in done.out.splitlines()]
+        assert sorted(read, key=lambda r: r["ROWTIME"]) == made
+        assert len({r["ID"] for r in read}) == 9
+
+    def test_a_file_goes_where_the_server_says(
+        self, dev: Dev, ksqlpy: Run, spark: SparkSession, tmp_path: Path
+    ) -> None:
+        with Client(dev.server) as client:
+            client.statements(
+                "CREATE TYPE spot AS STRUCT<x INT, y INT>; CREATE STREAM spots (name STRING KEY, at_spot spot, n INT)"
+                " WITH (kafka_topic='spots', key_format='JSON', value_format='JSON', partitions=1);"
+                "ALTER STREAM spots ADD COLUMN more STRING;"
+            )
+        (tmp_path / "spots.jsonl").write_text(
+            '{"name": "a", "at_spot": {"x": 1, "y": 2}, "more": "!"}\n{"name": "b"}\n'
+        )
+        done = ksqlpy("datagen", "spots", "--server", dev.server, "--from", tmp_path / "spots.jsonl", "--loop",
+                      "--count", 5, "--rate", "100/s")  # fmt: skip
+        assert (done.code, done.err) == (0, done.err)
+        assert "5 records written to topic spots" in done.err
+        with Client(dev.server) as client:
+            sql = "SELECT name, at_spot->y AS y, more FROM spots EMIT CHANGES LIMIT 5;"
+            _, *rows = client.push(sql, {"auto.offset.reset": "earliest"})
+        assert rows == [["a", 2, "!"], ["b", None, None], ["a", 2, "!"], ["b", None, None], ["a", 2, "!"]]
+
+    def test_what_datagen_refuses(self, dev: Dev, ksqlpy: Run) -> None:
+        done = ksqlpy("datagen", "boroughs", "--server", dev.server, "--print")
+        assert (done.code, "error[written-by-query]" in done.err) == (1, True)
+        done = ksqlpy("datagen", "rides", "--server", dev.server, "--print", "--from", FILES.zones, "--count", 1)
+        assert (done.code, "error[no-columns]" in done.err) == (1, True)
+
+    def test_follow(self, dev: Dev, ksqlpy: Run, spark: SparkSession) -> None:
+        producer = Producer({"bootstrap.servers": dev.broker, "log_level": 0})
+        value = b'{"tpep_pickup_datetime": "2019-04-01 00:00:00", "total_amount": 1}'
+
+        def write() -> None:
+            for _ in range(5):
+                producer.produce("taxi_rides", key=int_key(9), value=value)
+            producer.flush(15)
+
+        later = threading.Timer(3, write)
+        later.start()
+        done = ksqlpy("query", "-f", FILES.sql, "--bootstrap-servers", dev.broker, "--output", "csv", "--follow",
+                      "--limit", 6505, "SELECT vendorid, COUNT(*) AS n FROM rides GROUP BY vendorid")  # fmt: skip
+        later.join()
+        assert done.code == 0
+        assert done.out.splitlines()[-1] == "9,5"
+        assert len(done.out.splitlines()) == 6506
+
+    def test_interrupt_ends_a_query(self, dev: Dev, tmp_path: Path) -> None:
+        sql = "SELECT vendorid, COUNT(*) AS n FROM rides GROUP BY vendorid"
+        options = ["-f", str(FILES.sql), "--bootstrap-servers", dev.broker, "--follow", "--output", "json", sql]
+        with subprocess.Popen(
+            [sys.executable, "-m", "ksqlpy", "query", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path), "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"},
+            # A shell starts what it puts into the background with SIGINT ignored, and that is inherited.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process:
+            assert process.stdout is not None
+            assert json.loads(process.stdout.readline())["N"] == 1
+            below = psutil.Process(process.pid).children(recursive=True)
+            process.send_signal(signal.SIGINT)
+            process.stdout.read()
+            assert process.wait(60) == 130
+        _, alive = psutil.wait_procs(below, timeout=15)
+        assert below and alive == []
+        assert list(tmp_path.glob("ksqlpy-*")) == []
+
+    def test_timeout(self, dev: Dev, ksqlpy: Run, spark: SparkSession) -> None:
+        done = ksqlpy("query", "-f", FILES.sql, "--bootstrap-servers", dev.broker, "--timeout", 0.001,
+                      "SELECT COUNT(*) FROM rides GROUP BY color")  # fmt: skip
+        assert (done.code, "error[timeout]" in done.err) == (1, True)
+
+    def test_its_end_leaves_nothing(self, dev: Dev) -> None:
+        below = psutil.Process(dev.process.pid).children(recursive=True)
+        dev.process.send_signal(signal.SIGTERM)
+        assert dev.process.wait(60) == 0
+        _, alive = psutil.wait_procs(below, timeout=15)
+        assert below and alive == []
+        assert [p.name for p in dev.temporary.iterdir() if p.name.startswith("ksqlpy-")] == []
+
+
+def as_read(row: dict[str, Any]) -> dict[str, Any]:
+    """A printed row as a query shows it: days and times as numbers."""
+    from datetime import date, datetime, time
+
+    found = dict(row)
+    if row["DAY"] is not None:
+        found["DAY"] = (date.fromisoformat(row["DAY"]) - date(1970, 1, 1)).days
+    if row["CLOCK"] is not None:
+        clock = time.fromisoformat(row["CLOCK"])
+        found["CLOCK"] = (clock.hour * 3600 + clock.minute * 60 + clock.second) * 1000
+    for name in ("TS", "SEEN"):
+        if row[name] is not None:
+            found[name] = round(datetime.fromisoformat(row[name]).timestamp() * 1000)
+    return found
+
+
+# ---------------------------------------------------------------- without a broker
+
+
+@pytest.mark.parametrize(("text", "printed"), [("SHOW STREAMS;\nECHO", "Stream"), ("ECHO;", "")])
+def test_piped_statements(
+    text: str, printed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = FakeEngine()
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    with ServerThread(engine) as server:
+        assert command._talk(server.url, Namespace(no_shell=False, output="table")) == 0
+    assert [sql for sql, _ in engine.calls] == [s.strip() if s.endswith(";") else f"{s};" for s in text.split("\n")]
+    assert ("Name" in capsys.readouterr().out) == bool(printed)
+
+
+def test_a_port_in_use_is_told_at_once(ksqlpy: Run) -> None:
+    with ServerThread(FakeEngine()) as server:
+        done = ksqlpy("dev", "--no-shell", "--port", server.url.rpartition(":")[2])
+    assert (done.code, done.out) == (1, "")
+    assert "error[port-in-use]" in done.err
+
+
+def test_a_rate_needs_a_sample(ksqlpy: Run) -> None:
+    assert ksqlpy("dev", "--rate", "5/s").code == 2
