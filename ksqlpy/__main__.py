@@ -9,11 +9,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from ksqlpy import __version__
 from ksqlpy.commands import COMMANDS
-from ksqlpy.commands.options import add_client
+from ksqlpy.commands.options import add_client, add_session, connection, limits, properties
 
 __all__ = ["main"]
 
@@ -26,23 +27,37 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = _parser()
     try:
-        options = parser.parse_args(arguments)
+        options = parser.parse_args(_with_url(arguments))
     except SystemExit as e:  # argparse has said what is wrong
         return e.code if isinstance(e.code, int) else 2
-    if options.execute is not None and options.command:
-        print("ksqlpy: -e and a command exclude each other", file=sys.stderr)
+    texts = [t for t in (options.execute, options.file_) if t is not None]
+    if len(texts) + bool(options.command) > 1:
+        print("ksqlpy: -e, -f and a command exclude each other", file=sys.stderr)
         return 2
     from ksqlpy.commands.guard import guarded
 
-    if options.command:
-        return guarded(lambda: int(_module(options.command).run(options)))
-    if options.execute is not None:
-        from ksqlpy.shell.commands import run_text
+    if not texts:
+        return guarded(lambda: int(_module(options.command or "shell").run(options)))
+    return guarded(lambda: _run(options))
 
-        properties = dict(options.define)
-        return guarded(lambda: run_text(options.execute, options.server, options.output, properties, complete=True))
-    parser.print_help(sys.stderr)
-    return 2
+
+def _run(options: argparse.Namespace) -> int:
+    """Runs the statements of -e or -f."""
+    from ksqlpy.shell.commands import run_file, run_text
+
+    server, given = connection(options), (properties(options), dict(options.variables), limits(options))
+    if options.file_ is not None:
+        return run_file(options.file_, server, options.output, *given)
+    return run_text(options.execute, server, options.output, given[0], True, *given[1:])
+
+
+def _with_url(arguments: list[str]) -> list[str]:
+    """The arguments with a URL that stands alone, as ksqlDB's client takes it, behind ``--server``."""
+    if arguments and arguments[-1].startswith(("http://", "https://")):
+        before = arguments[-2:-1]
+        if not (before and before[0].startswith("-")) and not {c.name for c in COMMANDS} & set(arguments):
+            return [*arguments[:-1], "--server", arguments[-1]]
+    return arguments
 
 
 def _module(name: str) -> Any:
@@ -55,7 +70,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"ksqlpy {__version__}")
     parser.add_argument("-e", "--execute", metavar="SQL", help="run statements on a server and leave")
+    parser.add_argument(
+        "-f", "--file", dest="file_", metavar="FILE", type=Path, help="run a file on a server and leave"
+    )
     add_client(parser, first=True)
+    add_session(parser, first=True)
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     for command in COMMANDS:
         description = command.description or f"{command.help[:1].upper()}{command.help[1:]}."

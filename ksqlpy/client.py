@@ -11,46 +11,96 @@ from __future__ import annotations
 
 import contextlib
 import json
+import ssl
 from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import httpx
 
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError
 
-__all__ = ["DEFAULT_URL", "Client"]
+__all__ = ["DEFAULT_URL", "Client", "Connection"]
 
 DEFAULT_URL = "http://127.0.0.1:8088"
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class Client:
-    """A session with one server; to be closed, or used as a context manager.
+@dataclass(frozen=True)
+class Connection:
+    """How a server is reached: its URL, who one is there, and how its certificate is checked.
 
-    Every method raises EnvironmentProblem (``server-away``, ``connection-lost``) when the server cannot be talked to
-    and what the server refused as the error that it was there: code, place and hint included.
+    ``cafile``: certificates that are trusted instead of the machine's; ``insecure``: any certificate will do.
+    Name and password in the URL count where ``user`` is not given; :attr:`address` shows neither.
     """
 
-    def __init__(self, url: str = DEFAULT_URL) -> None:
-        """Raises ConfigProblem ``bad-url`` for what is no URL of a server; connects at the first request."""
-        self.url = url.rstrip("/")
+    url: str = DEFAULT_URL
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    cafile: Path | None = None
+    insecure: bool = False
+
+    @property
+    def address(self) -> str:
+        """The URL as people may see it; raises ConfigProblem ``bad-url`` for what is no URL of a server."""
+        url = self.url.rstrip("/")
         try:
-            parts = urlsplit(self.url)
+            parts = urlsplit(url)
             usable = parts.scheme in ("http", "https") and bool(parts.hostname)
             usable = usable and (parts.port is None or parts.port > 0)
         except ValueError:
             usable = False
         if not usable:
             raise ConfigProblem("bad-url", f"{url!r} is no URL of a server", hint=f"one looks like {DEFAULT_URL}")
+        return url.replace(f"{parts.netloc.rpartition('@')[0]}@", "", 1) if "@" in parts.netloc else url
+
+    @property
+    def login(self) -> tuple[str, str] | None:
+        """Name and password, if there is a name."""
+        if self.user is not None:
+            return self.user, self.password or ""
+        parts = urlsplit(self.url)
+        return (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+
+    def trust(self) -> ssl.SSLContext | bool:
+        """What checks the certificate; raises ConfigProblem ``bad-cacert`` for a file without certificates."""
+        if not self.url.startswith("https:") or self.insecure:
+            return False  # loading certificates takes time
+        if self.cafile is None:
+            return True
+        try:
+            return ssl.create_default_context(cafile=str(self.cafile))
+        except (OSError, ssl.SSLError) as e:
+            raise ConfigProblem("bad-cacert", f"{self.cafile} has no certificates that can be read: {e}") from e
+
+
+class Client:
+    """A session with one server; to be closed, or used as a context manager.
+
+    Every method raises EnvironmentProblem (``server-away``, ``connection-lost``, ``server-slow``, ``no-access``,
+    ``bad-certificate``) when the server cannot be talked to, and what the server refused as the error that it was
+    there: code, place and hint included.
+    """
+
+    def __init__(self, server: str | Connection = DEFAULT_URL, patience: float | None = None) -> None:
+        """Connects at the first request.
+
+        ``patience``: seconds until an answer must begin; None: a statement may take as long as it takes. Raises
+        ConfigProblem: ``bad-url``, ``bad-cacert``.
+        """
+        connection = Connection(server) if isinstance(server, str) else server
+        self.url = connection.address
         self._http = httpx.Client(
             base_url=self.url,
-            timeout=httpx.Timeout(None, connect=10),  # a statement may take as long as it takes
-            trust_env=parts.hostname not in _LOOPBACK,
-            verify=parts.scheme == "https",  # loading certificates takes time
+            timeout=httpx.Timeout(patience, connect=10),
+            trust_env=urlsplit(self.url).hostname not in _LOOPBACK,
+            verify=connection.trust(),
+            auth=connection.login,
         )
 
     def __enter__(self) -> Client:
@@ -156,8 +206,18 @@ class Client:
         try:
             yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as e:
+            if "CERTIFICATE_VERIFY_FAILED" in str(e):
+                raise EnvironmentProblem(
+                    "bad-certificate",
+                    f"the certificate of {self.url} is not trusted",
+                    hint="name what signed it with --cacert FILE, or take any with --insecure",
+                ) from e
             raise EnvironmentProblem(
                 "server-away", f"no server answers at {self.url}", hint="start one: ksqlpy server"
+            ) from e
+        except httpx.TimeoutException as e:
+            raise EnvironmentProblem(
+                "server-slow", f"{self.url} gives no answer in time", hint="see the server's log"
             ) from e
         except httpx.TransportError as e:
             raise EnvironmentProblem(
@@ -176,6 +236,14 @@ def _json(response: httpx.Response) -> Any:
 
 def _error(response: httpx.Response, sql: str | None) -> KsqlError:
     data = _json(response)
+    if response.status_code in (401, 403):
+        known = response.request.headers.get("authorization") is not None
+        return EnvironmentProblem(
+            "no-access",
+            "the server does not let you in" if known else "the server wants to know who you are",
+            hint="-u USER says who you are; the password comes from KSQLPY_PASSWORD or -p",
+            error_code=response.status_code * 100,
+        )
     if isinstance(data, dict) and "message" in data:
         return _restored(data, sql)
     return EnvironmentProblem(

@@ -97,17 +97,22 @@ class KsqlError(Exception):
             text = f"line {line}:{column}: {text}"
         return f"{text} (hint: {self.full_hint})" if self.full_hint else text
 
-    def render(self) -> str:
-        """The error as a drawing: code, message, the SQL line with a caret, the hint."""
+    def render(self, room: int | None = None) -> str:
+        """The error as a drawing: code, message, the SQL line with a caret, the hint.
+
+        ``room``: the columns of a terminal that the drawing must fit; None: up to 120 characters of SQL are shown.
+        """
         out = [f"error[{self.code}]: {self.message}"]
         if self.span is not None and self.sql is not None:
             line, column = self.span.position(self.sql)
             text = (self.sql.splitlines() or [""])[line - 1] if line <= len(self.sql.splitlines()) else ""
             width = max(1, min(self.span.end - self.span.start, len(text) - column + 1))
             gutter = " " * len(str(line))
-            # A long generated line is cut around the place, so that the caret stays on the screen.
-            left = max(0, column - 1 - 60) if len(text) > 120 else 0
-            shown = text[left : left + 120].replace("\t", " ")
+            # A long line is cut around the place, so that the caret stays on the screen.
+            most = 120 if room is None else min(120, max(room - len(gutter) - 4, 16))
+            left = max(0, column - 1 - most // 2) if len(text) > most else 0
+            width = min(width, most - (column - 1 - left))
+            shown = text[left : left + most].replace("\t", " ")
             out += [
                 f" {gutter}--> line {line}, column {column}",
                 f" {gutter} |",

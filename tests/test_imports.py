@@ -33,7 +33,7 @@ ALLOWED = {
     "embedded": {"errors"},
     "server": {*ORDER, "server"},
     "client": {"errors", "types", "config"},
-    "shell": {*ORDER, "client"},
+    "shell": {"errors", "grammar", "sql", "config", "client"},
     "project": {*ORDER, "client"},
     "testing": {*ORDER, "client"},
     "local": set(ORDER),

@@ -19,6 +19,11 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
+    Command(
+        "shell",
+        "talk with a server (the same as no command)",
+        "Talks with a server; where no terminal is, runs what comes on standard input.",
+    ),
     Command("run", "run the statements of a file on a server"),
     Command(
         "server",

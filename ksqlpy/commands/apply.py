@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from ksqlpy.commands.options import connection
 from ksqlpy.commands.plan import add_project, planned, refused
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     def tell(line: str) -> None:
         print(escaped(line), flush=True)
 
-    with Client(options.server) as client:
+    with Client(connection(options)) as client:
         plan = planned(options, client)
         if refused(plan):
             return 1

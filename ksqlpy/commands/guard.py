@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,9 @@ def guarded(body: Callable[[], int]) -> int:
     """Runs a command; draws its error on stderr. Gives the exit code: what it gave, 1 failed, 130 interrupted."""
     from ksqlpy.shell.output import escaped
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what the locale has no character for
     try:
         status = body()
         sys.stdout.flush()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ksqlpy.commands.options import connection
 from ksqlpy.commands.variables import add_variables, variables_of
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     if options.migrate == "create":
         print(f"made {migrations.create(project, options.name, options.number)}")
         return 0
-    with Client(project.url) as client:
+    with Client(replace(connection(options), url=project.url)) as client:
         project = migrations.read_project(options.config_file, client.info().get("ksqlServiceId"))
         return _on_server(options, project, client, Metadata(client, project))
 

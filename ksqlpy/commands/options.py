@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-__all__ = ["add_client", "add_define"]
+if TYPE_CHECKING:
+    from ksqlpy.client import Connection
+    from ksqlpy.shell.session import Limits
+
+__all__ = ["add_client", "add_define", "add_session", "connection", "limits", "properties"]
 
 
 def add_client(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
@@ -21,9 +28,10 @@ def add_client(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
     )
     parser.add_argument(
         "--output",
-        choices=("table", "json"),
+        type=_output,
+        choices=("table", "json", "csv"),
         default="table" if first else argparse.SUPPRESS,
-        help="for people, or one JSON object a line",
+        help="for people (TABULAR too), one JSON object a line, or CSV",
     )
     add_define(parser, first=first)
 
@@ -39,6 +47,63 @@ def add_define(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
         default=[] if first else argparse.SUPPRESS,
         help="set a property; may be given several times",
     )
+
+
+def add_session(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
+    """What else a session may bring: variables, properties of a file, login, certificates, limits of queries.
+
+    They have the names that ksqlDB's command line client gives them. ``first``: see :func:`add_client`.
+    """
+
+    def add(*names: str, default: object = None, **more: object) -> None:
+        parser.add_argument(*names, default=default if first else argparse.SUPPRESS, **more)  # type: ignore[arg-type]
+
+    text = "give a variable a value, for ${NAME} in statements; may be given several times"
+    add("-d", "--define", dest="variables", metavar="NAME=VALUE", action="append", type=_pair, default=[], help=text)
+    add("--config-file", metavar="FILE", type=Path, help="file of key=value lines: properties of the session")
+    add("-u", "--user", metavar="NAME", help="name for a server that asks for one")
+    add("-p", "--password", metavar="WORD", help="its password; others see it here, so rather use KSQLPY_PASSWORD")
+    add("--cacert", metavar="FILE", type=Path, help="certificates to trust for https")
+    add("--insecure", action="store_true", default=False, help="trust any certificate for https")
+    add("--query-row-limit", metavar="N", type=_above_zero, help="end a streamed query after N rows")
+    add("--query-timeout", metavar="MS", type=_above_zero, help="end a streamed query after MS milliseconds")
+
+
+def connection(options: argparse.Namespace) -> Connection:
+    """How the server is reached. A name without a password is asked for it, if a person is there to ask."""
+    import getpass
+    import sys
+
+    from ksqlpy.client import Connection
+
+    password = options.password if options.password is not None else os.environ.get("KSQLPY_PASSWORD")
+    if options.user and password is None and sys.stdin.isatty():
+        password = getpass.getpass(f"password of {options.user}: ")
+    return Connection(options.server, options.user, password, options.cacert, options.insecure)
+
+
+def properties(options: argparse.Namespace) -> dict[str, str]:
+    """The properties of the file, then those of -D. Raises ConfigProblem ``config-unreadable``."""
+    from ksqlpy.config import Config
+
+    return {**(Config.from_file(options.config_file) if options.config_file else {}), **dict(options.define)}
+
+
+def limits(options: argparse.Namespace) -> Limits:
+    """When streamed queries end by themselves."""
+    from ksqlpy.shell.session import Limits
+
+    return Limits(options.query_row_limit, options.query_timeout)
+
+
+def _output(text: str) -> str:
+    return {"tabular": "table"}.get(text.lower(), text.lower())
+
+
+def _above_zero(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ksqlpy.commands.options import add_client
+from ksqlpy.commands.options import add_client, connection
 from ksqlpy.commands.variables import add_variables, variables_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     from ksqlpy.project.apply import check_on_server
     from ksqlpy.shell.output import escaped
 
-    with Client(options.server) as client:
+    with Client(connection(options)) as client:
         plan = planned(options, client)
         if options.output == "json":
             print(json.dumps(show.as_json(plan), indent=2))

@@ -12,7 +12,7 @@ from ksqlpy.analysis import CreateAs, Declare, analyze_create
 from ksqlpy.catalog import PersistentQuery, Source, WindowKey
 from ksqlpy.errors import KsqlError
 from ksqlpy.project.files import File
-from ksqlpy.project.offline import Offline, check_statement
+from ksqlpy.project.offline import AssumedTopics, Offline, check_statement
 from ksqlpy.project.state import ServerSource, State
 from ksqlpy.project.statements import Refused, Statement, in_order, statements_of
 from ksqlpy.runtime.context import Sandbox
@@ -44,7 +44,8 @@ class Mirror:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.sandbox: Sandbox = Offline(state.config).sandbox()
+        offline = Offline(state.config)
+        self.sandbox: Sandbox = offline.sandbox()
         self.exact: dict[str, Declare | CreateAs] = {}
         catalog = self.sandbox.catalog
         for name, type_ in state.types.items():
@@ -57,6 +58,8 @@ class Mirror:
         for statement in in_order(list(known.values())):
             self._replay(state.sources[next(iter(statement.makes))], statement)
         self._queries()
+        # What is checked from here on meets the topics as they are, not as they once were wanted.
+        offline.topics = AssumedTopics(state.topics)
 
     def _replay(self, source: ServerSource, statement: Statement) -> None:
         sandbox, parsed = self.sandbox, plain(statement.parsed)

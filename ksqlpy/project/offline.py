@@ -17,14 +17,14 @@ from ksqlpy.runtime.statements import check, check_push
 from ksqlpy.runtime.wishes import check_wish
 from ksqlpy.sql import Parsed, nodes
 
-__all__ = ["Offline", "check_statement"]
+__all__ = ["AssumedTopics", "Offline", "check_statement"]
 
 
 class AssumedTopics:
-    """Topics that are as statements want them."""
+    """Topics that are as statements want them; ``known``: the partitions of some."""
 
-    def __init__(self) -> None:
-        self._said: dict[str, int] = {}
+    def __init__(self, known: Mapping[str, int] | None = None) -> None:
+        self._said = dict(known or {})
 
     def check(self, wish: TopicWish, promised: Mapping[str, int], *, declared: bool) -> int | None:
         """As :meth:`ksqlpy.runtime.topics.Topics.check`, of what statements have said so far."""

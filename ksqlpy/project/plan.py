@@ -50,7 +50,8 @@ class Change:
     """An object and what becomes of it.
 
     ``kind``: ``stream``, ``table``, ``type`` or ``query``; ``reason``: why, where it is not plain; ``before``,
-    ``after``: its definition on the server and in the files.
+    ``after``: its definition on the server and in the files; ``loses_state``: a query ends, with what it remembers and
+    its place in what it reads.
     """
 
     action: Action
@@ -59,6 +60,7 @@ class Change:
     reason: str = ""
     before: str | None = None
     after: str | None = None
+    loses_state: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Plan:
     @property
     def destroys(self) -> list[Change]:
         """The changes that lose state."""
-        return [c for c in self.changes if c.action in (Action.REMAKE, Action.REMOVE)]
+        return [c for c in self.changes if c.loses_state]
 
 
 def make_plan(
@@ -124,6 +126,8 @@ class _Planner:
         self._prune = prune
         self._mirror = Mirror(state)
         self._sandbox = self._mirror.sandbox
+        catalog = self._sandbox.catalog
+        self._ending = {*catalog.queries, *(s.name for s in catalog.sources.values() if s.query in catalog.queries)}
         self._lost: dict[str, str] = {}  # what a cascade has ended, and because of what
         self._broken: set[str] = set()
         statements = self._read(files, variables)
@@ -185,7 +189,10 @@ class _Planner:
         if not self._prune:
             self.plan.strangers = found
             return
-        self.plan.changes += [replace(c, reason="not in this project") for c in found]
+        self.plan.changes += [
+            replace(c, reason="not in this project", loses_state=c.kind != "type" and c.name in self._ending)
+            for c in found
+        ]
         for change in found:
             if change.kind == "type":
                 self.plan.drops.append(Step(f"DROP TYPE {quoted(change.name)};"))
@@ -219,7 +226,8 @@ class _Planner:
         check_statement(parsed, self._sandbox, self._properties(statement))
         after = to_sql(plain(statement.parsed).node)
         self.plan.makes.append(Step(f"{to_sql(parsed.node)};", self._properties(statement)))
-        self.plan.changes.append(Change(action, kind, name, reason, self._before(kind, name), after))
+        loses = action is Action.REMAKE and name in self._ending
+        self.plan.changes.append(Change(action, kind, name, reason, self._before(kind, name), after, loses))
 
     def _before(self, kind: str, name: str) -> str | None:
         if kind == "type":

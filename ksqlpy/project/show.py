@@ -21,7 +21,6 @@ _WORDS = {
     Action.REMOVE: "to remove",
     Action.KEEP: "unchanged",
 }
-_EFFECTS = {Action.REPLACE: "state kept", Action.REMAKE: "state lost"}
 
 
 def text(plan: Plan) -> str:
@@ -33,9 +32,9 @@ def _lines(plan: Plan) -> Iterator[str]:
     for change in plan.changes:
         if change.action is Action.KEEP:
             continue
-        effect = _EFFECTS.get(change.action, "")
-        if change.action is Action.REPLACE and change.reason:  # a type, or a query that does not run
-            effect = ""
+        effect = "state lost" if change.loses_state else "made anew" if change.action is Action.REMAKE else ""
+        if change.action is Action.REPLACE and not change.reason:  # else a type, or a query that does not run
+            effect = "state kept"
         notes = ": ".join(filter(None, (effect, change.reason)))
         yield f"{change.action.value} {change.kind} {change.name}{f' ({notes})' if notes else ''}"
         if change.action in (Action.REPLACE, Action.REMAKE) and change.kind != "type":
@@ -86,6 +85,7 @@ def _change(c: Change) -> dict[str, Any]:
         "kind": c.kind,
         "name": c.name,
         "reason": c.reason,
+        "losesState": c.loses_state,
         "before": c.before,
         "after": c.after,
     }

@@ -1,6 +1,6 @@
 """What a server has: sources, queries and types, read with statements that every ksqlDB server answers.
 
-They are SHOW STREAMS, TABLES, QUERIES, TYPES and PROPERTIES, then a DESCRIBE of each source.
+They are SHOW STREAMS, TABLES, QUERIES, TYPES, TOPICS and PROPERTIES, then a DESCRIBE of each source.
 """
 
 from __future__ import annotations
@@ -58,11 +58,15 @@ class ServerQuery:
 
 @dataclass
 class State:
-    """All of it, by name or id; ``config``: the properties of the server, as far as they are known here."""
+    """All of it, by name or id.
+
+    ``topics``: with their partitions; ``config``: the properties of the server, as far as they are known here.
+    """
 
     sources: dict[str, ServerSource] = field(default_factory=dict)
     queries: dict[str, ServerQuery] = field(default_factory=dict)
     types: dict[str, SqlType] = field(default_factory=dict)
+    topics: dict[str, int] = field(default_factory=dict)
     config: Config = field(default_factory=lambda: Config.of({}))
 
 
@@ -71,12 +75,15 @@ def quoted(name: str) -> str:
     return to_sql(exp.Identifier(this=name, quoted=True))
 
 
+_ASKED = "SHOW STREAMS; SHOW TABLES; SHOW QUERIES; SHOW TYPES; SHOW TOPICS; SHOW PROPERTIES;"
+
+
 def read_state(server: Server) -> State:
     """Asks the server; raises KsqlError."""
     state = State()
     names: list[str] = []
     properties: dict[str, str] = {}
-    for entity in server.statements("SHOW STREAMS; SHOW TABLES; SHOW QUERIES; SHOW TYPES; SHOW PROPERTIES;"):
+    for entity in server.statements(_ASKED):
         match entity:
             case {"streams": listed} | {"tables": listed}:
                 names += [s["name"] for s in listed]
@@ -87,6 +94,8 @@ def read_state(server: Server) -> State:
                         state.queries[q["id"]] = ServerQuery(q["id"], q["queryString"], next(iter(q["sinks"]), ""))
             case {"types": types}:
                 state.types = {n: _type(t) for n, t in types.items()}
+            case {"topics": listed}:
+                state.topics = {t["name"]: len(t["replicaInfo"]) for t in listed}
             case {"properties": listed}:
                 properties = {p["name"]: p["value"] for p in listed if _known(p)}
     state.config = _config(properties)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
@@ -68,16 +69,12 @@ class World:
         self.server = EventServer()
         self.metadata = Metadata(self.server, self.project)
 
-    def apply(self, **wanted: Any) -> list[str]:
+    def apply(self, *, dry_run: bool = False, **wanted: Any) -> list[str]:
         self.server.done.clear()
-        apply_migrations(
-            self.server,
-            self.metadata,
-            migrations_of(self.project),
-            Selection(**wanted),
-            {"t": "x"},
-            lambda line: None,
-        )
+        self.told: list[str] = []
+        files, selection = migrations_of(self.project), Selection(**wanted)
+        tell = self.told.append
+        apply_migrations(self.server, self.metadata, files, selection, {"t": "x"}, tell, dry_run=dry_run)
         return [s.split()[2] for s in self.server.done]
 
     def events(self) -> dict[str, Event]:
@@ -111,6 +108,17 @@ def test_each_version_is_applied_once(world: World) -> None:
     ]
     assert validate(migrations_of(world.project), events) == 4
     assert set(world.server.closed) == {"q"}
+
+
+def test_a_dry_run_does_nothing(world: World) -> None:
+    assert world.apply(dry_run=True, until=2) == []
+    assert world.told == [
+        "would apply version 1: step 1",
+        "  CREATE STREAM s1 (a INT) WITH (kafka_topic = 'x', value_format = 'JSON');",
+        "would apply version 2: step 2",
+        "  CREATE STREAM s2 (a INT) WITH (kafka_topic = 'x', value_format = 'JSON');",
+    ]
+    assert current_version(world.events()) is None
 
 
 @pytest.mark.parametrize(
@@ -202,3 +210,60 @@ def test_projects_that_are_wrong(command: Callable[..., Ran], tmp_path: Path) ->
     file.write_text("ksql.server.url=http://127.0.0.1:1\nksql.migrations.topic.replicas=x\n")
     assert refused("create", "next") == "invalid-property"
     assert command("migrate", "apply")[0] == 2
+
+
+class EventClient(EventServer):
+    """The same as a client."""
+
+    def __enter__(self) -> EventClient:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return None
+
+    def info(self) -> dict[str, str]:
+        return {"ksqlServiceId": "here_"}
+
+
+def test_the_command_tells_what_was_done(
+    world: World, command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = EventClient()
+    monkeypatch.setattr("ksqlpy.client.Client", lambda url: client)
+    times = iter(range(1_700_000_000, 1_700_000_100))
+    monkeypatch.setattr("ksqlpy.project.migrate._now", lambda: f"{next(times)}000")
+    migrate = ("migrate", "-c", world.project.folder.parent / "ksql-migrations.properties")
+    assert command(*migrate, "apply", "--until", 2, "-d", "t=x")[1].splitlines() == [
+        "applying version 1: step 1",
+        "  CREATE STREAM s1 (a INT) WITH (kafka_topic = 'x', value_format = 'JSON');",
+        "applying version 2: step 2",
+        "  CREATE STREAM s2 (a INT) WITH (kafka_topic = 'x', value_format = 'JSON');",
+        "2 migrations applied",
+    ]
+    client.refuse = "s3"
+    code, _, err = command(*migrate, "apply", "--next", "-d", "t=x")
+    assert (code, err) == (1, "error[refused]: that cannot be\n")
+    assert command(*migrate, "validate")[1] == "2 applied migrations, all files as they were\n"
+    current, *lines = command(*migrate, "info")[1].splitlines()
+    assert current == "Current version: 2"
+    assert [re.split("  +", line) for line in lines] == [
+        ["Version", "Name", "State", "Previous Version", "Started On", "Completed On", "Error Reason"],
+        ["1", "step 1", "MIGRATED", "<none>", "2023-11-14T22:13:20.000+00:00", "2023-11-14T22:13:21.000+00:00", "N/A"],
+        ["2", "step 2", "MIGRATED", "1", "2023-11-14T22:13:22.000+00:00", "2023-11-14T22:13:23.000+00:00", "N/A"],
+        [
+            "3",
+            "step 3",
+            "ERROR",
+            "2",
+            "2023-11-14T22:13:24.000+00:00",
+            "2023-11-14T22:13:25.000+00:00",
+            "that cannot be",
+        ],
+        ["5", "step 5", "PENDING", "N/A", "N/A", "N/A", "N/A"],
+    ]
+    assert len({line.index(word) for line, word in zip(lines, ("State", "MIGRATED"), strict=False)}) == 1
+    client.events.append(["CURRENT", "3", "step 3", "RUNNING", "c", "1", "", "2", "N/A"])
+    assert "error[migration-running]" in command(*migrate, "apply", "--all")[2]
+    assert command(*migrate, "resolve", 3, "migrated")[1] == "version 3: MIGRATED\n"
+    assert command(*migrate, "initialize-metadata")[0] == 0
+    assert "WITH (KAFKA_TOPIC = 'here_ksql_MIGRATION_EVENTS'" in client.done[-2]

@@ -112,9 +112,7 @@ def test_migrations(url: str, ksqlpy: Callable[..., tuple[int, str]], tmp_path: 
         Path(out.removeprefix("made ").strip()).write_text(sql)
     assert "V000002__pages_that_count.sql" in {p.name for p in (folder / "migrations").iterdir()}
 
-    code, out = migrate("apply", "--until", "2", "--dry-run", "-d", "page=home")
-    assert (code, out.splitlines()[-1]) == (0, "2 migrations would be applied")
-    code, out = migrate("apply", "--next", "-d", "page=home")
+    code, out = migrate("apply", "--until", "2", "-d", "page=home")
     assert code == 0 and "INSERT INTO visits VALUES (1, 'home');" in out
     code, out = migrate("apply", "--all")
     assert code == 1 and "error[unknown-column]" in out and "CREATE STREAM more" not in out
@@ -125,7 +123,6 @@ def test_migrations(url: str, ksqlpy: Callable[..., tuple[int, str]], tmp_path: 
         ("2", "pages that count", "MIGRATED", "1"),
         ("3", "faulty", "PENDING", "N/A"),
     ]
-    assert migrate("validate")[1] == "2 applied migrations, all files as they were\n"
     first = folder / "migrations" / "V000001__visits.sql"
     first.write_text(f"{first.read_text()}\n")
     assert "error[file-changed]: V000001__visits.sql is not as it was" in migrate("validate")[1]

@@ -158,7 +158,6 @@ def test_split() -> None:
     [
         (["--version"], 0),
         (["--help"], 0),
-        ([], 2),
         (["nonsense"], 2),
         (["-e"], 2),
         (["-e", "x", "run", "f"], 2),

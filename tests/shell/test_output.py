@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ksqlpy.shell.output import Printer, cell_text, escaped
+from ksqlpy.shell.pieces import is_whole
 
 
 def shown(entity: dict[str, Any]) -> list[str]:
@@ -118,6 +119,151 @@ def test_empty_line_between_blocks_only() -> None:
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> tuple[Printer, Terminal]:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    stream = Terminal()
+    return Printer(stream=stream), stream
+
+
+FACTS = (("A", "Long name"), [("1", "x" * 30), ("22", "päivä")])
+
+
+def test_finished_table_is_folded_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    printer, stream = on_terminal(monkeypatch, 24)
+    printer.table(*FACTS)
+    assert stream.getvalue().splitlines() == [
+        "A   Long name",
+        "──  ────────────────────",
+        "1   xxxxxxxxxxxxxxxxxxxx",
+        "    xxxxxxxxxx",
+        "22  päivä",
+    ]
+
+
+def test_table_is_cut_where_wrap_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    printer, stream = on_terminal(monkeypatch, 24)
+    printer.wrap = False
+    printer.table(*FACTS)
+    assert stream.getvalue().splitlines()[2] == "1   xxxxxxxxxxxxxxxxxxx…"
+    printer.column_width = 3
+    printer.table(*FACTS)
+    assert stream.getvalue().splitlines()[4:] == ["A    Lo…", "───  ───", "1    xx…", "22   pä…"]
+
+
+def test_table_stands_upright_where_it_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    printer, stream = on_terminal(monkeypatch, 12)
+    printer.table(*FACTS)
+    assert stream.getvalue().splitlines() == [
+        "─[ 1 ]──────",
+        "A    | 1",
+        "Lon… | xxxxxxxx",
+        "     | xxxxxxxx",
+        "     | xxxxxxxx",
+        "     | xxxxxx",
+        "─[ 2 ]──────",
+        "A    | 22",
+        "Lon… | päivä",
+    ]
+
+
+def test_facts_are_folded_at_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
+    printer, stream = on_terminal(monkeypatch, 30)
+    printer.facts({"Statement": "SELECT id, name FROM somewhere WHERE id > 7", "Empty": "", "Lines": "a\n\nb"})
+    assert [line.rstrip() for line in stream.getvalue().splitlines()] == [
+        "Statement : SELECT id, name",
+        "            FROM somewhere",
+        "            WHERE id > 7",
+        "Lines     : a",
+        "",
+        "            b",
+    ]
+
+
+def test_rows_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    printer, stream = on_terminal(monkeypatch, 50)
+    header = {"columnNames": ["ID", "NAME", "OK"], "columnTypes": ["INTEGER", "STRING", "BOOLEAN"]}
+    printer.header(header)
+    printer.row([1, "日本" * 12, True])
+    printer.row([2, None, False])
+    assert stream.getvalue().splitlines() == [
+        "ID          | NAME                       | OK",
+        "────────────┼────────────────────────────┼────────",
+        "          1 | 日本日本日本日本日本日本日 | true",
+        "            | 本日本日本日本日本日本     |",
+        "          2 | NULL                       | false",
+    ]
+
+
+@pytest.mark.parametrize("vertical", ["auto", "on"])
+def test_rows_stand_upright(monkeypatch: pytest.MonkeyPatch, vertical: str) -> None:
+    printer, stream = on_terminal(monkeypatch, 30 if vertical == "auto" else 90)
+    printer.vertical = vertical
+    printer.header({"columnNames": ["A", "B", "C"], "columnTypes": ["BIGINT", "BIGINT", "STRING"]})
+    printer.row([1, 2, "x"])
+    printer.row([3, 4, "y"])
+    lines = stream.getvalue().splitlines()
+    assert lines[0].startswith("─[ 1 ]─") and lines[1:4] == ["A | 1", "B | 2", "C | x"]
+    assert lines[4].startswith("─[ 2 ]─")
+
+
+def test_rows_are_whole_where_they_shall_not_stand_upright(monkeypatch: pytest.MonkeyPatch) -> None:
+    printer, stream = on_terminal(monkeypatch, 20)
+    printer.vertical = "off"
+    printer.header({"columnNames": ["A", "B"], "columnTypes": ["STRING", "STRING"]})
+    printer.row(["x" * 40, "y"])
+    assert f"{'x' * 40} | y" in stream.getvalue()
+
+
+def test_very_long_value_is_counted_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    printer, stream = on_terminal(monkeypatch, 40)
+    header = {"columnNames": ["A", "B"], "columnTypes": ["STRING", "STRING"]}
+    printer.header(header)
+    printer.row(["x" * 1_000_000, "y"])
+    text = stream.getvalue()
+    assert len(text.splitlines()) < 30 and "… (1,000,000" in text
+    file = io.StringIO()
+    elsewhere = Printer(stream=file)
+    elsewhere.header(header)
+    elsewhere.row(["x" * 1_000_000, "y"])
+    assert "x" * 1_000_000 in file.getvalue()
+
+
+def test_csv() -> None:
+    stream = io.StringIO()
+    printer = Printer("csv", stream)
+    printer.header({"columnNames": ["A", "b,c"], "columnTypes": ["STRING", "STRING"]})
+    for row in (["", None], ['say "hi"', "two\nlines"], [Decimal("1.20"), {"X": [1, None]}]):
+        printer.row(row)
+    printer.entities([{"@type": "streams", "streams": []}])
+    assert stream.getvalue() == (
+        'A,"b,c"\n"",\n"say ""hi""","two\nlines"\n1.20,"{""X"": [1, null]}"\n'
+        "Name,Topic,Key format,Value format,Windowed\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("", True),
+        ("-- a comment", True),
+        ("SELECT 1", False),
+        ("SELECT 1;", True),
+        ("SELECT ';", False),
+        ("SELECT ';'", False),
+        ("SELECT 1; -- ;", True),
+        ("SELECT 1 -- ;", False),
+        ("SELECT /* ; ", False),
+        ("SELECT `a;", False),
+        ("SELECT ü;", True),
+        ("SELECT ü", False),
+        ("a; b", False),
+    ],
+)
+def test_statement_has_its_end(text: str, whole: bool) -> None:
+    assert is_whole(text) is whole
 
 
 def test_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,237 @@
+"""How each kind of entity is shown to people.
+
+Source of the rules: ksqlDB manual, "ksqlDB REST API", for the fields of entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ksqlpy.shell.output import Printer
+
+__all__ = ["SHORT", "SHOWN", "Entity", "type_text"]
+
+Entity = Mapping[str, Any]
+
+
+def _status(out: Printer, e: Entity) -> None:
+    out.text(str(e["commandStatus"]["message"]))
+
+
+def _sources(key: str) -> Callable[[Printer, Entity], None]:
+    def show(out: Printer, e: Entity) -> None:
+        rows = [(s["name"], s["topic"], s["keyFormat"], s["valueFormat"], s.get("isWindowed")) for s in e[key]]
+        out.table(("Name", "Topic", "Key format", "Value format", "Windowed"), rows, f"no {key}")
+
+    return show
+
+
+def _queries(out: Printer, e: Entity) -> None:
+    rows = [
+        (q["id"], q.get("queryType"), q.get("state"), ", ".join(q.get("sinks") or []), q["queryString"])
+        for q in e["queries"]
+    ]
+    out.table(("Id", "Type", "State", "Sinks", "Statement"), rows, "no queries")
+    for q in e["queries"]:
+        if q.get("state") == "ERROR" and q.get("queryErrors"):
+            out.text(f"{q['id']}: {_error(q['queryErrors'][-1])}")
+
+
+def _source(out: Printer, e: Entity) -> None:
+    _describe(out, e["sourceDescription"])
+
+
+def _source_list(out: Printer, e: Entity) -> None:
+    for description in e["sourceDescriptions"]:
+        _describe(out, description)
+        out.text("")
+    if not e["sourceDescriptions"]:
+        out.text("(nothing to show)")
+
+
+def _describe(out: Printer, d: Entity) -> None:
+    out.facts({"Name": d["name"], "Type": d.get("type"), "Window": d.get("windowType")})
+    _fields(out, d["fields"])
+    if d.get("extended"):
+        out.facts(
+            {
+                "Topic": d.get("topic"),
+                "Partitions": d.get("partitions") or None,
+                "Replication": d.get("replication") or None,
+                "Key format": d.get("keyFormat"),
+                "Value format": d.get("valueFormat"),
+                "Timestamp": d.get("timestamp"),
+                "Statement": d.get("statement"),
+                "Read by": ", ".join(q["id"] for q in d.get("readQueries") or []),
+                "Written by": ", ".join(q["id"] for q in d.get("writeQueries") or []),
+                "Statistics": d.get("statistics"),
+                "Errors": d.get("errorStats"),
+            }
+        )
+
+
+def _fields(out: Printer, fields: Sequence[Entity]) -> None:
+    rows = [(f["name"], type_text(f["schema"]), {"KEY": "key"}.get(f.get("type") or "", f.get("type"))) for f in fields]
+    out.table(("Field", "Type", ""), rows, "no columns")
+
+
+def type_text(schema: Entity) -> str:
+    """A type from its JSON form, as SQL writes it; raises KeyError and TypeError for other shapes."""
+    name = str(schema["type"])
+    match name:
+        case "ARRAY":
+            return f"ARRAY<{type_text(schema['memberSchema'])}>"
+        case "MAP":
+            return f"MAP<STRING, {type_text(schema['memberSchema'])}>"
+        case "STRUCT":
+            fields = ", ".join(f"{f['name']} {type_text(f['schema'])}" for f in schema["fields"])
+            return f"STRUCT<{fields}>"
+        case "DECIMAL":
+            given = schema.get("parameters") or {}
+            return f"DECIMAL({given['precision']}, {given['scale']})" if given else name
+    return name
+
+
+def _query(out: Printer, e: Entity) -> None:
+    _describe_query(out, e["queryDescription"])
+
+
+def _query_list(out: Printer, e: Entity) -> None:
+    for description in e["queryDescriptions"]:
+        _describe_query(out, description)
+        out.text("")
+    if not e["queryDescriptions"]:
+        out.text("(no queries)")
+
+
+def _describe_query(out: Printer, d: Entity) -> None:
+    out.facts(
+        {
+            "Id": d.get("id"),
+            "Type": d.get("queryType"),
+            "State": d.get("state"),
+            "Statement": d.get("statementText"),
+            "Sources": ", ".join(d.get("sources") or []),
+            "Sinks": ", ".join(d.get("sinks") or []),
+            "Properties": d.get("overriddenProperties"),
+        }
+    )
+    if d.get("fields"):
+        _fields(out, d["fields"])
+    plan, topology = (str(d.get(key) or "").rstrip() for key in ("executionPlan", "topology"))
+    if plan:
+        out.text(f"\nPlan\n{plan}")
+    if topology and topology != plan:
+        out.text(f"\nTopology\n{topology}")
+    _query_figures(out, d.get("figures") or {})
+    for error in d.get("queryErrors") or []:
+        out.text(f"error: {_error(error)}")
+
+
+def _query_figures(out: Printer, figures: Entity) -> None:
+    """What ksqlpy's servers tell of a running query."""
+    commit = figures.get("lastCommit")
+    out.facts(
+        {
+            "Mode": figures.get("mode"),
+            "Rows in": figures.get("rowsIn"),
+            "Rows out": figures.get("rowsOut"),
+            "Lag": figures.get("lag"),
+            "Late rows": figures.get("lateRows"),
+            "Null by an error": figures.get("failedValues"),
+            "Dead letters": figures.get("deadLetters"),
+            "Last commit": commit and f"{datetime.fromtimestamp(commit / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC",
+            "State": f"{figures['stateBytes']:,} bytes" if figures.get("stateBytes") is not None else None,
+        }
+    )
+
+
+def _error(error: Entity) -> str:
+    kind = error.get("type")
+    return f"{kind}: {error.get('errorMessage')}" if kind else str(error.get("errorMessage", error))
+
+
+def _topics(out: Printer, e: Entity) -> None:
+    rows = [
+        (t["name"], len(t["replicaInfo"]), max(t["replicaInfo"], default=0), t.get("consumerCount"))
+        for t in e["topics"]
+    ]
+    out.table(("Topic", "Partitions", "Replicas", "Consumers"), rows, "no topics")
+
+
+def _properties(out: Printer, e: Entity) -> None:
+    if e["properties"] and isinstance(e["properties"], dict):  # old servers
+        rows = [(name, value) for name, value in e["properties"].items()]
+        out.table(("Property", "Value"), rows)
+        return
+    changed = set(e.get("overwrittenProperties") or ())
+    rows3 = [(p["name"], p["value"], "changed" if p["name"] in changed else None) for p in e["properties"]]
+    out.table(("Property", "Value", ""), rows3, "no properties")
+
+
+def _functions(out: Printer, e: Entity) -> None:
+    rows = [(f["name"], f.get("type"), f.get("category")) for f in e["functions"]]
+    out.table(("Function", "Type", "Category"), rows, "no functions")
+
+
+def _function(out: Printer, e: Entity) -> None:
+    out.facts({"Name": e["name"], "Type": e.get("type"), "Author": e.get("author"), "About": e.get("description")})
+    for f in e["functions"]:
+        arguments = ", ".join(
+            f"{a.get('name') or ''} {a['type']}{'...' if a.get('isVariadic') else ''}".strip() for a in f["arguments"]
+        )
+        out.text(f"\n{e['name']}({arguments}) -> {f['returnType']}")
+        if f.get("description"):
+            out.text(f"    {f['description']}")
+
+
+def _types(out: Printer, e: Entity) -> None:
+    out.table(("Type", "Definition"), [(n, type_text(s)) for n, s in e["types"].items()], "no types")
+
+
+def _variables(out: Printer, e: Entity) -> None:
+    out.table(("Variable", "Value"), [(v["name"], v["value"]) for v in e["variables"]], "no variables")
+
+
+def _terminated(out: Printer, e: Entity) -> None:
+    out.text(f"query {e['queryId']} {'is closed' if e['wasTerminated'] else 'was not running'}")
+
+
+def _asserted(out: Printer, e: Entity) -> None:
+    out.text(f"topic {e['topicName']} {'is there' if e['exists'] else 'is not there'}, as asserted")
+
+
+def _message(out: Printer, e: Entity) -> None:
+    out.text(str(e["message"]))
+
+
+SHOWN: Mapping[str, Callable[[Printer, Entity], None]] = MappingProxyType(
+    {
+        "currentStatus": _status,
+        "streams": _sources("streams"),
+        "tables": _sources("tables"),
+        "queries": _queries,
+        "sourceDescription": _source,
+        "source_descriptions": _source_list,
+        "queryDescription": _query,
+        "query_descriptions": _query_list,
+        "kafka_topics": _topics,
+        "kafka_topics_extended": _topics,
+        "properties": _properties,
+        "function_names": _functions,
+        "describe_function": _function,
+        "type_list": _types,
+        "variables": _variables,
+        "terminate_query": _terminated,
+        "assert_topic": _asserted,
+        "warning_entity": _message,
+    }
+)
+"""Extension point: how each kind of entity is shown as a table."""
+
+SHORT = (_status, _terminated, _message)
+"""Kinds that are a line each, and stand close together."""

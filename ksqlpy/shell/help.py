@@ -1,0 +1,148 @@
+"""``help``: a page for every statement, function, property and command of the shell."""
+
+from __future__ import annotations
+
+import textwrap
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from ksqlpy.errors import ConfigProblem, similar_names
+from ksqlpy.shell.names import functions
+from ksqlpy.shell.syntax import syntax
+
+__all__ = ["Topic", "overview", "page", "topics"]
+
+_SAME = {"LIST": "SHOW", "WITH": "SELECT", "DELETE": "DELETE FROM"}
+"""Words for which the page of another one is shown."""
+
+
+_KEYS = (
+    "Statements end with a semicolon and may span lines. help STATEMENT has syntax and an example, help FUNCTION"
+    " what a function does. Tab completes, Ctrl-R searches the history, Esc Enter runs a text as it stands, Ctrl-X"
+    " Ctrl-E opens it in $EDITOR, F4 changes between the keys of Emacs and vi, Ctrl-C ends a query, Ctrl-D leaves."
+)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A statement: ``rule`` of the grammar, what it does, and an example that the language accepts.
+
+    ``parts``: other rules, of its parts, whose syntax is shown too.
+    """
+
+    name: str
+    rule: str
+    about: str
+    example: str
+    parts: tuple[str, ...] = ()
+
+    def syntax(self) -> list[str]:
+        """The forms of its rule that have all words of the name; all of them if none has."""
+        forms = syntax(self.rule)
+        words = set(self.name.split())
+        fitting = [f for f in forms if words <= set(f.replace("{", " ").replace("}", " ").replace("[", " ").split())]
+        return fitting or forms
+
+
+@cache
+def topics() -> Mapping[str, Topic]:
+    """The pages of statements by name."""
+    data = tomllib.loads(files("ksqlpy.shell").joinpath("help.toml").read_text(encoding="utf-8"))
+    return {
+        t["name"]: Topic(t["name"], t["rule"], " ".join(t["about"].split()), t["example"], tuple(t.get("parts", ())))
+        for t in data["topic"]
+    }
+
+
+def overview(commands: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
+    """The first page: what there is, in lines of at most ``room`` characters where they can be broken."""
+    yield from textwrap.wrap(_KEYS, room)
+    yield ""
+    yield from textwrap.wrap(", ".join(topics()), room, initial_indent="  ", subsequent_indent="  ")
+    yield ""
+    width = max(len(usage) for usage, _ in commands)
+    for usage, about in commands:
+        if width + 4 + 20 > room:
+            yield f"  {usage}"
+            yield from textwrap.wrap(about, room, initial_indent="      ", subsequent_indent="      ")
+        else:
+            first, *more = textwrap.wrap(about, max(room - width - 4, 20))
+            yield f"  {usage.ljust(width)}  {first}"
+            yield from (f"{' ' * (width + 4)}{line}" for line in more)
+
+
+def page(about: str, commands: Mapping[str, tuple[str, str]], room: int) -> Iterator[str]:
+    """The page of one thing, by its name in any case.
+
+    ``commands``: usage and help of the shell's own, by name. Raises ConfigProblem ``no-help``.
+    """
+    name = " ".join(about.upper().split())
+    first, _, more = name.partition(" ")
+    name = f"{_SAME.get(first, first)} {more}".strip() if name not in topics() else name
+    fitting = [t for t in topics().values() if t.name == name or t.name.startswith(f"{name} ")]
+    if name in topics() and len(fitting) > 1 and name.count(" "):
+        fitting = [topics()[name]]
+    if fitting:
+        for number, topic in enumerate(fitting):
+            if number:
+                yield ""
+            yield from _topic(topic, room) if len(fitting) < 4 else _short(topic, room)
+    elif name in functions():
+        f = functions()[name]
+        yield f"{f.name}, {f.kind.lower()} function"
+        yield from _wrapped(f.help, room)
+        yield from (f"  {f.name}{s}" for s in f.signatures)
+        yield f"  Example: {f.example}"
+    elif about.lower() in commands:
+        usage, text = commands[about.lower()]
+        yield usage
+        yield from _wrapped(text, room)
+    else:
+        yield from _property(about, room, [*topics(), *functions(), *commands])
+
+
+def _topic(topic: Topic, room: int) -> Iterator[str]:
+    yield topic.name
+    yield from _wrapped(topic.about, room)
+    yield ""
+    for form in topic.syntax():
+        yield from textwrap.wrap(form, room, initial_indent="  ", subsequent_indent="      ", break_on_hyphens=False)
+    for part in topic.parts:
+        first, *more = syntax(part)
+        lines = [f"{part.replace('_', ' ')}: {first}", *(f"  or {form}" for form in more)]
+        for line in lines:
+            yield from textwrap.wrap(line, room, initial_indent="    ", subsequent_indent="        ")
+    yield ""
+    yield from _example(topic, room)
+
+
+def _short(topic: Topic, room: int) -> Iterator[str]:
+    yield topic.name
+    yield from _wrapped(topic.about, room)
+    yield from _example(topic, room)
+
+
+def _example(topic: Topic, room: int) -> Iterator[str]:
+    yield "  Example:"
+    yield from textwrap.wrap(topic.example, room, initial_indent="    ", subsequent_indent="      ")
+
+
+def _property(about: str, room: int, known: Sequence[str]) -> Iterator[str]:
+    from ksqlpy.config import PROPERTIES
+
+    found = PROPERTIES.get(about.strip("'").lower())
+    if found is None:
+        similar = similar_names(about, [*known, *PROPERTIES])
+        raise ConfigProblem("no-help", f"there is no help about {about!r}", similar=similar, hint="help lists it all")
+    yield f"{found.name}, property"
+    yield from _wrapped(found.help, room)
+    yield f"  {f'by default {found.default}' if found.default else 'no default'}; " + (
+        f"SET '{found.name}' = '…'; changes it" if found.session else "set when the server starts"
+    )
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    return textwrap.wrap(text, room, initial_indent="  ", subsequent_indent="  ")

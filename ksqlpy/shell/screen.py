@@ -1,0 +1,87 @@
+"""Where the shell writes: a stream, its size and colours, and the spool file that gets a copy."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from ksqlpy.errors import ConfigProblem
+
+__all__ = ["PLAIN", "STYLES", "Screen", "has_colours"]
+
+STYLES = {"name": "1", "rule": "2", "dim": "2", "error": "1;31", "hint": "36", "good": "32", "keyword": "1;34"}
+"""What a part of the output looks like, as numbers of ANSI's SGR sequence."""
+
+PLAIN = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Whether the stream is a terminal that should get colours: not with NO_COLOR, nor with TERM=dumb."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+
+
+class Screen:
+    """A stream for lines."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+        self._spool: TextIO | None = None
+
+    @property
+    def stream(self) -> TextIO:
+        """Standard output if no other was given; looked up late, since tests and others replace it."""
+        return self._stream or sys.stdout
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person reads the stream."""
+        return self.stream.isatty()
+
+    @property
+    def unicode(self) -> bool:
+        """Whether the stream takes more than ASCII."""
+        return (getattr(self.stream, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
+
+    @property
+    def room(self) -> int | None:
+        """The columns of the terminal; None where the stream is none."""
+        if not self.is_terminal:
+            return None
+        try:
+            columns = os.get_terminal_size(self.stream.fileno()).columns
+        except (OSError, ValueError, AttributeError):
+            columns = 0
+        return max(columns or shutil.get_terminal_size().columns, 8)
+
+    def styled(self, text: str, style: str) -> str:
+        """The text as :data:`STYLES` says, where there are colours."""
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text and has_colours(self.stream) else text
+
+    def line(self, text: str) -> None:
+        """Writes a line at once; the spool gets it without colours."""
+        print(text, file=self.stream, flush=True)
+        self.copy(text)
+
+    def copy(self, text: str) -> None:
+        """Writes a line into the spool file only, if there is one."""
+        if self._spool is not None:
+            print(PLAIN.sub("", text), file=self._spool, flush=True)
+
+    def spool(self, file: str | None) -> None:
+        """Copies every later line to the end of a file; None: no more.
+
+        Raises ConfigProblem ``spool-unwritable``; what was copied to before goes on then.
+        """
+        spool = None
+        if file is not None:
+            try:
+                spool = Path(file).expanduser().open("a", encoding="utf-8", errors="backslashreplace")
+            except OSError as e:
+                raise ConfigProblem("spool-unwritable", f"the file {file} cannot be written: {e.strerror or e}") from e
+        if self._spool is not None:
+            self._spool.close()
+        self._spool = spool

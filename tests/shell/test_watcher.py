@@ -1,0 +1,119 @@
+"""What the watcher learns from a server, and the line that says what is waited for."""
+
+from __future__ import annotations
+
+import io
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from catalog_engine import CAUGHT_UP, CatalogEngine
+
+from ksqlpy.server.run import ServerThread
+from ksqlpy.shell.progress import Progress
+from ksqlpy.shell.toolbar import toolbar
+from ksqlpy.shell.watcher import Watcher
+
+
+def until(passes: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + 30
+    while not passes():
+        assert time.monotonic() < end, what
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def catalog() -> CatalogEngine:
+    return CatalogEngine()
+
+
+@pytest.fixture
+def watcher(catalog: CatalogEngine) -> Iterator[Watcher]:
+    with ServerThread(catalog) as server:
+        watcher = Watcher(server.url)
+        watcher.start()
+        yield watcher
+        watcher.stop()
+
+
+def columns(watcher: Watcher, source: str) -> list[str]:
+    found = watcher.names.sources.get(source)
+    return [c.name for c in (found.columns if found else None) or ()]
+
+
+def test_names(watcher: Watcher, catalog: CatalogEngine) -> None:
+    until(lambda: columns(watcher, "RIDES") == ["ID", "CITY", "FARE"], "columns")
+    assert watcher.state == "ready" and watcher.names.topics == ("rides", "zones")
+    until(lambda: columns(watcher, "ZONES"), "columns of the table")
+    zones = watcher.names.sources["ZONES"].columns or ()
+    assert [f.name for f in zones[2].fields] == ["LAT", "LON"]
+    catalog.memory.execute("ALTER STREAM rides ADD COLUMN tip INT;")
+    watcher.refresh(source="RIDES")
+    until(lambda: columns(watcher, "RIDES")[-1:] == ["TIP"], "the new column")
+    catalog.memory.execute("DROP TABLE zones;")
+    watcher.refresh()
+    until(lambda: "ZONES" not in watcher.names.sources, "the dropped table")
+
+
+def test_backlog(watcher: Watcher, catalog: CatalogEngine) -> None:
+    catalog.memory.execute("CREATE STREAM far AS SELECT * FROM rides;", {"auto.offset.reset": "earliest"})
+    catalog.figures = {"state": "RUNNING", "live": True, "rowsIn": 1, "lag": 3}
+    watcher.refresh("CSAS_FAR_0")
+    until(lambda: watcher.backlog == {"CSAS_FAR_0": "1 of 4 rows, 25 %"}, "the backlog")
+    catalog.figures = CAUGHT_UP
+    until(lambda: not watcher.backlog and watcher.queries == 1, "the end of the backlog")
+
+
+def test_another_server(watcher: Watcher) -> None:
+    until(lambda: watcher.names.sources, "names")
+    with ServerThread(CatalogEngine("CREATE TYPE a AS INT;")) as other:
+        watcher.move(other.url)
+        until(lambda: watcher.names.types == {"A": "INTEGER"}, "names of the other server")
+        assert not watcher.names.sources
+    until(lambda: watcher.state == "away", "the end of the server")
+
+
+def test_server_that_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ksqlpy.shell.watcher.PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        watcher = Watcher(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        watcher.start()
+        until(lambda: watcher.state == "slow", "that it is slow")
+        watcher.stop()
+
+
+@pytest.mark.parametrize("room", [20, 40, 60, 100, 200])
+def test_toolbar_fits(room: int) -> None:
+    fragments = toolbar("http://a.long.name:8088", "ready", 3, "json", {"CTAS_X_1": "4 of 10 rows, 40 %"}, room)
+    text = "".join(t for _, t in fragments)
+    assert len(text) <= room
+    assert "ready" in text
+    assert ("40 %" in text and "output JSON" in text) is (room >= 100)
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Screen()
+    progress = Progress(screen)
+    with progress.doing("waiting\x1b for it", patience=0):
+        until(lambda: "waiting\\x1b for it (0 s)" in screen.getvalue(), "the line")
+        with progress.hidden():
+            assert screen.getvalue().endswith("\r\x1b[2K")
+    assert screen.getvalue().endswith("\r\x1b[2K")
+    assert not [t for t in threading.enumerate() if t.name == "progress"]
+
+
+@pytest.mark.parametrize("term", ["dumb", "xterm"])
+def test_nothing_is_shown_where_it_would_stay(monkeypatch: pytest.MonkeyPatch, term: str) -> None:
+    monkeypatch.setenv("TERM", term)
+    stream = Screen() if term == "dumb" else io.StringIO()
+    with Progress(stream).doing("waiting", patience=0):
+        assert not [t for t in threading.enumerate() if t.name == "progress"]
+    assert stream.getvalue() == ""
