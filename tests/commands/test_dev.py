@@ -1,4 +1,4 @@
-"""``ksqlpy dev`` as a process with the taxi sample; ``query`` and ``datagen`` on its broker; and its end."""
+"""``ksqlpy dev`` as a process; ``query`` and ``datagen`` on its broker; and its end."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from confluent_kafka.admin import AdminClient
 
 from ksqlpy.client import Client
 from ksqlpy.commands import dev as command
-from ksqlpy.demo.data import find_files, int_key, read_rides, read_zones
-from ksqlpy.demo.expected import totals
+from ksqlpy.demo import sample
+from ksqlpy.demo.data import find_files, int_key, read_rides, read_statements
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "server"))  # the engine that
 from fake_engine import FakeEngine
 
 from ksqlpy.server.run import ServerThread
+from ksqlpy.testing.memory import MemoryEngine
 
 Run = Callable[..., Any]
 
@@ -73,7 +74,7 @@ class Dev:
 def dev(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Dev]:
     temporary = tmp_path_factory.mktemp("dev")
     with subprocess.Popen(
-        [sys.executable, "-m", "ksqlpy", "dev", "--no-shell", "--port", "0", "--sample", "taxi"],
+        [sys.executable, "-m", "ksqlpy", "dev", "--no-shell", "--port", "0", "-D", "ksqlpy.warm.up=false"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -99,11 +100,17 @@ class TestOnItsBroker:
 
     def test_it_says_what_there_is(self, dev: Dev) -> None:
         assert dev.said["data"] == "goes at the end"
-        assert dev.said["sample"] == "taxi: 263 zones, 6 queries, 6,500 rides"
         with Client(dev.server) as client:
             assert client.info()["serverStatus"] == "RUNNING"
-            names = [s["name"] for s in client.statements("SHOW TABLES;")[0]["tables"]]
-        assert names == ["BOROUGHS", "RIDES_PER_VENDOR", "ZONES", "ZONE_HOURS"]
+
+    def test_rides_of_a_file(self, dev: Dev, ksqlpy: Run, spark: SparkSession) -> None:
+        with Client(dev.server) as client:
+            properties, sources, queries = read_statements(FILES.sql)
+            for statement in (*sources, next(q for q in queries if "rides_per_vendor" in q)):
+                client.statements(statement, properties)
+        for name, file in (("zones", FILES.zones), ("rides", FILES.rides)):
+            done = ksqlpy("datagen", name, "--server", dev.server, "--from", file)
+            assert (done.code, f"written to topic taxi_{name}" in done.err) == (0, True)
 
     def test_query_a_topic(self, dev: Dev, ksqlpy: Run, spark: SparkSession) -> None:
         before = dev.left_on_broker()
@@ -123,14 +130,13 @@ class TestOnItsBroker:
         assert (done.code, done.out) == (0, f'{{"B": "Here", "N": {expected}}}\n')
 
     def test_query_what_another_query_made(self, dev: Dev, ksqlpy: Run, spark: SparkSession) -> None:
-        rides, zones = read_rides(FILES.rides), read_zones(FILES.zones)
-        wanted = {k.decode(): v["RIDES"] for k, v in totals(rides, zones)["taxi_boroughs"].items()}
-        sql = "SELECT name, rides FROM boroughs"
-        found: dict[str, int] = {}
-        for _ in range(40):  # until the server's queries have read all rides
+        wanted = Counter(r.vendor for r in read_rides(FILES.rides))
+        sql = "SELECT vendorid, rides FROM rides_per_vendor"
+        found: dict[int, int] = {}
+        for _ in range(40):  # until the server's query has read all rides
             done = ksqlpy("query", "-f", FILES.sql, "--bootstrap-servers", dev.broker, "--output", "json", sql)
             assert done.code == 0
-            found = {row["NAME"]: row["RIDES"] for row in map(json.loads, done.out.splitlines())}
+            found = {row["VENDORID"]: row["RIDES"] for row in map(json.loads, done.out.splitlines())}
             if found == wanted:
                 break
         assert found == wanted
@@ -175,7 +181,7 @@ class TestOnItsBroker:
         assert rows == [["a", 2, "!"], ["b", None, None], ["a", 2, "!"], ["b", None, None], ["a", 2, "!"]]
 
     def test_what_datagen_refuses(self, dev: Dev, ksqlpy: Run) -> None:
-        done = ksqlpy("datagen", "boroughs", "--server", dev.server, "--print")
+        done = ksqlpy("datagen", "rides_per_vendor", "--server", dev.server, "--print")
         assert (done.code, "error[written-by-query]" in done.err) == (1, True)
         done = ksqlpy("datagen", "rides", "--server", dev.server, "--print", "--from", FILES.zones, "--count", 1)
         assert (done.code, "error[no-columns]" in done.err) == (1, True)
@@ -263,6 +269,23 @@ def test_piped_statements(
         assert command._talk(server.url, Namespace(no_shell=False, output="table")) == 0
     assert [sql for sql, _ in engine.calls] == [s.strip() if s.endswith(";") else f"{s};" for s in text.split("\n")]
     assert ("Name" in capsys.readouterr().out) == bool(printed)
+
+
+def test_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: dict[str, tuple[int, int]] = {}
+
+    def produce(bootstrap: str, topic: str, records: Any, *, time: int = 0) -> None:
+        written[topic] = (len(list(records)), time)
+
+    monkeypatch.setattr("ksqlpy.demo.topics.produce", produce)
+    engine = MemoryEngine(None)  # type: ignore[arg-type]  # nothing is run
+    with ServerThread(engine) as server, sample.Taxi(server.url, "", None, lambda text: None) as taxi:
+        assert taxi.make() == "sample taxi: 263 zones, 6 queries, 6,500 rides"
+        assert taxi.make() == "sample taxi: is there already"
+    assert len(engine.catalog.queries) == 6
+    assert written["taxi_rides"] == (6500, 0)
+    count, time = written["taxi_zones"]
+    assert (count, time < min(r.time for r in read_rides(FILES.rides))) == (263, True)
 
 
 def test_a_port_in_use_is_told_at_once(ksqlpy: Run) -> None:
