@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 
 import pytest
@@ -17,8 +18,12 @@ class Done:
 
 
 @pytest.fixture
-def ksqlpy(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+def ksqlpy(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Done]:
     """Runs the command; what the environment says of Kafka is not for it."""
+    # A session that goes on still writes what its queries left when their command has removed it.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("command")))
     monkeypatch.delenv("KSQLPY_BOOTSTRAP_SERVERS", raising=False)
 
     def run(*arguments: object) -> Done:

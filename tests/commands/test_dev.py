@@ -70,7 +70,7 @@ class Dev:
 
 
 @pytest.fixture(scope="module")
-def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dev]:
+def dev(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Dev]:
     temporary = tmp_path_factory.mktemp("dev")
     with subprocess.Popen(
         [sys.executable, "-m", "ksqlpy", "dev", "--no-shell", "--port", "0", "--sample", "taxi"],
