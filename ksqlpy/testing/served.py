@@ -165,7 +165,8 @@ class Served:
             how = "gone" if running is None else f"{running.state}, {running.phase.value}"
             read = self.engine.queries.figures(query.id)["consumed"]
             kept = committed(self._checkpoint(query))
-            lines.append(f"    {query.id}: {how}; records read {read}, from {self._begins.get(query.id)}; committed {kept}")
+            begin = self._begins.get(query.id)
+            lines.append(f"    {query.id}: {how}; records read {read}, from {begin}; committed {kept}")
         return [*lines, f"    ends {self._ends([t for q in self.queries for t in q.offsets])}"]
 
     def _all_live(self) -> bool:
