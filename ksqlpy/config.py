@@ -7,6 +7,7 @@ the prefix ``ksql.streams.`` where ksqlDB allows it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,13 @@ def _prefix(value: str) -> str:
     return value
 
 
+def _topic(value: str) -> str:
+    # Kafka's own rule (org.apache.kafka.common.internals.Topic).
+    if value and (not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", value) or value in (".", "..")):
+        raise ValueError("is no name of a topic: up to 249 letters, digits, '.', '_' and '-'")
+    return value
+
+
 @dataclass(frozen=True)
 class Property:
     """One property.
@@ -119,6 +127,21 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "ksqlpy.query.mode",
+        "auto",
+        "How a query runs. real-time: row by row; micro-batch: what came since the last batch, every "
+        "ksqlpy.batch.interval; auto: in real time if every step of it can.",
+        _one_of("auto", "real-time", "micro-batch"),
+        session=True,
+    ),
+    Property(
+        "ksqlpy.batch.interval",
+        "1000",
+        "Milliseconds from the start of one micro-batch to the next, for queries that run in micro-batches.",
+        _integer(10, 3_600_000),
+        session=True,
+    ),
+    Property(
         "processing.guarantee",
         "exactly_once",
         "exactly_once: no result is lost or written twice, whatever ends; at_least_once: a restart may repeat results.",
@@ -130,6 +153,14 @@ _DEFINED = (
         "0",
         "Partitions of a new query's stateful steps, fixed with its state; 0: as many as its largest source topic has.",
         _integer(0, 1024),
+        session=True,
+    ),
+    Property(
+        "ksql.late.records.topic",
+        "",
+        "Topic for the records that come too late for a window of a new query, as they are, with their place and the "
+        "reason in headers; made if it is not there. Empty: they are counted and dropped.",
+        _topic,
         session=True,
     ),
     Property(

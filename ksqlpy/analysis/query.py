@@ -16,14 +16,15 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.joins import by_key, check_sides, check_topics, free_name, join_keys, named_keys, shared_key
+from ksqlpy.analysis.naming import bare, is_system, key_name, own_name
 from ksqlpy.analysis.result import Grouping, JoinSpec, Output, TypedQuery
 from ksqlpy.analysis.scope import Relation, Scope, Text, View, find_source
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
-from ksqlpy.analysis.windows import read_window
+from ksqlpy.analysis.windows import LATE_TOPIC, read_window
 from ksqlpy.catalog import Catalog, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
-from ksqlpy.sql import nodes, to_sql
+from ksqlpy.sql import nodes
 from ksqlpy.types import BIGINT, ArrayType, MapType, StructType
 
 __all__ = ["analyze_query"]
@@ -38,7 +39,10 @@ def analyze_query(
     ``config``: the properties of the statement, by default the defaults. Raises AnalysisProblem.
     """
     check_clauses(node, text)
-    return _QueryAnalyzer(as_query(node), catalog, text, persistent, config or Config.of({})).analyze()
+    config = config or Config.of({})
+    if not persistent:  # who looks on does not write late records
+        config = Config({k: v for k, v in config.values.items() if k != LATE_TOPIC})
+    return _QueryAnalyzer(as_query(node), catalog, text, persistent, config).analyze()
 
 
 @dataclass(frozen=True)
@@ -261,7 +265,7 @@ class _QueryAnalyzer:
             if isinstance(node, exp.Alias):
                 items.append(_Item(node.args["alias"].this, expr, node, aliased=True))
             else:
-                items.append(_Item(_own_name(inner, relations), expr, node))
+                items.append(_Item(own_name(inner, relations), expr, node))
         return items
 
     def _star(
@@ -305,9 +309,9 @@ class _QueryAnalyzer:
     def _new_keys(self, relations: tuple[Relation, ...], partition: tuple[t.Expr, ...]) -> list[_Item]:
         """What `*` begins with after PARTITION BY: the computed keys, which are no columns of a source."""
         return [
-            _Item(_own_name(written, relations), expr, _bare(written), pseudo=_is_system(expr))
+            _Item(own_name(written, relations), expr, bare(written), pseudo=is_system(expr))
             for expr, written in zip(partition, self._partition_nodes(), strict=True)
-            if not isinstance(expr, t.ColumnRef) or _is_system(expr)
+            if not isinstance(expr, t.ColumnRef) or is_system(expr)
         ]
 
     def _partitioned_star(self, node: exp.Expr, relation: Relation, partition: tuple[t.Expr, ...]) -> list[_Item]:
@@ -323,7 +327,7 @@ class _QueryAnalyzer:
     def _partition_nodes(self) -> list[exp.Expr]:
         """What PARTITION BY lists; nothing for PARTITION BY NULL, which leaves rows without a key."""
         listed: list[exp.Expr] = self.node.args["partition"].expressions
-        return [] if len(listed) == 1 and isinstance(_bare(listed[0]), exp.Null) else listed
+        return [] if len(listed) == 1 and isinstance(bare(listed[0]), exp.Null) else listed
 
     def _partition(self, expressions: ExpressionAnalyzer) -> tuple[t.Expr, ...] | None:
         clause = self.node.args.get("partition")
@@ -364,7 +368,7 @@ class _QueryAnalyzer:
     def _grouped(self, relations: tuple[Relation, ...]) -> tuple[list[_Item], Grouping]:
         args, refuse = self.node.args, self.text.refuse
         clause = args.get("window")
-        window = read_window(clause, self.text) if clause is not None else None
+        window = read_window(clause, self.text, self.config) if clause is not None else None
         inner = ExpressionAnalyzer(Scope(relations, synthetic=self.synthetic), self.text)
         keys = []
         for node in args["group"].expressions:
@@ -378,6 +382,10 @@ class _QueryAnalyzer:
             replace(i, expr=self._after_grouping(i.expr, keys, aggregates, i.node))
             for i in self._items(outer, relations)
         ]
+        if len(relations) > 1:  # ksqlDB's rule: a join has no window
+            for i in items:
+                hint = "join in a query of its own, and group its result: CREATE STREAM … AS SELECT … JOIN …"
+                self._no_bounds(i.expr, "SELECT over a join", i.node, hint)
         having = None
         if args.get("having") is not None:
             node = args["having"].this
@@ -431,13 +439,19 @@ class _QueryAnalyzer:
 
         return t.rewrite(expr, change)
 
-    def _no_bounds(self, expr: t.Expr, where: str, node: exp.Expr) -> None:
+    def _no_bounds(
+        self,
+        expr: t.Expr,
+        where: str,
+        node: exp.Expr,
+        hint: str = "they are known once the rows of a window are aggregated: select them",
+    ) -> None:
         if any(isinstance(e, t.ColumnRef) and e.name in ("__ws", "__we") for e in t.walk(expr)):
             self.text.refuse(
                 "window-bounds",
                 f"WINDOWSTART and WINDOWEND cannot stand in {where}",
                 node,
-                hint="they are known once the rows of a window are aggregated: select them",
+                hint=hint,
             )
 
     def _after_grouping(
@@ -472,7 +486,7 @@ class _QueryAnalyzer:
         outputs: list[Output] = []
         used: dict[str, exp.Expr] = {}
         sources = {c.name for r in relations for c in r.source.columns}
-        fields = [isinstance(_bare(i.node), nodes.FieldAccess) and not i.aliased for i in items]
+        fields = [isinstance(bare(i.node), nodes.FieldAccess) and not i.aliased for i in items]
         taken = {i.name for i, field in zip(items, fields, strict=True) if i.name is not None and not field}
         counter = 0
         seen: set[t.Expr] = set()
@@ -488,7 +502,7 @@ class _QueryAnalyzer:
             elif (
                 not item.pseudo
                 and name in t.SYSTEM
-                and (self.persistent or (item.aliased and not _is_system(item.expr)))
+                and (self.persistent or (item.aliased and not is_system(item.expr)))
             ):
                 self.text.refuse(
                     "reserved-name",
@@ -534,7 +548,7 @@ class _QueryAnalyzer:
         missing = [k for k in keys if k not in present]
         if missing:
             what = "GROUP BY" if self.grouped else "PARTITION BY" if self.node.args.get("partition") else "source"
-            names = ", ".join(_key_name(k, self.node) for k in missing)
+            names = ", ".join(key_name(k, self.node) for k in missing)
             self.text.refuse(
                 "key-missing",
                 f"the key of the result is missing from SELECT: {names}",
@@ -552,39 +566,3 @@ class _QueryAnalyzer:
 
 def _undoes(function: Aggregate) -> bool:
     return all(s.undo for s in function.signatures)
-
-
-def _is_system(expr: t.Expr) -> bool:
-    return isinstance(expr, t.ColumnRef) and expr.name.startswith("__")
-
-
-def _bare(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
-
-
-def _own_name(node: exp.Expr, relations: tuple[Relation, ...]) -> str | None:
-    """The name that an item without alias has by itself: of a column, or of the last field of a struct access.
-
-    In a join ``a.x`` is called A_X where several sources have a column X; pseudo columns are in each.
-    """
-    node = _bare(node)
-    if isinstance(node, exp.Column):
-        name: str = node.this.this
-        alias = node.args.get("table")
-        owners = sum(r.source.column(name) is not None or name in t.SYSTEM for r in relations)
-        return f"{alias.this}_{name}" if alias is not None and owners > 1 else name
-    if isinstance(node, nodes.FieldAccess):
-        field: str = node.expression.this
-        return field
-    return None
-
-
-def _key_name(key: t.Expr, query: nodes.Query) -> str:
-    """How a message calls a key: its name, or for a grouping expression its text."""
-    if isinstance(key, t.ColumnRef) and key.name.startswith("__k"):
-        return to_sql(query.args["group"].expressions[int(key.name[3:])])
-    if isinstance(key, t.ColumnRef):
-        return next((n for n, (internal, _) in t.SYSTEM.items() if internal == key.name), key.name)
-    return to_sql(query.args["partition"])

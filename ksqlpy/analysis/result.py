@@ -36,13 +36,17 @@ class JoinSpec:
 
 @dataclass(frozen=True)
 class Window:
-    """TUMBLING or HOPPING; all lengths in milliseconds. A row is too late when window end + grace ≤ stream time."""
+    """TUMBLING or HOPPING; all lengths in milliseconds. A row is too late when window end + grace ≤ stream time.
+
+    ``late_topic``: where records go that are too late; without it they are only counted.
+    """
 
     kind: str
     size: int
     advance: int
     grace: int
     retention: int | None
+    late_topic: str | None = None
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,15 @@ from sqlglot import exp
 
 from ksqlpy.analysis.result import Window
 from ksqlpy.analysis.scope import Text
+from ksqlpy.config import Config
 
-__all__ = ["read_window"]
+__all__ = ["LATE_TOPIC", "read_window"]
 
+LATE_TOPIC = "ksql.late.records.topic"
 _DAY = 86_400_000
 
 
-def read_window(node: exp.Expr, text: Text) -> Window:
+def read_window(node: exp.Expr, text: Text, config: Config) -> Window:
     """The window that is meant; raises AnalysisProblem ``bad-window``."""
     args, refuse = node.args, text.refuse
     size = args["size"].millis
@@ -26,4 +28,4 @@ def read_window(node: exp.Expr, text: Text) -> Window:
     retention = args["retention"].millis if args.get("retention") is not None else None
     if retention is not None and retention < size + grace:
         refuse("bad-window", "RETENTION must be at least SIZE + GRACE PERIOD", args["retention"])
-    return Window(args["kind"], size, advance, grace, retention)
+    return Window(args["kind"], size, advance, grace, retention, config.get(LATE_TOPIC) or None)

@@ -66,7 +66,8 @@ def _correlation_state(change: Change, types: ArgTypes) -> Mapping[str, str]:
 
 def _correlation(state: Mapping[str, str], types: ArgTypes) -> str:
     n, x, y, xx, yy, xy = (state[name] for name in ("n", "x", "y", "xx", "yy", "xy"))
-    spread = f"(sqrt({n} * {xx} - {x} * {x}) * sqrt({n} * {yy} - {y} * {y}))"
+    # One root of the product, as in ksqlDB: two roots may differ in the last digit.
+    spread = f"sqrt(({n} * {xx} - {x} * {x}) * ({n} * {yy} - {y} * {y}))"
     return f"CASE WHEN {spread} > 0 THEN ({n} * {xy} - {x} * {y}) / {spread} ELSE double('NaN') END"
 
 

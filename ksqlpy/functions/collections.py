@@ -358,12 +358,14 @@ COLLECTIONS = (
             _first,
             _call("filter"),
             names=("array", "condition"),
+            fails=True,
         ),
         Signature(
             (ANY_MAP, LambdaParameter("(K, V) => BOOLEAN", _entry, BOOLEAN)),
             _first,
             _call("map_filter"),
             names=("map", "condition"),
+            fails=True,
         ),
     ),
     _lambda(
@@ -394,6 +396,7 @@ COLLECTIONS = (
             lambda t: ArrayType(t[1]),
             _call("transform"),
             names=("array", "change"),
+            fails=True,
         ),
         Signature(
             (ANY_MAP, LambdaParameter("(K, V) => R", _entry), LambdaParameter("(K, V) => S", _entry)),

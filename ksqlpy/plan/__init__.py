@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from ksqlpy.plan.build import PLAN_VERSION, build_plan
 from ksqlpy.plan.explain import plan_json, plan_text, plan_tree
+from ksqlpy.plan.mode import Mode, mode_of
 from ksqlpy.plan.nodes import Plan
 from ksqlpy.plan.upgrade import upgrade_problem
 
-__all__ = ["PLAN_VERSION", "Plan", "build_plan", "plan_json", "plan_text", "plan_tree", "upgrade_problem"]
+__all__ = [
+    "PLAN_VERSION",
+    "Mode",
+    "Plan",
+    "build_plan",
+    "mode_of",
+    "plan_json",
+    "plan_text",
+    "plan_tree",
+    "upgrade_problem",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.plan.mode import REAL_TIME, Mode
 from ksqlpy.plan.nodes import (
     Aggregate,
     Filter,
@@ -26,9 +27,9 @@ from ksqlpy.types import UNIT
 __all__ = ["expression_text", "plan_json", "plan_text", "plan_tree"]
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: Plan, mode: Mode = REAL_TIME) -> str:
     """The tree, then the mode and what a restart may repeat, and why."""
-    return f"{plan_tree(plan)}\nmode: {_mode(plan)}\nexactly once: {_guarantee(plan)}"
+    return f"{plan_tree(plan)}\nmode: {_mode(plan, mode)}\nexactly once: {_guarantee(plan)}"
 
 
 def plan_tree(plan: Plan) -> str:
@@ -45,18 +46,26 @@ def plan_tree(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
-    """The same as nested objects: ``node``, ``detail``, ``inputs``; at the top also ``mode`` and ``exactlyOnce``."""
+def plan_json(plan: Plan, mode: Mode = REAL_TIME) -> dict[str, Any]:
+    """The same as nested objects: ``node``, ``detail``, ``inputs``.
+
+    At the top also ``mode`` with ``notRealTime``, the reasons against real time, and ``exactlyOnce``.
+    """
 
     def data(node: Node) -> dict[str, Any]:
         name, detail = _describe(node)
         return {"node": name, "detail": detail, "inputs": [data(n) for n in inputs_of(node)]}
 
-    return {**data(plan.root), "mode": _mode(plan), "exactlyOnce": _guarantee(plan)}
+    return {
+        **data(plan.root),
+        "mode": _mode(plan, mode),
+        "notRealTime": list(mode.reasons),
+        "exactlyOnce": _guarantee(plan),
+    }
 
 
-def _mode(plan: Plan) -> str:
-    text = "real-time, every step is native"
+def _mode(plan: Plan, mode: Mode) -> str:
+    text = mode.text
     if plan.ordered_backlog:
         text += "; the backlog is read first, in event-time order"
     return text
@@ -112,7 +121,8 @@ def _describe(node: Node) -> tuple[str, str]:
             detail = f"by {', '.join(map(expression_text, keys))}: {', '.join(map(expression_text, aggregates))}"
             if window is not None:
                 advance = f", advance {window.advance} ms" if window.kind == "HOPPING" else ""
-                detail += f" [{window.kind} {window.size} ms{advance}, grace {window.grace} ms]"
+                detail += f" [{window.kind} {window.size} ms{advance}, grace {window.grace} ms"
+                detail += f", late records to topic {window.late_topic}]" if window.late_topic is not None else "]"
             return "Aggregate", detail
         case Union(branches):
             return "Union", f"of {len(branches)}"

@@ -165,6 +165,17 @@ class Plan:
         return not self.stateful or any(s.relation.source.headers for s in self.scans)
 
     @property
+    def windowed(self) -> bool:
+        """Whether rows are aggregated in windows."""
+        return any(isinstance(n, Aggregate) and n.window is not None for n in nodes_of(self.root))
+
+    @property
+    def late_topic(self) -> str | None:
+        """The topic for records that come too late for a window, if they are kept."""
+        windows = (n.window for n in nodes_of(self.root) if isinstance(n, Aggregate))
+        return next((w.late_topic for w in windows if w is not None), None)
+
+    @property
     def regroups_joined(self) -> bool:
         """Whether the rows of joined tables are grouped by something else than their key."""
         nodes = list(nodes_of(self.root))
@@ -173,9 +184,7 @@ class Plan:
     @property
     def ordered_backlog(self) -> bool:
         """Whether the backlog must be read in event-time order: several inputs that meet in a state, or windows."""
-        return (self.stateful and len(self.topics) > 1) or any(
-            isinstance(n, Aggregate) and n.window for n in nodes_of(self.root)
-        )
+        return (self.stateful and len(self.topics) > 1) or self.windowed
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:

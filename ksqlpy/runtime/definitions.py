@@ -20,9 +20,10 @@ from ksqlpy.analysis import (
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.errors import StatementError, similar_names
-from ksqlpy.plan import Plan, build_plan, upgrade_problem
+from ksqlpy.plan import Plan, build_plan, mode_of, upgrade_problem
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
+from ksqlpy.runtime.wishes import check_late
 from ksqlpy.spark.check import check_plan
 from ksqlpy.sql import Parsed, nodes
 
@@ -89,6 +90,7 @@ def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
     try:
         if isinstance(made, CreateAs):
             plan = _check_query(made.query, sandbox)
+            check_late(plan, made.source.topic)
             have = sandbox.engine.topics.check(made.topic, sandbox.topics, declared=False)
             sandbox.topics[made.topic.name] = have or 1
             query_id = (
@@ -113,6 +115,7 @@ def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
 def _check_query(query: TypedQuery, sandbox: Sandbox) -> Plan:
     plan = build_plan(query)
     check_plan(plan)
+    mode_of(plan, sandbox.config)
     topics = [s.relation.source.topic for s in plan.scans]
     sandbox.engine.topics.partitions([t for t in topics if t not in sandbox.topics])
     return plan

@@ -31,11 +31,12 @@ from ksqlpy.analysis import (
     analyze_insert_select,
     check_clauses,
 )
+from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_from_json, type_to_json
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError
-from ksqlpy.plan import Plan, build_plan
+from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.runtime import statements
 from ksqlpy.runtime.commandlog import CommandLog, query_from_json, query_to_json, source_from_json, source_to_json
 from ksqlpy.runtime.deadletters import DeadLetters
@@ -353,6 +354,7 @@ class Engine:
             query, partitions = self._persistent(query_id, made.source, made.source.statement, plan, config, properties)
             self.queries.check_room(plan, partitions, query.shuffle_partitions)
             self.topics.ensure_sink(made, partitions)
+            self.topics.ensure_late(plan.late_topic)
             source = replace(made.source, query=query.id)
             sequence = self.log.append(
                 {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
@@ -426,6 +428,8 @@ class Engine:
     ) -> tuple[PersistentQuery, dict[str, int]]:
         sources = {s.relation.source.name: s.relation.source for s in plan.scans}
         partitions = self.topics.partitions([s.topic for s in sources.values()])
+        if plan.windowed:  # part of the state, so that a server that is started with another value changes nothing
+            properties = {**properties, LATE_TOPIC: config.get(LATE_TOPIC)}
         query = PersistentQuery(
             query_id,
             statement,
@@ -476,6 +480,7 @@ class Engine:
                     config.number("ksql.query.retry.backoff.max.ms") / 1000,
                 ),
                 upgraded_from=query.upgraded_from,
+                batch_ms=mode_of(plan, config).batch_ms,
             )
         )
 
@@ -570,6 +575,7 @@ class Engine:
                 self.queries.checkpoint(query_id),
                 config.number("commit.interval.ms"),
                 exactly_once=False,  # nobody reads its topic after it has ended
+                batch_ms=mode_of(plan, config).batch_ms,
             )
             self.queries.start(spec)
             current = partial(self.queries.get, query_id)

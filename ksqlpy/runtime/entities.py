@@ -9,7 +9,7 @@ from ksqlpy.catalog import Catalog, Column, PersistentQuery, Source
 from ksqlpy.config import PROPERTIES, Config
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.functions.registry import Function
-from ksqlpy.plan import Plan, plan_json, plan_text
+from ksqlpy.plan import Mode, Plan, plan_json, plan_text
 from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
 
 __all__ = [
@@ -162,7 +162,14 @@ def listed_queries(statement: str, summaries: list[Entity]) -> Entity:
 
 
 def query_description(
-    query_id: str, text: str, plan: Plan, sources: list[str], sinks: list[str], state: str | None, **more: Any
+    query_id: str,
+    text: str,
+    plan: Plan,
+    mode: Mode,
+    sources: list[str],
+    sinks: list[str],
+    state: str | None,
+    **more: Any,
 ) -> Entity:
     """The ``queryDescription`` of a query or of a statement that is not run."""
     columns = [Column(o.name, o.expr.type, o.key) for o in plan.root.outputs]
@@ -173,9 +180,9 @@ def query_description(
         "fields": _fields(columns),
         "sources": sources,
         "sinks": sinks,
-        "topology": plan_text(plan),
-        "executionPlan": plan_text(plan),
-        "plan": plan_json(plan),
+        "topology": plan_text(plan, mode),
+        "executionPlan": plan_text(plan, mode),
+        "plan": plan_json(plan, mode),
         "overriddenProperties": {},
         "ksqlHostQueryStatus": {"local": state} if state is not None else {},
         "queryType": "PERSISTENT" if sinks else "PUSH",

@@ -27,7 +27,7 @@ from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem, KsqlError, StatementError, similar_names
 from ksqlpy.functions import FUNCTIONS
-from ksqlpy.plan import Plan, build_plan
+from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.runtime import definitions, entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
 from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
@@ -194,18 +194,20 @@ def _figures(query_id: str, context: Context) -> Entity:
     """
     engine = context.engine
     counts = engine.queries.figures(query_id)
-    dead_topic = engine.topics.dead_letters
+    late_topic = engine.plan_of(query_id).late_topic
+    aside = (engine.topics.dead_letters, late_topic)
     running = engine.queries.get(query_id)
     return {
         "state": engine.state(query_id),
         "error": running.error if running is not None else None,
         "errors": _errors(query_id, context),
         "live": running is not None and running.live.is_set(),
-        "mode": running.phase.value if running is not None and running.state == "RUNNING" else None,
+        "mode": running.doing if running is not None and running.state == "RUNNING" else None,
         "rowsIn": sum(counts["consumed"].values()),
-        "rowsOut": sum(n for t, n in counts["sent"].items() if t != dead_topic),
+        "rowsOut": sum(n for t, n in counts["sent"].items() if t not in aside),
         "lag": counts["lag"],
         "lateRows": counts["late"],
+        "lateTopic": late_topic,
         "failedValues": counts["failed"],
         **(running.progress() if running is not None else {}),
         "deadLetters": engine.dead_letters.count(query_id),
@@ -238,11 +240,13 @@ def _describe_function(parsed: Parsed, context: Context) -> Entity:
 def _query_description(query_id: str, context: Context) -> Entity:
     engine = context.engine
     query = engine.catalog.queries[query_id]
+    plan, config = engine.plan_of(query_id), engine.config.for_statement(query.properties)
     figures = _figures(query_id, context)
     return entities.query_description(
         query_id,
         query.statement,
-        engine.plan_of(query_id),
+        plan,
+        mode_of(plan, config),
         list(query.sources),
         [query.sink],
         figures["state"],
@@ -288,7 +292,9 @@ def _explain(parsed: Parsed, context: Context) -> Entity:
         return entities.described_query(parsed.text, _query_description(found, context))
     name, query, sinks = found
     sources = [s.name for s in query.sources]
-    description = entities.query_description(name, parsed.text, build_plan(query), sources, sinks, None)
+    plan = build_plan(query)
+    mode = mode_of(plan, context.config)
+    description = entities.query_description(name, parsed.text, plan, mode, sources, sinks, None)
     return entities.described_query(parsed.text, description)
 
 

@@ -52,6 +52,11 @@ class Topics:
         known = {n: len(r) for n, r in self._kafka.topics().items()} | dict(promised)
         return check_wish(wish, known, declared=declared)
 
+    def ensure_late(self, topic: str | None) -> None:
+        """Makes the topic for late records, as that of dead letters is made, if it is wanted and not there."""
+        if topic is not None and topic not in self._kafka.topics():
+            self._kafka.create_topic(topic, 1, None, {"retention.ms": "-1", **_ANY_TIME})
+
     def ensure_declared(self, made: Declare) -> None:
         """Makes the topic of a CREATE with columns if it is not there."""
         wish = made.topic

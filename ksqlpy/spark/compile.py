@@ -4,6 +4,8 @@ A row carries its columns under their internal names, and beside them
 
 - ``__raw``, ``__reason``: the record as it came, for rows that no scan has read yet or that cannot be read (then with
   the reason); null for all others. Such rows pass every operator unchanged and leave as dead letters.
+- ``__came``: with a topic for late records, the record as it came, up to the windows. What is late there becomes a row
+  like those that cannot be read, with ``__raw.late``, the number of the first result that it would have had.
 - ``__ts``, ``__partition``, ``__offset``: ROWTIME in ms, and the place of the record: with several topics of a union
   the topic's number is part of ``__partition``.
 - ``__seen0``, ``__seen1``, …: after a join, the offset of the last record of its table that the row saw; after GROUP BY
@@ -22,6 +24,7 @@ micro-batches) merges each row and emits it at once: one output row an input row
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,6 +32,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.result import Window
 from ksqlpy.catalog import Column, Source
 from ksqlpy.formats import Part, key_part, read, text, value_part
 from ksqlpy.functions import AggregateSignature
@@ -53,7 +57,16 @@ from ksqlpy.spark.composing import merge, project, source_of, spread
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.grouping import flat_map, grouped, with_replaced
 from ksqlpy.spark.joins import sides, with_result
-from ksqlpy.spark.marks import counted, lane_of, needed_while, reached_on_lane, seen_columns, which_result
+from ksqlpy.spark.marks import (
+    counted,
+    lane_of,
+    needed_while,
+    reached_on_lane,
+    seen_columns,
+    source_place,
+    stream_time,
+    which_result,
+)
 from ksqlpy.spark.once import HEADER_PREFIX, Tail, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
@@ -110,9 +123,13 @@ class Compiler:
         self.used = _used_columns(plan)
         self._distributed = False
         marked = ", headers" if any(s.relation.source.headers for s in plan.scans) else ""
-        place = f"struct(key, value, topic, partition, offset, unix_millis(timestamp) AS ts{marked}) AS __raw"
+        self._record = f"key, value, topic, partition, offset, ts{marked}".split(", ")
+        late = ", cast(null as bigint) AS late" if plan.late_topic is not None else ""
+        place = f"struct(key, value, topic, partition, offset, unix_millis(timestamp) AS ts{marked}{late}) AS __raw"
         headers = ["headers AS __headers"] if self.headers else []
-        self.records = records.selectExpr(place, "cast(null as string) AS __reason", *headers)
+        # While a backlog is sorted: the place of the partition that a row comes from, up to the first stateful step.
+        source = [f"{source_place(plan, 'topic', 'partition')} AS __source"] if distribution.sorted else []
+        self.records = records.selectExpr(place, "cast(null as string) AS __reason", *headers, *source)
 
     def rows(self) -> DataFrame:
         """The rows that come out of the plan's last node, before projection."""
@@ -209,6 +226,8 @@ class Compiler:
             errors.append(f"CASE WHEN {missing} THEN 'the key of a table record is null' END")
         if time_error:
             errors.append(time_error)
+        # No window holds it, and what no broker takes has no result with its time.
+        errors.append(f"CASE WHEN {time} < 0 THEN 'the time of the record is negative' END")
         error = f"coalesce({', '.join(errors)})" if len(errors) > 1 else errors[0]
         if relation.internal("ROWTIME") in self.used:
             columns.append(("ROWTIME", time))
@@ -222,6 +241,8 @@ class Compiler:
         if source.window is not None:
             end = "__wx.row" if source.window.size is None else f"__w.row + {source.window.size}"
             system |= {"__ws": "__w.row", "__we": end}
+        if scan in self.plan.streams and self.plan.late_topic is not None:
+            system["__came"] = "__raw"
         rows = rows.selectExpr("*", f"CASE WHEN __here THEN {error} END AS __error")
         read_now = "(__here AND __error IS NULL)"
         out = [*fresh]
@@ -261,8 +282,8 @@ class Compiler:
         """Brings rows of one key together, ahead of a stateful step.
 
         Spark shuffles by itself. With one source partition it need not; the backlog is sorted once, ahead of the first
-        step, a table's row before a stream's row of the same time. A recovering query sorts ahead of each step, by
-        ``replay``.
+        step, by the stream time of its partitions, so that the records of one stay in their order; a table's row comes
+        before a stream's row of the same time. A recovering query sorts ahead of each step, by ``replay``.
         """
         d = self.distribution
         if self.tail is not None:
@@ -272,7 +293,8 @@ class Compiler:
         self._distributed = True
         if d.sorted:
             table_first = [f"{c} DESC" for c in ("__read", "__side") if c in rows.columns]
-            return self._sorted(rows, keys, ["coalesce(__ts, __raw.ts)", *table_first, *_AS_READ])
+            rows = rows.selectExpr("*", f"{stream_time('__source', 'coalesce(__ts, __raw.ts)')} AS __turn")
+            return self._sorted(rows, keys, ["__turn", *table_first, *_AS_READ]).drop("__source", "__turn")
         return rows if d.shuffled else rows.coalesce(1)
 
     def _sorted(self, rows: DataFrame, keys: Sequence[str], order: Sequence[str]) -> DataFrame:
@@ -282,7 +304,7 @@ class Compiler:
         return spread.sortWithinPartitions(*by, ascending=[not o.endswith(" DESC") for o in order])
 
     def _join(self, node: TableJoin, rows: DataFrame) -> DataFrame:
-        left = [c for c in rows.columns if c not in ("__raw", "__reason", "__read")]
+        left = [c for c in rows.columns if c not in ("__raw", "__reason", "__read", "__source")]
         number = len(seen_columns(rows))
         rows = self._scan(node.table, rows.drop("__read"))
         relation = node.table.relation
@@ -376,12 +398,13 @@ class Compiler:
     def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
         place_columns = ["__partition", "__offset", *seen_columns(rows), *(c for c in rows.columns if c == "__lane")]
         place_columns += [c for c in rows.columns if c == "__row"]
+        aside = [c for c in rows.columns if c in ("__came", "__source")]
         lane = lane_of(rows)
         reached = reached_on_lane(rows)
         # Rows of joined tables come from several topics: those of one key have an order only by their number.
         order = ["__nth"] if "__seen_group" in rows.columns else []
         rows = rows.selectExpr("*", "__seq AS __nth") if order else rows
-        found = grouped(node, rows, [*place_columns, *order])
+        found = grouped(node, rows, [*place_columns, *aside, *order])
         rows, keys = found.rows, list(found.keys)
         place_columns += [c for c in rows.columns if c == "__row" and c not in place_columns]
         if node.window is not None:
@@ -435,7 +458,7 @@ class Compiler:
         """
         w = node.window
         assert w is not None
-        columns = rows.columns
+        columns = [c for c in rows.columns if c != "__source"]
         rows = self._distribute(rows, ["__partition"]).groupBy("__partition").agg(
             F.expr("max(CASE WHEN __raw IS NULL THEN __ts END)").alias("__st"),
             F.expr(f"last(struct({', '.join(columns)}))").alias("__r"),
@@ -451,11 +474,32 @@ class Compiler:
         late = f"__ws + {w.size + w.grace} <= __st"
         if self.tail is not None:  # what has a result was not late
             late += f" AND {self.tail.position('__partition', '__offset', which_result(rows, w))} IS NULL"
-        rows = rows.where(f"__raw IS NOT NULL OR NOT {counted(self.name + ':late', late)}")
+        late = counted(self.name + ":late", late)
+        rows = self._kept_late(w, rows, late) if w.late_topic else rows.where(f"__raw IS NOT NULL OR NOT {late}")
         rows = rows.selectExpr("*", f"timestamp_millis(__ws + {w.size}) AS __wend")
         # The watermark only evicts the state of closed windows, at checkpoints: the largest end is at most SIZE ahead
         # of stream time, so a delay of GRACE + SIZE never closes a window early.
         return rows.withWatermark("__wend", f"{w.size + w.grace} milliseconds")
+
+    def _kept_late(self, w: Window, rows: DataFrame, late: str) -> DataFrame:
+        """Late rows as records that pass by, one for all windows of a row: the first is late if any is."""
+        number = which_result(rows, w)
+        rows = rows.selectExpr("*", f"CASE WHEN __raw IS NULL THEN {late} ELSE false END AS __late")
+        first = f"greatest(0L, __ts - {w.size - w.advance}) div {w.advance} * {w.advance}"
+        rows = rows.where(f"NOT __late OR __ws = {first}")
+        record = ", ".join(f"__came.{c} AS {c}" for c in self._record)
+        reason = (
+            f"concat('late: the window from ', __ws, ' to ', __ws + {w.size}, ' was closed at ',"
+            f" __ws + {w.size + w.grace}, ', stream time was ', __st)"
+        )
+        kept = [c for c in rows.columns if c not in ("__raw", "__reason", "__came", "__late", "__st")]
+        # In the group of no key, as rows that could not be read, and without values for its state.
+        emptied = [c for c in kept if re.match(r"__([kx]\d|ws$)", c)]
+        return rows.selectExpr(
+            *(f"CASE WHEN NOT __late THEN {c} END AS {c}" if c in emptied else text.name(c) for c in kept),
+            f"CASE WHEN __late THEN struct({record}, {number} AS late) ELSE __raw END AS __raw",
+            f"CASE WHEN __late THEN {reason} ELSE __reason END AS __reason",
+        )
 
     def _table_filter(self, node: TableFilter, rows: DataFrame) -> DataFrame:
         window = ["__ws"] if "__wend" in rows.columns else []
@@ -481,7 +525,7 @@ class Compiler:
 
     def _numbered(self, rows: DataFrame, keys: Sequence[str]) -> DataFrame:
         """Adds ``__seq``: the how-many-th row of its key this is."""
-        columns = [c for c in rows.columns if c not in ("__raw", "__reason", "__del")]
+        columns = [c for c in rows.columns if c not in ("__raw", "__reason", "__del", "__source")]
         row = f"struct({', '.join(map(text.name, columns))})"
         group = [F.expr(f"CASE WHEN __raw IS NULL THEN {k} END").alias(f"__g{i}") for i, k in enumerate(keys)]
         spread = self._distribute(rows, list(keys))

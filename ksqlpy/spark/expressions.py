@@ -14,7 +14,8 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.formats import text
 from ksqlpy.functions import Signature
 from ksqlpy.functions.conditional import comparable
-from ksqlpy.functions.sparktext import exact
+from ksqlpy.functions.sparktext import bound, exact
+from ksqlpy.spark.lambdas import breaks_at
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -75,9 +76,8 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
                 return column(name)
             case t.Literal():
                 return _literal(e)
-            case t.FunctionCall(call=call, arguments=arguments):
-                assert isinstance(call.signature, Signature)
-                return call.signature.spark([sql(a) for a in arguments], call.arguments)
+            case t.FunctionCall():
+                return _call(e, sql)
             case t.Lambda(parameters=parameters, body=body):
                 names = parameters[0] if len(parameters) == 1 else f"({', '.join(parameters)})"
                 return f"{names} -> {sql(body)}"
@@ -163,6 +163,20 @@ def _failing(e: t.Expr) -> list[t.Expr] | None:
             needed = [arguments[i] for i in call.signature.needs(len(arguments))]
             return [n for n in needed if not isinstance(n, t.Lambda)] if call.signature.fails else None
     return None
+
+
+def _call(e: t.FunctionCall, sql: Callable[[t.Expr], str]) -> str:
+    signature, types = e.call.signature, e.call.arguments
+    assert isinstance(signature, Signature)
+    arguments = [sql(a) for a in e.arguments]
+    breaks = breaks_at(e, sql)
+    if breaks is None:
+        return signature.spark(arguments, types)
+
+    def unbroken(first: str) -> str:
+        return f"CASE WHEN NOT {breaks(first)} THEN {signature.spark([first, *arguments[1:]], types)} END"
+
+    return bound(arguments[0], unbroken)
 
 
 def _logical(e: t.Logical, sql: Callable[[t.Expr], str]) -> str:

@@ -11,12 +11,27 @@ from pyspark.sql import DataFrame
 
 from ksqlpy.analysis.result import Window
 from ksqlpy.formats import text
+from ksqlpy.plan.nodes import Plan
+from ksqlpy.spark.once import place
 
-__all__ = ["ROWS", "counted", "lane_of", "needed_while", "reached_on_lane", "seen_columns", "which_result"]
+__all__ = [
+    "ROWS",
+    "counted",
+    "lane_of",
+    "needed_while",
+    "reached_on_lane",
+    "seen_columns",
+    "source_place",
+    "stream_time",
+    "which_result",
+]
 
 
 ROWS = f"{1 << 24}L"
 """Spark text of a number: more rows than one row ever becomes in one step, since its arrays are of one record."""
+
+LATE = f"{-(1 << 62)}L"
+"""Begins the numbers of late records, which are no results: they must not be taken for them."""
 
 
 def counted(name: str, condition: str) -> str:
@@ -32,11 +47,30 @@ def needed_while(condition: str, of: str = "true") -> str:
     return f"CASE WHEN {of} THEN cast(coalesce({condition}, false) as tinyint) END"
 
 
+def stream_time(place: str, time: str) -> str:
+    """Spark text of the stream time of a record's partition, as its records are read one after the other."""
+    return f"ksqlpy.{text.name(json.dumps({'clock': True}))}({place}, {time})"
+
+
+def source_place(plan: Plan, topic: str, partition: str) -> str:
+    """Spark text of the place of a record of any of the plan's topics."""
+    found = place(0, partition)
+    for i, name in enumerate(plan.topics[1:], 1):
+        found = f"CASE WHEN {topic} = {text.string(name)} THEN {place(i, partition)} ELSE {found} END"
+    return found
+
+
 def which_result(rows: DataFrame, window: Window | None) -> str:
     """Spark text: which of the results that one record brings about this is: its window, its number, both, or 0.
 
-    For both, windows are counted: those of one row follow each other.
+    For both, windows are counted: those of one row follow each other. A late record is told by ``__raw.late``.
     """
+    found = _result(rows, window)
+    late = window is not None and window.late_topic is not None and "__came" not in rows.columns
+    return f"coalesce({LATE} + __raw.late, {found})" if late else found
+
+
+def _result(rows: DataFrame, window: Window | None) -> str:
     row = "cast(coalesce(__row, 0) as bigint)" if "__row" in rows.columns else "0L"
     if window is None:
         return row

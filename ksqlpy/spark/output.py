@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.result import Output
 from ksqlpy.catalog import Source
 from ksqlpy.formats import Written, json_object, key_part, text, value_part, write
 from ksqlpy.functions.times import time_of_text
 from ksqlpy.plan.nodes import Aggregate, Node, Plan, Project, Scan, TablesJoin, Union, nodes_of
 from ksqlpy.spark.expressions import failure_text, spark_text, spark_type
-from ksqlpy.spark.marks import counted, lane_of, reached_on_lane, seen_columns, which_result
-from ksqlpy.spark.once import Tail, header, place
+from ksqlpy.spark.marks import counted, lane_of, reached_on_lane, seen_columns, source_place, which_result
+from ksqlpy.spark.once import Tail, header
 from ksqlpy.types import STRING, TIMESTAMP
 
 __all__ = ["HEADERS", "counting", "kafka_output"]
@@ -23,9 +24,10 @@ HEADERS = {
     "partition": "ksqlpy.source.partition",
     "offset": "ksqlpy.source.offset",
     "reason": "ksqlpy.reason",
+    "timestamp": "ksqlpy.source.timestamp",
     "query": "ksqlpy.query",
 }
-"""Header names of a dead letter; all values are text."""
+"""Header names of a dead letter and of a late record; all values are text, the timestamp in ms."""
 
 
 def kafka_output(
@@ -41,11 +43,12 @@ def kafka_output(
     """The rows as records for Spark's Kafka sink: topic, key, value, headers.
 
     ``sink``: the source that is written, or the topic of a transient query, whose values are JSON objects of all
-    columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers.
+    columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers; late
+    records likewise to a topic of their own, if the plan has one.
     ``at``: every record says where it came from. ``tail``: what is there already is left out.
     """
     rows = _placed(plan, rows, tail) if at or tail is not None else rows
-    outputs = [Written(o.name, o.expr.type, counting(o.expr, query_id)) for o in plan.root.outputs]
+    outputs = [Written(o.name, o.expr.type, _column(plan, o, query_id)) for o in plan.root.outputs]
     if isinstance(sink, str):
         topic, key = sink, "cast(null as binary)"
         value = f"cast({json_object(outputs)} as binary)"
@@ -73,14 +76,17 @@ def kafka_output(
         HEADERS["topic"]: "__raw.topic",
         HEADERS["partition"]: "cast(__raw.partition as string)",
         HEADERS["offset"]: "cast(__raw.offset as string)",
+        HEADERS["timestamp"]: "cast(__raw.ts as string)",
         HEADERS["reason"]: "__reason",
         HEADERS["query"]: text.string(query_id),
     }
     fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in dead.items()]
     fields.append(header("__raw.ts", *coordinates))
     dead_headers = f"array({', '.join(fields)})"
+    late_topic = plan.late_topic
+    late = f" WHEN __raw.late IS NOT NULL THEN {text.string(late_topic)}" if late_topic is not None else ""
     return rows.selectExpr(
-        f"CASE WHEN __raw IS NULL THEN {text.string(topic)} ELSE {text.string(dead_topic)} END AS topic",
+        f"CASE WHEN __raw IS NULL THEN {text.string(topic)}{late} ELSE {text.string(dead_topic)} END AS topic",
         f"CASE WHEN __raw IS NULL THEN {key} ELSE __raw.key END AS key",
         f"CASE WHEN __raw IS NULL THEN (CASE WHEN NOT __del THEN {value} END) ELSE __raw.value END AS value",
         f"CASE WHEN __raw IS NULL THEN {live_headers} ELSE {dead_headers} END AS headers",
@@ -110,9 +116,7 @@ def _keeps_key(plan: Plan) -> bool:
 
 def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
     """Adds the source coordinates of each row, also of unread ones; leaves out the rows that the tail holds."""
-    raw = place(0, "__raw.partition")
-    for i, topic in enumerate(plan.topics[1:], 1):
-        raw = f"CASE WHEN __raw.topic = {text.string(topic)} THEN {place(i, '__raw.partition')} ELSE {raw} END"
+    raw = source_place(plan, "__raw.topic", "__raw.partition")
     window = next((n.window for n in nodes_of(plan.root) if isinstance(n, Aggregate)), None)
     rows = rows.selectExpr(
         "*",
@@ -140,7 +144,29 @@ def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:
         given = time_of_text(column.value, sink.timestamp_format or "")
     else:
         given = f"unix_millis({column.value})" if column.type == TIMESTAMP else column.value
-    return f"coalesce({given}, __ts)"
+    return f"CASE WHEN {given} >= 0 THEN {given} ELSE __ts END"  # no record can have a negative time
+
+
+def _column(plan: Plan, output: Output, query_id: str) -> str:
+    """The text of a result's column.
+
+    A key that is made of values is null where a stream's record has none (ksqlDB: PARTITION BY is computed from the
+    value as a whole).
+    """
+    value = counting(output.expr, query_id)
+    if not output.key or plan.kind == "TABLE" or isinstance(output.expr, t.ColumnRef):
+        return value
+    expr, node = output.expr, plan.root.input
+    while isinstance(node, Project):  # what an inner query calls a column may be a key
+        expr, node = t.rewrite(expr, _column_of(node)), node.input
+    keys = {s.relation.internal(c.name) for s in plan.scans for c in s.relation.source.keys}
+    made_of = {e.name for e in t.walk(expr) if isinstance(e, t.ColumnRef)}
+    return value if made_of <= keys else f"CASE WHEN NOT __del THEN {value} END"
+
+
+def _column_of(node: Project) -> Callable[[t.Expr], t.Expr | None]:
+    named = {o.name: o.expr for o in node.outputs}
+    return lambda e: named.get(e.name) if isinstance(e, t.ColumnRef) else None
 
 
 def counting(expr: t.Expr, query_id: str) -> str:

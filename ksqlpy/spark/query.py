@@ -6,7 +6,8 @@ It goes through up to three phases, each a Spark query on the same checkpoint:
 - recovery: after a stop or a crash, where rows of several partitions meet, one micro-batch takes the rows since the
   last checkpoint again, in the order of their results, and leaves out results that are in the sink already
   (``spark/once.py``);
-- live: real-time mode, until it is stopped; after a stop or a crash it leaves out what is there, if no recovery did.
+- live: real-time mode, or micro-batches if that is asked for, until it is stopped; after a stop or a crash it leaves
+  out what is there, if no recovery did.
 
 A query that fails starts again after a while, longer each time.
 """
@@ -69,7 +70,8 @@ class QuerySpec:
     ``partitions``: of the source topics. ``shuffle_partitions``: of every shuffle; part of the checkpoint.
     ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
     ``exactly_once``: results say where they came from, and a restart repeats none. ``upgraded_from``: fingerprints of
-    plans whose checkpoint it takes over.
+    plans whose checkpoint it takes over. ``batch_ms``: time between micro-batches, each of which is a checkpoint; None
+    in real time.
     """
 
     id: str
@@ -85,6 +87,7 @@ class QuerySpec:
     exactly_once: bool = True
     retry: Retry = Retry()
     upgraded_from: tuple[str, ...] = ()
+    batch_ms: int | None = None
 
     @property
     def shuffled(self) -> bool:
@@ -97,9 +100,11 @@ class QuerySpec:
         return self.plan.stateful and self.shuffled
 
     @property
-    def sink_topics(self) -> tuple[str, str]:
-        """The topics that it writes: results, and dead letters."""
-        return (self.sink if isinstance(self.sink, str) else self.sink.topic), self.dead_topic
+    def sink_topics(self) -> tuple[str, ...]:
+        """The topics that it writes: results, dead letters, and late records if they are kept."""
+        results = self.sink if isinstance(self.sink, str) else self.sink.topic
+        late = self.plan.late_topic
+        return (results, self.dead_topic) if late is None else (results, self.dead_topic, late)
 
     @property
     def fingerprint(self) -> str:
@@ -161,6 +166,11 @@ class RunningQuery:
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"query {spec.id}", daemon=True)
+
+    @property
+    def doing(self) -> str:
+        """What it does when it runs, as people call it."""
+        return "micro-batch" if self.phase is Phase.LIVE and self.spec.batch_ms is not None else self.phase.value
 
     @property
     def error(self) -> str | None:
@@ -289,7 +299,7 @@ class RunningQuery:
         spec, live = self.spec, phase is Phase.LIVE
         session = self._session.newSession()
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
-        if live:
+        if live and spec.batch_ms is None:
             admit_forgetting(session)
         records = _records(session, spec, headers=spec.plan.needs_headers)
         distribution = Distribution(
@@ -312,11 +322,12 @@ class RunningQuery:
             .option("checkpointLocation", self.checkpoint.spark)
             .outputMode("update")
         )
-        writer = (
-            writer.trigger(realTime=f"{_apart(spec)} milliseconds")  # type: ignore[call-overload]  # newer than its types
-            if live
-            else writer.trigger(availableNow=True)
-        )
+        if not live:
+            writer = writer.trigger(availableNow=True)
+        elif spec.batch_ms is not None:
+            writer = writer.trigger(processingTime=f"{spec.batch_ms} milliseconds")
+        else:
+            writer = writer.trigger(realTime=f"{_apart(spec)} milliseconds")  # type: ignore[call-overload]  # newer than its types
         with self._lock:
             if self._stopping.is_set():
                 return

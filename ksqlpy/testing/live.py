@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.once import HEADER_PREFIX
+from ksqlpy.spark.output import HEADERS
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import Outcome, check_outcome
 from ksqlpy.testing.memory import EARLIEST, MemoryRunner
@@ -89,7 +90,7 @@ class LiveCase:
             wanted[source.topic] = len(section.content)
         served.wait_for(wanted, sum(len(s.content) for s in case.of_kind("dead letters")))
         served.settle()
-        out = {t: [_record(w) for w in found] for t, found in served.written().items()}
+        out = {t: [self._record(w) for w in found] for t, found in served.written().items()}
         several = {served.plain(t) for t, n in served.partitions.items() if n > 1}
         return Outcome(served.sources, out, served.dead_letters(), frozenset(several | self._united()))
 
@@ -103,14 +104,18 @@ class LiveCase:
         sinks = {name for name, plan in plans.items() if len({s.relation.source.topic for s in plan.streams}) > 1}
         return {self.served.sources[self.served.plain(name)].topic for name in sinks}
 
+    def _record(self, w: Written) -> Record:
+        # Where a result came from is ours, not the user's; the suffix of names is the runner's.
+        own = self._suffix.encode()
+        headers = tuple(
+            (n, v.removesuffix(own) if v is not None and n in HEADERS.values() else v)
+            for n, v in without_marks(w.headers)
+        )
+        return Record(w.topic, w.key, w.value, w.time, headers)
+
     def drop(self) -> None:
         """Takes all of it off the engine."""
         drop(self._engine, self._suffix)
-
-
-def _record(w: Written) -> Record:
-    # Where a result came from is ours, not the user's.
-    return Record(w.topic, w.key, w.value, w.time, without_marks(w.headers))
 
 
 def without_marks(headers: Sequence[tuple[str, bytes | None]]) -> tuple[tuple[str, bytes | None], ...]:

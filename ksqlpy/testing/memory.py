@@ -138,7 +138,11 @@ def _ordered(spec: QuerySpec, engine: MemoryEngine) -> list[Stored]:
     ]
     if len(spec.offsets) > 1 and any(s.written_by_query for s in found):
         streams = {s.relation.source.topic for s in spec.plan.streams}
-        return sorted(found, key=lambda s: (s.time, s.record.topic in streams, s.arrival))
+        reached: dict[str, int] = {}  # a topic's records stay in their order
+        turns = {}
+        for s in sorted(found, key=lambda s: s.offset):
+            turns[s.record.topic, s.offset] = reached[s.record.topic] = max(s.time, reached.get(s.record.topic, s.time))
+        return sorted(found, key=lambda s: (turns[s.record.topic, s.offset], s.record.topic in streams, s.arrival))
     return sorted(found, key=lambda s: s.arrival)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.sql import Parsed, nodes, parse, span_of
 
 __all__ = ["with_suffix"]
@@ -34,6 +35,8 @@ def with_suffix(sql: str, suffix: str) -> str:
             if found.this.name.upper() == "KAFKA_TOPIC":
                 value = found.args["value"]
                 replace_node(value, "'" + value.name.replace("'", "''") + suffix + "'")
+        if isinstance(parsed.node, nodes.SetProperty) and parsed.node.this.this == LATE_TOPIC:
+            replace_node(parsed.node.expression, f"'{parsed.node.expression.this}{suffix}'")
     for start, end, text in sorted(edits, reverse=True):
         sql = sql[:start] + text + sql[end:]
     return sql

@@ -76,8 +76,8 @@ def inputs(case: Case, sources: Mapping[str, Source]) -> list[Record]:
                 if not colon:
                     raise FileProblem(where, "the line must begin with a topic and a colon, or the section name it")
             record = parse_record(Line(line.number, text.strip()), find_source(name.strip(), sources, where), where)
-            if record.time is not None and record.time < 1:
-                raise FileProblem(where, "the time of an input record is at least 1: Kafka's clients take 0 for now")
+            if record.time == 0:
+                raise FileProblem(where, "the time of an input record is not 0: Kafka's clients take that for now")
             time = time if record.time is None else record.time
             records.append(Record(record.topic, record.key, record.value, time, record.headers))
     return records

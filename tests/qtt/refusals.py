@@ -71,9 +71,10 @@ def unfit(error: KsqlError, expected: Mapping[str, Any]) -> str | None:
         return "not built yet"
     if error.code in _ASKED and not re.search(_ASKED[error.code], message, re.IGNORECASE):
         return "not built yet"
-    if error.code == "join-kinds" and "a stream cannot be joined with a table" not in error.message:
-        # Only a table with a stream on its right is refused in the language.
-        return None if "a table cannot be joined with a stream" in error.message else "not built yet"
+    if error.code == "join-kinds":
+        # The language refuses a stream on the right of a table, and RIGHT and FULL joins of a stream with a table.
+        refused = "a table cannot be joined with a stream|a stream cannot be (RIGHT|FULL) joined with a table"
+        return None if re.search(refused, error.message) else "not built yet"
     if error.error_code >= 50000:
         return "an error of the engine, not a refusal"
     return None

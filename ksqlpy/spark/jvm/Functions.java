@@ -19,7 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
  * {@code read} is JSON, KAFKA or DELIMITED; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}} and {@code {"of":"group","tail":…}}, see {@link Tail}, {@code {"count":name}}, see
- * {@link Counter}, {@code {"exact":name}}, see {@link Exact}, {@code {"header":true}}, see {@link HeaderBytes},
+ * {@link Counter}, {@code {"clock":true}}, see {@link Clock}, {@code {"exact":name}}, see {@link Exact}, {@code {"header":true}}, see {@link HeaderBytes},
  * {@code {"call":function}}, see {@link Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
  * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
  */
@@ -72,6 +72,10 @@ public final class Functions implements FunctionCatalog {
         }
         if (described.has("exact")) {
           return Exact.named(((JsonNode) described.get("exact")).asText(), arguments);
+        }
+        if (described.has("clock")) {
+          expect(arguments, 2, "it takes two arguments: place and time");
+          return new Clock();
         }
         if (described.has("count")) {
           expect(arguments, 1, "it takes one argument, the condition");
