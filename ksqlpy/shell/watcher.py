@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ksqlpy.errors import EnvironmentProblem, KsqlError
@@ -43,6 +42,7 @@ class Watcher:
         self.names = Names()
         self.queries = 0
         self.backlog: dict[str, str] = {}
+        self._stale: set[str] = set()
         self._listed_at = -LISTED_FOR
         self._woken = threading.Event()
         self._stopped = False
@@ -73,7 +73,7 @@ class Watcher:
         """
         if query_id is not None:
             self.backlog[query_id] = "starting"
-        self._forget([*self.names.sources] if anew else [source])
+        self._stale |= {*self.names.sources} if anew else {source}
         self._listed_at = -LISTED_FOR
         self._woken.set()
 
@@ -97,12 +97,6 @@ class Watcher:
             commands=commands(),
             arguments=arguments(),
         )
-
-    def _forget(self, names: Sequence[str]) -> None:
-        sources = self.names.sources
-        gone = {n: replace(sources[n], columns=None) for n in names if n in sources}
-        if gone:
-            self.names = replace(self.names, sources={**sources, **gone})
 
     # ------------------------------------------------------------ in the thread
 
@@ -140,7 +134,7 @@ class Watcher:
         if state != self.state:
             if state == "ready":  # it may be another one than before, with other sources
                 self._listed_at = -LISTED_FOR
-                self._forget([*self.names.sources])
+                self._stale |= {*self.names.sources}
             self.state = state
             self.changed()
 
@@ -167,7 +161,9 @@ class Watcher:
         self.names = listed(self.names, entities)
         self.queries = sum(q.get("state") == "RUNNING" for e in entities for q in e.get("queries") or ())
         self.changed()
-        unknown = [n for n, s in self.names.sources.items() if s.columns is None]
+        # Until they are asked about again the old columns serve.
+        stale, self._stale = self._stale, set()
+        unknown = [n for n, s in self.names.sources.items() if s.columns is None or n in stale]
         for at in range(0, len(unknown), BATCH):
             for entity in self._described(client, unknown[at : at + BATCH]):
                 source = read_source(entity)

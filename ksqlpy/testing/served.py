@@ -152,9 +152,22 @@ class Served:
                     raise CaseFailed(f"{self.where}: query {query.id.replace(self.suffix, '')} failed: {why}")
             if time.monotonic() > end:
                 if complaint is not None:
-                    raise CaseFailed(f"{self.where}: {complaint} within {self.pace.deadline:.0f} seconds")
+                    said = f"{complaint} within {self.pace.deadline:.0f} seconds"
+                    raise CaseFailed("\n".join([f"{self.where}: {said}", *self._told()]))
                 return
             time.sleep(self.pace.look)
+
+    def _told(self) -> list[str]:
+        """How far each query is, for people."""
+        lines = []
+        for query in self.queries:
+            running = self.engine.queries.get(query.id)
+            how = "gone" if running is None else f"{running.state}, {running.phase.value}"
+            read = self.engine.queries.figures(query.id)["consumed"]
+            kept = committed(self._checkpoint(query))
+            begin = self._begins.get(query.id)
+            lines.append(f"    {query.id}: {how}; records read {read}, from {begin}; committed {kept}")
+        return [*lines, f"    ends {self._ends([t for q in self.queries for t in q.offsets])}"]
 
     def _all_live(self) -> bool:
         running = [self.engine.queries.get(q.id) for q in self.queries]

@@ -94,6 +94,16 @@ class Terminal:
             if time.monotonic() > until:
                 raise AssertionError(f"the screen never shows {what or shown!r}:\n{self.text()}")
 
+    def offered(self, text: str, shown: str) -> str:
+        """The screen once a text, typed again if need be, makes the menu show something: names come in their time."""
+        for attempt in range(20):
+            self.send(("" if attempt == 0 else CTRL_C) + text)
+            until = time.monotonic() + PATIENCE / 20
+            while time.monotonic() < until:
+                if not self.read() and shown in self.text():
+                    return self.text()
+        raise AssertionError(f"{text!r} never makes the menu show {shown!r}:\n{self.text()}")
+
     def prompt(self) -> str:
         """The screen once the prompt waits for a statement: nothing is written behind it."""
 

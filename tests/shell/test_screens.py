@@ -37,10 +37,10 @@ def first(t: Terminal, engine: CatalogEngine) -> None:
 
 
 def completion(t: Terminal, engine: CatalogEngine) -> None:
-    t.send("\\refresh" + ENTER)
-    t.wait("read anew")
-    t.send("select id, f")
-    t.wait("DECIMAL(10, 2)")
+    t.offered("select id, f", "DECIMAL(10, 2)")
+    t.send(CTRL_C + "clear" + ENTER)  # with an attempt more or fewer
+    t.prompt()
+    t.offered("select id, f", "DECIMAL(10, 2)")
 
 
 def mistake(t: Terminal, engine: CatalogEngine) -> None:

@@ -79,8 +79,7 @@ def test_statement_over_several_lines(at_prompt: Terminal, catalog: CatalogEngin
 
 
 def test_completion(at_prompt: Terminal) -> None:
-    at_prompt.send("SELECT ci")
-    at_prompt.wait(lambda s: "STRING" in s.splitlines()[1], "the menu")
+    at_prompt.offered("SELECT ci", "STRING, RIDES")
     at_prompt.send(TAB)
     at_prompt.wait("SELECT city")
     at_prompt.send(" FROM rides WHERE fa")
@@ -90,7 +89,7 @@ def test_completion(at_prompt: Terminal) -> None:
     at_prompt.wait(lambda s: "CHANGES" in s, "the menu")
     at_prompt.send(TAB)
     screen = at_prompt.wait("WHERE fare > 1 EMIT CHANGES")
-    assert screen.count("ksql>") == 1
+    assert "error" not in screen and screen.splitlines()[-1].startswith(" http")
 
 
 def test_rows_and_ctrl_c(at_prompt: Terminal, catalog: CatalogEngine) -> None:
@@ -197,8 +196,7 @@ def test_new_query_is_waited_for(at_prompt: Terminal, catalog: CatalogEngine) ->
     at_prompt.wait("CSAS_FAR_0: 4,500 of 10,000 rows, 45 %")
     catalog.figures = CAUGHT_UP
     at_prompt.wait(lambda s: "10,000" not in s and "query runs" in s, "the end of the backlog")
-    at_prompt.type("SELECT * FROM f")
-    at_prompt.wait("far")
+    at_prompt.offered("SELECT * FROM f", "far")
     at_prompt.send(CTRL_C)
 
 
