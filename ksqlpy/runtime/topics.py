@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ksqlpy.analysis import CreateAs, Declare, TopicWish
-from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.catalog import Source
 from ksqlpy.errors import AnalysisProblem
-from ksqlpy.plan import Plan
 from ksqlpy.runtime.wishes import HIDDEN, check_wish
 from ksqlpy.spark.kafka import Kafka
 
@@ -53,24 +51,6 @@ class Topics:
         """
         known = {n: len(r) for n, r in self._kafka.topics().items()} | dict(promised)
         return check_wish(wish, known, declared=declared)
-
-    @staticmethod
-    def check_late(plan: Plan, sink: str) -> None:
-        """Refuses a topic for late records that is internal, or that the query itself reads or writes.
-
-        Raises AnalysisProblem ``internal-topic`` or ``late-topic``.
-        """
-        topic = plan.late_topic
-        if topic is None:
-            return
-        if topic.startswith(HIDDEN):
-            raise AnalysisProblem("internal-topic", f"late records cannot go to {topic}: such topics are internal")
-        if topic in (*plan.topics, sink):
-            raise AnalysisProblem(
-                "late-topic",
-                f"late records cannot go to topic {topic}, which the query itself reads or writes",
-                hint=f"SET '{LATE_TOPIC}' to another topic",
-            )
 
     def ensure_late(self, topic: str | None) -> None:
         """Makes the topic for late records, as that of dead letters is made, if it is wanted and not there."""

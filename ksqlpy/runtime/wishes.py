@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ksqlpy.analysis import TopicWish
+from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.errors import AnalysisProblem, similar_names
+from ksqlpy.plan import Plan
 
-__all__ = ["HIDDEN", "check_wish"]
+__all__ = ["HIDDEN", "check_late_topic", "check_wish"]
 
 HIDDEN = ("_ksqlpy", "_confluent", "__confluent", "_schemas", "__consumer_offsets", "__transaction_state", "connect-")
 """Topics whose names begin so are internal."""
@@ -34,3 +36,21 @@ def check_wish(wish: TopicWish, known: Mapping[str, int], *, declared: bool) -> 
     if have is None and wish.name.startswith(HIDDEN):
         raise AnalysisProblem("internal-topic", f"topics such as {wish.name} are internal")
     return have if have is not None else wish.partitions
+
+
+def check_late_topic(plan: Plan, sink: str) -> None:
+    """Refuses a topic for late records that is internal, or that the query itself reads or writes.
+
+    Raises AnalysisProblem ``internal-topic`` or ``late-topic``.
+    """
+    topic = plan.late_topic
+    if topic is None:
+        return
+    if topic.startswith(HIDDEN):
+        raise AnalysisProblem("internal-topic", f"late records cannot go to {topic}: such topics are internal")
+    if topic in (*plan.topics, sink):
+        raise AnalysisProblem(
+            "late-topic",
+            f"late records cannot go to topic {topic}, which the query itself reads or writes",
+            hint=f"SET '{LATE_TOPIC}' to another topic",
+        )
