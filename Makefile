@@ -7,10 +7,11 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test test-chaos qtt lint format types grammar bench jars lock clean
+.PHONY: help setup demo test test-chaos test-restore qtt qtt-live conformance lint format types grammar bench jars lock clean
 
 help:
-	@echo "make demo | test | test-chaos | qtt [CASES=DIR] | lint | format | grammar | bench | jars [TO=DIR] | lock | clean"
+	@echo "make demo | test | test-chaos | test-restore | qtt [CASES=DIR] | qtt-live | conformance | lint | format | grammar |"
+	@echo "     bench | jars [TO=DIR] | lock | clean"
 
 setup: $(STAMP)
 
@@ -37,11 +38,26 @@ test-chaos: setup
 	  echo "== seed $$seed $$way"; $(BIN)/python -m ksqlpy.testing.chaos --seed $$seed $$way --kills 10 $(ARGS) || failed=1; \
 	done; done; exit $${failed:-0}
 
+# All cases of tests/streams with SIGKILL of the JVM between their records, twice; some minutes.
+test-restore: setup
+	$(BIN)/python -m ksqlpy.testing.restore tests/streams --kills 2 $(ARGS)
+
 # ksqlDB's own test cases, which are under another licence and lie outside of this folder.
 # make qtt ARGS='--filter elements --verbose'
 CASES ?= ../shared/qtt
 qtt: setup
+	@mkdir -p build
 	$(BIN)/python -m tests.qtt $(CASES) --mutate --report build/qtt.json $(ARGS)
+
+# A sample of them on a real broker and in real-time mode; with kills in between: make qtt-live ARGS=--restore
+qtt-live: setup
+	@mkdir -p build
+	$(BIN)/python -m tests.qtt $(CASES) --live --jobs 6 --report build/qtt-live.json $(ARGS)
+
+# The table of figures in the README; cases that fail are figures, too.
+conformance: setup
+	@mkdir -p build && rm -f build/qtt.json
+	$(BIN)/python -m tests.qtt $(CASES) --readme README.md --report build/qtt.json $(ARGS) || test -s build/qtt.json
 
 lint: setup types
 	$(BIN)/ruff check .

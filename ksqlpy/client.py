@@ -82,8 +82,9 @@ class Connection:
 class Client:
     """A session with one server; to be closed, or used as a context manager.
 
-    Every method raises EnvironmentProblem (``server-away``, ``connection-lost``) when the server cannot be talked to
-    and what the server refused as the error that it was there: code, place and hint included.
+    Every method raises EnvironmentProblem (``server-away``, ``connection-lost``, ``server-slow``, ``no-access``,
+    ``bad-certificate``) when the server cannot be talked to, and what the server refused as the error that it was
+    there: code, place and hint included.
     """
 
     def __init__(self, server: str | Connection = DEFAULT_URL, patience: float | None = None) -> None:
@@ -213,6 +214,10 @@ class Client:
                 ) from e
             raise EnvironmentProblem(
                 "server-away", f"no server answers at {self.url}", hint="start one: ksqlpy server"
+            ) from e
+        except httpx.TimeoutException as e:
+            raise EnvironmentProblem(
+                "server-slow", f"{self.url} gives no answer in time", hint="see the server's log"
             ) from e
         except httpx.TransportError as e:
             raise EnvironmentProblem(

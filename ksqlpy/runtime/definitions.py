@@ -23,7 +23,7 @@ from ksqlpy.errors import StatementError, similar_names
 from ksqlpy.plan import Plan, build_plan, mode_of, upgrade_problem
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
-from ksqlpy.runtime.wishes import check_late_topic
+from ksqlpy.runtime.wishes import check_late
 from ksqlpy.spark.check import check_plan
 from ksqlpy.sql import Parsed, nodes
 
@@ -90,7 +90,7 @@ def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
     try:
         if isinstance(made, CreateAs):
             plan = _check_query(made.query, sandbox)
-            check_late_topic(plan, made.source.topic)
+            check_late(plan, made.source.topic)
             have = sandbox.engine.topics.check(made.topic, sandbox.topics, declared=False)
             sandbox.topics[made.topic.name] = have or 1
             query_id = (

@@ -9,7 +9,7 @@ from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.errors import AnalysisProblem, similar_names
 from ksqlpy.plan import Plan
 
-__all__ = ["HIDDEN", "check_late_topic", "check_wish"]
+__all__ = ["HIDDEN", "check_late", "check_wish"]
 
 HIDDEN = ("_ksqlpy", "_confluent", "__confluent", "_schemas", "__consumer_offsets", "__transaction_state", "connect-")
 """Topics whose names begin so are internal."""
@@ -38,7 +38,7 @@ def check_wish(wish: TopicWish, known: Mapping[str, int], *, declared: bool) -> 
     return have if have is not None else wish.partitions
 
 
-def check_late_topic(plan: Plan, sink: str) -> None:
+def check_late(plan: Plan, sink: str) -> None:
     """Refuses a topic for late records that is internal, or that the query itself reads or writes.
 
     Raises AnalysisProblem ``internal-topic`` or ``late-topic``.

@@ -13,7 +13,7 @@ from typing import TextIO
 from ksqlpy.shell.entities import SHORT, SHOWN, Entity
 from ksqlpy.shell.screen import Screen
 from ksqlpy.shell.tables import Layout, fitted, stream_layout, upright
-from ksqlpy.shell.text import cell_text, csv_line, escaped, json_text
+from ksqlpy.shell.text import cell_text, csv_line, escaped, fold, json_text
 
 __all__ = ["FORMATS", "SHOWN", "Printer", "cell_text", "escaped"]
 
@@ -86,7 +86,9 @@ class Printer:
             return
         width = max((len(k) for k in shown), default=0)
         for name, value in shown.items():
-            first, *more = escaped(value, keep="\n").rstrip().split("\n") if isinstance(value, str) else [_plain(value)]
+            lines = escaped(value, keep="\n").rstrip().split("\n") if isinstance(value, str) else [_plain(value)]
+            rest = None if self.screen.room is None else max(self.screen.room - width - 3, 8)
+            first, *more = lines if rest is None else [part for line in lines for part in [*fold(line, rest)] or [""]]
             self._line(f"{name.ljust(width)} : {first}")
             for line in more:
                 self._line(f"{' ' * width}   {line}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from ksqlpy import __version__
 from ksqlpy.errors import KsqlError
 from ksqlpy.shell.files import Favourites, open_history
-from ksqlpy.shell.session import Session
+from ksqlpy.shell.session import INTERRUPTED, Session
 from ksqlpy.shell.special import match, submits
 from ksqlpy.shell.style import CONTINUED, PROMPT
 from ksqlpy.shell.text import escaped
@@ -35,6 +35,7 @@ class Repl:
         self.last = ""
         self.draft = ""
         self.timing = False
+        self.status = 0
         self.entries: History | None = None
         if watcher is not None:
             session.changed = watcher.refresh
@@ -46,7 +47,7 @@ class Repl:
         self.last = text.strip()
         began = time.monotonic()
         self.session.printer.begin()
-        self.session.run(text)
+        self.status = self.session.run(text)
         if self.timing:
             self.session.note(f"time: {time.monotonic() - began:.3f} s")
 
@@ -171,12 +172,14 @@ def run_lines(session: Session, lines: TextIO) -> int:
     try:
         for text in _texts(lines):
             repl.handle(text)
+            if repl.status == INTERRUPTED:
+                break
     except EOFError:
         pass
     finally:
         session.printer.screen.spool(None)
         session.close()
-    return 0
+    return repl.status
 
 
 def _texts(lines: TextIO) -> Iterator[str]:

@@ -135,6 +135,8 @@ class Session:
             ):
                 entities = self._answer(lambda: self.client.statements(piece.text, self.properties, self.variables))
             self.printer.entities(entities)
+            if not entities and self.interactive:
+                self.note("done")
             self._note_variable(piece)
             if word in CHANGING:
                 self._follow(entities)
@@ -192,6 +194,8 @@ class Session:
             self.properties[name] = piece.literals[1][0]
         else:
             self.properties.pop(name, None)
+        if self.interactive:
+            self.note(f"{name} is {self.properties[name] if setting else 'as the server has it'}")
 
     # ------------------------------------------------------------ queries
 

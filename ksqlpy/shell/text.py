@@ -96,9 +96,18 @@ def cut(text: str, width: int) -> str:
 
 
 def fold(text: str, width: int) -> Iterator[str]:
-    """The text in pieces that are as wide or narrower; a character that is wider stands alone."""
+    """The text in pieces that are as wide or narrower, broken behind a blank where one stands in their second half.
+
+    A character that is wider stands alone.
+    """
     if text.isascii():
-        yield from (text[i : i + width] for i in range(0, len(text), width))
+        at = 0
+        while at < len(text):
+            end = at + width
+            blank = text.rfind(" ", at + width // 2, end) if end < len(text) and text[end] != " " else -1
+            end = blank + 1 if blank >= 0 else end
+            yield text[at:end]
+            at = end
         return
     line, used = "", 0
     for char in text:

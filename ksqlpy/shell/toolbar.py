@@ -13,6 +13,7 @@ _SAID = {
     "ready": "ready",
     "starting": "starting",
     "away": "away, trying again",
+    "slow": "slow to answer",
     "no access": "no access",
 }
 
@@ -21,7 +22,7 @@ def toolbar(
     url: str, state: str, queries: int, output: str, backlog: Mapping[str, str], room: int
 ) -> list[tuple[str, str]]:
     """Styles and texts, together at most ``room`` wide; what matters least is left out first."""
-    style = {"ready": "ready", "connecting": "starting", "starting": "starting"}.get(state, "away")
+    style = {"ready": "ready", "connecting": "starting", "starting": "starting", "slow": "starting"}.get(state, "away")
     parts = [(f"class:bottom-toolbar.{style}", _SAID[state])]
     if state == "ready":
         parts.append(("", f"{queries} quer{'y runs' if queries == 1 else 'ies run'}"))

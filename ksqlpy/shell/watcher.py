@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ksqlpy.errors import KsqlError
+from ksqlpy.errors import EnvironmentProblem, KsqlError
 from ksqlpy.shell.names import Names, functions, listed, read_source
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ BATCH = 50
 
 
 class Watcher:
-    """``state``: connecting, ready, starting, away or no access; ``queries``: how many run; ``backlog``: of new ones.
+    """``state``: connecting, ready, starting, slow, away, no access; ``queries``: that run; ``backlog``: of new ones.
 
     ``loaded``: whether the language is. ``changed`` is called, in the thread, whenever one of them has.
     """
@@ -156,11 +156,7 @@ class Watcher:
             self._follow_queries(client)
         except KsqlError as e:
             if self._round == round:
-                self._say(
-                    {"server-away": "away", "connection-lost": "away", "no-access": "no access"}.get(
-                        e.code, "starting" if e.error_code == 50302 else "away" if e.error_code >= 50303 else "ready"
-                    )
-                )
+                self._say(_state(e))
 
     def _list(self, client: Client, round: int) -> None:
         entities = []
@@ -190,7 +186,7 @@ class Watcher:
         try:
             return client.statements(sql)
         except KsqlError as e:
-            if e.code in ("server-away", "connection-lost"):
+            if isinstance(e, EnvironmentProblem):
                 raise
             return []  # another server, without this statement
 
@@ -208,6 +204,16 @@ class Watcher:
                 self._listed_at = -LISTED_FOR
         if self.backlog != before:
             self.changed()
+
+
+def _state(error: KsqlError) -> str:
+    """What an error of the server says of it."""
+    states = {"server-slow": "slow", "no-access": "no access"}
+    if error.error_code == 50302:
+        return "starting"
+    # Of other answers a server may have its reasons; of no answer it has none.
+    away = isinstance(error, EnvironmentProblem) or error.error_code > 50302
+    return states.get(error.code, "away" if away else "ready")
 
 
 def _backlog(description: Mapping[str, Any]) -> str:

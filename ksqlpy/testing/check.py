@@ -12,7 +12,7 @@ from ksqlpy.catalog import Source
 from ksqlpy.testing.cases import NOTHING, Case, FileProblem, Line, Section, read_cases
 from ksqlpy.testing.records import DeadLetter, Record, by_key, canonical, find_source, parse_record, show_record
 
-__all__ = ["CaseFailed", "Outcome", "Runner", "check", "complete"]
+__all__ = ["CaseFailed", "Outcome", "Runner", "check", "check_outcome", "complete"]
 
 
 class CaseFailed(AssertionError):
@@ -44,7 +44,11 @@ class Runner(Protocol):
 
 def check(case: Case, runner: Runner) -> None:
     """Runs a case and compares; raises CaseFailed or FileProblem."""
-    outcome = runner.run(case)
+    check_outcome(case, runner.run(case))
+
+
+def check_outcome(case: Case, outcome: Outcome) -> None:
+    """Compares what came out with what the case expects; raises CaseFailed or FileProblem."""
     problems = _refusal(case, outcome)
     if not problems and outcome.error is None:
         for section in case.of_kind("output"):

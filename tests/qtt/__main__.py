@@ -9,7 +9,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from .liverun import drawn, lost, run_sample, sampled, save_both
 from .parsing import check_parsing
+from .readme import write_table
 from .report import counts, reasons, save, table
 from .runner import AnyCase, find_cases, run_all
 
@@ -24,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     if options.parse_only:
         return _parse_only(cases)
+    if options.live or options.restore:
+        return _live(cases, options)
     began = time.monotonic()
     results = run_all(cases, jobs=options.jobs, lax=options.lax)
     print(table(results))
@@ -43,10 +47,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"    {r.file} - {r.name}")
     if options.report is not None:
         save(results, options.report)
+    if options.readme is not None:
+        write_table(options.readme, results, options.folder)
     print(f"\n{time.monotonic() - began:.0f} s")
     print(counts(results))
     failed = any(r.verdict.result == "failed" for r in results) or (options.mutate and still)
     return 1 if failed else 0
+
+
+def _live(cases: Sequence[AnyCase], options: argparse.Namespace) -> int:
+    """The sample; 1 if a case passes in memory only."""
+    kills = options.restore or 0
+    began = time.monotonic()
+    chosen = sampled(cases, options.sample, records=kills + 1)
+    if not chosen:
+        print("no case is fit for the sample", file=sys.stderr)
+        return 2
+    results = run_sample(chosen, jobs=options.jobs, lax=options.lax, kills=kills)
+    print(drawn(results))
+    if options.report is not None:
+        save_both(results, options.report)
+    print(f"\n{time.monotonic() - began:.0f} s")
+    return 1 if lost(results) else 0
 
 
 def _parse_only(cases: Sequence[AnyCase]) -> int:
@@ -65,6 +87,11 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--report", type=Path, metavar="FILE.json", help="where every case's result is written")
     parser.add_argument("--jobs", type=int, default=4, metavar="N", help="cases that run at the same time")
     parser.add_argument("--groups", type=int, default=40, metavar="N", help="so many groups of reasons are printed")
+    parser.add_argument("--live", action="store_true", help="a sample on a real engine, beside what it gives in memory")
+    kills = "as --live, with so many kills of the JVM between the records of those that pass in memory"
+    parser.add_argument("--restore", type=int, metavar="KILLS", nargs="?", const=1, help=kills)
+    parser.add_argument("--sample", type=int, default=100, metavar="N", help="cases of --live (%(default)s)")
+    parser.add_argument("--readme", type=Path, metavar="FILE.md", help="a document whose table of figures is rewritten")
     parser.add_argument("--parse-only", action="store_true", help="only whether statements parse and round-trip")
     exact = parser.add_mutually_exclusive_group()
     exact.add_argument("--strict", dest="lax", action="store_false", help="numbers by their digits (the default)")

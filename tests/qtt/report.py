@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from .cases import CATEGORIES
 from .judge import Verdict
 
-__all__ = ["Result", "counts", "reasons", "save", "table"]
+__all__ = ["KINDS", "Result", "counts", "in_order", "reasons", "save", "table"]
 
 KINDS = ("passed", "failed", "skipped")
 
@@ -35,14 +35,19 @@ def table(results: Sequence[Result]) -> str:
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for r in results:
         rows[r.category][r.verdict.result] += 1
-    names = [*(c for c in (*CATEGORIES, "SQL tests") if c in rows), *sorted(set(rows) - {*CATEGORIES, "SQL tests"})]
     lines = [f"{'category':<18}{'passed':>8}{'failed':>8}{'skipped':>9}{'of run':>9}"]
-    for name in names:
+    for name in in_order(rows):
         n = rows[name]
         run = n["passed"] + n["failed"]
         share = f"{100 * n['passed'] / run:.1f} %" if run else "-"
         lines.append(f"{name:<18}{n['passed']:>8}{n['failed']:>8}{n['skipped']:>9}{share:>9}")
     return "\n".join(lines)
+
+
+def in_order(categories: Collection[str]) -> list[str]:
+    """The categories in the order in which they are printed."""
+    known = (*CATEGORIES, "SQL tests")
+    return [*(c for c in known if c in categories), *sorted(set(categories) - {*known})]
 
 
 def reasons(results: Sequence[Result], result: str, limit: int) -> str:

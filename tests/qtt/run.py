@@ -6,7 +6,7 @@ import base64
 import shutil
 import tempfile
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from .encoding import Seen, decoded, encoded
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["IGNORED", "Ran", "first_line", "offer_topics", "run_case"]
+__all__ = ["IGNORED", "Ran", "by_topic_noted", "declared_topics", "first_line", "offer_topics", "run_case"]
 
 IGNORED = (
     "ksql.new.query.planner.enabled",
@@ -79,7 +79,7 @@ def run_case(case: Case, session: SparkSession, folder: Path | None = None) -> R
         except Exception as e:  # a fault of the engine, which belongs to the case
             ran.crash = f"{type(e).__name__}: {first_line(e)} {_place(e)}"
             return ran
-        _note(engine, by_topic)
+        by_topic_noted(engine.catalog.sources.values(), by_topic)
     try:
         _feed(case, engine, by_topic)
     except (ValueError, KeyError) as e:
@@ -94,6 +94,13 @@ def run_case(case: Case, session: SparkSession, folder: Path | None = None) -> R
 
 def offer_topics(statement: str, engine: MemoryEngine) -> None:
     """Makes the topics that a text's CREATE statements read; those of queries are made by the engine."""
+    for topic, partitions in declared_topics(statement):
+        if topic not in engine.broker.log:
+            engine.broker.create_topic(topic, partitions, None, {})
+
+
+def declared_topics(statement: str) -> Iterator[tuple[str, int]]:
+    """The topics, with their partitions, that a text's CREATE statements read; none of a text that is refused."""
     try:
         parsed = parse(statement)
     except KsqlError:
@@ -103,14 +110,16 @@ def offer_topics(statement: str, engine: MemoryEngine) -> None:
             continue
         given = {q.this.name.upper(): q.args["value"] for q in p.node.args.get("properties") or ()}
         topic, partitions = given.get("KAFKA_TOPIC"), given.get("PARTITIONS")
-        if isinstance(topic, exp.Literal) and topic.this not in engine.broker.log:
-            count = int(partitions.this) if isinstance(partitions, exp.Literal) and partitions.this.isdigit() else 1
-            engine.broker.create_topic(topic.this, count, None, {})
+        if isinstance(topic, exp.Literal):
+            yield (
+                topic.this,
+                int(partitions.this) if isinstance(partitions, exp.Literal) and partitions.this.isdigit() else 1,
+            )
 
 
-def _note(engine: MemoryEngine, by_topic: dict[str, Source]) -> None:
+def by_topic_noted(sources: Iterable[Source], by_topic: dict[str, Source]) -> None:
     """Remembers the first source of each topic, also when it is dropped later."""
-    for source in engine.catalog.sources.values():
+    for source in sources:
         known = by_topic.get(source.topic)
         if known is None or known.name == source.name:
             by_topic[source.topic] = source

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, SyntaxProblem
+from ksqlpy.runtime import Engine
+from ksqlpy.testing.served import Pace
 
 from .cases import Case, read_folder, read_json
 from .compare import same
-from .judge import altered
+from .judge import Verdict, altered, skipped
+from .liverun import Both, drawn, lost, run_live_all, sampled
 from .parsing import check_parsing
+from .readme import BEGIN, END, read_figures, write_table
 from .refusals import unfit
 from .report import Result, counts, reasons, save, table
 from .runner import find_cases, run_one
@@ -148,6 +154,66 @@ def test_verdicts(folder: Path, spark: SparkSession, tmp_path: Path) -> None:
     saved = json.loads((tmp_path / "report.json").read_text())["cases"]
     assert {c["name"]: c["result"] for c in saved} == EXPECTED
     assert saved[-1]["reason"] == "format AVRO"
+
+
+@pytest.fixture(scope="module")
+def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    settings = {"ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")), "ksql.service.id": "qtt_"}
+    made = Engine(Config.of({**settings, "ksqlpy.spark.master": spark.sparkContext.master}))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_live_verdicts(folder: Path, engine: Engine) -> None:
+    """On a real broker the same cases pass and fail, also with records of the year 1970's first millisecond."""
+    cases = [c for c in read_folder(folder) if c.expected_error is None and skipped(c) is None]
+    found = run_live_all(engine, cases, Pace(late=2), jobs=4, lax=False)
+    assert {title(c): v.result for c, v in zip(cases, found, strict=True)} == {
+        title(c): EXPECTED[title(c)] for c in cases
+    }, found
+    results = [Both(c, Verdict("passed"), v) for c, v in zip(cases, found, strict=True)]
+    assert f"{len(lost(results))} pass in memory only" in drawn(results)
+    assert {r.case.name for r in lost(results)} == {n for n, result in EXPECTED.items() if result == "failed"} & {
+        c.name for c in cases
+    }
+
+
+def title(case: Case) -> str:
+    return f"{case.name} - {case.format}" if case.format else case.name
+
+
+def test_the_live_sample_is_of_cases_that_want_records(folder: Path) -> None:
+    cases = list(read_folder(folder))
+    assert [c.name for c in sampled(cases, 9)] == ["each change counts"]
+    assert sampled(cases, 9, records=4) == []
+
+
+def test_a_table_is_written_between_its_markers(folder: Path, tmp_path: Path) -> None:
+    verdicts = [("UDTF", "passed"), ("TTJ", "passed"), ("TTJ", "failed"), ("TTJ", "skipped"), ("SQL tests", "skipped")]
+    results = [Result("f", "n", category, (), Verdict(result)) for category, result in verdicts]
+    file = tmp_path / "some.md"
+    file.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    (tmp_path / "README.md").write_text(f"cases of commit {'1f' * 20}.", encoding="utf-8")
+    write_table(file, results, tmp_path)
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith(f"before\n{BEGIN}\n") and text.endswith(f"{END}\nafter\n") and "old" not in text
+    assert f"commit {'1f' * 6}." in text and "| table-table join | 2 | 1 | 1 | 50.0 % |" in text
+    figures = read_figures(text)
+    assert figures.pop("table-table join") == (2, 1, 1)
+    assert figures == {"UDTF": (1, 1, 0), "SQL tests": (0, 0, 1), "all": (3, 2, 2)}
+    file.write_text("without", encoding="utf-8")
+    with pytest.raises(ValueError, match="no markers"):
+        write_table(file, results, tmp_path)
+
+
+def test_the_readme_has_a_table_that_adds_up() -> None:
+    figures = read_figures((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8"))
+    total = figures.pop("all")
+    assert figures and all(passed <= run for run, passed, _ in figures.values())
+    assert total == tuple(map(sum, zip(*figures.values(), strict=True)))
 
 
 def test_alteration_changes_every_record(folder: Path) -> None:

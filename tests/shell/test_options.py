@@ -6,6 +6,7 @@ import base64
 import http.server
 import io
 import os
+import signal
 import ssl
 import subprocess
 import sys
@@ -83,6 +84,20 @@ def test_statements_from_a_pipe(ksqlpy: Run, engine: FakeEngine, monkeypatch: py
         "Stream created",
     ]
     assert [c for c, _ in engine.calls] == ["SHOW -- ;\n  STREAMS;", "CREATE STREAM ';';"]
+
+
+def test_interrupt_ends_a_pipe(url: str, engine: FakeEngine) -> None:
+    command = [sys.executable, "-m", "ksqlpy", "shell", url]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as p:
+        assert p.stdin is not None and p.stdout is not None
+        p.stdin.write("SELECT * FROM live EMIT CHANGES;\nSHOW STREAMS;\n")
+        p.stdin.close()
+        assert p.stdout.readline() and p.stdout.readline()
+        p.send_signal(signal.SIGINT)
+        assert p.wait(30) == 130
+        assert "Windowed" not in p.stdout.read() and not engine.pushes
 
 
 def test_first_failure_of_a_pipe_is_the_last(ksqlpy: Run, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:

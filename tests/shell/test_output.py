@@ -169,6 +169,19 @@ def test_table_stands_upright_where_it_does_not_fit(monkeypatch: pytest.MonkeyPa
     ]
 
 
+def test_facts_are_folded_at_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
+    printer, stream = on_terminal(monkeypatch, 30)
+    printer.facts({"Statement": "SELECT id, name FROM somewhere WHERE id > 7", "Empty": "", "Lines": "a\n\nb"})
+    assert [line.rstrip() for line in stream.getvalue().splitlines()] == [
+        "Statement : SELECT id, name",
+        "            FROM somewhere",
+        "            WHERE id > 7",
+        "Lines     : a",
+        "",
+        "            b",
+    ]
+
+
 def test_rows_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     printer, stream = on_terminal(monkeypatch, 50)
     header = {"columnNames": ["ID", "NAME", "OK"], "columnTypes": ["INTEGER", "STRING", "BOOLEAN"]}

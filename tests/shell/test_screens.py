@@ -109,12 +109,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
                     make(t, engine)
                     if name != "completion":
                         t.prompt()
+                    # The line at the bottom comes last, once the terminal has said where its cursor is.
+                    t.wait(lambda s: "  ready" in s.splitlines()[-1], "the toolbar")
                     screens[name] = shown(t, server.url)
                     t.send(CTRL_C)
         with Terminal(["shell", server.url], home, 40, 24) as t:
             t.wait("  ready")
             narrow(t, engine)
             t.prompt()
+            t.wait(lambda s: "  ready" in s.splitlines()[-1], "the toolbar")
             screens["narrow"] = shown(t, server.url)
         with Terminal(["shell", server.url], home, 92, 16) as t:
             t.wait("  ready")
@@ -123,6 +126,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
             t.type("show streams;")
             t.wait("= hint")
             t.prompt()
+            t.wait(lambda s: "trying again" in s.splitlines()[-1], "the toolbar")
             screens["away"] = shown(t, server.url)
     yield screens
 

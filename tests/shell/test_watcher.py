@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -72,6 +73,15 @@ def test_another_server(watcher: Watcher) -> None:
         until(lambda: watcher.names.types == {"A": "INTEGER"}, "names of the other server")
         assert not watcher.names.sources
     until(lambda: watcher.state == "away", "the end of the server")
+
+
+def test_server_that_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ksqlpy.shell.watcher.PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        watcher = Watcher(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        watcher.start()
+        until(lambda: watcher.state == "slow", "that it is slow")
+        watcher.stop()
 
 
 @pytest.mark.parametrize("room", [20, 40, 60, 100, 200])

@@ -1,0 +1,70 @@
+"""Names of a case's own: statements with a suffix behind the names of their sources and topics."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from ksqlpy.analysis.windows import LATE_TOPIC
+from ksqlpy.sql import Parsed, nodes, parse, span_of
+
+__all__ = ["with_suffix"]
+
+
+def with_suffix(sql: str, suffix: str) -> str:
+    """The statements with the suffix behind the names of sources and topics; all else stays as it is written.
+
+    >>> with_suffix("CREATE STREAM b AS SELECT a.x FROM a;", "__1")
+    'CREATE STREAM `B__1` AS SELECT a.x FROM `A__1` AS `A`;'
+    """
+    edits: list[tuple[int, int, str]] = []
+
+    def replace_node(node: exp.Expr, text: str) -> None:
+        span = span_of(node, sql)
+        assert span is not None
+        edits.append((span.start, span.end, text))
+
+    for parsed in parse(sql):
+        for node in _named(parsed):
+            replace_node(node, f"`{node.this}{suffix}`")
+        for table in parsed.node.find_all(exp.Table):
+            if _names_a_query(table):
+                continue
+            alias = "" if table.args.get("alias") is not None else f" AS `{table.this.this}`"
+            replace_node(table.this, f"`{table.this.this}{suffix}`{alias}")
+        for found in parsed.node.find_all(exp.Property):
+            if found.this.name.upper() == "KAFKA_TOPIC":
+                value = found.args["value"]
+                replace_node(value, "'" + value.name.replace("'", "''") + suffix + "'")
+        if isinstance(parsed.node, nodes.SetProperty) and parsed.node.this.this == LATE_TOPIC:
+            replace_node(parsed.node.expression, f"'{parsed.node.expression.this}{suffix}'")
+    for start, end, text in sorted(edits, reverse=True):
+        sql = sql[:start] + text + sql[end:]
+    return sql
+
+
+def _names_a_query(table: exp.Expr) -> bool:
+    """Whether the name in FROM is one that WITH gives to a query."""
+    name, node = table.this.this, table
+    while (parent := node.parent) is not None:
+        clause = parent.args.get("with_")
+        tables = clause.expressions if clause is not None and clause is not node else []
+        if isinstance(parent, exp.With):  # a query of WITH knows those before it
+            tables = parent.expressions[: parent.expressions.index(node)]
+        if any(t.args["alias"].this.this == name for t in tables):
+            return True
+        node = parent
+    return False
+
+
+def _named(parsed: Parsed) -> list[exp.Expr]:
+    """The identifiers with which a statement names a source, outside of queries."""
+    own = (
+        nodes.CreateSource,
+        nodes.AlterSource,
+        nodes.InsertValues,
+        nodes.InsertSelect,
+        nodes.DeleteFrom,
+        nodes.DropSource,
+        nodes.DescribeSource,
+    )
+    return [parsed.node.this] if isinstance(parsed.node, own) else []

@@ -1,0 +1,141 @@
+"""Runs the cases of statement files with kills between their records: ``python -m ksqlpy.testing.restore FILE|DIR``.
+
+As :mod:`.together` does it, on an engine of its own, in batches. With ``--sample`` only cases take part that have a
+record for each part; else all whose statements are not refused: one that has fewer must not give its results again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ksqlpy.config import Config
+from ksqlpy.errors import KsqlError
+from ksqlpy.runtime import Engine
+from ksqlpy.testing.cases import Case, read_cases
+from ksqlpy.testing.live import LiveCase
+from ksqlpy.testing.served import Pace
+from ksqlpy.testing.together import run_together, sample
+
+__all__ = ["PACE", "engine_of_its_own", "fit", "main", "restorable"]
+
+PACE = Pace(deadline=300, late=15, look=0.2)
+"""Cold queries of a whole batch start at once."""
+
+
+_JAVA_OPTIONS = (
+    # Most code runs a few times only: without the second compiler it costs a third less of the processor.
+    "-XX:TieredStopAtLevel=1",
+    # By default Spark closes idle consumers beyond 64: with one goes what it has counted, which is waited for.
+    "-Dspark.kafka.consumer.cache.capacity=4096",
+    "-Dspark.kafka.consumer.cache.timeout=1h",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; gives the exit code: 0 all passed, 1 a case failed, 2 there is none."""
+    options = _options().parse_args(arguments)
+    logging.getLogger().addHandler(logging.NullHandler())  # else clients complain about the JVM that is killed
+    began = time.monotonic()
+
+    def tell(text: str) -> None:
+        print(f"{time.monotonic() - began:7.1f} s  {text}", flush=True)
+
+    try:
+        found = restorable(options.files)
+    except KsqlError as e:
+        print(e.render(), file=sys.stderr)
+        return 2
+    cases = [c for c in found if options.k in f"{c.file.stem}: {c.name}"]
+    if options.sample:
+        cases = fit(cases, options.sample, options.kills)
+    if not cases:
+        print("there is no such case", file=sys.stderr)
+        return 2
+    properties = {"processing.guarantee": options.guarantee} if options.guarantee else {}
+    failures: dict[str, str | None] = {}
+    with engine_of_its_own() as engine:
+        tell("the engine is started")
+        batches = [cases[i : i + options.batch] for i in range(0, len(cases), options.batch)]
+        for number, batch in enumerate(batches, 1):
+            tell(f"batch {number} of {len(batches)}: {len(batch)} cases")
+            jobs = [LiveCase(engine, case, PACE) for case in batch]
+            came = run_together(engine, jobs, kills=options.kills, properties=properties, tell=tell)
+            failures |= {job.name: failure for job, failure in zip(jobs, came, strict=True)}
+            if number < len(batches):
+                for job in jobs:
+                    job.drop()
+    for name, failure in failures.items():
+        if failure is not None:
+            print(f"\nFAILED {name}\n{failure}")
+    if options.report is not None:
+        options.report.write_text(json.dumps(failures, ensure_ascii=False, indent=1), encoding="utf-8")
+    failed = sum(f is not None for f in failures.values())
+    print(f"\n{time.monotonic() - began:.0f} s, {options.kills} kills for each of {len(batches)} batches")
+    print(f"{len(failures) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def restorable(files: Sequence[Path]) -> list[Case]:
+    """The cases of files, and of files ``*.test`` in folders, that run and pass; raises FileProblem."""
+    found = [f for path in files for f in (sorted(path.glob("*.test")) if path.is_dir() else [path])]
+    cases = [case for file in found for case in read_cases(file)]
+    return [c for c in cases if c.error is None and c.known_fault is None]
+
+
+def fit(cases: Sequence[Case], count: int, kills: int = 1) -> list[Case]:
+    """A sample of cases that have a record for each part, the same one each time, from all files."""
+    able = [c for c in cases if _records(c) > kills]
+    return sample(able, count, group=lambda c: c.file, name=lambda c: f"{c.file.stem}: {c.name}")
+
+
+def _records(case: Case) -> int:
+    return sum(len(s.content) for s in case.of_kind("input"))
+
+
+@contextmanager
+def engine_of_its_own() -> Iterator[Engine]:
+    """An engine with broker and JVM of its own, in a folder that goes with it."""
+    os.environ["JAVA_TOOL_OPTIONS"] = " ".join(_JAVA_OPTIONS) + " " + os.environ.get("JAVA_TOOL_OPTIONS", "")
+    with tempfile.TemporaryDirectory(prefix="ksqlpy-together-", ignore_cleanup_errors=True) as folder:
+        engine = Engine(
+            Config.of(
+                {
+                    "ksqlpy.data.dir": folder,
+                    "ksqlpy.spark.master": "local[1024]",
+                    "ksqlpy.spark.memory": "2g",
+                    "ksqlpy.warm.up": "false",
+                }
+            )
+        )
+        engine.start()
+        try:
+            yield engine
+        finally:
+            engine.stop()
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m ksqlpy.testing.restore", description="Runs cases whose JVM is killed between their records."
+    )
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE|DIR", help="statement files, or folders of them")
+    parser.add_argument("-k", default="", metavar="TEXT", help="only cases whose file and name hold the text")
+    parser.add_argument("--sample", type=int, metavar="N", help="only so many cases, the same ones each time")
+    parser.add_argument("--kills", type=int, default=1, metavar="N", help="between the parts of records (%(default)s)")
+    parser.add_argument("--batch", type=int, default=60, metavar="N", help="cases that run together (%(default)s)")
+    parser.add_argument("--guarantee", choices=("exactly_once", "at_least_once"), help="processing.guarantee to set")
+    parser.add_argument("--report", type=Path, metavar="FILE.json", help="where the failures are written, by case")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
