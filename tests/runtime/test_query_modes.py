@@ -101,7 +101,7 @@ def clean(request: pytest.FixtureRequest) -> Iterator[None]:
             engine.execute(f"DROP {source.kind} `{source.name}` DELETE TOPIC;")
 
 
-def until(true: Callable[[], bool], seconds: float = 90) -> bool:
+def until(true: Callable[[], bool], seconds: float = 180) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if true():
