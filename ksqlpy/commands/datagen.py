@@ -115,7 +115,7 @@ def _target(options: argparse.Namespace) -> tuple[Declared | None, Source, str]:
     from ksqlpy.client import Client
     from ksqlpy.datagen.remote import described
 
-    with Client(options.server) as client:
+    with Client(connection(options)) as client:
         source, bootstrap = described(client, options.name)
     return None, source, given or bootstrap
 

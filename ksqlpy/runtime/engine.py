@@ -182,7 +182,15 @@ class Engine:
         self.dead_letters = DeadLetters(self.kafka, self.topics.dead_letters)
         self.dead_letters.start()
         stack.callback(self.dead_letters.stop)
-        self.producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0, "log_level": 0, "acks": "all"})
+        self.producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "linger.ms": 0,
+                "log_level": 0,
+                "acks": "all",
+                "partitioner": "murmur2_random",  # a key's partition is that of Kafka's Java clients, Spark's among them
+            }
+        )
         self._progress("reading the command log")
         for offset, entry in enumerate(self.log.read()):
             self._replay(offset, entry)

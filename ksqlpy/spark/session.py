@@ -68,6 +68,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
     # The default of 50 ms costs 30 ms of latency at every shuffle.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
+    # Above so many source partitions idle consumers are closed at each checkpoint, and made anew for the next batch.
+    "spark.kafka.consumer.cache.capacity": "4096",
     "spark.sql.shuffle.partitions": "1",
     # Else every small job is cut into as many tasks as there are slots.
     "spark.default.parallelism": "1",
