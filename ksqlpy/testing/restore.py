@@ -34,7 +34,7 @@ PACE = Pace(deadline=300, late=15, look=0.2)
 _JAVA_OPTIONS = (
     # Most code runs a few times only: without the second compiler it costs a third less of the processor.
     "-XX:TieredStopAtLevel=1",
-    # By default Spark closes idle consumers beyond 64: with one goes what it has counted, which is waited for.
+    # With a consumer that Spark closes for being idle goes what it has counted, which is waited for.
     "-Dspark.kafka.consumer.cache.timeout=1h",
 )
 
