@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ksqlpy.commands.options import connection
 from ksqlpy.commands.values import count, probability, rate
 from ksqlpy.errors import ConfigProblem, EngineProblem
 

@@ -7,7 +7,6 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ksqlpy.commands.options import add_define
@@ -110,8 +109,9 @@ def _talk(url: str, options: argparse.Namespace) -> int:
     if sys.stdin.isatty():
         options.server = options.url = url
         options.define = []  # they are the server's
-        status: int = import_module("ksqlpy.commands.shell").run(options)
-        return status
+        from ksqlpy.commands import shell
+
+        return shell.run(options)
     text = sys.stdin.read()
     if not text.strip():
         return _serve()

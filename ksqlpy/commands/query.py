@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -86,7 +85,9 @@ def run(options: argparse.Namespace) -> int:
         timeout=options.timeout,
     )
     bootstrap = options.bootstrap_servers or Config.from_environment().get("bootstrap.servers", "")
-    out = _printer(options.output)
+    from ksqlpy.shell.output import Printer
+
+    out = Printer(options.output)
     with ended_in_order(), tempfile.TemporaryDirectory(prefix="ksqlpy-query-") as name:
         folder = Path(name)
         inputs = inputs_of(question, bootstrap, dict(options.input), wanted, folder)
@@ -113,30 +114,6 @@ def _declared(options: argparse.Namespace) -> Declared:
 
 def _header(columns: Sequence[Column]) -> dict[str, Any]:
     return {"columnNames": [c.name for c in columns], "columnTypes": [str(c.type) for c in columns]}
-
-
-class _Csv:
-    """Rows as CSV with a line of names; NULL is an empty field."""
-
-    def __init__(self) -> None:
-        self._writer = csv.writer(sys.stdout, lineterminator="\n")
-
-    def header(self, header: dict[str, Any]) -> None:
-        """Writes the names."""
-        self._writer.writerow(header["columnNames"])
-
-    def row(self, row: Sequence[Any]) -> None:
-        """Writes a row; lists and objects as JSON."""
-        from ksqlpy.shell.output import cell_text
-
-        self._writer.writerow([v if v is None or isinstance(v, str) else cell_text(v) for v in row])
-        sys.stdout.flush()
-
-
-def _printer(output: str) -> Any:
-    from ksqlpy.shell.output import Printer
-
-    return _Csv() if output == "csv" else Printer(output)
 
 
 def _tell(answer: Answer) -> None:

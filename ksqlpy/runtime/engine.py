@@ -188,7 +188,7 @@ class Engine:
                 "linger.ms": 0,
                 "log_level": 0,
                 "acks": "all",
-                "partitioner": "murmur2_random",  # a key's partition is that of Kafka's Java clients, Spark's among them
+                "partitioner": "murmur2_random",  # as Kafka's Java clients do, Spark's among them
             }
         )
         self._progress("reading the command log")
