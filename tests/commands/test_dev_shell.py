@@ -37,6 +37,7 @@ def test_leaving_the_shell_ends_everything(tmp_path: Path) -> None:
         dev.expect("ksql> ")
         dev.send("CREATE STREAM s (v INT) WITH (kafka_topic='s', value_format='JSON', partitions=1);\r")
         dev.expect("Stream created")
+        dev.expect("ksql> ")  # before it the terminal takes Ctrl-D for itself
         below = psutil.Process(dev.pid).children(recursive=True)
         dev.sendeof()
         dev.expect(pexpect.EOF)
