@@ -44,13 +44,13 @@ class Job:
         """What the query makes: STREAM or TABLE."""
         return self.query.split()[1]
 
-    def send_tables(self, bootstrap: str, suffix: str) -> None:
-        """Writes what the tables hold before the first record, if the job has any."""
+    def send_tables(self, bootstrap: str, suffix: str, at: int) -> None:
+        """Writes what the tables hold before the first record, if the job has any; ``at``: their time, in ms."""
         producer = Producer({"bootstrap.servers": bootstrap})
         for table in self.tables:
             for i in range(KEYS):
                 value = json.dumps({"NAME": f"name {i % 7}"}).encode()
-                producer.produce(f"bench_{table}{suffix}", key=b"k%d" % i, value=value)
+                producer.produce(f"bench_{table}{suffix}", key=b"k%d" % i, value=value, timestamp=at)
         producer.flush()
 
 

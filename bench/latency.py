@@ -69,7 +69,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
     and a JVM that has just been started compiles what it runs.
     """
     engine.execute(job.setup.format(n=suffix, p=1))
-    job.send_tables(engine.bootstrap, suffix)
+    job.send_tables(engine.bootstrap, suffix, int(time.time() * 1000))
     producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 0})
     sink = f"O{suffix}"
     samples: list[tuple[float, float]] = []

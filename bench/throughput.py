@@ -85,7 +85,8 @@ def fill(engine: Engine, job: Job, suffix: str, records: int) -> float:
     The records are a millisecond apart and end about now: so windows of some seconds come and go.
     """
     engine.execute(job.setup.format(n=suffix, p=1))
-    job.send_tables(engine.bootstrap, suffix)
+    first = int(time.time() * 1000) - records
+    job.send_tables(engine.bootstrap, suffix, first - 1)
     producer = Producer(
         {
             "bootstrap.servers": engine.bootstrap,
@@ -96,7 +97,6 @@ def fill(engine: Engine, job: Job, suffix: str, records: int) -> float:
     )
     begin = time.monotonic()
     topic = f"bench_s{suffix}"
-    first = int(time.time() * 1000) - records
     for i in range(records):
         key, value = job.backlog_record(i)
         while True:
