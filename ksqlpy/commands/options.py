@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ksqlpy.commands.values import count, pair
+
 if TYPE_CHECKING:
     from ksqlpy.client import Connection
     from ksqlpy.shell.session import Limits
@@ -43,7 +45,7 @@ def add_define(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
         dest="define",
         metavar="KEY=VALUE",
         action="append",
-        type=_pair,
+        type=pair,
         default=[] if first else argparse.SUPPRESS,
         help="set a property; may be given several times",
     )
@@ -59,14 +61,14 @@ def add_session(parser: argparse.ArgumentParser, *, first: bool = False) -> None
         parser.add_argument(*names, default=default if first else argparse.SUPPRESS, **more)  # type: ignore[arg-type]
 
     text = "give a variable a value, for ${NAME} in statements; may be given several times"
-    add("-d", "--define", dest="variables", metavar="NAME=VALUE", action="append", type=_pair, default=[], help=text)
+    add("-d", "--define", dest="variables", metavar="NAME=VALUE", action="append", type=pair, default=[], help=text)
     add("--config-file", metavar="FILE", type=Path, help="file of key=value lines: properties of the session")
     add("-u", "--user", metavar="NAME", help="name for a server that asks for one")
     add("-p", "--password", metavar="WORD", help="its password; others see it here, so rather use KSQLPY_PASSWORD")
     add("--cacert", metavar="FILE", type=Path, help="certificates to trust for https")
     add("--insecure", action="store_true", default=False, help="trust any certificate for https")
-    add("--query-row-limit", metavar="N", type=_above_zero, help="end a streamed query after N rows")
-    add("--query-timeout", metavar="MS", type=_above_zero, help="end a streamed query after MS milliseconds")
+    add("--query-row-limit", metavar="N", type=count, help="end a streamed query after N rows")
+    add("--query-timeout", metavar="MS", type=count, help="end a streamed query after MS milliseconds")
 
 
 def connection(options: argparse.Namespace) -> Connection:
@@ -98,16 +100,3 @@ def limits(options: argparse.Namespace) -> Limits:
 
 def _output(text: str) -> str:
     return {"tabular": "table"}.get(text.lower(), text.lower())
-
-
-def _above_zero(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
-    return key.strip(), value

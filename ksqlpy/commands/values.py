@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = ["count", "probability", "rate", "seconds"]
+__all__ = ["count", "pair", "probability", "rate", "seconds"]
 
 
 def count(text: str) -> int:
@@ -12,6 +12,14 @@ def count(text: str) -> int:
     if not text.replace("_", "").isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
     return int(text)
+
+
+def pair(text: str) -> tuple[str, str]:
+    """``NAME=VALUE``."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name.strip(), value
 
 
 def seconds(text: str) -> float:

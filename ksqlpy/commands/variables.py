@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ksqlpy.commands.values import pair
+
 __all__ = ["add_variables", "variables_of"]
 
 
@@ -16,7 +18,7 @@ def add_variables(parser: argparse.ArgumentParser) -> None:
         dest="variables",
         metavar="NAME=VALUE",
         action="append",
-        type=_pair,
+        type=pair,
         default=[],
         help="the value of ${NAME}; may be given several times",
     )
@@ -30,10 +32,3 @@ def variables_of(options: argparse.Namespace) -> dict[str, str]:
     from ksqlpy.project.files import read_variables
 
     return {**read_variables(options.vars), **dict(options.variables)}
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
-    return name.strip(), value

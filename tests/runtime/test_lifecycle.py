@@ -1,4 +1,7 @@
-"""What becomes of queries when something ends: pause, stop, a second engine, topics that change under them."""
+"""What becomes of queries when something ends: pause, stop, a second engine, topics that change under them.
+
+More than 600 lines, since all of it shares a broker and the ways to write, wait and read.
+"""
 
 from __future__ import annotations
 

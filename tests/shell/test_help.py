@@ -8,7 +8,7 @@ import pytest
 
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.functions import FUNCTIONS
-from ksqlpy.shell.help import overview, page, topics
+from ksqlpy.shell.help import Topic, overview, page, topics
 from ksqlpy.shell.names import functions
 from ksqlpy.shell.special import SPECIALS, commands, match
 from ksqlpy.shell.syntax import rules, syntax
@@ -38,8 +38,7 @@ def test_everything_that_can_be_shown_has_a_page(kind: str) -> None:
 
 
 @pytest.mark.parametrize("topic", topics().values(), ids=lambda t: t.name)
-def test_examples_are_of_the_language(topic: object) -> None:
-    topic = topics()[topic.name]  # type: ignore[attr-defined]
+def test_examples_are_of_the_language(topic: Topic) -> None:
     [statement] = parse(topic.example)
     words = topic.example.upper().replace("(", " ").replace(";", " ").split()
     places = [words.index(w) for w in topic.name.split()]
@@ -47,8 +46,7 @@ def test_examples_are_of_the_language(topic: object) -> None:
 
 
 @pytest.mark.parametrize("topic", topics().values(), ids=lambda t: t.name)
-def test_syntax_is_drawn(topic: object) -> None:
-    topic = topics()[topic.name]  # type: ignore[attr-defined]
+def test_syntax_is_drawn(topic: Topic) -> None:
     for part in topic.parts:
         assert part in rules()
     forms = topic.syntax()
