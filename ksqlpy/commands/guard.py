@@ -26,6 +26,8 @@ def guarded(body: Callable[[], int]) -> int:
         sys.stdout.flush()
         return status
     except KsqlError as e:
+        if _interrupted(e):
+            return 130
         sys.stdout.flush()
         print(escaped(e.render(), keep="\n"), file=sys.stderr)
         return 1
@@ -35,6 +37,16 @@ def guarded(body: Callable[[], int]) -> int:
         with _nowhere() as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         return 141
+    except Exception as e:
+        if _interrupted(e):
+            return 130
+        raise
+
+
+def _interrupted(error: BaseException) -> bool:
+    """Whether it came up only while an interruption was ending the work."""
+    context = error.__context__
+    return context is not None and (isinstance(context, KeyboardInterrupt) or _interrupted(context))
 
 
 @contextlib.contextmanager

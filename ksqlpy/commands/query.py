@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         return 2
     from ksqlpy.config import Config
     from ksqlpy.embedded.cache import StatusLine
-    from ksqlpy.embedded.process import ended_in_order
+    from ksqlpy.embedded.process import aside, ended_in_order
     from ksqlpy.local.query import Wanted, ask, inputs_of, read_question
     from ksqlpy.local.session import LocalSpark
 
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
         inputs = inputs_of(question, bootstrap, dict(options.input), wanted, folder)
         with LocalSpark(folder, StatusLine()) as session:
             out.header(_header(question.columns))
-            answer = ask(question, inputs, wanted, session, folder, out.row)
+            answer = aside(lambda: ask(question, inputs, wanted, session, folder, out.row))
     _tell(answer)
     if not answer.complete and not options.follow:
         raise EngineProblem("timeout", f"the answer was not there within {options.timeout:g} s")

@@ -7,8 +7,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import TypeVar
 
-__all__ = ["ended_in_order", "start_whole"]
+__all__ = ["aside", "ended_in_order", "start_whole"]
+
+T = TypeVar("T")
 
 
 def start_whole(start: Callable[[], object], stop: Callable[[], object], progress: Callable[[str], None]) -> None:
@@ -39,6 +43,24 @@ def start_whole(start: Callable[[], object], stop: Callable[[], object], progres
         raise
     if failures:
         raise failures[0]
+
+
+def aside(work: Callable[[], T]) -> T:
+    """Gives what ``work`` gives, or raises what it raises; in a thread, which an interruption does not wait for.
+
+    For calls into a JVM: one that is interrupted itself leaves its connection with half an answer. Whoever is
+    interrupted ends the JVM, and with it the calls.
+    """
+    done: Future[T] = Future()
+
+    def body() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as e:  # carried to the caller
+            done.set_exception(e)
+
+    threading.Thread(target=body, name="work", daemon=True).start()
+    return done.result()
 
 
 @contextlib.contextmanager
