@@ -25,7 +25,7 @@ from ksqlpy.types import BOOLEAN
 
 __all__ = ["PLAN_VERSION", "build_plan"]
 
-PLAN_VERSION = 4
+PLAN_VERSION = 5
 """Raised when an unchanged statement gets a plan whose state an older checkpoint does not fit."""
 
 

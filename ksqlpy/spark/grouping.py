@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 
 from ksqlpy.formats import text
 from ksqlpy.functions import AggregateSignature, Change, Signature
-from ksqlpy.functions.aggregate_values import java_aggregate
 from ksqlpy.plan.nodes import Aggregate, FlatMap, TableChanges
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import ROWS, needed_while
@@ -47,17 +46,16 @@ def with_replaced(node: TableChanges, rows: DataFrame) -> DataFrame:
     columns = [c for c in rows.columns if c not in ("__raw", "__reason")]
     row = f"CASE WHEN {_READ} THEN struct({', '.join(map(text.name, columns))}) END"
     names = [text.name(c) for c in columns if c != "__del"]
-    last_two = java_aggregate({"aggregate": "last", "limit": 2, "whole": True}, row)
     keys = [F.expr(f"CASE WHEN {_READ} THEN {spark_text(k)} END").alias(f"__g{i}") for i, k in enumerate(node.keys)]
     rows = rows.groupBy(*keys).agg(
-        F.expr(last_two).alias("__rows"),
+        F.expr(f"ksqlpy_last_two({row})").alias("__rows"),
         F.expr(f"last({needed_while('NOT __del')})").alias("__needed"),
         F.expr("last(__raw)").alias("__raw"),
         F.expr("last(__reason)").alias("__reason"),
     )
     rows = rows.selectExpr(
-        f"CASE WHEN {_READ} THEN get(__rows, size(__rows) - 1) END AS __new",
-        f"CASE WHEN {_READ} THEN get(__rows, size(__rows) - 2) END AS __old",
+        f"CASE WHEN {_READ} THEN __rows.now END AS __new",
+        f"CASE WHEN {_READ} THEN __rows.before END AS __old",
         "__needed = 0Y AS __del",
         "__raw",
         "__reason",

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from ksqlpy.analysis.result import JoinKind
 from ksqlpy.formats import text
-from ksqlpy.functions.aggregate_values import java_aggregate
 from ksqlpy.spark.marks import needed_while
 
 __all__ = ["sides", "with_result"]
@@ -27,8 +26,7 @@ def sides(names: Sequence[Sequence[str]]) -> dict[str, str]:
         row = f"struct({', '.join(['__ts', *map(text.name, columns)])})"
         state[f"__t{i}"] = f"last(CASE WHEN __side = {i} THEN {row} END, true)"
         state[f"__n{i}"] = f"last({needed_while('NOT __del', f'__side = {i}')}, true)"
-        alive = f"CASE WHEN __side = {i} THEN struct(NOT __del AS alive) END"
-        state[f"__h{i}"] = java_aggregate({"aggregate": "last", "limit": 2}, alive)
+        state[f"__h{i}"] = f"ksqlpy_last_two(CASE WHEN __side = {i} THEN NOT __del END)"
     state["__cur"] = "last(struct(__side, __origin, __offset, __ts, __raw, __reason))"
     return state
 
@@ -43,7 +41,7 @@ def with_result(kinds: Sequence[JoinKind], names: Sequence[Sequence[str]]) -> li
     count = len(names)
     now = [f"coalesce(__n{i} = 1Y, false)" for i in range(count)]
     before = [
-        f"CASE WHEN __cur.__side = {i} THEN coalesce(get(__h{i}, size(__h{i}) - 2), false) ELSE {alive} END"
+        f"CASE WHEN __cur.__side = {i} THEN coalesce(__h{i}.before, false) ELSE {alive} END"
         for i, alive in enumerate(now)
     ]
     exists, existed = _steps(kinds, now), _steps(kinds, before)

@@ -46,6 +46,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.catalog.ksqlpy": "ksqlpy.Functions",
+    "spark.sql.extensions": "ksqlpy.Extensions",
     # RocksDB; deleted keys of tables do not stay in it.
     "spark.sql.streaming.stateStore.providerClass": "ksqlpy.Forgetting",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
