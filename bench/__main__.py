@@ -1,4 +1,6 @@
-"""The command: `python -m bench [latency] [start] [many] [throughput] [churn]`; all but the last by default.
+"""The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys]`.
+
+Without arguments the first four.
 
 Figures depend on the machine and on what else runs: each table names the load. Records are timed in the process that
 sends and receives them, so there is one clock. Kafka Streams, to compare with, needs `mvn` and a JDK; without them
@@ -14,6 +16,7 @@ import re
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from bench import latency, throughput
@@ -21,11 +24,13 @@ from bench.churn import churn
 from bench.contenders import PEERS, Contender, kafka_streams, ours
 from bench.jobs import JOBS, Job
 from bench.many import many, warm_start
+from bench.recovery import Recovery, large_state, recover
+from bench.recovery import table as recoveries
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 
 PARTS = ("start", "many", "latency", "throughput")
-LONG = ("churn",)
+LONG = ("churn", "recovery", "keys")
 
 
 def _load() -> str:
@@ -100,6 +105,25 @@ def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
     print(f"\n{throughput.table(runs)}", flush=True)
 
 
+def _recovery(engine: Engine, arguments: argparse.Namespace) -> None:
+    print(f"{arguments.rate} records/s, a checkpoint every {arguments.interval} s, SIGKILL 2 s ahead of one")
+    found = [
+        recover(engine, ours()[0], job, f"R{number}_{i}", rate=arguments.rate, interval=arguments.interval)
+        for number in range(arguments.rounds)
+        for i, job in enumerate(_jobs(arguments))
+        if job.timed
+    ]
+    print(recoveries(found), flush=True)
+
+
+def _told(steps: Iterator[str | Recovery]) -> Iterator[str | Recovery]:
+    """Prints the texts among them, each as it comes."""
+    for step in steps:
+        if isinstance(step, str):
+            print(step, flush=True)
+        yield step
+
+
 def main() -> int:
     """Measures what the arguments ask for; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
@@ -112,9 +136,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=re.compile, default=re.compile(""), help="jobs with such a name only (regex)")
     parser.add_argument("--who", type=re.compile, default=re.compile(""), help="who runs them (regex)")
     parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each throughput is measured (3)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")
-    parser.add_argument("--keys", type=int, default=10_000_000, help="keys that come and go (10,000,000)")
+    parser.add_argument("--keys", type=int, default=10_000_000, help="of churn and keys: how many (10,000,000)")
     arguments = parser.parse_args()
     parts = arguments.parts or PARTS
     if unknown := set(parts) - {*PARTS, *LONG}:
@@ -136,6 +160,11 @@ def main() -> int:
                 print(many(engine, arguments.queries), flush=True)
             elif part == "churn":
                 print(churn(engine, arguments.keys), flush=True)
+            elif part == "recovery":
+                _recovery(engine, arguments)
+            elif part == "keys":
+                found = list(_told(large_state(engine, arguments.keys, arguments.rounds)))
+                print(recoveries([f for f in found if isinstance(f, Recovery)]), flush=True)
             elif part == "latency":
                 _latency(engine, arguments)
             else:
