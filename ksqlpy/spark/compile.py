@@ -319,7 +319,6 @@ class Compiler:
         # A stream record without a value, and one without a key, never joins.
         rows = rows.where("__raw IS NOT NULL OR (__jk IS NOT NULL AND (__read OR NOT __del))")
         table_row = f"struct({', '.join(['__offset', *map(text.name, values)])})"
-        left_row = f"struct({', '.join(map(text.name, left))})"
         replay: list[str] = []
         if self.tail is not None:
             # A row whose result is there comes behind the table record that it had seen, all others behind the table.
@@ -332,22 +331,21 @@ class Compiler:
             .groupBy("__jk")
             .agg(
                 F.expr(f"last(CASE WHEN __read THEN {table_row} END, true)").alias("__t"),
-                F.expr(f"last(CASE WHEN NOT __read AND __raw IS NULL THEN {left_row} END)").alias("__l"),
                 F.expr(f"last({needed_while('NOT __del', '__read')}, true)").alias("__known"),
                 F.expr(f"last({needed_while('false', 'NOT __read AND __raw IS NULL')})").alias("__asked"),
-                F.expr("last(__raw)").alias("__raw"),
-                F.expr("last(__reason)").alias("__reason"),
+                # In one, since Spark makes all cells of a group anew for each row.
+                F.expr(f"last(struct({', '.join([*map(text.name, left), '__raw', '__reason'])}))").alias("__l"),
             )
         )
         found = "coalesce(__known = 1Y, false)"
         wanted = f"__asked IS NOT NULL AND {found}" if node.kind == "INNER" else "__asked IS NOT NULL"
-        rows = rows.where(f"__raw IS NOT NULL OR ({wanted})")
+        rows = rows.where(f"__l.__raw IS NOT NULL OR ({wanted})")
         joined = [f"__l.{text.name(c)} AS {text.name(c)}" for c in left]
         if key in self.used:
             joined.append(f"CASE WHEN {found} THEN __jk END AS {text.name(key)}")
         joined += [f"CASE WHEN {found} THEN __t.{text.name(v)} END AS {text.name(v)}" for v in values]
         joined.append(f"coalesce(__t.__offset, -1L) AS __seen{number}")
-        return rows.selectExpr(*joined, "__raw", "__reason")
+        return rows.selectExpr(*joined, "__l.__raw AS __raw", "__l.__reason AS __reason")
 
     def _join_tables(self, node: TablesJoin, rows: DataFrame) -> DataFrame:
         """The new result of a key at each record of a table; a tombstone where there is none any more.
@@ -507,36 +505,30 @@ class Compiler:
         keys = [*names, "__ws", "__wend"] if window else names
         if "__seq" not in rows.columns:
             rows = self._numbered(rows, keys)
-        carried = [c for c in rows.columns if c not in ("__raw", "__reason", "__seq", "__del")]
+        carried = [c for c in rows.columns if c != "__del"]
         passes = f"(NOT __del AND coalesce({spark_text(node.predicate)}, false))"
         row = f"struct({', '.join(map(text.name, carried))})"
         rows = rows.selectExpr("*", f"(__raw IS NULL AND {passes}) AS __pass")
         group = [F.expr(k).alias(f"__g{i}") if k != "__wend" else F.col(k) for i, k in enumerate(keys)]
         rows = rows.groupBy(*group).agg(
             F.expr("max(CASE WHEN __pass THEN __seq END)").alias("__passed"),
-            F.expr("last(__seq)").alias("__seq"),
             F.expr(f"last({needed_while('__pass')})").alias("__needed"),
             F.expr(f"last({row})").alias("__r"),
-            F.expr("last(__raw)").alias("__raw"),
-            F.expr("last(__reason)").alias("__reason"),
         )
-        rows = rows.where("__raw IS NOT NULL OR __needed = 1Y OR __passed = __seq - 1")
-        return rows.selectExpr("__r.*", "__needed = 0Y AS __del", "__seq", "__raw", "__reason")
+        rows = rows.where("__r.__raw IS NOT NULL OR __needed = 1Y OR __passed = __r.__seq - 1")
+        return rows.selectExpr("__r.*", "__needed = 0Y AS __del")
 
     def _numbered(self, rows: DataFrame, keys: Sequence[str]) -> DataFrame:
         """Adds ``__seq``: the how-many-th row of its key this is."""
-        columns = [c for c in rows.columns if c not in ("__raw", "__reason", "__del", "__source")]
-        row = f"struct({', '.join(map(text.name, columns))})"
+        row = f"struct({', '.join(text.name(c) for c in rows.columns if c not in ('__del', '__source'))})"
         group = [F.expr(f"CASE WHEN __raw IS NULL THEN {k} END").alias(f"__g{i}") for i, k in enumerate(keys)]
         spread = self._distribute(rows, list(keys))
         rows = spread.groupBy(*group).agg(
             F.expr("count(1)").alias("__seq"),
             F.expr(f"last({needed_while('NOT __del')})").alias("__needed"),
             F.expr(f"last({row})").alias("__r"),
-            F.expr("last(__raw)").alias("__raw"),
-            F.expr("last(__reason)").alias("__reason"),
         )
-        return rows.selectExpr("__r.*", "__needed = 0Y AS __del", "__seq", "__raw", "__reason")
+        return rows.selectExpr("__r.*", "__needed = 0Y AS __del", "__seq")
 
 
 def _header_value(column: Column) -> str:

@@ -50,9 +50,9 @@ def with_replaced(node: TableChanges, rows: DataFrame) -> DataFrame:
     rows = rows.groupBy(*keys).agg(
         F.expr(f"ksqlpy_last_two({row})").alias("__rows"),
         F.expr(f"last({needed_while('NOT __del')})").alias("__needed"),
-        F.expr("last(__raw)").alias("__raw"),
-        F.expr("last(__reason)").alias("__reason"),
+        F.expr("last(struct(__raw, __reason))").alias("__last"),
     )
+    rows = rows.selectExpr("*", "__last.*")
     rows = rows.selectExpr(
         f"CASE WHEN {_READ} THEN __rows.now END AS __new",
         f"CASE WHEN {_READ} THEN __rows.before END AS __old",
