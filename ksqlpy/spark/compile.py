@@ -67,7 +67,7 @@ from ksqlpy.spark.marks import (
     stream_time,
     which_result,
 )
-from ksqlpy.spark.once import HEADER_PREFIX, Tail, place
+from ksqlpy.spark.once import HEADER, Tail, place
 from ksqlpy.types import BIGINT, STRING, TIMESTAMP
 
 __all__ = ["Compiler", "Distribution"]
@@ -537,7 +537,7 @@ def _header_value(column: Column) -> str:
     if column.header.key is not None:
         found = f"filter(__raw.headers, h -> h.key = {text.string(column.header.key)})"
         return f"try_element_at({found}, -1).value"
-    shown = f"filter(__raw.headers, h -> NOT startswith(h.key, {text.string(HEADER_PREFIX)}))"
+    shown = f"filter(__raw.headers, h -> h.key != {text.string(HEADER)})"
     given = f"transform({shown}, h -> named_struct('KEY', h.key, 'VALUE', h.value))"
     return f"coalesce({given}, cast(array() as array<struct<KEY: string, VALUE: binary>>))"
 

@@ -8,18 +8,24 @@ in the order in which their results were written, and leaves out what is there a
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ksqlpy.formats import text
 
-__all__ = ["HEADER_PREFIX", "Offsets", "Tail", "header", "place"]
+__all__ = ["HEADER", "Offsets", "Tail", "header", "mark", "place"]
 
 Offsets = Mapping[str, Mapping[str, int]]
 """Offsets by topic and partition; partitions as text, as in JSON."""
 
-HEADER_PREFIX = "ksqlpy.at:"
-"""Begins the name of the header with the source coordinates; the query's id follows."""
+HEADER = "ksqlpy.at"
+"""The name of the header with the source coordinates. It is short, since every record has it."""
+
+
+def mark(query_id: str) -> bytes:
+    """What begins the header of a query's results: CRC-32 of its id, since several queries may write one topic."""
+    return zlib.crc32(query_id.encode()).to_bytes(4, "big")
 
 
 def place(index: int | str, partition: str) -> str:
@@ -71,7 +77,7 @@ class Tail:
         return json.dumps(
             {
                 "bootstrap": self.bootstrap,
-                "header": HEADER_PREFIX + self.query_id,
+                "query": self.query_id,
                 "tables": self.tables,
                 "bySeen": self.by_seen,
                 "from": self.start,

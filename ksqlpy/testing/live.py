@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
-from ksqlpy.spark.once import HEADER_PREFIX
+from ksqlpy.spark.once import HEADER
 from ksqlpy.spark.output import HEADERS
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import Outcome, check_outcome
@@ -120,4 +120,4 @@ class LiveCase:
 
 def without_marks(headers: Sequence[tuple[str, bytes | None]]) -> tuple[tuple[str, bytes | None], ...]:
     """The headers that are the user's."""
-    return tuple((n, v) for n, v in headers if not n.startswith(HEADER_PREFIX))
+    return tuple((n, v) for n, v in headers if n != HEADER)

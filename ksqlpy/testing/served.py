@@ -19,7 +19,7 @@ from confluent_kafka import TopicPartition
 from ksqlpy.catalog import PersistentQuery
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
-from ksqlpy.spark.once import HEADER_PREFIX, Offsets
+from ksqlpy.spark.once import HEADER, Offsets
 from ksqlpy.spark.output import HEADERS
 from ksqlpy.testing.check import CaseFailed
 from ksqlpy.testing.records import DeadLetter, Record
@@ -60,9 +60,9 @@ class Written:
     headers: tuple[tuple[str, bytes | None], ...]
 
     @property
-    def query(self) -> str | None:
-        """The id of the query that wrote it, if it says so."""
-        return next((n.removeprefix(HEADER_PREFIX) for n, _ in self.headers if n.startswith(HEADER_PREFIX)), None)
+    def mark(self) -> bytes | None:
+        """What tells the query that wrote it (:func:`ksqlpy.spark.once.mark`), if a query did."""
+        return next((v[:4] for n, v in self.headers if n == HEADER and v), None)
 
 
 @dataclass

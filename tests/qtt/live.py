@@ -16,6 +16,7 @@ from dataclasses import replace
 from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.runtime import Engine
+from ksqlpy.spark.once import mark
 from ksqlpy.testing.check import CaseFailed
 from ksqlpy.testing.live import new_suffix, with_suffix, without_marks
 from ksqlpy.testing.records import Record
@@ -102,7 +103,7 @@ class LiveCase:
         served.wait_for({t: n for t, n in wanted.items() if t in known})
         served.settle()
         several = {served.plain(t) for t, n in served.partitions.items() if n > 1}
-        numbers = {q.id: n for n, q in enumerate(served.queries)}
+        numbers = {mark(q.id): n for n, q in enumerate(served.queries)}
         ran = Ran(
             served.sources,
             {t: self._seen(w, numbers, spread=t in several) for t, w in served.written().items()},
@@ -116,8 +117,8 @@ class LiveCase:
         if self.verdict.result != "passed":
             raise CaseFailed(self.verdict.reason)
 
-    def _seen(self, written: Sequence[Written], numbers: Mapping[str, int], *, spread: bool) -> list[Seen]:
-        ordered = sorted(written, key=lambda w: numbers.get(w.query or "", -1))
+    def _seen(self, written: Sequence[Written], numbers: Mapping[bytes, int], *, spread: bool) -> list[Seen]:
+        ordered = sorted(written, key=lambda w: numbers.get(w.mark or b"", -1))
         found = [
             decoded(Record(w.topic, w.key, w.value, w.time, without_marks(w.headers)), self._by_topic.get(w.topic))
             for w in ordered

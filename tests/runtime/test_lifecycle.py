@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.checkpoint import remove_stale
-from ksqlpy.spark.once import HEADER_PREFIX
+from ksqlpy.spark.once import HEADER
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 
@@ -358,6 +357,17 @@ CREATE TABLE per_source WITH (KAFKA_TOPIC = '{t}_per_source') AS
 """
 
 
+def varlongs(data: bytes) -> Iterator[int]:
+    """The numbers in them, as Kafka writes them: zigzag, seven bits a byte, the lowest first."""
+    number = shift = 0
+    for byte in data:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            yield (number >> 1) ^ -(number & 1)
+            number = shift = 0
+
+
 def coordinates(engine: Engine, topic: str) -> list[tuple[int, int, int]]:
     """What the headers say of each result of the topic: its place, its offset, and which of the record's it is."""
     ends = engine.kafka.offsets(engine.kafka.partitions([topic]), latest=True)[topic]
@@ -367,8 +377,9 @@ def coordinates(engine: Engine, topic: str) -> list[tuple[int, int, int]]:
     for _ in range(sum(ends.values())):
         message = reader.poll(10)
         assert message is not None and message.error() is None
-        value = next(v for n, v in message.headers() if n.startswith(HEADER_PREFIX))
-        found.append(struct.unpack(">iqq", value[:20]))
+        value = next(v for n, v in message.headers() if n == HEADER)
+        place, offset, number = itertools.islice(varlongs(value[4:]), 3)
+        found.append((place, offset, number))
     reader.close()
     return found
 

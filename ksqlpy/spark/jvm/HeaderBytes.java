@@ -2,18 +2,17 @@ package ksqlpy;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import org.apache.kafka.common.utils.ByteUtils;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * The header for {@link SinkInterceptor} of a result, big-endian and in one piece: {@code (rowtime BIGINT, place INT,
- * offset BIGINT, window BIGINT) → BINARY}, with up to two more BIGINT for what was seen of joined tables; not null. Every
- * result has one, so it is worth a function: Spark makes an array of each part.
+ * The header for {@link SinkInterceptor} of a result: {@code (rowtime BIGINT, place INT, offset BIGINT, window BIGINT) →
+ * BINARY}, with up to two more BIGINT for what was seen of joined tables; not null. The time and what was seen are of 8
+ * bytes each, big-endian, the others varlongs. Every result has one, so it is worth a function, and few bytes.
  */
 public final class HeaderBytes implements ScalarFunction<byte[]> {
-  private static final int LENGTH = 3 * Long.BYTES + Integer.BYTES;
-
   private final int seen;
 
   HeaderBytes(int seen) {
@@ -33,8 +32,12 @@ public final class HeaderBytes implements ScalarFunction<byte[]> {
   }
 
   private static ByteBuffer begin(long rowtime, int place, long offset, long window, int seen) {
-    ByteBuffer bytes = ByteBuffer.allocate(LENGTH + seen * Long.BYTES);
-    return bytes.putLong(rowtime).putInt(place).putLong(offset).putLong(window);
+    int length = ByteUtils.sizeOfVarlong(place) + ByteUtils.sizeOfVarlong(offset) + ByteUtils.sizeOfVarlong(window);
+    ByteBuffer bytes = ByteBuffer.allocate((1 + seen) * Long.BYTES + length).putLong(rowtime);
+    ByteUtils.writeVarlong(place, bytes);
+    ByteUtils.writeVarlong(offset, bytes);
+    ByteUtils.writeVarlong(window, bytes);
+    return bytes;
   }
 
   public DataType[] inputTypes() {

@@ -1,10 +1,12 @@
 package ksqlpy;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.zip.CRC32;
 import org.apache.kafka.clients.producer.ProducerInterceptor;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -15,17 +17,25 @@ import org.apache.kafka.common.header.Header;
  * and the coordinates of its source record.
  *
  * <p>The header holds milliseconds since 1970 as 8 bytes, big-endian (a negative one is none: no record can be older),
- * and the coordinates behind them, if there are any; they become the header {@code ksqlpy.at:<client.id>}. Headers with
- * coordinates that were copied from a source record go. A record without {@code __rowtime} passes as it is.
+ * and the coordinates behind them, if there are any; they become the header {@code ksqlpy.at}, with 4 bytes ahead that
+ * tell queries apart: CRC-32 of the client id, which is that of the query. Headers with coordinates that were copied
+ * from a source record go. A record without {@code __rowtime} passes as it is.
  */
 public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]> {
   private static final String ROWTIME = "__rowtime";
-  private static final String AT = "ksqlpy.at:";
+  static final String AT = "ksqlpy.at";
 
-  private String own = AT;
+  private int own;
 
   public void configure(Map<String, ?> settings) {
-    own = AT + settings.get("client.id");
+    own = mark(String.valueOf(settings.get("client.id")));
+  }
+
+  /** What begins the coordinates of a query's results. */
+  static int mark(String query) {
+    CRC32 sum = new CRC32();
+    sum.update(query.getBytes(StandardCharsets.UTF_8));
+    return (int) sum.getValue();
   }
 
   public ProducerRecord<byte[], byte[]> onSend(ProducerRecord<byte[], byte[]> record) {
@@ -40,14 +50,16 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
     }
     List<Header> headers = new ArrayList<Header>(all.length);
     for (int i = 0; i < all.length; i++) {
-      if (i != last && !all[i].key().startsWith(AT)) {
+      if (i != last && !all[i].key().equals(AT)) {
         headers.add(all[i]);
       }
     }
-    if (given.length > Long.BYTES) {
-      headers.add(new Coordinates(own, Arrays.copyOfRange(given, Long.BYTES, given.length)));
-    }
     long rowtime = ByteBuffer.wrap(given).getLong();
+    if (given.length > Long.BYTES) {
+      byte[] value = Arrays.copyOfRange(given, Long.BYTES - Integer.BYTES, given.length);
+      ByteBuffer.wrap(value).putInt(own);
+      headers.add(new Coordinates(value));
+    }
     return new ProducerRecord<byte[], byte[]>(
         record.topic(),
         record.partition(),
@@ -62,16 +74,14 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
   public void close() {}
 
   private static final class Coordinates implements Header {
-    private final String key;
     private final byte[] value;
 
-    Coordinates(String key, byte[] value) {
-      this.key = key;
+    Coordinates(byte[] value) {
       this.value = value;
     }
 
     public String key() {
-      return key;
+      return AT;
     }
 
     public byte[] value() {

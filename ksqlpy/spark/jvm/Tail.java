@@ -19,13 +19,15 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.utils.ByteUtils;
 
 /**
  * What a query has already written since a checkpoint: the end of its sink topics, by the coordinates that every
  * record carries in a header.
  *
- * <p>The header's value is big-endian: INT place of the source record ({@code index of the topic << 16 | partition}),
- * BIGINT its offset, BIGINT start of the window (0 without one); then for each joined table BIGINT offset of the last
+ * <p>The header's value: INT the mark of the query ({@link SinkInterceptor#mark}); as varlongs the place of the source
+ * record ({@code index of the topic << 16 | partition}), its offset, and the start of the window (0 without one); then,
+ * big-endian, for each joined table BIGINT offset of the last
  * record that was seen of it (-1 without one); then, where rows may have no result, BIGINT hash of the group and for
  * each partition of the source BIGINT offset of the last row that the group had seen (-1 without one).
  *
@@ -33,12 +35,10 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * else). With {@code bySeen} not their offsets order them, but the sum of what they had seen, which only grows.
  *
  * <p>A specification names it:
- * {@code {"bootstrap":…,"header":…,"tables":n,"bySeen":…,"from":{topic:{partition:offset}},"to":{…}}}. It is read once in each
+ * {@code {"bootstrap":…,"query":…,"tables":n,"bySeen":…,"from":{topic:{partition:offset}},"to":{…}}}. It is read once in each
  * JVM that asks, and stays until it is forgotten.
  */
 public final class Tail {
-  private static final int SHORTEST = 20;
-
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Map<String, Tail> READ = new HashMap<String, Tail>();
 
@@ -119,7 +119,7 @@ public final class Tail {
     Map<TopicPartition, Long> starts = new HashMap<TopicPartition, Long>();
     places((JsonNode) spec.get("from"), starts);
     places((JsonNode) spec.get("to"), ends);
-    String name = ((JsonNode) spec.get("header")).asText();
+    int mark = SinkInterceptor.mark(((JsonNode) spec.get("query")).asText());
     Map<String, Object> settings = new HashMap<String, Object>();
     settings.put("bootstrap.servers", ((JsonNode) spec.get("bootstrap")).asText());
     settings.put("enable.auto.commit", "false");
@@ -146,7 +146,7 @@ public final class Tail {
         ConsumerRecords<byte[], byte[]> polled = consumer.poll(Duration.ofMillis(200));
         Iterator<ConsumerRecord<byte[], byte[]>> found = polled.iterator();
         while (found.hasNext()) {
-          take((ConsumerRecord<byte[], byte[]>) found.next(), name);
+          take((ConsumerRecord<byte[], byte[]>) found.next(), mark);
         }
         for (int i = open.size() - 1; i >= 0; i--) {
           TopicPartition place = (TopicPartition) open.get(i);
@@ -189,14 +189,17 @@ public final class Tail {
     }
   }
 
-  private void take(ConsumerRecord<byte[], byte[]> record, String name) {
-    Header header = record.headers().lastHeader(name);
-    if (header == null || header.value() == null || header.value().length < SHORTEST) {
+  private void take(ConsumerRecord<byte[], byte[]> record, int mark) {
+    Header header = record.headers().lastHeader(SinkInterceptor.AT);
+    if (header == null || header.value() == null || header.value().length <= Integer.BYTES) {
       return;
     }
     ByteBuffer at = ByteBuffer.wrap(header.value());
-    long key = key(at.getInt(), at.getLong());
-    long window = at.getLong();
+    if (at.getInt() != mark) {
+      return;
+    }
+    long key = key((int) ByteUtils.readVarlong(at), ByteUtils.readVarlong(at));
+    long window = ByteUtils.readVarlong(at);
     records++;
     put(key, window, record.offset());
     for (int table = 0; table < tables && at.remaining() >= Long.BYTES; table++) {
