@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ksqlpy.formats import text
@@ -35,22 +35,20 @@ def place(index: int | str, partition: str) -> str:
     return f"({index << 16} + {partition})" if index else partition
 
 
-def header(rowtime: str, *coordinates: str) -> str:
+def header(rowtime: str, coordinates: Sequence[str] = (), seen: Sequence[str] = (), group: Sequence[str] = ()) -> str:
     """Spark text of the header from which the JVM's class ``SinkInterceptor`` makes a result's time and coordinates.
 
-    ``rowtime`` BIGINT, ms. ``coordinates``, if any: place INT, offset BIGINT, start of the window BIGINT or 0; then
-    BIGINT for each joined table the offset of its last record that the row saw; then, where rows may have no result,
-    the hash of the group and the last offset that it saw of each lane, which for a stream is each source partition.
-    -1 stands for none.
+    ``rowtime`` BIGINT, ms. ``coordinates``, if any: place INT, offset BIGINT, start of the window BIGINT or 0. With
+    them, BIGINT: ``seen``, for each joined table the offset of its last record that the row saw; ``group``, where rows
+    may have no result, the hash of the group and the last offset that it saw of each lane, which for a stream is each
+    source partition. -1 stands for none.
     """
-    parts = [f"cast({rowtime} as bigint)", *coordinates]
-    if not coordinates:
-        value = f"cast({parts[0]} as binary)"
-    else:
+    value = f"cast(cast({rowtime} as bigint) as binary)"
+    if coordinates:
         name = text.name('{"header":true}')
-        value = f"ksqlpy.{name}({', '.join(parts[:6])})"
-        if parts[6:]:
-            value = f"concat({', '.join([value, *(f'cast({p} as binary)' for p in parts[6:])])})"
+        value = f"ksqlpy.{name}({', '.join([f'cast({rowtime} as bigint)', *coordinates, *seen])})"
+        if group:
+            value = f"concat({', '.join([value, *(f'cast({p} as binary)' for p in group)])})"
     return f"struct('__rowtime' AS key, {value} AS value)"
 
 

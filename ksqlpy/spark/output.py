@@ -67,8 +67,10 @@ def kafka_output(
         rowtime = _sink_time(
             sink, {o.name: Written(o.name, o.expr.type, spark_text(o.expr)) for o in plan.root.outputs}
         )
-    coordinates = ("__at", "__at_offset", "__at_window", *seen_columns(rows)) if at else ()
-    own = header(rowtime, *coordinates)
+    coordinates = ("__at", "__at_offset", "__at_window") if at else ()
+    of_group = [c for c in seen_columns(rows) if c.startswith("__seen_")]
+    of_tables = [c for c in seen_columns(rows) if c not in of_group]
+    own = header(rowtime, coordinates, of_tables, of_group)
     live_headers = f"array({own})"
     if "__headers" in rows.columns:
         live_headers = f"CASE WHEN __headers IS NULL THEN array({own}) ELSE concat(__headers, array({own})) END"
@@ -81,7 +83,7 @@ def kafka_output(
         HEADERS["query"]: text.string(query_id),
     }
     fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in dead.items()]
-    fields.append(header("__raw.ts", *coordinates))
+    fields.append(header("__raw.ts", coordinates, of_tables, of_group))
     dead_headers = f"array({', '.join(fields)})"
     late_topic = plan.late_topic
     late = f" WHEN __raw.late IS NOT NULL THEN {text.string(late_topic)}" if late_topic is not None else ""

@@ -56,9 +56,9 @@ public final class Functions implements FunctionCatalog {
       try {
         JsonNode described = MAPPER.readTree(spec);
         if (described.has("header")) {
-          if (arguments.length() < 4 || arguments.length() > 6) {
+          if (arguments.length() < 4) {
             throw new UnsupportedOperationException(
-                "it takes rowtime, place, offset, window and up to two offsets of joined tables");
+                "it takes rowtime, place, offset, window and offsets of joined tables");
           }
           return new HeaderBytes(arguments.length() - 4);
         }

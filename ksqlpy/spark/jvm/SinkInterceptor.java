@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.zip.CRC32;
@@ -48,18 +49,20 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
     if (given == null || given.length < Long.BYTES) {
       return record;
     }
-    List<Header> headers = new ArrayList<Header>(all.length);
-    for (int i = 0; i < all.length; i++) {
-      if (i != last && !all[i].key().equals(AT)) {
-        headers.add(all[i]);
+    Header coordinates = given.length > Long.BYTES ? coordinates(given) : null;
+    List<Header> headers = coordinates == null ? null : Collections.singletonList(coordinates);
+    if (all.length > 1) {
+      headers = new ArrayList<Header>(all.length);
+      for (int i = 0; i < all.length; i++) {
+        if (i != last && !all[i].key().equals(AT)) {
+          headers.add(all[i]);
+        }
+      }
+      if (coordinates != null) {
+        headers.add(coordinates);
       }
     }
     long rowtime = ByteBuffer.wrap(given).getLong();
-    if (given.length > Long.BYTES) {
-      byte[] value = Arrays.copyOfRange(given, Long.BYTES - Integer.BYTES, given.length);
-      ByteBuffer.wrap(value).putInt(own);
-      headers.add(new Coordinates(value));
-    }
     return new ProducerRecord<byte[], byte[]>(
         record.topic(),
         record.partition(),
@@ -67,6 +70,12 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
         record.key(),
         record.value(),
         headers);
+  }
+
+  private Header coordinates(byte[] given) {
+    byte[] value = Arrays.copyOfRange(given, Long.BYTES - Integer.BYTES, given.length);
+    ByteBuffer.wrap(value).putInt(own);
+    return new Coordinates(value);
   }
 
   public void onAcknowledgement(RecordMetadata metadata, Exception error) {}

@@ -26,10 +26,10 @@ import org.apache.kafka.common.utils.ByteUtils;
  * record carries in a header.
  *
  * <p>The header's value: INT the mark of the query ({@link SinkInterceptor#mark}); as varlongs the place of the source
- * record ({@code index of the topic << 16 | partition}), its offset, and the start of the window (0 without one); then,
- * big-endian, for each joined table BIGINT offset of the last
- * record that was seen of it (-1 without one); then, where rows may have no result, BIGINT hash of the group and for
- * each partition of the source BIGINT offset of the last row that the group had seen (-1 without one).
+ * record ({@code index of the topic << 16 | partition}), its offset, the start of the window (0 without one), and for
+ * each joined table the offset of the last record that was seen of it (-1 without one); then, where rows may have no
+ * result, big-endian BIGINT hash of the group and for each partition of the source BIGINT offset of the last row that
+ * the group had seen (-1 without one).
  *
  * <p>Results of one group may lie in several partitions of the sink (tables that are joined, then grouped by something
  * else). With {@code bySeen} not their offsets order them, but the sum of what they had seen, which only grows.
@@ -202,8 +202,8 @@ public final class Tail {
     long window = ByteUtils.readVarlong(at);
     records++;
     put(key, window, record.offset());
-    for (int table = 0; table < tables && at.remaining() >= Long.BYTES; table++) {
-      put(key, -1 - table, at.getLong());
+    for (int table = 0; table < tables && at.hasRemaining(); table++) {
+      put(key, -1 - table, ByteUtils.readVarlong(at));
     }
     if (at.remaining() >= Long.BYTES) {
       Long group = Long.valueOf(at.getLong());
