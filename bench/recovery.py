@@ -112,9 +112,7 @@ def _kill(engine: Engine, sink: str, results: list[tuple[float, float]]) -> tupl
     kill_jvm(engine)
     _until(lambda: engine.session is not before)
     up = time.time()
-    query = engine.queries.get(query_id)
-    assert query is not None
-    query.live.wait(PATIENCE)
+    _until(lambda: (query := engine.queries.get(query_id)) is not None and query.live.is_set())
     live = time.time()
     _until(lambda: any(sent > killed for sent, _ in results[-1:]))
     first = next(came for sent, came in results if sent > killed)
