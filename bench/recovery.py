@@ -51,14 +51,15 @@ def recover(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
     sink = f"O{suffix}"
     with who.run(engine, job, suffix, sink, quick=True) as run:
         run.wait()
-        with _load(engine, f"bench_s{suffix}", job.record, rate) as sent, _results(engine, sink) as results:
-            committed = _next_boundary(run)
-            time.sleep(max(0.0, committed + interval - 2 - time.time()))
-            replayed = int((time.time() - committed) * rate)
-            up, live, first = _kill(engine, sink, results)
-            time.sleep(AFTER)
-        # What was sent last takes its time, too.
-        _until(lambda: len(results) >= sent[0])
+        with _results(engine, sink) as results:
+            with _load(engine, f"bench_s{suffix}", job.record, rate) as sent:
+                committed = _next_boundary(run)
+                time.sleep(max(0.0, committed + interval - 2 - time.time()))
+                replayed = int((time.time() - committed) * rate)
+                up, live, first = _kill(engine, sink, results)
+                time.sleep(AFTER)
+            _until(lambda: len(results) >= sent[0])
+            time.sleep(1)
         times = [t for t, _ in results]
         return Recovery(
             job.name, replayed, up, live, first, os.getloadavg()[0],
@@ -108,15 +109,16 @@ def large_state(engine: Engine, keys: int, kills: int) -> Iterator[str | Recover
 
 def _kill(engine: Engine, sink: str, results: list[tuple[float, float]]) -> tuple[float, float, float]:
     [query_id] = engine.catalog.writers(sink)
-    before, killed = engine.session, time.time()
+    before, begin = engine.session, time.time()
     kill_jvm(engine)
+    killed = time.time()  # until here results could come
     _until(lambda: engine.session is not before)
     up = time.time()
     _until(lambda: (query := engine.queries.get(query_id)) is not None and query.live.is_set())
     live = time.time()
     _until(lambda: any(sent > killed for sent, _ in results[-1:]))
     first = next(came for sent, came in results if sent > killed)
-    return up - killed, live - up, first - up
+    return up - begin, live - up, first - up
 
 
 def _next_boundary(run: Run) -> float:
