@@ -160,6 +160,14 @@ class Plan:
         return any(isinstance(n, Aggregate | TableJoin | TablesJoin | TableFilter) for n in nodes_of(self.root))
 
     @property
+    def changing_topics(self) -> tuple[str, ...]:
+        """The topics whose records change a state that other rows meet: with joined tables alone, only theirs."""
+        nodes = list(nodes_of(self.root))
+        if any(isinstance(n, Aggregate | TablesJoin | TableFilter) for n in nodes):
+            return self.topics
+        return tuple(dict.fromkeys(n.table.relation.source.topic for n in nodes if isinstance(n, TableJoin)))
+
+    @property
     def needs_headers(self) -> bool:
         """Whether the headers of its records are looked at: to copy them to results, or for columns that hold them."""
         return not self.stateful or any(s.relation.source.headers for s in self.scans)

@@ -242,7 +242,8 @@ class RunningQuery:
         lost = last is not None and self._look_for_loss(kafka, checkpoint.offsets(last))
         tail = self._tail(kafka, -1 if last is None else last)
         # Real-time mode cannot skip records that are gone, a micro-batch can.
-        ahead = Phase.RECOVERY if lost or (tail is not None and spec.order_varies) else None
+        changed = tail is not None and spec.order_varies and (last is None or self._state_changes(kafka, last))
+        ahead = Phase.RECOVERY if lost or changed else None
         if last is None:
             # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
             # to read a backlog it does that again: the same rows, in the same order.
@@ -256,6 +257,16 @@ class RunningQuery:
         if ahead is not None:
             self._go(ahead, tail)
         self._go(Phase.LIVE, tail if ahead is None else None)
+
+    def _state_changes(self, kafka: Kafka, batch: int) -> bool:
+        """Whether records came since the batch that change a state which others meet: else any order is the right one.
+
+        So a join whose tables were quiet goes live at once: the results that are there saw the tables as they are.
+        """
+        topics = self.spec.plan.changing_topics
+        ends = kafka.offsets({t: n for t, n in self.spec.partitions.items() if t in topics}, latest=True)
+        read = self.checkpoint.offsets(batch)
+        return any(end != read.get(t, {}).get(p) for t, places in ends.items() for p, end in places.items())
 
     def _look_for_loss(self, kafka: Kafka, read: Offsets) -> bool:
         """Whether the brokers deleted records before the query could read them; notes how many."""
@@ -308,7 +319,8 @@ class RunningQuery:
             sorted=phase is Phase.BACKLOG,
             source_partitions=len(spec.offsets[spec.plan.scans[0].relation.source.topic]),
         )
-        rows = Compiler(spec.plan, records, distribution, tail, name=spec.id).rows()
+        # Live, rows come as they come; what is left to do then is to leave out the results that are there.
+        rows = Compiler(spec.plan, records, distribution, None if live else tail, name=spec.id).rows()
         output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail)
         writer = (
             output.writeStream.format("kafka")
