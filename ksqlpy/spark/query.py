@@ -14,6 +14,7 @@ A query that fails starts again after a while, longer each time.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -21,7 +22,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -307,6 +308,10 @@ class RunningQuery:
         """Runs one Spark query to its end."""
         if self._stopping.is_set():
             return
+        with contextlib.nullcontext() if tail is None else self._read_ahead(tail):
+            self._run_spark(phase, tail)
+
+    def _run_spark(self, phase: Phase, tail: Tail | None) -> None:
         spec, live = self.spec, phase is Phase.LIVE
         session = self._session.newSession()
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
@@ -353,10 +358,25 @@ class RunningQuery:
             self._query.awaitTermination()
         finally:
             self._in_use = None
-            if tail is not None:
-                self._forget(tail)
         if live and not self._stopping.is_set():
             raise EngineProblem("query-ended", "the query ended by itself")
+
+    @contextlib.contextmanager
+    def _read_ahead(self, tail: Tail) -> Iterator[None]:
+        """Reads the tail while Spark plans, since rows wait for it; forgets it at the end."""
+
+        def read() -> None:
+            with contextlib.suppress(Py4JError, OSError):  # the rows that ask for it say what is wrong
+                jvm: Any = self._session._jvm
+                jvm.ksqlpy.Tail.load(tail.spec)
+
+        reading = threading.Thread(target=read, name=f"tail of {self.spec.id}", daemon=True)
+        reading.start()
+        try:
+            yield
+        finally:
+            reading.join()
+            self._forget(tail)
 
     def _forget(self, tail: Tail) -> None:
         try:
