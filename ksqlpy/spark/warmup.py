@@ -66,6 +66,7 @@ class WarmUp:
     ) -> None:
         self._session, self._bootstrap, self._command_log = session, bootstrap, command_log
         self._busy = busy
+        self._folder: Path | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
 
@@ -77,9 +78,11 @@ class WarmUp:
         """Ends it early; returns when nothing of it runs any more."""
         self._stop.set()
         self._thread.join(timeout=30)
+        if self._folder is not None:  # Spark may have brought its state there after it was gone
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _run(self) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="ksqlpy-warm-up-"))
+        self._folder = folder = Path(tempfile.mkdtemp(prefix="ksqlpy-warm-up-"))
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             try:
