@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from confluent_kafka import Producer
-
 from bench.contenders import spark_jvms
+from bench.jobs import bulk_producer, send
 from ksqlpy.runtime import Engine
 
 __all__ = ["churn"]
@@ -37,14 +36,12 @@ def churn(engine: Engine, keys: int) -> str:
         running = engine.queries.get(query_id)
         assert running is not None and running.live.wait(60), f"{query_id} is not running"
     lines = [f"{'keys so far':>12} {'seconds':>8} {'JVM (MB)':>9}   state in the checkpoint (MB): " + ", ".join(ids)]
-    producer = Producer(
-        {"bootstrap.servers": engine.bootstrap, "linger.ms": 20, "queue.buffering.max.messages": 500_000}
-    )
+    producer = bulk_producer(engine.bootstrap)
     begin = time.monotonic()
     for i in range(keys):
-        _send(producer, b"k%d" % i, b'{"V": %d}' % (i % 10))
+        send(producer, "churn_t", b"k%d" % i, b'{"V": %d}' % (i % 10))
         if i >= ALIVE:
-            _send(producer, b"k%d" % (i - ALIVE), None)
+            send(producer, "churn_t", b"k%d" % (i - ALIVE), None)
         if (i + 1) % max(1, keys // 10) == 0:
             producer.flush()
             _caught_up(engine, list(ids.values()), i + 1 + max(0, i + 1 - ALIVE))
@@ -55,15 +52,6 @@ def churn(engine: Engine, keys: int) -> str:
         f"{name}: {_rows(engine, query_id):,} rows of state, {ALIVE:,} keys alive" for name, query_id in ids.items()
     ]
     return "\n".join(lines)
-
-
-def _send(producer: Producer, key: bytes, value: bytes | None) -> None:
-    while True:
-        try:
-            producer.produce("churn_t", key=key, value=value)
-            return
-        except BufferError:
-            producer.poll(0.05)
 
 
 def _two_commits(engine: Engine, ids: list[str]) -> None:

@@ -7,10 +7,32 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
-__all__ = ["JOBS", "Job"]
+__all__ = ["JOBS", "Job", "bulk_producer", "send"]
 
 KEYS = 50
 GROUPS = 10
+
+
+def bulk_producer(bootstrap: str) -> Producer:
+    """A producer for a backlog: throughput over latency."""
+    return Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 20,
+            "batch.size": 512 * 1024,
+            "queue.buffering.max.messages": 500_000,
+        }
+    )
+
+
+def send(producer: Producer, topic: str, key: bytes, value: bytes | None, at: int = 0) -> None:
+    """Writes a record, and waits where the producer's buffer is full; ``at``: its time in ms, 0 for now."""
+    while True:
+        try:
+            producer.produce(topic, key=key, value=value, timestamp=at)
+            return
+        except BufferError:
+            producer.poll(0.05)
 
 
 @dataclass(frozen=True)

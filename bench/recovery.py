@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from confluent_kafka import Producer, TopicPartition
 
 from bench.contenders import Contender, Run, spark_jvms
-from bench.jobs import Job
+from bench.jobs import Job, bulk_producer, send
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.together import kill_jvm
 
@@ -76,17 +76,10 @@ def large_state(engine: Engine, keys: int, kills: int) -> Iterator[str | Recover
     properties = {"auto.offset.reset": "earliest"}
     sql = "CREATE TABLE KT AS SELECT K, COUNT(*) AS N, MAX(T) AS T FROM KS GROUP BY K;"
     query_id = str(engine.execute(sql, properties)[0]["commandStatus"]["queryId"])
-    producer = Producer(
-        {"bootstrap.servers": engine.bootstrap, "linger.ms": 20, "queue.buffering.max.messages": 500_000}
-    )
+    producer = bulk_producer(engine.bootstrap)
     begin = time.monotonic()
     for i in range(keys):
-        while True:
-            try:
-                producer.produce("keys_s", key=b"key-%d" % i, value=b'{"V": %d, "T": 0.0}' % i)
-                break
-            except BufferError:
-                producer.poll(0.05)
+        send(producer, "keys_s", b"key-%d" % i, b'{"V": %d, "T": 0.0}' % i)
     producer.flush()
     partitions = engine.kafka.partitions(["KT"])
     _until(lambda: sum(engine.kafka.offsets(partitions, latest=True)["KT"].values()), least=keys)
@@ -146,7 +139,7 @@ def _load(
     producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 0})
     sent, over = [0], threading.Event()
 
-    def send() -> None:
+    def produce() -> None:
         begin = time.time()
         while not over.is_set():
             wait = begin + sent[0] / rate - time.time()
@@ -158,13 +151,8 @@ def _load(
             sent[0] += 1
         producer.flush()
 
-    thread = threading.Thread(target=send, name="load")
-    thread.start()
-    try:
+    with _beside(produce, over):
         yield sent
-    finally:
-        over.set()
-        thread.join()
 
 
 @contextmanager
@@ -183,10 +171,17 @@ def _results(engine: Engine, topic: str) -> Iterator[list[tuple[float, float]]]:
                 results.append((json.loads(message.value() or b"{}")["T"], time.time()))
         consumer.close()
 
-    thread = threading.Thread(target=read, name="results")
+    with _beside(read, over):
+        yield results
+
+
+@contextmanager
+def _beside(body: Callable[[], None], over: threading.Event) -> Iterator[None]:
+    """Runs it in a thread, until ``over`` tells it to end."""
+    thread = threading.Thread(target=body)
     thread.start()
     try:
-        yield results
+        yield
     finally:
         over.set()
         thread.join()

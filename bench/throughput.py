@@ -13,10 +13,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from bench.contenders import Contender, Run
-from bench.jobs import Job
+from bench.jobs import Job, bulk_producer, send
 from ksqlpy.runtime import Engine
 
 __all__ = ["Backlog", "fill", "measure", "ratios", "table"]
@@ -87,24 +87,12 @@ def fill(engine: Engine, job: Job, suffix: str, records: int) -> float:
     engine.execute(job.setup.format(n=suffix, p=1))
     first = int(time.time() * 1000) - records
     job.send_tables(engine.bootstrap, suffix, first - 1)
-    producer = Producer(
-        {
-            "bootstrap.servers": engine.bootstrap,
-            "linger.ms": 20,
-            "batch.size": 512 * 1024,
-            "queue.buffering.max.messages": 500_000,
-        }
-    )
+    producer = bulk_producer(engine.bootstrap)
     begin = time.monotonic()
     topic = f"bench_s{suffix}"
     for i in range(records):
         key, value = job.backlog_record(i)
-        while True:
-            try:
-                producer.produce(topic, key=key, value=value, timestamp=first + i)
-                break
-            except BufferError:
-                producer.poll(0.05)
+        send(producer, topic, key, value, at=first + i)
     producer.flush()
     return time.monotonic() - begin
 

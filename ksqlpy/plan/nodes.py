@@ -163,7 +163,8 @@ class Plan:
     def changing_topics(self) -> tuple[str, ...]:
         """The topics whose records change a state that other rows meet: with joined tables alone, only theirs."""
         nodes = list(nodes_of(self.root))
-        if any(isinstance(n, Aggregate | TablesJoin | TableFilter) for n in nodes):
+        # The several results of one record must all have seen the same.
+        if any(isinstance(n, Aggregate | TablesJoin | TableFilter | FlatMap) for n in nodes):
             return self.topics
         return tuple(dict.fromkeys(n.table.relation.source.topic for n in nodes if isinstance(n, TableJoin)))
 
