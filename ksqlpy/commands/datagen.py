@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -154,6 +153,7 @@ def _send(rows: Iterable[Row], source: Source, declared: Declared | None, bootst
     from ksqlpy.datagen import send_rows
     from ksqlpy.datagen.send import producer
     from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.embedded.folders import scratch_folder
     from ksqlpy.embedded.process import ended_in_order
     from ksqlpy.local.session import LocalSpark
 
@@ -165,11 +165,11 @@ def _send(rows: Iterable[Row], source: Source, declared: Declared | None, bootst
     _check_topic(source, declared, bootstrap)
     with (
         ended_in_order(),
-        tempfile.TemporaryDirectory(prefix="ksqlpy-datagen-") as name,
-        LocalSpark(Path(name), tell) as session,
+        scratch_folder("ksqlpy-datagen-") as folder,
+        LocalSpark(folder, tell) as session,
     ):
         send_rows(
-            rows, source, pacer, producer(bootstrap), session, Path(name), lambda n: tell(_progress(n, pacer.seconds))
+            rows, source, pacer, producer(bootstrap), session, folder, lambda n: tell(_progress(n, pacer.seconds))
         )
         tell("")
 

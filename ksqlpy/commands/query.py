@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
         return 2
     from ksqlpy.config import Config
     from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.embedded.folders import scratch_folder
     from ksqlpy.embedded.process import aside, ended_in_order
     from ksqlpy.local.query import Wanted, ask, inputs_of, read_question
     from ksqlpy.local.session import LocalSpark
@@ -88,8 +88,7 @@ def run(options: argparse.Namespace) -> int:
     from ksqlpy.shell.output import Printer
 
     out = Printer(options.output)
-    with ended_in_order(), tempfile.TemporaryDirectory(prefix="ksqlpy-query-") as name:
-        folder = Path(name)
+    with ended_in_order(), scratch_folder("ksqlpy-query-") as folder:
         inputs = inputs_of(question, bootstrap, dict(options.input), wanted, folder)
         with LocalSpark(folder, StatusLine()) as session:
             out.header(_header(question.columns))

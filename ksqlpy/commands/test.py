@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -68,10 +67,11 @@ def _run(cases: Sequence[Case], options: argparse.Namespace) -> list[Verdict]:
 def _runner(options: argparse.Namespace) -> Iterator[Runner]:
     """What runs the cases, with all that it needs."""
     from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.embedded.folders import scratch_folder
 
     tell = StatusLine()
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ksqlpy-test-")))
+        folder = stack.enter_context(scratch_folder("ksqlpy-test-"))
         if options.kafka:
             from ksqlpy.config import Config
             from ksqlpy.embedded.process import ended_in_order, start_whole

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shutil
-import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -34,6 +32,7 @@ from ksqlpy.analysis import (
 from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_from_json, type_to_json
 from ksqlpy.config import Config
+from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError
 from ksqlpy.plan import Plan, build_plan, mode_of
@@ -152,9 +151,7 @@ class Engine:
             folder = Path(given).expanduser().absolute()
             folder.mkdir(parents=True, exist_ok=True)
             return folder
-        folder = Path(tempfile.mkdtemp(prefix="ksqlpy-"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        return folder
+        return stack.enter_context(scratch_folder("ksqlpy-"))
 
     def _start_spark(self, folder: Path, stack: contextlib.ExitStack) -> None:
         master = self.config.get("ksqlpy.spark.master")

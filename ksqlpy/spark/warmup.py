@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.analysis import Text, analyze_create, analyze_query
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
+from ksqlpy.embedded.folders import removed
 from ksqlpy.plan import Plan, build_plan
 from ksqlpy.spark.compile import Compiler, Distribution
 from ksqlpy.spark.output import kafka_output
@@ -79,12 +79,12 @@ class WarmUp:
         self._stop.set()
         self._thread.join(timeout=30)
         if self._folder is not None:  # Spark may have brought its state there after it was gone
-            shutil.rmtree(self._folder, ignore_errors=True)
+            removed(self._folder)
 
     def _run(self) -> None:
         self._folder = folder = Path(tempfile.mkdtemp(prefix="ksqlpy-warm-up-"))
         with contextlib.ExitStack() as stack:
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.callback(removed, folder)
             try:
                 self._queries(folder, stack)
             except Exception as e:  # without it the first statement is slower, nothing else

@@ -11,13 +11,13 @@ import json
 import logging
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.cases import Case, read_cases
@@ -104,11 +104,11 @@ def _records(case: Case) -> int:
 def engine_of_its_own() -> Iterator[Engine]:
     """An engine with broker and JVM of its own, in a folder that goes with it."""
     os.environ["JAVA_TOOL_OPTIONS"] = " ".join(_JAVA_OPTIONS) + " " + os.environ.get("JAVA_TOOL_OPTIONS", "")
-    with tempfile.TemporaryDirectory(prefix="ksqlpy-together-", ignore_cleanup_errors=True) as folder:
+    with scratch_folder("ksqlpy-together-") as folder:
         engine = Engine(
             Config.of(
                 {
-                    "ksqlpy.data.dir": folder,
+                    "ksqlpy.data.dir": str(folder),
                     "ksqlpy.spark.master": "local[1024]",
                     "ksqlpy.spark.memory": "2g",
                     "ksqlpy.warm.up": "false",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.errors import EnvironmentProblem, KsqlError
 from ksqlpy.testing.chaos.broker import Broker
 from ksqlpy.testing.chaos.jobs import JOBS, Job
@@ -41,9 +41,7 @@ def run(options: Options, tell: Tell = print) -> Report:
     with contextlib.ExitStack() as stack:
         folder = options.keep
         if folder is None:
-            folder = Path(
-                stack.enter_context(tempfile.TemporaryDirectory(prefix="ksqlpy-chaos-", ignore_cleanup_errors=True))
-            )
+            folder = stack.enter_context(scratch_folder("ksqlpy-chaos-"))
         folder.mkdir(parents=True, exist_ok=True)
         return _Run(options, folder.absolute(), tell, stack).report()
 
