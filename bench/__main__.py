@@ -107,11 +107,15 @@ def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
 
 def _recovery(engine: Engine, arguments: argparse.Namespace) -> None:
     print(f"{arguments.rate} records/s, a checkpoint every {arguments.interval} s, SIGKILL 2 s ahead of one")
+    jobs = [
+        (job, changed) for job in _jobs(arguments) if job.timed for changed in (False, True)[: 1 + bool(job.tables)]
+    ]
     found = [
-        recover(engine, ours()[0], job, f"R{number}_{i}", rate=arguments.rate, interval=arguments.interval)
+        recover(
+            engine, ours()[0], job, f"R{number}_{i}", rate=arguments.rate, interval=arguments.interval, changed=changed
+        )
         for number in range(arguments.rounds)
-        for i, job in enumerate(_jobs(arguments))
-        if job.timed
+        for i, (job, changed) in enumerate(jobs)
     ]
     print(recoveries(found), flush=True)
 

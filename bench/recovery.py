@@ -44,8 +44,13 @@ class Recovery:
     twice: int | None = None
 
 
-def recover(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int, interval: float) -> Recovery:
-    """Kills the JVM almost a checkpoint interval after a checkpoint; that many records a second all the time."""
+def recover(
+    engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int, interval: float, changed: bool = False
+) -> Recovery:
+    """Kills the JVM almost a checkpoint interval after a checkpoint; that many records a second all the time.
+
+    ``changed``: half an interval before the kill, the job's tables are written again.
+    """
     engine.execute(job.setup.format(n=suffix, p=1))
     job.send_tables(engine.bootstrap, suffix, int(time.time() * 1000))
     sink = f"O{suffix}"
@@ -54,6 +59,9 @@ def recover(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
         with _results(engine, sink) as results:
             with _load(engine, f"bench_s{suffix}", job.record, rate) as sent:
                 committed = _next_boundary(run)
+                if changed:
+                    time.sleep(max(0.0, committed + interval / 2 - time.time()))
+                    job.send_tables(engine.bootstrap, suffix, int(time.time() * 1000))
                 time.sleep(max(0.0, committed + interval - 2 - time.time()))
                 replayed = int((time.time() - committed) * rate)
                 up, live, first = _kill(engine, sink, results)
@@ -62,7 +70,7 @@ def recover(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
             time.sleep(1)
         times = [t for t, _ in results]
         return Recovery(
-            job.name, replayed, up, live, first, os.getloadavg()[0],
+            f"{job.name}, tables changed" if changed else job.name, replayed, up, live, first, os.getloadavg()[0],
             sent[0], len(times), len(times) - len(set(times)),
         )  # fmt: skip
 
@@ -190,8 +198,8 @@ def _beside(body: Callable[[], None], over: threading.Event) -> Iterator[None]:
 def table(recoveries: list[Recovery]) -> str:
     """The figures, a row a kill."""
     head = f"{'replayed':>9} {'JVM up (s)':>11} {'live (s)':>9} {'first new (s)':>14} {'load':>5}   in, out, twice"
-    lines = [f"{'job':18} {head}"]
+    lines = [f"{'job':33} {head}"]
     for r in recoveries:
         counts = f"{r.due:,}, {r.out:,}, {r.twice:,}" if r.due is not None else ""
-        lines.append(f"{r.what:18} {r.replayed:9,} {r.up:11.1f} {r.live:9.1f} {r.first:14.1f} {r.load:5.1f}   {counts}")
+        lines.append(f"{r.what:33} {r.replayed:9,} {r.up:11.1f} {r.live:9.1f} {r.first:14.1f} {r.load:5.1f}   {counts}")
     return "\n".join(lines)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import replace
+from typing import Literal, TypeVar
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Output, TypedQuery
@@ -25,13 +26,39 @@ from ksqlpy.types import BOOLEAN
 
 __all__ = ["PLAN_VERSION", "build_plan"]
 
-PLAN_VERSION = 5
+PLAN_VERSION = 6
 """Raised when an unchanged statement gets a plan whose state an older checkpoint does not fit."""
 
 
 def build_plan(query: TypedQuery) -> Plan:
     """The plan: scan, joins, WHERE, table functions, GROUP BY with HAVING, projection; the same for inner queries."""
-    return Plan(Project(_rows(query), query.outputs), query.kind)
+    plan = Plan(Project(_rows(query), query.outputs), query.kind)
+    # What a row saw of each of several tables gives rows no order in which they could be retraced in one step.
+    return plan if plan.retraced else replace(plan, root=_merged(plan.root))
+
+
+_AnyNode = TypeVar("_AnyNode", bound=Node)
+
+
+def _merged(node: _AnyNode) -> _AnyNode:
+    """With joins that follow each other and ask for the same value made one step."""
+    match node:
+        case TableJoin(TableJoin() as first, tables, kinds, left):
+            below = _merged(first)
+            if left == below.left or left in _found_keys(below):
+                return replace(below, tables=(*below.tables, *tables), kinds=(*below.kinds, *kinds))
+            return replace(node, input=below)
+        case Union(branches):
+            return replace(node, branches=tuple(map(_merged, branches)))
+        case Scan() | TablesJoin():
+            return node
+    return replace(node, input=_merged(node.input))
+
+
+def _found_keys(join: TableJoin) -> list[t.ColumnRef]:
+    """The keys of tables that have a row wherever the join has a result: they equal what the tables were asked for."""
+    found = [s.relation for s, kind in zip(join.tables, join.kinds, strict=True) if kind == "INNER"]
+    return [r.ref(r.source.keys[0]) for r in found]
 
 
 def _rows(query: TypedQuery) -> Node:
@@ -45,7 +72,7 @@ def _rows(query: TypedQuery) -> Node:
         node = _relation(first)
         for join in query.joins:
             kind: Literal["INNER", "LEFT"] = "LEFT" if join.kind == "LEFT" else "INNER"
-            node = TableJoin(node, Scan(join.relation), kind, join.left)
+            node = TableJoin(node, (Scan(join.relation),), (kind,), join.left)
     if query.where is not None:
         node = _filtered(node, query.where) if first.source.kind == "TABLE" else Filter(node, query.where)
     if query.tables:

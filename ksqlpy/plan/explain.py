@@ -106,9 +106,12 @@ def _describe(node: Node) -> tuple[str, str]:
             return "Filter", expression_text(predicate)
         case TableFilter(_, predicate, _):
             return "Filter table", expression_text(predicate)
-        case TableJoin(_, table, kind, left):
-            key = table.relation.ref(table.relation.source.keys[0])
-            return f"{kind.capitalize()} join", f"{expression_text(left)} = {expression_text(key)}"
+        case TableJoin(_, joined, ways, left):
+            equal = [f"= {expression_text(s.relation.ref(s.relation.source.keys[0]))}" for s in joined]
+            if len(ways) == 1:
+                return f"{ways[0].capitalize()} join", f"{expression_text(left)} {equal[0]}"
+            each = "".join(f" {way} {key}" for way, key in zip(ways, equal, strict=True))
+            return "Join with tables", f"{expression_text(left)}{each}"
         case TablesJoin(tables, kinds, key):
             shown = [expression_text(s.relation.ref(s.relation.source.keys[0])) for s in tables]
             joined = "".join(f" {k} {s}" for k, s in zip(kinds, shown[1:], strict=True))

@@ -63,11 +63,15 @@ class TableFilter:
 
 @dataclass(frozen=True)
 class TableJoin:
-    """A stream joined with a table: each row of ``input`` sees the table as read so far; table rows only update it."""
+    """A stream joined with tables: each row of ``input`` sees them as read so far; table rows only update them.
+
+    All are joined by the same value of the row, ``left``, so that a chain of joins is one step; ``kinds`` has how each
+    is joined.
+    """
 
     input: Node
-    table: Scan
-    kind: Literal["INNER", "LEFT"]
+    tables: tuple[Scan, ...]
+    kinds: tuple[Literal["INNER", "LEFT"], ...]
     left: t.Expr
 
 
@@ -146,7 +150,7 @@ class Plan:
     @property
     def streams(self) -> tuple[Scan, ...]:
         """The inputs whose rows come out; one, if there is no union."""
-        tables = [n.table for n in nodes_of(self.root) if isinstance(n, TableJoin)]
+        tables = [s for n in nodes_of(self.root) if isinstance(n, TableJoin) for s in n.tables]
         return tuple(s for s in self.scans if s not in tables)
 
     @property
@@ -160,13 +164,26 @@ class Plan:
         return any(isinstance(n, Aggregate | TableJoin | TablesJoin | TableFilter) for n in nodes_of(self.root))
 
     @property
+    def retraced(self) -> bool:
+        """Whether a row that comes again after a restart must see what it saw before.
+
+        So where a state is made of it, and where it has several results, of which some may be there. Else whoever has
+        a result is done with, and all others may see more.
+        """
+        return any(isinstance(n, Aggregate | TablesJoin | TableFilter | FlatMap) for n in nodes_of(self.root))
+
+    @property
+    def seen_tables(self) -> int:
+        """Of how many joined tables each result says what its row saw."""
+        return sum(isinstance(n, TableJoin) for n in nodes_of(self.root)) if self.retraced else 0
+
+    @property
     def changing_topics(self) -> tuple[str, ...]:
         """The topics whose records change a state that other rows meet: with joined tables alone, only theirs."""
-        nodes = list(nodes_of(self.root))
-        # The several results of one record must all have seen the same.
-        if any(isinstance(n, Aggregate | TablesJoin | TableFilter | FlatMap) for n in nodes):
+        if self.retraced:
             return self.topics
-        return tuple(dict.fromkeys(n.table.relation.source.topic for n in nodes if isinstance(n, TableJoin)))
+        tables = (s for n in nodes_of(self.root) if isinstance(n, TableJoin) for s in n.tables)
+        return tuple(dict.fromkeys(s.relation.source.topic for s in tables))
 
     @property
     def needs_headers(self) -> bool:
@@ -201,7 +218,7 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Scan):
         return ()
     if isinstance(node, TableJoin):
-        return (node.input, node.table)
+        return (node.input, *node.tables)
     if isinstance(node, TablesJoin):
         return node.tables
     if isinstance(node, Union):

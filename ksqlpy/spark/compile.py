@@ -65,6 +65,7 @@ from ksqlpy.spark.marks import (
     seen_columns,
     source_place,
     stream_time,
+    touched,
     which_result,
 )
 from ksqlpy.spark.once import HEADER, Tail, place
@@ -292,7 +293,7 @@ class Compiler:
             return rows
         self._distributed = True
         if d.sorted:
-            table_first = [f"{c} DESC" for c in ("__read", "__side") if c in rows.columns]
+            table_first = ["__side DESC"] if "__side" in rows.columns else []
             rows = rows.selectExpr("*", f"{stream_time('__source', 'coalesce(__ts, __raw.ts)')} AS __turn")
             return self._sorted(rows, keys, ["__turn", *table_first, *_AS_READ]).drop("__source", "__turn")
         return rows if d.shuffled else rows.coalesce(1)
@@ -303,48 +304,60 @@ class Compiler:
         by = [F.expr(o.removesuffix(" DESC")) for o in order]
         return spread.sortWithinPartitions(*by, ascending=[not o.endswith(" DESC") for o in order])
 
+    def _sided(self, tables: Sequence[Scan], rows: DataFrame) -> DataFrame:
+        """Reads the tables' records; ``__side`` is the number of a row's table, null for all other rows."""
+        for number, table in enumerate(tables):
+            rows = self._scan(table, rows.drop("__read"))
+            before = "__side" if number else "cast(null as int)"
+            others = [text.name(c) for c in rows.columns if c != "__side"]
+            rows = rows.selectExpr(*others, f"CASE WHEN __read THEN {number} ELSE {before} END AS __side")
+        return rows.drop("__read")
+
     def _join(self, node: TableJoin, rows: DataFrame) -> DataFrame:
         left = [c for c in rows.columns if c not in ("__raw", "__reason", "__read", "__source")]
-        number = len(seen_columns(rows))
-        rows = self._scan(node.table, rows.drop("__read"))
-        relation = node.table.relation
-        key = relation.internal(relation.source.keys[0].name)
-        held = (*relation.source.values, *relation.source.headers)
-        names = [*(c.name for c in held), "ROWTIME"]
-        values = [i for n in names if (i := relation.internal(n)) in self.used]
-        join_key = (
-            f"CASE WHEN __raw IS NOT NULL THEN null WHEN __read THEN {text.name(key)} ELSE {spark_text(node.left)} END"
-        )
-        rows = rows.selectExpr("*", f"{join_key} AS __jk")
+        retraced, number = self.plan.retraced, len(seen_columns(rows))
+        rows = self._sided(node.tables, rows)
+        relations = [s.relation for s in node.tables]
+        keys = [r.internal(r.source.keys[0].name) for r in relations]
+        of_table = f"coalesce({', '.join(map(text.name, keys))})"
+        key = f"CASE WHEN __side IS NULL THEN {spark_text(node.left)} ELSE {of_table} END"
+        rows = rows.selectExpr("*", f"CASE WHEN __raw IS NULL THEN {key} END AS __jk")
         # A stream record without a value, and one without a key, never joins.
-        rows = rows.where("__raw IS NOT NULL OR (__jk IS NOT NULL AND (__read OR NOT __del))")
-        table_row = f"struct({', '.join(['__offset', *map(text.name, values)])})"
+        rows = rows.where("__raw IS NOT NULL OR (__jk IS NOT NULL AND (__side IS NOT NULL OR NOT __del))")
         replay: list[str] = []
-        if self.tail is not None:
+        if self.tail is not None and retraced:
             # A row whose result is there comes behind the table record that it had seen, all others behind the table.
             seen = self.tail.table("__partition", "__offset", number)
-            at = f"coalesce(CASE WHEN __read THEN __offset WHEN __raw IS NULL THEN {seen} END, {_LAST})"
-            rows = rows.selectExpr("*", f"{at} AS __place")
-            replay = ["__place", "__read DESC"]
-        rows = (
-            self._distribute(rows, ["__jk"], [*replay, *_AS_READ])
-            .groupBy("__jk")
-            .agg(
-                F.expr(f"last(CASE WHEN __read THEN {table_row} END, true)").alias("__t"),
-                F.expr(f"last({needed_while('NOT __del', '__read')}, true)").alias("__known"),
-                F.expr(f"last({needed_while('false', 'NOT __read AND __raw IS NULL')})").alias("__asked"),
-                # In one, since Spark makes all cells of a group anew for each row.
-                F.expr(f"last(struct({', '.join([*map(text.name, left), '__raw', '__reason'])}))").alias("__l"),
-            )
-        )
-        found = "coalesce(__known = 1Y, false)"
-        wanted = f"__asked IS NOT NULL AND {found}" if node.kind == "INNER" else "__asked IS NOT NULL"
-        rows = rows.where(f"__l.__raw IS NOT NULL OR ({wanted})")
+            at = f"CASE WHEN __side IS NOT NULL THEN __offset WHEN __raw IS NULL THEN {seen} END"
+            rows = rows.selectExpr("*", f"coalesce({at}, {_LAST}) AS __place")
+            replay = ["__place", "__side DESC"]
+        elif self.tail is not None:  # what has a result is left out in the end, and nothing else has seen anything
+            replay = ["__side DESC"]
+        values = [
+            [n for c in (*r.source.values, *r.source.headers, _ROWTIME) if (n := r.internal(c.name)) in self.used]
+            for r in relations
+        ]
+        state = {}
+        for i, names in enumerate(values):
+            cells = [*(["__offset"] if retraced else []), *map(text.name, names)]
+            if cells:
+                state[f"__t{i}"] = f"last(CASE WHEN __side = {i} THEN struct({', '.join(cells)}) END, true)"
+            state[f"__known{i}"] = f"last({needed_while('NOT __del', f'__side = {i}')}, true)"
+        state["__touched"] = f"last({touched('__side IS NOT NULL')}, true)"
+        # In one, since Spark makes all cells of a group anew for each row.
+        state["__l"] = f"last(struct({', '.join([*map(text.name, left), '__side', '__raw', '__reason'])}))"
+        rows = self._distribute(rows, ["__jk"], [*replay, *_AS_READ])
+        rows = rows.groupBy("__jk").agg(*(F.expr(e).alias(n) for n, e in state.items()))
+        found = [f"coalesce(__known{i} = 1Y, false)" for i in range(len(values))]
+        needed = [f for f, kind in zip(found, node.kinds, strict=True) if kind == "INNER"]
+        rows = rows.where(f"__l.__raw IS NOT NULL OR ({' AND '.join(['__l.__side IS NULL', *needed])})")
         joined = [f"__l.{text.name(c)} AS {text.name(c)}" for c in left]
-        if key in self.used:
-            joined.append(f"CASE WHEN {found} THEN __jk END AS {text.name(key)}")
-        joined += [f"CASE WHEN {found} THEN __t.{text.name(v)} END AS {text.name(v)}" for v in values]
-        joined.append(f"coalesce(__t.__offset, -1L) AS __seen{number}")
+        for i, (name, names) in enumerate(zip(keys, values, strict=True)):
+            if name in self.used:
+                joined.append(f"CASE WHEN {found[i]} THEN __jk END AS {text.name(name)}")
+            joined += [f"CASE WHEN {found[i]} THEN __t{i}.{text.name(v)} END AS {text.name(v)}" for v in names]
+        if retraced:
+            joined.append(f"coalesce(__t0.__offset, -1L) AS __seen{number}")
         return rows.selectExpr(*joined, "__l.__raw AS __raw", "__l.__reason AS __reason")
 
     def _join_tables(self, node: TablesJoin, rows: DataFrame) -> DataFrame:
@@ -353,11 +366,7 @@ class Compiler:
         Each row says what its key had seen of every table, so that a restart can bring rows without a result to
         their place among the others (``__lane`` is the number of the table).
         """
-        for number, table in enumerate(node.tables):
-            rows = self._scan(table, rows.drop("__read"))
-            before = "__side" if number else "cast(null as int)"
-            others = [text.name(c) for c in rows.columns if c != "__side"]
-            rows = rows.selectExpr(*others, f"CASE WHEN __read THEN {number} ELSE {before} END AS __side")
+        rows = self._sided(node.tables, rows)
         keys = [text.name(s.relation.internal(s.relation.source.keys[0].name)) for s in node.tables]
         group = "xxhash64(__jk)"
         rows = rows.selectExpr(
@@ -558,6 +567,5 @@ _SESSION_END = read(_BOUND, "substring(__raw.key, -16, 8)")
 def _used_columns(plan: Plan) -> frozenset[str]:
     """Internal names of the columns that some expression of the plan needs."""
     names = {e.name for x in expressions_of(plan) for e in t.walk(x) if isinstance(e, t.ColumnRef)}
-    joined = {n.table.relation for n in nodes_of(plan.root) if isinstance(n, TableJoin)}
-    joined |= {s.relation for n in nodes_of(plan.root) if isinstance(n, TablesJoin) for s in n.tables}
+    joined = {s.relation for n in nodes_of(plan.root) if isinstance(n, TableJoin | TablesJoin) for s in n.tables}
     return frozenset(names | {r.internal(r.source.keys[0].name) for r in joined})

@@ -23,6 +23,7 @@ __all__ = [
     "seen_columns",
     "source_place",
     "stream_time",
+    "touched",
     "which_result",
 ]
 
@@ -45,6 +46,15 @@ def needed_while(condition: str, of: str = "true") -> str:
     Its type is TINYINT, which no other cell of a state has: by it ``jvm/Forgetting.java`` knows what is dead.
     """
     return f"CASE WHEN {of} THEN cast(coalesce({condition}, false) as tinyint) END"
+
+
+def touched(condition: str) -> str:
+    """Spark text: 1 if the row changes what is remembered of its key, else null.
+
+    The last one that is not null makes a cell of the state of type SMALLINT, which no other cell has: while it is null,
+    ``jvm/Forgetting.java`` writes nothing, so rows that only ask leave no trace.
+    """
+    return f"CASE WHEN {condition} THEN 1S END"
 
 
 def stream_time(place: str, time: str) -> str:

@@ -299,9 +299,8 @@ class RunningQuery:
             if before == ends:
                 break
         self._recovered_from = last
-        tables = sum(isinstance(n, TableJoin) for n in nodes_of(spec.plan.root))
         start = self.checkpoint.ends_before(last)
-        tail = Tail(spec.bootstrap, spec.id, tables, start, ends, by_seen=spec.plan.regroups_joined)
+        tail = Tail(spec.bootstrap, spec.id, spec.plan.seen_tables, start, ends, by_seen=spec.plan.regroups_joined)
         return None if tail.empty else tail
 
     def _go(self, phase: Phase, tail: Tail | None) -> None:

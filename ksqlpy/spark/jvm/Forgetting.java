@@ -16,6 +16,7 @@ import org.apache.spark.sql.execution.streaming.state.StateStoreIterator;
 import org.apache.spark.sql.execution.streaming.state.StateStoreMetrics;
 import org.apache.spark.sql.execution.streaming.state.UnsafeRowPair;
 import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.Iterator;
@@ -26,6 +27,9 @@ import scala.collection.Iterator;
  * <p>A plan says by cells of type TINYINT, which nothing else in a plan has, whether a key is needed: 1 for yes, 0 for
  * no. What has a 0 and no 1 is dead: nothing is lost when it is gone, since a key without state counts like it.
  *
+ * <p>A cell of type SMALLINT, which nothing else has either, says with a number that something was changed since the
+ * state was read, with null that rows only asked, as a stream's rows ask its tables: nothing is written then.
+ *
  * <p>The dead go at the commit, not at once: a recovery starts from a commit, and until the next one rows say what they
  * had seen of the dead, too. They are remembered until then; if they are very many, all of the state is looked
  * through instead.
@@ -34,6 +38,7 @@ public final class Forgetting extends RocksDBStateStoreProvider {
   private static final int REMEMBERED = 200_000;
 
   private int[] cells = new int[0];
+  private int touched = -1;
 
   @Override
   public void init(
@@ -52,6 +57,8 @@ public final class Forgetting extends RocksDBStateStoreProvider {
     for (int i = 0; i < found.length; i++) {
       if (value.fields()[i].dataType() instanceof ByteType) {
         found[count++] = i;
+      } else if (value.fields()[i].dataType() instanceof ShortType) {
+        touched = i;
       }
     }
     cells = java.util.Arrays.copyOf(found, count);
@@ -69,7 +76,7 @@ public final class Forgetting extends RocksDBStateStoreProvider {
   }
 
   private StateStore forgetting(StateStore store) {
-    return cells.length == 0 ? store : new Store(store, cells);
+    return cells.length == 0 && touched < 0 ? store : new Store(store, cells, touched);
   }
 
   /** Whether nothing needs a state any more. */
@@ -89,17 +96,25 @@ public final class Forgetting extends RocksDBStateStoreProvider {
   private static final class Store implements StateStore {
     private final StateStore store;
     private final int[] cells;
+    private final int touched;
     private final Set<UnsafeRow> dead = new HashSet<UnsafeRow>();
     private String family;
     private boolean tooMany;
 
-    Store(StateStore store, int[] cells) {
+    Store(StateStore store, int[] cells, int touched) {
       this.store = store;
       this.cells = cells;
+      this.touched = touched;
     }
 
     @Override
     public void put(UnsafeRow key, UnsafeRow value, String family) {
+      if (touched >= 0) {
+        if (value.isNullAt(touched)) {
+          return;
+        }
+        value.setNullAt(touched);
+      }
       store.put(key, value, family);
       this.family = family;
       if (tooMany) {
