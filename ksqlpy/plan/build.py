@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Output, TypedQuery
@@ -34,24 +34,25 @@ def build_plan(query: TypedQuery) -> Plan:
     """The plan: scan, joins, WHERE, table functions, GROUP BY with HAVING, projection; the same for inner queries."""
     plan = Plan(Project(_rows(query), query.outputs), query.kind)
     # What a row saw of each of several tables gives rows no order in which they could be retraced in one step.
-    return plan if plan.retraced else replace(plan, root=_merged(plan.root))
+    return plan if plan.retraced else replace(plan, root=_merged_below(plan.root))
 
 
-_AnyNode = TypeVar("_AnyNode", bound=Node)
-
-
-def _merged(node: _AnyNode) -> _AnyNode:
+def _merged(node: Node) -> Node:
     """With joins that follow each other and ask for the same value made one step."""
     match node:
-        case TableJoin(TableJoin() as first, tables, kinds, left):
-            below = _merged(first)
-            if left == below.left or left in _found_keys(below):
-                return replace(below, tables=(*below.tables, *tables), kinds=(*below.kinds, *kinds))
-            return replace(node, input=below)
-        case Union(branches):
-            return replace(node, branches=tuple(map(_merged, branches)))
         case Scan() | TablesJoin():
             return node
+        case Union(branches):
+            return replace(node, branches=tuple(map(_merged_below, branches)))
+        case TableJoin(input=TableJoin() as first, tables=tables, kinds=kinds, left=left):
+            below = _merged(first)
+            if isinstance(below, TableJoin) and (left == below.left or left in _found_keys(below)):
+                return replace(below, tables=(*below.tables, *tables), kinds=(*below.kinds, *kinds))
+            return replace(node, input=below)
+    return replace(node, input=_merged(node.input))
+
+
+def _merged_below(node: Project) -> Project:
     return replace(node, input=_merged(node.input))
 
 

@@ -106,8 +106,8 @@ def _describe(node: Node) -> tuple[str, str]:
             return "Filter", expression_text(predicate)
         case TableFilter(_, predicate, _):
             return "Filter table", expression_text(predicate)
-        case TableJoin(_, joined, ways, left):
-            equal = [f"= {expression_text(s.relation.ref(s.relation.source.keys[0]))}" for s in joined]
+        case TableJoin(_, tables, ways, left):
+            equal = [f"= {expression_text(s.relation.ref(s.relation.source.keys[0]))}" for s in tables]
             if len(ways) == 1:
                 return f"{ways[0].capitalize()} join", f"{expression_text(left)} {equal[0]}"
             each = "".join(f" {way} {key}" for way, key in zip(ways, equal, strict=True))
