@@ -39,7 +39,7 @@ def test_records_follow_from_the_seed(job: Job) -> None:
 
 
 def test_only_streams_are_scattered() -> None:
-    stream, table = JOBS["join"].feeds
+    stream, table, _ = JOBS["join"].feeds
     random = Random(1)
     assert [record(stream, random, n, 4, scatter=True)[0].partition for n in range(1, 9)] == [1, 2, 3, 0] * 2
     rows = [record(table, random, n, 4, scatter=True)[0] for n in range(1, 99)]

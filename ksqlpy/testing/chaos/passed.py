@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ksqlpy.testing.chaos.records import Sent
@@ -13,28 +13,28 @@ __all__ = ["Passed", "check_passed"]
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A result: the number of its record, its key, and where it lies. ``version``: of the table row that it saw."""
+    """A result: the number of its record, its key, and where it lies. ``versions``: of the table rows that it saw."""
 
     number: int
     key: str
     place: str
-    version: int | None = None
+    versions: tuple[int, ...] = ()
 
 
 def check_passed(
     verdict: Verdict,
     due: Mapping[int, Sent],
     results: Iterable[Passed],
-    versions: Mapping[str, int] | None = None,
+    written: Sequence[Mapping[str, int]] = (),
 ) -> None:
     """Compares results, in the order of their topic, with the records that must give one.
 
-    ``due``: those records by number. ``versions``: the last version of each key's table row that was written; versions
-    count from 1. Order holds for the records of one key within one source partition.
+    ``due``: those records by number. ``written``: for each table the last version of each key's row that was
+    written; versions count from 1. Order holds for the records of one key within one source partition.
     """
     seen: set[int] = set()
     last: dict[tuple[str, int], int] = {}
-    last_version: dict[str, int] = {}
+    last_versions: list[dict[str, int]] = [{} for _ in written]
     for result in results:
         record = due.get(result.number)
         if record is None or record.key != result.key:
@@ -48,15 +48,16 @@ def check_passed(
         if result.number < last.get(lane, 0):
             verdict.note_back(f"{result.place}: key {result.key}, record {result.number} after {last[lane]}")
         last[lane] = result.number
-        if versions is not None:
-            _check_version(verdict, result, versions, last_version)
+        for version, of, before in zip(result.versions, written, last_versions, strict=True):
+            _check_version(verdict, result, version, of, before)
     for number in sorted(due.keys() - seen):
         verdict.note_missing(f"key {due[number].key}, record {number} of partition {due[number].partition}")
 
 
-def _check_version(verdict: Verdict, result: Passed, written: Mapping[str, int], last: dict[str, int]) -> None:
-    version = result.version
-    if version is None or not 1 <= version <= written.get(result.key, 0):
+def _check_version(
+    verdict: Verdict, result: Passed, version: int, written: Mapping[str, int], last: dict[str, int]
+) -> None:
+    if not 1 <= version <= written.get(result.key, 0):
         verdict.note_wrong(f"{result.place}: key {result.key} with version {version}, which was never written")
         return
     if version < last.get(result.key, 0):
