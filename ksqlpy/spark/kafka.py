@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
-from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._listoffsets import OffsetSpec
@@ -120,15 +120,28 @@ class Kafka:
                 raise EngineProblem("topic-not-deleted", f"topic {name} cannot be deleted: {e.args[0].str()}") from e
 
     def offsets(self, topics: Mapping[str, int], *, latest: bool) -> dict[str, dict[str, int]]:
-        """First or end offsets of all partitions of the topics (name to number of partitions)."""
+        """First or end offsets of all partitions of the topics (name to number of partitions).
+
+        Raises EnvironmentProblem ``broker-away``.
+        """
+        try:
+            return self._offsets(topics, latest)
+        except KafkaException as e:
+            if e.args[0].code() != KafkaError.FENCED_LEADER_EPOCH:
+                raise self._away(e) from e
+        # The client knows the leaders from before brokers came back, and would not ask anew for minutes.
+        self.topics()
+        try:
+            return self._offsets(topics, latest)
+        except KafkaException as e:
+            raise self._away(e) from e
+
+    def _offsets(self, topics: Mapping[str, int], latest: bool) -> dict[str, dict[str, int]]:
         spec = OffsetSpec.latest() if latest else OffsetSpec.earliest()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(t, p): spec for t, n in topics.items() for p in range(n)}
         found: dict[str, dict[str, int]] = {t: {} for t in topics}
-        try:
-            for place, answer in self._admin.list_offsets(wanted, request_timeout=TIMEOUT).items():
-                found[place.topic][str(place.partition)] = answer.result(timeout=TIMEOUT).offset
-        except KafkaException as e:
-            raise self._away(e) from e
+        for place, answer in self._admin.list_offsets(wanted, request_timeout=TIMEOUT).items():
+            found[place.topic][str(place.partition)] = answer.result(timeout=TIMEOUT).offset
         return found
 
     def reader(self) -> Consumer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 
@@ -50,6 +51,9 @@ class Topics:
             for place, answer in self._admin.list_offsets(wanted, request_timeout=TIMEOUT).items():
                 found[place.topic][place.partition] = answer.result(timeout=TIMEOUT).offset
         except (KafkaException, TimeoutError):
+            # The client knows the leaders from before the broker came back, and would not ask anew for minutes.
+            with contextlib.suppress(KafkaException):
+                self._admin.list_topics(timeout=TIMEOUT)
             return None
         return found
 
