@@ -134,9 +134,7 @@ class Engine:
             self.topics = Topics(self.kafka, self.config.get("ksql.service.id"))
             self.log = CommandLog(self.kafka, self.topics.command_log)
             self.log.make()
-            self._ownership = Ownership(
-                self.bootstrap, self.topics.engine_group, self.topics.command_log, identity(folder)
-            )
+            self._ownership = Ownership(self.kafka, self.topics.engine_group, self.topics.command_log, identity(folder))
             self._ownership.take()
         except Exception as e:  # carried to the thread that starts the engine
             failure.append(e)

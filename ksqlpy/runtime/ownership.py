@@ -16,7 +16,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
-from ksqlpy.errors import EngineProblem
+from ksqlpy.errors import EngineProblem, EnvironmentProblem
+from ksqlpy.spark.kafka import Kafka
 
 __all__ = ["Ownership", "identity"]
 
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 SESSION_SECONDS = 6
 """How long the brokers wait for a member that is gone; their least."""
+PATIENCE = 3.0 * SESSION_SECONDS
+"""Seconds without the service after which somebody else may have it."""
 
 
 def identity(folder: Path) -> str:
@@ -37,33 +40,34 @@ def identity(folder: Path) -> str:
 class Ownership:
     """The right to run the queries of a service. ``lost`` is set when another engine has it."""
 
-    def __init__(self, bootstrap: str, group: str, topic: str, member: str) -> None:
+    def __init__(self, kafka: Kafka, group: str, topic: str, member: str) -> None:
         self.lost = threading.Event()
-        self._group, self._topic = group, topic
+        self._kafka, self._group, self._topic, self._member = kafka, group, topic, member
         self._mine = threading.Event()
         self._since = time.monotonic()
         self._ended = threading.Event()
-        self._fenced = threading.Event()
-        self._consumer = Consumer(
+        self._consumer = self._made()
+        self._thread = threading.Thread(target=self._run, name="ownership", daemon=True)
+
+    def _made(self) -> Consumer:
+        return Consumer(
             {
-                "bootstrap.servers": bootstrap,
-                "group.id": group,
-                "group.instance.id": member,
+                "bootstrap.servers": self._kafka.bootstrap,
+                "group.id": self._group,
+                "group.instance.id": self._member,
                 # The others would give the partition to whoever comes first in the alphabet.
                 "partition.assignment.strategy": "cooperative-sticky",
                 "session.timeout.ms": SESSION_SECONDS * 1000,
                 "heartbeat.interval.ms": 1500,
                 "enable.auto.commit": False,
                 "log_level": 0,
-                "error_cb": self._error,
             }
         )
-        self._thread = threading.Thread(target=self._run, name="ownership", daemon=True)
 
     def take(self) -> None:
         """Returns when this engine owns the service; raises EngineProblem ``service-taken`` when another one does."""
         try:
-            self._consumer.subscribe([self._topic], on_assign=self._assigned, on_revoke=self._revoked)
+            self._subscribe()
         except KafkaException as e:
             raise EngineProblem("service-taken", f"the service cannot be taken: {e}") from e
         self._thread.start()
@@ -81,33 +85,60 @@ class Ownership:
         if self._thread.is_alive():
             self._thread.join(timeout=20)
 
+    def _subscribe(self) -> None:
+        self._consumer.subscribe([self._topic], on_assign=self._assigned, on_revoke=self._revoked)
+
     def _run(self) -> None:
         while not self._ended.is_set():
             try:
-                self._consumer.poll(0.2)
+                told = self._consumer.poll(0.2)
+                error = None if told is None else told.error()
+                if error is not None and error.code() == KafkaError._FATAL:  # another came with this identity
+                    self._come_again()
+                elif self._is_elsewhere():
+                    self.lost.set()
             except (KafkaException, RuntimeError) as e:
                 log.debug("ownership: %s", e)
                 self._ended.wait(0.5)
-            if self._fenced.is_set() or self._is_elsewhere():
-                self.lost.set()
         self._consumer.close()
 
+    def _come_again(self) -> None:
+        """Joins the group anew, when nobody is in it; who is there for longer than a session is another engine.
+
+        Brokers that were killed may remember an older self of this engine and refuse it; that one's session ends.
+        """
+        end = time.monotonic() + PATIENCE
+        while not self._ended.wait(1):
+            members = self._members()
+            if members is None:
+                end = time.monotonic() + PATIENCE
+            elif not members:
+                self._consumer.close()
+                self._consumer = self._made()
+                self._mine.clear()
+                self._since = time.monotonic()
+                self._subscribe()
+                return
+            elif time.monotonic() > end:
+                self.lost.set()
+
     def _is_elsewhere(self) -> bool:
-        """Whether it was gone too long: brokers that were away, or a rebalance, take it for a while only."""
-        gone = not self._mine.is_set() and time.monotonic() - self._since > 3 * SESSION_SECONDS
-        return gone and self._brokers_answer()
+        """Whether another engine has it, if it was gone for long.
 
-    def _brokers_answer(self) -> bool:
-        try:
-            self._consumer.list_topics(self._topic, timeout=2)
-        except KafkaException:
-            self._since = time.monotonic()
+        Brokers that were away, a rebalance, or a machine that is busy take it for a while only.
+        """
+        now = time.monotonic()
+        if self._mine.is_set() or now - self._since < PATIENCE:
             return False
-        return True
+        members = self._members()
+        self._since = now if members is None else now - PATIENCE + 2
+        return members is not None and any(owns for member, owns in members.items() if member != self._member)
 
-    def _error(self, error: KafkaError) -> None:
-        if error.fatal():  # another member came with this identity
-            self._fenced.set()
+    def _members(self) -> dict[str, bool] | None:
+        try:
+            return self._kafka.members(self._group)
+        except EnvironmentProblem:
+            return None
 
     def _assigned(self, consumer: Any, partitions: Any) -> None:
         # Nothing is read: the engine reads the log by itself.

@@ -144,6 +144,18 @@ class Kafka:
             found[place.topic][str(place.partition)] = answer.result(timeout=TIMEOUT).offset
         return found
 
+    def members(self, group: str) -> dict[str, bool]:
+        """The members of a consumer group, by the identity that they gave themselves, and whether each has partitions.
+
+        Raises EnvironmentProblem ``broker-away``.
+        """
+        try:
+            asked = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT)[group]
+            found = asked.result(timeout=TIMEOUT).members
+        except KafkaException as e:
+            raise self._away(e) from e
+        return {m.group_instance_id or m.member_id: bool(m.assignment.topic_partitions) for m in found}
+
     def reader(self) -> Consumer:
         """A consumer without a group, for partitions that are assigned by hand."""
         return Consumer(

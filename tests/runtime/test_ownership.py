@@ -1,0 +1,81 @@
+"""One engine a service: who has it, who loses it, and who comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Consumer
+
+from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.runtime.ownership import Ownership
+from ksqlpy.spark.kafka import Kafka
+
+TOPIC, GROUP = "commands", "engines"
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[Kafka]:
+    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
+        found = Kafka(broker.bootstrap)
+        found.create_topic(TOPIC, 1, None, {})
+        yield found
+
+
+@pytest.fixture
+def ours(kafka: Kafka) -> Iterator[Ownership]:
+    made = Ownership(kafka, GROUP, TOPIC, "ours")
+    made.take()
+    yield made
+    made.release()
+
+
+def until(true: Callable[[], bool], seconds: float = 60) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if true():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def joined(kafka: Kafka, identity: str) -> Consumer:
+    """A member of the group that has come with this identity."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap,
+            "group.id": GROUP,
+            "group.instance.id": identity,
+            "partition.assignment.strategy": "cooperative-sticky",
+            "session.timeout.ms": 6000,
+            "heartbeat.interval.ms": 1500,
+            "log_level": 0,
+        }
+    )
+    consumer.subscribe([TOPIC])
+    assert until(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()))
+    return consumer
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_another_self_that_ends_gives_it_back(kafka: Kafka, ours: Ownership) -> None:
+    """As where brokers that were killed take the engine for an older self, which does not live."""
+    joined(kafka, "ours").close()  # a static member that closes stays in the group until its session ends
+    assert until(lambda: not kafka.members(GROUP))
+    assert until(lambda: kafka.members(GROUP) == {"ours": True})
+    assert not ours.lost.is_set()
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_another_self_that_lives_has_it(kafka: Kafka, ours: Ownership) -> None:
+    other = joined(kafka, "ours")
+
+    def lost() -> bool:
+        other.poll(0.1)
+        return ours.lost.is_set()
+
+    assert until(lost)
+    other.close()
