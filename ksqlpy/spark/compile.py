@@ -350,7 +350,9 @@ class Compiler:
         rows = rows.groupBy("__jk").agg(*(F.expr(e).alias(n) for n, e in state.items()))
         found = [f"coalesce(__known{i} = 1Y, false)" for i in range(len(values))]
         needed = [f for f, kind in zip(found, node.kinds, strict=True) if kind == "INNER"]
-        rows = rows.where(f"__l.__raw IS NOT NULL OR ({' AND '.join(['__l.__side IS NULL', *needed])})")
+        # Always true, so that Spark does not leave the cell out.
+        wanted = " AND ".join(["__l.__side IS NULL", "coalesce(__touched, 1S) = 1S", *needed])
+        rows = rows.where(f"__l.__raw IS NOT NULL OR ({wanted})")
         joined = [f"__l.{text.name(c)} AS {text.name(c)}" for c in left]
         for i, (name, names) in enumerate(zip(keys, values, strict=True)):
             if name in self.used:

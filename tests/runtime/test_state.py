@@ -68,6 +68,16 @@ def test_of_joined_tables_what_is_alive(engine: Engine) -> None:
         for number, city in enumerate(("Oslo", "Rome", "Bern", *(f"village {n}" for n in range(40)))):
             send("trips", city, {"N": number})
 
+    def asked(results: int) -> bool:
+        """Asks until so many results more are there: a stream's rows may overtake those of tables."""
+        wanted = count(engine, "PLACED") + results
+
+        def more() -> bool:
+            ask()
+            return count(engine, "PLACED") >= wanted
+
+        return until(more)
+
     query = engine.queries.get("PLACED")
     assert query is not None and until(query.live.is_set)
     for city in ("Oslo", "Rome", "Bern"):
@@ -75,17 +85,12 @@ def test_of_joined_tables_what_is_alive(engine: Engine) -> None:
     send("mayors", "Oslo", {"NAME": "Marianne"})
     send("mayors", "Lima", {"NAME": "Rafael"})
     send("lands", "Rome", None)
-    assert until(lambda: sum(engine.queries.figures("PLACED")["consumed"].values()) >= 6)
-    ask()
-    assert until(lambda: count(engine, "PLACED") >= 2)
+    assert asked(4)
     assert until(lambda: remembered(engine) == ["Bern", "Lima", "Oslo"])
-    ask()
     send("lands", "Bern", None)
+    assert asked(2)
     assert until(lambda: remembered(engine) == ["Lima", "Oslo"])
-    ask()
-    assert until(lambda: count(engine, "PLACED") >= 4)
     engine.execute("PAUSE PLACED;")
     assert remembered(engine) == ["Lima", "Oslo"]
     engine.execute("RESUME PLACED;")
-    ask()
-    assert until(lambda: count(engine, "PLACED") >= 6)
+    assert asked(2)
