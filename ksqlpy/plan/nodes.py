@@ -173,6 +173,23 @@ class Plan:
         return any(isinstance(n, Aggregate | TablesJoin | TableFilter | FlatMap) for n in nodes_of(self.root))
 
     @property
+    def joined_by_key(self) -> bool:
+        """Whether rows of one key of the result, and of one source partition, are joined one after the other.
+
+        So a row without a result had no partner, or did not pass a filter, if a later one of its key has a result.
+        """
+        nodes = list(nodes_of(self.root))
+        joins = [n for n in nodes if isinstance(n, TableJoin)]
+        if self.retraced or not joins or any(isinstance(n, Union) for n in nodes):
+            return False
+        # What a step joins is equal, or null where a table has no row, and then nothing joins it further.
+        equal = [o.expr for o in self.root.outputs if o.key]
+        steps = [[n.left, *(s.relation.ref(s.relation.source.keys[0]) for s in n.tables)] for n in joins]
+        for _ in joins:
+            equal += [e for step in steps if any(e in equal for e in step) for e in step if e not in equal]
+        return all(n.left in equal for n in joins)
+
+    @property
     def seen_tables(self) -> int:
         """Of how many joined tables each result says what its row saw."""
         return sum(isinstance(n, TableJoin) for n in nodes_of(self.root)) if self.retraced else 0

@@ -64,6 +64,9 @@ class Tail:
     by_seen: bool = False
     """Whether the results of one group may lie in several sink partitions, so that what they had seen orders them."""
 
+    by_key: bool = False
+    """Whether it is asked for the keys of results (:meth:`is_ahead`)."""
+
     @property
     def empty(self) -> bool:
         """Whether nothing at all was written there."""
@@ -78,6 +81,7 @@ class Tail:
                 "query": self.query_id,
                 "tables": self.tables,
                 "bySeen": self.by_seen,
+                "byKey": self.by_key,
                 "from": self.start,
                 "to": self.end,
             },
@@ -103,6 +107,13 @@ class Tail:
         ``group`` BIGINT, the hash that is in the header.
         """
         return self._ask("group", group, partition, offset)
+
+    def is_ahead(self, where: str, offset: str, key: str) -> str:
+        """Spark text: whether a later record of the place has a result with this key (BINARY), so that this one's time
+        is over; never null.
+        """
+        asked = f'{{"of":"key","tail":{self.spec}}}'
+        return f"ksqlpy.{text.name(asked)}({where}, {offset}, {key})"
 
     def _ask(self, of: str, *arguments: str) -> str:
         asked = f'{{"of":"{of}","tail":{self.spec}}}'

@@ -67,6 +67,9 @@ def kafka_output(
         rowtime = _sink_time(
             sink, {o.name: Written(o.name, o.expr.type, spark_text(o.expr)) for o in plan.root.outputs}
         )
+    if tail is not None and plan.joined_by_key:
+        over = tail.is_ahead("__at", "__at_offset", key)
+        rows = rows.where(f"NOT CASE WHEN __raw IS NULL THEN {over} ELSE false END")
     coordinates = ("__at", "__at_offset", "__at_window") if at else ()
     of_group = [c for c in seen_columns(rows) if c.startswith("__seen_")]
     of_tables = [c for c in seen_columns(rows) if c not in of_group]

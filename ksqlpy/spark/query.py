@@ -300,8 +300,22 @@ class RunningQuery:
                 break
         self._recovered_from = last
         start = self.checkpoint.ends_before(last)
-        tail = Tail(spec.bootstrap, spec.id, spec.plan.seen_tables, start, ends, by_seen=spec.plan.regroups_joined)
-        return None if tail.empty else tail
+        plan = spec.plan
+        tail = Tail(
+            spec.bootstrap, spec.id, plan.seen_tables, start, ends,
+            by_seen=plan.regroups_joined, by_key=plan.joined_by_key,
+        )  # fmt: skip
+        if tail.empty:
+            return None
+        if last < 0 and not self._records_of(tail):  # others wrote there
+            self._forget(tail)
+            return None
+        return tail
+
+    def _records_of(self, tail: Tail) -> int:
+        """How many records of the query are in it."""
+        jvm: Any = self._session._jvm
+        return int(jvm.ksqlpy.Tail.load(tail.spec))
 
     def _go(self, phase: Phase, tail: Tail | None) -> None:
         """Runs one Spark query to its end."""
@@ -366,8 +380,7 @@ class RunningQuery:
 
         def read() -> None:
             with contextlib.suppress(Py4JError, OSError):  # the rows that ask for it say what is wrong
-                jvm: Any = self._session._jvm
-                jvm.ksqlpy.Tail.load(tail.spec)
+                self._records_of(tail)
 
         reading = threading.Thread(target=read, name=f"tail of {self.spec.id}", daemon=True)
         reading.start()

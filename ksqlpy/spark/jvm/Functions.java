@@ -18,7 +18,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * <p>A function's name is its specification, since Spark gives a function no other place for constants that fix the
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
  * {@code read} is JSON, KAFKA or DELIMITED; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
- * {@code {"of":"row","tail":…}} and {@code {"of":"group","tail":…}}, see {@link Tail}, {@code {"count":name}}, see
+ * {@code {"of":"row","tail":…}}, {@code {"of":"group",…}} and {@code {"of":"key",…}}, see {@link Tail}, {@code {"count":name}}, see
  * {@link Counter}, {@code {"clock":true}}, see {@link Clock}, {@code {"exact":name}}, see {@link Exact}, {@code {"header":true}}, see {@link HeaderBytes},
  * {@code {"call":function}}, see {@link Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
  * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
@@ -86,6 +86,10 @@ public final class Functions implements FunctionCatalog {
         }
         if (described.has("tail")) {
           String tail = MAPPER.writeValueAsString(described.get("tail"));
+          if (((JsonNode) described.path("of")).asText().equals("key")) {
+            expect(arguments, 3, "it takes three arguments: place, offset, key");
+            return new TailAhead(tail);
+          }
           if (((JsonNode) described.path("of")).asText().equals("group")) {
             expect(arguments, 3, "it takes three arguments: group, partition, offset");
             return new TailPlace(tail);

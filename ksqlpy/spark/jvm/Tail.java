@@ -20,6 +20,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.utils.ByteUtils;
+import org.apache.spark.sql.catalyst.expressions.XXH64;
+import org.apache.spark.unsafe.Platform;
 
 /**
  * What a query has already written since a checkpoint: the end of its sink topics, by the coordinates that every
@@ -34,8 +36,11 @@ import org.apache.kafka.common.utils.ByteUtils;
  * <p>Results of one group may lie in several partitions of the sink (tables that are joined, then grouped by something
  * else). With {@code bySeen} not their offsets order them, but the sum of what they had seen, which only grows.
  *
+ * <p>With {@code byKey} it also knows, for each key of a result and each place, how far the source was when its last
+ * result was written.
+ *
  * <p>A specification names it:
- * {@code {"bootstrap":…,"query":…,"tables":n,"bySeen":…,"from":{topic:{partition:offset}},"to":{…}}}. It is read once in each
+ * {@code {"bootstrap":…,"query":…,"tables":n,"bySeen":…,"byKey":…,"from":{topic:{partition:offset}},"to":{…}}}. It is read once in each
  * JVM that asks, and stays until it is forgotten.
  */
 public final class Tail {
@@ -48,6 +53,9 @@ public final class Tail {
   private final Map<Long, List<long[]>> groups = new ConcurrentHashMap<Long, List<long[]>>();
   private int tables;
   private boolean bySeen;
+  private boolean byKey;
+  // By place and hash of the result's key: the largest offset that has a result.
+  private final Map<Long, Long> reached = new ConcurrentHashMap<Long, Long>();
   private int size = 0;
   private int records = 0;
 
@@ -77,6 +85,7 @@ public final class Tail {
         known.over = true;
         known.table = new Table(2);
         known.groups.clear();
+        known.reached.clear();
       }
     }
   }
@@ -108,6 +117,20 @@ public final class Tail {
     return low == results.size() ? -2 : ((long[]) results.get(low))[0];
   }
 
+  /**
+   * Whether a later record of this place has a result with this key. Where rows of one key are worked on one after the
+   * other, the one that is asked for was worked on, too; having no result, it had none to give.
+   */
+  boolean isAhead(int place, long offset, byte[] key) {
+    Long last = key == null ? null : (Long) reached.get(Long.valueOf(keyed(place, key)));
+    return last != null && last.longValue() > offset;
+  }
+
+  private static long keyed(int place, byte[] key) {
+    long hash = XXH64.hashUnsafeBytes(key, Platform.BYTE_ARRAY_OFFSET, key.length, 42L);
+    return hash * 31 + place;
+  }
+
   private static long seen(long[] result, int partition) {
     return partition + 1 < result.length ? result[partition + 1] : -1;
   }
@@ -115,6 +138,7 @@ public final class Tail {
   private void read(JsonNode spec) {
     tables = ((JsonNode) spec.get("tables")).asInt();
     bySeen = ((JsonNode) spec.path("bySeen")).asBoolean(false);
+    byKey = ((JsonNode) spec.path("byKey")).asBoolean(false);
     Map<TopicPartition, Long> ends = new HashMap<TopicPartition, Long>();
     Map<TopicPartition, Long> starts = new HashMap<TopicPartition, Long>();
     places((JsonNode) spec.get("from"), starts);
@@ -198,10 +222,19 @@ public final class Tail {
     if (at.getInt() != mark) {
       return;
     }
-    long key = key((int) ByteUtils.readVarlong(at), ByteUtils.readVarlong(at));
+    int place = (int) ByteUtils.readVarlong(at);
+    long offset = ByteUtils.readVarlong(at);
+    long key = key(place, offset);
     long window = ByteUtils.readVarlong(at);
     records++;
     put(key, window, record.offset());
+    if (byKey && record.key() != null) {
+      Long of = Long.valueOf(keyed(place, (byte[]) record.key()));
+      Long before = (Long) reached.get(of);
+      if (before == null || before.longValue() < offset) {
+        reached.put(of, Long.valueOf(offset));
+      }
+    }
     for (int table = 0; table < tables && at.hasRemaining(); table++) {
       put(key, -1 - table, ByteUtils.readVarlong(at));
     }

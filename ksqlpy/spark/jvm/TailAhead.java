@@ -1,0 +1,45 @@
+package ksqlpy;
+
+import java.io.IOException;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+
+/** Asks a {@link Tail}, see its isAhead: {@code (place INT, offset BIGINT, key BINARY) → BOOLEAN}, not null. */
+public final class TailAhead implements ScalarFunction<Boolean> {
+  private final String tail;
+  private transient volatile Tail read;
+
+  TailAhead(String tail) {
+    this.tail = tail;
+  }
+
+  public boolean invoke(int place, long offset, byte[] key) throws IOException {
+    Tail known = read;
+    if (known == null) {
+      known = Tail.of(tail);
+      read = known;
+    }
+    return known.isAhead(place, offset, key);
+  }
+
+  public DataType[] inputTypes() {
+    return new DataType[] {DataTypes.IntegerType, DataTypes.LongType, DataTypes.BinaryType};
+  }
+
+  public DataType resultType() {
+    return DataTypes.BooleanType;
+  }
+
+  public boolean isResultNullable() {
+    return false;
+  }
+
+  public String name() {
+    return "tail_ahead";
+  }
+
+  public String canonicalName() {
+    return "ksqlpy.ahead." + tail;
+  }
+}
