@@ -49,6 +49,8 @@ __all__ = ["QuerySpec", "Retry", "RunningQuery", "fingerprint_of", "slots"]
 log = logging.getLogger(__name__)
 
 KEPT_FAILURES = 10
+SENDING = 130.0
+"""Seconds after which a producer has given up what it could not send: ``delivery.timeout.ms`` and some more."""
 
 
 @dataclass(frozen=True)
@@ -292,11 +294,14 @@ class RunningQuery:
         if last < 0 and self.checkpoint.noted is None:
             self.checkpoint.note(-1, ends)
             return None
-        for _ in range(10):
-            # Requests of a producer that has just ended may still be in the broker's queue.
+        # Requests of a producer that has just ended may still be in the broker's queue. In this JVM tasks may, too, go
+        # on for a moment after their query has ended.
+        quiet, wanted = 0, 5 if self._wait_for_senders() else 1
+        for _ in range(50):
             self._stopping.wait(0.2)
             before, ends = ends, kafka.offsets(partitions, latest=True)
-            if before == ends:
+            quiet = quiet + 1 if before == ends else 0
+            if quiet == wanted:
                 break
         self._recovered_from = last
         start = self.checkpoint.ends_before(last)
@@ -311,6 +316,17 @@ class RunningQuery:
             self._forget(tail)
             return None
         return tail
+
+    def _wait_for_senders(self) -> bool:
+        """Waits until what the query gave to a producer of this JVM before it ended is in its topics, or never will.
+
+        Gives whether there is such a producer: the query ran in this JVM before.
+        """
+        jvm: Any = self._session._jvm
+        end = time.monotonic() + SENDING
+        while time.monotonic() < end and not self._stopping.is_set() and not jvm.ksqlpy.Senders.idle(self.spec.id):
+            self._stopping.wait(0.05)
+        return bool(jvm.ksqlpy.Senders.known(self.spec.id))
 
     def _records_of(self, tail: Tail) -> int:
         """How many records of the query are in it."""
