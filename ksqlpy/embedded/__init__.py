@@ -1,1 +1,1 @@
-"""What one command starts for you: Java, jars, a Kafka broker."""
+"""What one command starts for you: Java, jars, a Kafka broker, and the folders that go with it."""

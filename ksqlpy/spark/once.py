@@ -112,9 +112,11 @@ class Tail:
         """Spark text: whether a later record of the place has a result with this key (BINARY), so that this one's time
         is over; never null.
         """
-        asked = f'{{"of":"key","tail":{self.spec}}}'
-        return f"ksqlpy.{text.name(asked)}({where}, {offset}, {key})"
+        return self._call("key", where, offset, key)
 
     def _ask(self, of: str, *arguments: str) -> str:
+        return f"nullif({self._call(of, *arguments)}, -2L)"
+
+    def _call(self, of: str, *arguments: str) -> str:
         asked = f'{{"of":"{of}","tail":{self.spec}}}'
-        return f"nullif(ksqlpy.{text.name(asked)}({', '.join(arguments)}), -2L)"
+        return f"ksqlpy.{text.name(asked)}({', '.join(arguments)})"

@@ -12,8 +12,6 @@ import base64
 import itertools
 import json
 import logging
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.errors import KsqlError
 from ksqlpy.plan import Plan
 from ksqlpy.runtime import Engine
@@ -67,16 +66,13 @@ class MemoryRunner:
         for record in inputs(case, engine.catalog.sources):
             engine.broker.append(record)
         dead: list[DeadLetter] = []
-        folder = Path(tempfile.mkdtemp(prefix="ksqlpy-case-", dir=self._folder))
-        try:
+        with scratch_folder("ksqlpy-case-", self._folder) as folder:
             for number, (query_id, spec) in enumerate(engine.ordered_specs()):
                 try:
                     dead += run_query(spec, engine, folder / str(number), _ordered(spec, engine))
                 except Exception as e:  # whatever Spark raises belongs to the case
                     why = str(e).split("\n", 1)[0]
                     raise CaseFailed(f"{case.where()}: query {query_id} failed: {why}") from e
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
         return Outcome(engine.catalog.sources, engine.broker.records(), dead)
 
 

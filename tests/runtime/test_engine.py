@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
+from waiting import until as wait_until
 
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, SyntaxProblem
 from ksqlpy.runtime import Engine
+
+until = partial(wait_until, seconds=60)
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -54,15 +58,6 @@ def records(engine: Engine, topic: str, count: int, deadline: float = 60) -> lis
             found.append((message.key(), message.value()))
     consumer.close()
     return found
-
-
-def until(condition: Callable[[], bool], deadline: float = 60) -> bool:
-    end = time.monotonic() + deadline
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 def state(engine: Engine) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 from pyspark.sql import SparkSession
+from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
@@ -54,15 +55,6 @@ def engine(spark: SparkSession, config: Config) -> Iterator[Engine]:
     made.start()
     yield made
     made.stop()
-
-
-def until(true: Callable[[], bool], seconds: float = 40) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if true():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def send(engine: Engine, topic: str, records: Sequence[tuple[str, object, int]]) -> None:

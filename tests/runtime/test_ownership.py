@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from confluent_kafka import Consumer
+from waiting import until as wait_until
 
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime.ownership import Ownership
 from ksqlpy.spark.kafka import Kafka
+
+until = partial(wait_until, seconds=60)
 
 TOPIC, GROUP = "commands", "engines"
 
@@ -29,15 +32,6 @@ def ours(kafka: Kafka) -> Iterator[Ownership]:
     made.take()
     yield made
     made.release()
-
-
-def until(true: Callable[[], bool], seconds: float = 60) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if true():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def joined(kafka: Kafka, identity: str) -> Consumer:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from pyspark.sql import SparkSession
+from waiting import count
+from waiting import until as wait_until
 
 from ksqlpy.analysis import CreateAs, analyze_create
 from ksqlpy.catalog import Catalog
@@ -23,6 +26,8 @@ from ksqlpy.plan import build_plan, mode, mode_of, plan_json, plan_text
 from ksqlpy.plan.nodes import Filter
 from ksqlpy.runtime import Engine
 from ksqlpy.sql import parse
+
+until = partial(wait_until, seconds=180)
 
 RIDES = "CREATE STREAM rides (id INT KEY, km INT) WITH (KAFKA_TOPIC = 'rides', VALUE_FORMAT = 'JSON', PARTITIONS = 2);"
 FAR = "CREATE STREAM far AS SELECT * FROM rides WHERE km > 9;"
@@ -101,15 +106,6 @@ def clean(request: pytest.FixtureRequest) -> Iterator[None]:
             engine.execute(f"DROP {source.kind} `{source.name}` DELETE TOPIC;")
 
 
-def until(true: Callable[[], bool], seconds: float = 180) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if true():
-            return True
-        time.sleep(0.1)
-    return False
-
-
 def is_late(number: int) -> bool:
     return number % 5 == 4
 
@@ -122,10 +118,6 @@ def send(engine: Engine, first: int, last: int) -> None:
         key, value = n.to_bytes(4, "big"), json.dumps({"KM": n % 3})
         producer.produce("rides", key=key, value=value, partition=n % 2, timestamp=at)
     assert producer.flush(20) == 0
-
-
-def count(engine: Engine, topic: str) -> int:
-    return sum(engine.kafka.offsets(engine.kafka.partitions([topic]), latest=True)[topic].values())
 
 
 def read(engine: Engine, topic: str) -> list[tuple[bytes, bytes, dict[str, bytes]]]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
+from waiting import count
+from waiting import until as wait_until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+
+until = partial(wait_until, seconds=120)
 
 STATEMENTS = """
 CREATE TABLE lands (city STRING PRIMARY KEY, land STRING) WITH (KAFKA_TOPIC='lands', VALUE_FORMAT='JSON', PARTITIONS=1);
@@ -32,19 +36,6 @@ def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     made.start()
     yield made
     made.stop()
-
-
-def until(true: Callable[[], bool], seconds: float = 120) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if true():
-            return True
-        time.sleep(0.1)
-    return False
-
-
-def count(engine: Engine, topic: str) -> int:
-    return sum(engine.kafka.offsets(engine.kafka.partitions([topic]), latest=True)[topic].values())
 
 
 def remembered(engine: Engine) -> list[str]:

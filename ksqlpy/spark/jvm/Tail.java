@@ -122,7 +122,8 @@ public final class Tail {
    * other, the one that is asked for was worked on, too; having no result, it had none to give.
    */
   boolean isAhead(int place, long offset, byte[] key) {
-    Long last = key == null ? null : (Long) reached.get(Long.valueOf(keyed(place, key)));
+    // Forgotten, it is asked for every row still.
+    Long last = key == null || reached.isEmpty() ? null : (Long) reached.get(Long.valueOf(keyed(place, key)));
     return last != null && last.longValue() > offset;
   }
 
