@@ -2,6 +2,7 @@
 
     <folder>/spark          Spark's: offsets, commits, state
     <folder>/plan.json      which plan wrote it, and the number of partitions of its shuffles
+    <folder>/backlog        the first batch is the backlog, in event-time order
     <folder>/sink/<batch>   end offsets of the sink topics, noted before any result of a later batch was written
 
 The folder may lie on any file system that Hadoop knows: all access is by Hadoop's own classes.
@@ -52,9 +53,9 @@ class Checkpoint:
             return at
 
     @property
-    def planned(self) -> bool:
-        """Whether a batch has been planned: its offsets are fixed."""
-        return bool(self._numbers("spark/offsets"))
+    def backlog_planned(self) -> bool:
+        """Whether the batch with the backlog has been planned: its offsets are fixed."""
+        return "backlog" in self.names() and bool(self._numbers("spark/offsets"))
 
     def offsets(self, batch: int) -> Offsets:
         """The offsets up to which this batch had read, by topic and partition."""
@@ -78,6 +79,11 @@ class Checkpoint:
     def clear(self) -> None:
         """Removes Spark's part."""
         self._delete("spark")
+        self._delete("backlog")
+
+    def begin_backlog(self) -> None:
+        """Notes that the first batch will be the backlog in event-time order, which no other batch is."""
+        self._write("backlog", True)
 
     def clear_state(self) -> None:
         """Removes the state, which a batch that was never committed has left."""

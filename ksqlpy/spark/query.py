@@ -52,6 +52,9 @@ KEPT_FAILURES = 10
 SENDING = 130.0
 """Seconds after which a producer has given up what it could not send: ``delivery.timeout.ms`` and some more."""
 
+ENDING = 120.0
+"""Seconds in which Spark's tasks have to end after their query was stopped."""
+
 
 @dataclass(frozen=True)
 class Retry:
@@ -236,6 +239,7 @@ class RunningQuery:
     def _life(self) -> None:
         """From start to end once; returns only when it is stopped."""
         spec, checkpoint = self.spec, self.checkpoint
+        self._wait_for_tasks()
         kafka = Kafka(spec.bootstrap)
         self.topic_ids = kafka.topic_ids(spec.partitions)
         checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids, spec.upgraded_from)
@@ -250,13 +254,19 @@ class RunningQuery:
         if last is None:
             # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
             # to read a backlog it does that again: the same rows, in the same order.
-            if checkpoint.planned and spec.plan.ordered_backlog:
+            if checkpoint.backlog_planned:
                 checkpoint.clear_state()
                 ahead = Phase.BACKLOG
             else:
                 checkpoint.clear()
                 if tail is None and spec.plan.ordered_backlog and self._has_backlog(kafka):
+                    checkpoint.begin_backlog()
                     ahead = Phase.BACKLOG
+        log.info(
+            "query %s starts after batch %s, %s, first %s",
+            spec.id, last, "nothing to leave out" if tail is None else f"leaves out {tail.start} to {tail.end}",
+            (ahead or Phase.LIVE).value,
+        )  # fmt: skip
         if ahead is not None:
             self._go(ahead, tail)
         self._go(Phase.LIVE, tail if ahead is None else None)
@@ -294,14 +304,12 @@ class RunningQuery:
         if last < 0 and self.checkpoint.noted is None:
             self.checkpoint.note(-1, ends)
             return None
-        # Requests of a producer that has just ended may still be in the broker's queue. In this JVM tasks may, too, go
-        # on for a moment after their query has ended.
-        quiet, wanted = 0, 5 if self._wait_for_senders() else 1
+        self._wait_for_senders()
+        # Requests of a producer of another JVM that has just died may still be in the broker's queue.
         for _ in range(50):
             self._stopping.wait(0.2)
             before, ends = ends, kafka.offsets(partitions, latest=True)
-            quiet = quiet + 1 if before == ends else 0
-            if quiet == wanted:
+            if before == ends:
                 break
         self._recovered_from = last
         start = self.checkpoint.ends_before(last)
@@ -317,16 +325,26 @@ class RunningQuery:
             return None
         return tail
 
-    def _wait_for_senders(self) -> bool:
-        """Waits until what the query gave to a producer of this JVM before it ended is in its topics, or never will.
+    def _wait_for_tasks(self) -> None:
+        """Waits until no task of the query's life before runs in Spark any more: it would go on to write results.
 
-        Gives whether there is such a producer: the query ran in this JVM before.
+        Raises EngineProblem ``tasks-go-on`` if that takes too long.
         """
+        jvm: Any = self._session._jvm
+        spark, end = self._session.sparkContext._jsc.sc(), time.monotonic() + ENDING
+        while jvm.ksqlpy.Tasks.running(spark, self.spec.id) and not self._stopping.is_set():
+            if time.monotonic() > end:
+                raise EngineProblem(
+                    "tasks-go-on", f"tasks from before query {self.spec.id} was stopped have not ended in {ENDING:g} s"
+                )
+            self._stopping.wait(0.05)
+
+    def _wait_for_senders(self) -> None:
+        """Waits until what the query gave to a producer of this JVM before it ended is in its topics, or never will."""
         jvm: Any = self._session._jvm
         end = time.monotonic() + SENDING
         while time.monotonic() < end and not self._stopping.is_set() and not jvm.ksqlpy.Senders.idle(self.spec.id):
             self._stopping.wait(0.05)
-        return bool(jvm.ksqlpy.Senders.known(self.spec.id))
 
     def _records_of(self, tail: Tail) -> int:
         """How many records of the query are in it."""
@@ -377,6 +395,7 @@ class RunningQuery:
         with self._lock:
             if self._stopping.is_set():
                 return
+            session.sparkContext.setLocalProperty("ksqlpy.query", spec.id)  # as Tasks.java knows its tasks
             self._query = writer.start()
         self.phase = phase
         if live:

@@ -516,6 +516,81 @@ def test_a_torn_file_of_the_checkpoint_is_mended(engine: Engine, torn: str) -> N
     assert found == list(range(1, sent + 2))
 
 
+SLOW = "a*a*a*a*a*b"
+"""A pattern that takes 32 times as long for twice as many letters, and does not mind being interrupted."""
+
+
+def takes_seconds(spark: SparkSession) -> str:
+    """A text at which :data:`SLOW` takes two seconds or more here."""
+    for letters in range(50, 2000, 10):
+        slow, begin = "a" * letters, time.monotonic()
+        spark.createDataFrame([(slow,)], "s string").where(f"s rlike '{SLOW}'").collect()
+        if time.monotonic() - begin > 2:
+            return slow
+    raise AssertionError("the pattern is not slow here")
+
+
+def test_a_query_starts_again_when_its_tasks_have_ended(engine: Engine) -> None:
+    """Spark only asks tasks to stop: what one was just reckoning it writes afterwards."""
+    engine.execute(
+        "CREATE STREAM words (id STRING KEY, w STRING)"
+        " WITH (KAFKA_TOPIC = 'words', VALUE_FORMAT = 'JSON', PARTITIONS = 1);"
+        f"CREATE STREAM found AS SELECT id, REGEXP_EXTRACT('{SLOW}', w) AS f FROM words;",
+        EARLIEST,
+    )
+    assert until(lambda: all_live(engine))
+    send(engine, "words", [("quick", {"W": "a"}, 0)])
+    assert len(read(engine, "FOUND", 1)) == 1
+    send(engine, "words", [("slow", {"W": takes_seconds(engine.session)}, 0)])
+    time.sleep(0.5)  # it is at it
+    assert written(engine, "FOUND") == 1
+    engine.execute("PAUSE ALL;")
+    engine.execute("RESUME ALL;")
+    send(engine, "words", [("last", {"W": "a"}, 0)])
+    assert [k for k, _ in read(engine, "FOUND", 3)] == [b"quick", b"slow", b"last"]
+
+
+def test_only_a_backlog_is_read_in_event_time_order_again(engine: Engine) -> None:
+    """A live batch whose commit is missing is done again in the order in which its records came."""
+    table = "(id STRING PRIMARY KEY, n INT, team STRING) WITH (VALUE_FORMAT = 'JSON', PARTITIONS = 2, KAFKA_TOPIC ="
+    engine.execute(
+        f"CREATE TABLE l {table} 'ob_l'); CREATE TABLE r {table} 'ob_r');"
+        "CREATE TABLE teams AS SELECT l.team, COLLECT_LIST(l.n * 10 + r.n) AS n"
+        " FROM l JOIN r ON l.id = r.id GROUP BY l.team;",
+        EARLIEST,
+    )
+    assert until(lambda: all_live(engine))
+    [query] = query_ids(engine)
+    running = engine.queries.get(query)
+    assert running is not None
+    producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 0})
+    now = int(time.time() * 1000)
+
+    def put(topic: str, n: int, age: int) -> None:
+        producer.produce(topic, json.dumps({"N": n, "TEAM": "red"}), "a", timestamp=now + n - age)
+        assert producer.flush(20) == 0
+
+    def put_until(topic: str, n: int, age: int, results: int) -> None:
+        put(topic, n, age)
+        assert until(lambda: written(engine, "TEAMS") >= results)
+
+    put("ob_l", 1, 0)
+    time.sleep(0.5)  # it has no result to wait for
+    for n in range(1, 4):
+        put_until("ob_r", n, 60_000, 2 * n - 1)  # what comes later is older
+        put_until("ob_l", n + 1, 0, 2 * n)
+    assert until(lambda: running.checkpoint.last_commit is not None)
+    engine.execute("PAUSE ALL;")
+    folder = Path(running.checkpoint.spark)
+    for file in [*folder.glob("commits/*"), *folder.glob("commits/.*.crc"), *folder.glob("offsets/*")]:
+        if file.parent.name == "commits" or file.name != "0":
+            file.unlink()
+    engine.execute("RESUME ALL;")
+    assert until(lambda: all_live(engine))
+    put("ob_r", 4, 0)
+    assert [v["N"] for _, v in read(engine, "TEAMS", 7)] == [[11], [21], [22], [32], [33], [43], [44]]
+
+
 def test_another_plan_on_a_checkpoint_is_refused(engine: Engine) -> None:
     engine.execute(STREAM.format(t="other") + "CREATE TABLE other_n AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;")
     [query] = query_ids(engine)

@@ -14,11 +14,6 @@ import javax.management.ObjectName;
 public final class Senders {
   private Senders() {}
 
-  /** Whether there is a producer with this client id. */
-  public static boolean known(String client) throws JMException {
-    return !of(client).isEmpty();
-  }
-
   /** Whether the producers with this client id have sent all that they were given, by Kafka's own metrics. */
   public static boolean idle(String client) throws JMException {
     MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
