@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ksqlpy.commands.options import add_define
+from ksqlpy.commands.options import add_define, form
 from ksqlpy.commands.variables import add_variables, variables_of
 
 __all__ = ["add_arguments", "run"]
@@ -32,8 +32,9 @@ def run(options: argparse.Namespace) -> int:
     from ksqlpy.project.files import read_files
     from ksqlpy.shell.output import escaped
 
+    as_json = form(options, "check", "table", "json") == "json"
     report = check_files(read_files(options.paths), variables_of(options), dict(options.define))
-    if options.output == "json":
+    if as_json:
         for fault in report.faults:
             print(json.dumps(fault.as_json()))
     else:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", metavar="N[/s]", type=rate, help="records of the sample a second (default: at once)")
     parser.add_argument("--no-shell", action="store_true", help="serve until Ctrl-C or SIGTERM")
     parser.add_argument(
-        "--output", choices=("table", "json"), default=argparse.SUPPRESS, help="form of results in the shell"
+        "--output", choices=("table", "json", "csv"), default=argparse.SUPPRESS, help="form of results in the shell"
     )
     add_define(parser)
 

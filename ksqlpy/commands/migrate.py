@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ksqlpy.commands.options import connection
+from ksqlpy.commands.options import connection, form
 from ksqlpy.commands.variables import add_variables, variables_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _on_server(options: argparse.Namespace, project: Project, client: Client, me
         migrate.resolve(metadata, options.number, options.state.upper())
         print(f"version {options.number}: {options.state.upper()}")
     else:
-        _info(options.output, migrations_of(project), metadata.read())
+        _info(form(options, "migrate info", "table", "json"), migrations_of(project), metadata.read())
     return 0
 
 

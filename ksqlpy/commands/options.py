@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ksqlpy.client import Connection
     from ksqlpy.shell.session import Limits
 
-__all__ = ["add_client", "add_define", "add_session", "connection", "limits", "properties"]
+__all__ = ["add_client", "add_define", "add_session", "connection", "form", "limits", "properties"]
 
 
 def add_client(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
@@ -89,6 +89,18 @@ def properties(options: argparse.Namespace) -> dict[str, str]:
     from ksqlpy.config import Config
 
     return {**(Config.from_file(options.config_file) if options.config_file else {}), **dict(options.define)}
+
+
+def form(options: argparse.Namespace, command: str, *forms: str) -> str:
+    """In which of its forms the command is to print; raises ConfigProblem ``no-such-output`` for any other."""
+    from ksqlpy.errors import ConfigProblem
+
+    wanted: str = options.output
+    if wanted not in forms:
+        raise ConfigProblem(
+            "no-such-output", f"{command} does not print {wanted}", hint=f"--output {' or '.join(forms)}"
+        )
+    return wanted
 
 
 def limits(options: argparse.Namespace) -> Limits:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ksqlpy.commands.options import add_client, connection
+from ksqlpy.commands.options import add_client, connection, form
 from ksqlpy.commands.variables import add_variables, variables_of
 
 if TYPE_CHECKING:
@@ -39,13 +39,14 @@ def run(options: argparse.Namespace) -> int:
     from ksqlpy.project.apply import check_on_server
     from ksqlpy.shell.output import escaped
 
+    as_json = form(options, "plan", "table", "json") == "json"
     with Client(connection(options)) as client:
         plan = planned(options, client)
-        if options.output == "json":
+        if as_json:
             print(json.dumps(show.as_json(plan), indent=2))
         elif not plan.faults:
             print(escaped(show.text(plan), keep="\n"))
-        if refused(plan, quiet=options.output == "json"):
+        if refused(plan, quiet=as_json):
             return 1
         check_on_server(client, plan.steps)
     return 2 if options.detailed_exitcode and plan.steps else 0

@@ -190,9 +190,34 @@ def test_apply_loses_no_state_unasked(command: Command, server: EngineServer, ur
     code, _, err = command(*apply)
     assert code == 1 and "error[needs-yes]: the state of T would be lost" in err
     assert command(*apply, "--dry-run")[0] == 0
+    code, out, _ = command(*apply, "--dry-run", "--output", "json")
+    data = json.loads(out)
+    assert code == 0 and data["losesState"] and not data["done"]
     assert server.engine.catalog is before
     code, out, _ = command(*apply, "--yes")
     assert code == 0 and "[1/2] DROP TABLE T;\n[2/2] CREATE TABLE T AS" in out
+
+
+def test_apply_in_json(command: Command, url: str, tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text(SOURCE)
+    apply = ("apply", tmp_path, "--server", url, "--output", "json")
+    code, out, err = command(*apply)
+    data = json.loads(out)
+    assert code == 0 and data["done"] and len(data["statements"]) == 1
+    assert err.startswith("+ stream S\n") and "[1/1] CREATE STREAM S" in err
+    code, out, _ = command(*apply)
+    assert code == 0 and json.loads(out)["done"] and not json.loads(out)["statements"]
+    (tmp_path / "a.sql").write_text("CREATE NOTHING;")
+    code, out, err = command(*apply)
+    assert (code, err) == (1, "") and json.loads(out)["errors"] and not json.loads(out)["done"]
+
+
+@pytest.mark.parametrize("name", ["plan", "apply", "check"])
+def test_a_form_that_a_command_does_not_have(command: Command, url: str, tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.sql").write_text(SOURCE)
+    code, out, err = command("--server", url, "--output", "csv", name, tmp_path)
+    assert (code, out) == (1, "") and f"error[no-such-output]: {name} does not print csv" in err
+    assert "--output table or json" in err
 
 
 def test_apply_goes_on_after_an_error(command: Command, server: EngineServer, url: str, tmp_path: Path) -> None:
