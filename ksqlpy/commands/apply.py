@@ -10,7 +10,7 @@ from ksqlpy.commands.options import connection, form
 from ksqlpy.commands.plan import add_project, planned, refused
 
 if TYPE_CHECKING:
-    from ksqlpy.project.plan import Change
+    from ksqlpy.project.plan import Change, Plan
 
 __all__ = ["add_arguments", "run"]
 
