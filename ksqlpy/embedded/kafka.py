@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import fcntl
 import logging
 import os
@@ -22,6 +21,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from ksqlpy.embedded.cache import Progress, cache_folder, digest
+from ksqlpy.embedded.classes import ClassArchive
 from ksqlpy.embedded.guard import Guarded
 from ksqlpy.embedded.jars import broker_jars
 from ksqlpy.embedded.java import Java, find_java
@@ -83,7 +83,7 @@ class EmbeddedKafka:
         self._child: Guarded | None = None
         self._lock: IO[str] | None = None
         self._folder = Path()
-        self._archive: tuple[Path, Path] | None = None
+        self._archive: ClassArchive | None = None
         self._port = 0
 
     def __enter__(self) -> Self:
@@ -141,10 +141,8 @@ class EmbeddedKafka:
         if child is not None:
             child.stop()
         if self._archive is not None:
-            part, archive = self._archive
+            self._archive.take()
             self._archive = None
-            with contextlib.suppress(OSError):
-                part.replace(archive)
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -228,17 +226,14 @@ class EmbeddedKafka:
             "broker-not-started", f"the embedded Kafka broker {what}.", hint=f"{where} ends with:\n{said}"
         )
 
-    def _archive_options(self, java: Java, jars: Sequence[Path]) -> list[str]:
-        """Class-data sharing: the first broker leaves an archive of its classes, and later ones start in half the time.
-
-        The JVM checks by itself that an archive fits its version and the jars, and does without it otherwise.
-        """
-        archive = cache_folder("broker") / f"{digest(java.version, *map(str, (java.executable, *jars)))}.jsa"
-        if archive.exists():
-            return [f"-XX:SharedArchiveFile={archive}"]
-        part = archive.with_suffix(f".{os.getpid()}")
-        self._archive = (part, archive)
-        return [f"-XX:ArchiveClassesAtExit={part}"]
+    def _archive_options(self, java: Java, jars: Sequence[Path]) -> tuple[str, ...]:
+        """The first broker leaves an archive of its classes, and later ones start in half the time."""
+        file = cache_folder("broker") / f"{digest(java.version, *map(str, (java.executable, *jars)))}.jsa"
+        archive = ClassArchive(file, java)
+        if archive.whole:
+            return archive.in_use
+        self._archive = archive
+        return archive.in_making
 
 
 def _class_path(jars: Sequence[Path]) -> list[str]:

@@ -1,6 +1,6 @@
 """Makes the archive of the classes that Spark's JVM loads, by running queries once and ending in order.
 
-A later JVM maps the archive instead of loading, checking and linking 20,000 classes again.
+See :mod:`ksqlpy.embedded.classes`.
 """
 
 from __future__ import annotations
@@ -8,21 +8,26 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.cache import locked
+from ksqlpy.embedded.classes import ClassArchive
+from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime.engine import Engine
 from ksqlpy.spark.jvm.build import helper_jar
-from ksqlpy.spark.session import class_archive
+from ksqlpy.spark.session import class_archive, end_session, start_session
 
 __all__ = ["make_archive"]
 
 PATIENCE = 60.0
+"""Seconds for the statements."""
+ENDING = 300.0
+"""Seconds for the JVM to write the archive: it does that at its end, and slowly on a busy machine."""
 KEPT = 2
 
 _STATEMENTS = """
@@ -41,21 +46,22 @@ _SINKS = ("F", "G", "H")
 
 
 def make_archive(progress: Callable[[str], None]) -> bool:
-    """Makes the archive unless there is one; gives whether there is one now. Takes half a minute."""
+    """Makes the archive unless there is one; gives whether there is one now. Takes a minute."""
     archive = class_archive(find_java(), [*spark_jars(progress), helper_jar(progress)])
-    if archive.exists():
+    if archive.whole:
         return True
-    with locked(archive.with_name("archive.lock")):
-        if not archive.exists():
-            part = archive.with_suffix(f".{os.getpid()}")
+    with locked(archive.file.with_name("archive.lock")):
+        if not archive.whole:
             progress("making an archive of Spark's classes, so that it starts quicker")
-            with contextlib.suppress(KsqlError):  # without it all works, only slower
-                _run(part)
-            if part.exists():
-                part.replace(archive)
-                _keep_newest(archive)
+            with (
+                contextlib.suppress(KsqlError),
+                scratch_folder("ksqlpy-archive-") as folder,
+            ):  # else all is slower, only
+                _run(archive, folder)
+            if archive.take():
+                _keep_newest(archive.file)
     progress("")
-    return archive.exists()
+    return archive.whole
 
 
 def _keep_newest(archive: Path) -> None:
@@ -65,17 +71,40 @@ def _keep_newest(archive: Path) -> None:
         old.unlink(missing_ok=True)
 
 
-def _run(part: Path) -> None:
-    options = f"-XX:ArchiveClassesAtExit={part} -Xlog:disable -Xlog:all=error:stderr"
-    engine = Engine(Config.of({"ksqlpy.spark.java.options": options, "ksqlpy.warm.up": "false"}))
-    engine.start()
+def _run(archive: ClassArchive, folder: Path) -> None:
+    config = Config.of({"ksqlpy.warm.up": "false"})
+    with _silent():
+        session = start_session(
+            config.get("ksqlpy.spark.master"),
+            config.get("ksqlpy.spark.memory"),
+            folder,
+            java_options=" ".join(archive.in_making),
+            archive=False,
+        )
     try:
-        engine.execute(_STATEMENTS, {"auto.offset.reset": "earliest"})
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and not _all_written(engine):
-            time.sleep(0.2)
+        engine = Engine(config)
+        engine.start()
+        try:
+            engine.execute(_STATEMENTS, {"auto.offset.reset": "earliest"})
+            deadline = time.monotonic() + PATIENCE
+            while time.monotonic() < deadline and not _all_written(engine):
+                time.sleep(0.2)
+        finally:
+            engine.stop()
     finally:
-        engine.stop()
+        end_session(session, ENDING)
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Processes that are started here say nothing: a JVM that makes an archive prints all its options."""
+    with open(os.devnull, "wb") as nowhere, contextlib.ExitStack() as stack:
+        for stream in (1, 2):
+            kept = os.dup(stream)
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, stream)
+            os.dup2(nowhere.fileno(), stream)
+        yield
 
 
 def _all_written(engine: Engine) -> bool:

@@ -20,6 +20,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from ksqlpy.embedded.cache import cache_folder, digest
+from ksqlpy.embedded.classes import ClassArchive
 from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.spark.jvm.build import helper_jar
@@ -37,6 +38,9 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+
+ENDING = 20.0
+"""Seconds that a JVM may take to end in order."""
 
 SETTINGS: Mapping[str, str] = {
     # A failing expression is NULL, as in ksqlDB; also casts of numbers to their big-endian bytes need it.
@@ -92,12 +96,19 @@ SETTINGS: Mapping[str, str] = {
 
 
 def start_session(
-    master: str, memory: str, folder: Path, progress: Callable[[str], None] | None = None, java_options: str = ""
+    master: str,
+    memory: str,
+    folder: Path,
+    progress: Callable[[str], None] | None = None,
+    java_options: str = "",
+    *,
+    archive: bool = True,
 ) -> SparkSession:
     """The session of this process.
 
     ``master``: a Spark master; ``memory``: heap of the driver such as ``700m``; ``folder``: for Spark's own files and
-    the log ``spark.log``; ``java_options``: more options of the JVM.
+    the log ``spark.log``; ``java_options``: more options of the JVM; ``archive``: whether it may use
+    :func:`class_archive`.
 
     Raises EnvironmentProblem without a fit Java or the pinned jars.
     """
@@ -110,7 +121,7 @@ def start_session(
     log_settings = folder / "log4j2.properties"
     log_settings.write_text(_LOGGING.format(file=folder / "spark.log"), encoding="utf-8")
     options = (
-        *_archive(java, jars, java_options),
+        *(class_archive(java, jars).in_use if archive else ()),
         "-XX:+ExitOnOutOfMemoryError",  # instead of going on with threads missing; the engine starts another
         "-XX:ReservedCodeCacheSize=240m",  # with the quick compiler alone it is 48 MB, and full after a minute
         f"-Dlog4j2.configurationFile=file:{log_settings}",
@@ -136,21 +147,10 @@ def start_session(
     return session
 
 
-def class_archive(java: Java, jars: Sequence[Path]) -> Path:
-    """Where an archive of the classes of Spark's JVM lies, or is to lie (class-data sharing of the JVM).
-
-    With it a JVM needs two thirds of the CPU time until its first result. The JVM checks by itself that an archive
-    fits it, and does without it otherwise.
-    """
-    return cache_folder("jvm") / f"spark-{digest(java.version, *map(str, (java.executable, *jars)))}.jsa"
-
-
-def _archive(java: Java, jars: Sequence[Path], java_options: str) -> tuple[str, ...]:
-    archive = class_archive(java, jars)
-    if "ArchiveClasses" in java_options or not archive.exists():
-        return ()
-    # What does not fit is no matter for the console.
-    return (f"-XX:SharedArchiveFile={archive}", "-Xlog:disable", "-Xlog:all=error:stderr")
+def class_archive(java: Java, jars: Sequence[Path]) -> ClassArchive:
+    """The archive of the classes of Spark's JVM: with it a start takes half the time, and half the CPU."""
+    name = f"spark-{digest(java.version, *map(str, (java.executable, *jars)))}.jsa"
+    return ClassArchive(cache_folder("jvm") / name, java, ahead=True)
 
 
 def has_session() -> bool:
@@ -173,8 +173,11 @@ def is_alive(session: SparkSession) -> bool:
         return False
 
 
-def end_session(session: SparkSession) -> None:
-    """Stops the session and ends its JVM, also one that no longer answers; the process may start a new session then."""
+def end_session(session: SparkSession, patience: float = ENDING) -> None:
+    """Stops the session and ends its JVM, also one that no longer answers; the process may start a new session then.
+
+    ``patience``: seconds that the JVM may take to end by itself.
+    """
     gateway: Any = SparkContext._gateway
     if gateway is not None and gateway.proc.poll() is None:
         with contextlib.suppress(Py4JError, OSError):
@@ -187,16 +190,16 @@ def end_session(session: SparkSession) -> None:
         return
     with contextlib.suppress(Py4JError, OSError):
         gateway.shutdown()
-    _end_process(gateway.proc)
+    _end_process(gateway.proc, patience)
 
 
-def _end_process(jvm: subprocess.Popen[bytes]) -> None:
+def _end_process(jvm: subprocess.Popen[bytes], patience: float) -> None:
     """Ends the JVM, whose sign to end is the end of its standard input."""
     assert jvm.stdin is not None
     with contextlib.suppress(OSError):
         jvm.stdin.close()
     try:
-        jvm.wait(timeout=20)
+        jvm.wait(timeout=patience)
     except subprocess.TimeoutExpired:
         jvm.kill()
         jvm.wait()

@@ -1,0 +1,79 @@
+"""Archives of the classes that a JVM loads, so that a later one maps them instead of loading and checking each again.
+
+By default class-data sharing (JEP 350). A Java of version 25 or newer makes its ahead-of-time cache instead, which also
+knows which methods were hot (JEP 514, 515), and which a Java cut down with jlink can make as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ksqlpy.embedded.java import Java
+
+__all__ = ["ClassArchive"]
+
+_AHEAD_OF_TIME = 25
+"""The first Java (feature version) that makes such a cache in one run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClassArchive:
+    """The archive ``file``, which ``java`` made or is to make.
+
+    A JVM checks by itself that an archive fits it and its class path, and does without it otherwise. ``ahead``: whether
+    it may be an ahead-of-time cache, which takes its JVM half a minute more to end.
+    """
+
+    file: Path
+    java: Java
+    ahead: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is there, and complete: the JVM writes its head last."""
+        return _whole(self.file)
+
+    @property
+    def part(self) -> Path:
+        """Where this process makes it."""
+        return self.file.with_suffix(f".{os.getpid()}")
+
+    @property
+    def in_use(self) -> tuple[str, ...]:
+        """The JVM's options to use it; none while it is not whole."""
+        if not self.whole:
+            return ()
+        # What does not fit is no matter for the console.
+        return (f"-XX:{self._names[0]}={self.file}", "-Xlog:disable", "-Xlog:all=error:stderr")
+
+    @property
+    def in_making(self) -> tuple[str, ...]:
+        """The JVM's options to leave it at its end, at :attr:`part`."""
+        return (f"-XX:{self._names[1]}={self.part}", "-Xlog:disable", "-Xlog:all=error:stderr")
+
+    def take(self) -> bool:
+        """Puts what the JVM has left in its place; False, and nothing is left, if that one did not get to its end."""
+        whole = _whole(self.part)
+        with contextlib.suppress(OSError):
+            if whole:
+                self.part.replace(self.file)
+            for left in self.file.parent.glob(f"{self.part.name}*"):
+                left.unlink()
+        return whole
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        if self.ahead and self.java.feature >= _AHEAD_OF_TIME:
+            return "AOTCache", "AOTCacheOutput"
+        return "SharedArchiveFile", "ArchiveClassesAtExit"
+
+
+def _whole(file: Path) -> bool:
+    try:
+        with file.open("rb") as f:
+            return f.read(4).strip(b"\0") != b""
+    except OSError:
+        return False
