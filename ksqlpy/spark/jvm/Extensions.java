@@ -11,13 +11,14 @@ import scala.runtime.BoxedUnit;
 
 /**
  * What each session knows besides Spark's functions, by {@code spark.sql.extensions=ksqlpy.Extensions}: {@code
- * ksqlpy_last_two}, see {@link LastTwo}.
+ * ksqlpy_last_two}, see {@link LastTwo}, and expressions without Spark's grammar, see {@link QuickParser}.
  */
 public final class Extensions extends AbstractFunction1 {
   public Object apply(Object extensions) {
     String name = "ksqlpy_last_two";
-    ((SparkSessionExtensions) extensions)
-        .injectFunction(
+    SparkSessionExtensions known = (SparkSessionExtensions) extensions;
+    known.injectParser(new QuickParser.Maker());
+    known.injectFunction(
             new Tuple3(new FunctionIdentifier(name), new ExpressionInfo(LastTwo.class.getName(), name), new Maker()));
     return BoxedUnit.UNIT;
   }

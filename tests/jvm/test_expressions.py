@@ -1,0 +1,71 @@
+"""ksqlpy.ExpressionReader makes the same of an expression's text as Spark's parser: the cases of expressions.txt."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+_CASES = Path(__file__).with_name("expressions.txt")
+
+pytestmark = pytest.mark.spark
+
+
+def cases() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    section = ""
+    for line in _CASES.read_text("utf-8").splitlines():
+        if line.startswith("== "):
+            section = line.removeprefix("== ")
+        elif line and not line.startswith("# "):
+            found[section].append(line)
+    return found
+
+
+def tree(expression: Any) -> str:
+    """As JSON; without ids, which are new each time, and addresses of bytes."""
+    text = re.sub(r'"(exprId|resultId)":\{[^{}]*\}', r'"\1":0', expression.toJSON())
+    return re.sub(r"\[B@[0-9a-f]+", "[B", text)
+
+
+@pytest.fixture
+def reader(spark: SparkSession) -> Any:
+    jvm: Any = spark._jvm
+    return jvm.ksqlpy.ExpressionReader.read
+
+
+@pytest.fixture
+def of_spark(spark: SparkSession) -> Any:
+    jvm: Any = spark._jvm
+    return jvm.org.apache.spark.sql.execution.SparkSqlParser().parseExpression
+
+
+@pytest.mark.parametrize("text", cases()["read"])
+def test_it_reads_as_spark_does(reader: Any, of_spark: Any, text: str) -> None:
+    read = reader(text)
+    assert read is not None
+    assert tree(read) == tree(of_spark(text))
+
+
+@pytest.mark.parametrize("text", cases()["left"])
+def test_it_leaves_to_spark_what_it_does_not_know(reader: Any, of_spark: Any, text: str) -> None:
+    assert reader(text) is None
+    assert of_spark(text) is not None
+
+
+@pytest.mark.parametrize("text", cases()["wrong"])
+def test_spark_says_what_is_wrong(spark: SparkSession, reader: Any, text: str) -> None:
+    assert reader(text) is None
+    jvm: Any = spark._jvm
+    with pytest.raises(PySparkException):
+        jvm.ksqlpy.QuickParser().parseExpression(text)
+
+
+def test_a_session_uses_it(spark: SparkSession) -> None:
+    session: Any = spark.newSession()._jsparkSession
+    assert session.sessionState().sqlParser().getClass().getName() == "ksqlpy.QuickParser"
