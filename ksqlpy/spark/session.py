@@ -23,6 +23,7 @@ from ksqlpy.embedded.cache import cache_folder, digest
 from ksqlpy.embedded.classes import ClassArchive
 from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import Java, find_java
+from ksqlpy.embedded.spark_home import spark_home
 from ksqlpy.spark.jvm.build import helper_jar
 
 __all__ = [
@@ -114,6 +115,7 @@ def start_session(
     """
     java = find_java()
     os.environ.update(java.environ())
+    os.environ["SPARK_HOME"] = str(spark_home())
     jars = [*spark_jars(progress), helper_jar(progress)]
     folder.mkdir(parents=True, exist_ok=True)
     if progress is not None:
@@ -149,7 +151,7 @@ def start_session(
 
 def class_archive(java: Java, jars: Sequence[Path]) -> ClassArchive:
     """The archive of the classes of Spark's JVM: with it a start takes half the time, and half the CPU."""
-    name = f"spark-{digest(java.version, *map(str, (java.executable, *jars)))}.jsa"
+    name = f"spark-{digest(java.version, *map(str, (java.executable, spark_home(), *jars)))}.jsa"
     return ClassArchive(cache_folder("jvm") / name, java, ahead=True)
 
 
