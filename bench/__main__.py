@@ -19,6 +19,8 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import psutil
+
 from bench import latency, throughput
 from bench.churn import churn
 from bench.contenders import PEERS, Contender, kafka_streams, ours
@@ -33,8 +35,13 @@ PARTS = ("start", "many", "latency", "throughput")
 LONG = ("churn", "recovery", "keys")
 
 
+_STOLEN: float = getattr(psutil.cpu_times(), "steal", 0.0)
+
+
 def _load() -> str:
-    return f"load {os.getloadavg()[0]:.1f}"
+    """How busy the machine is, and what its host took from it since the start, where that is known."""
+    stolen = getattr(psutil.cpu_times(), "steal", 0.0) - _STOLEN
+    return f"load {os.getloadavg()[0]:.1f}, {stolen:.1f} s of its processors' time gone to others"
 
 
 def _note(text: str) -> None:

@@ -144,7 +144,7 @@ def _load(
     engine: Engine, topic: str, record: Callable[[int, float], tuple[bytes, bytes]], rate: int
 ) -> Iterator[list[int]]:
     """Sends records all the time; gives how many, in a list of one."""
-    producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 0})
+    producer = Producer({"bootstrap.servers": engine.bootstrap})  # as clients are by default: 5 ms until a request
     sent, over = [0], threading.Event()
 
     def produce() -> None:

@@ -378,7 +378,7 @@ class RunningQuery:
             output.writeStream.format("kafka")
             .queryName(spec.id if live else f"{spec.id} ({phase.value})")
             .option("kafka.bootstrap.servers", spec.bootstrap)
-            .option("kafka.interceptor.classes", "ksqlpy.SinkInterceptor")
+            .option("kafka.interceptor.classes", "ksqlpy.SinkInterceptor,ksqlpy.SenderRest")
             .option("kafka.client.id", spec.id)
             .option("kafka.linger.ms", "0")
             # Fewer, larger requests where results come faster than they can be sent.

@@ -2,15 +2,16 @@ package ksqlpy;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
 import java.util.Map;
-import java.util.concurrent.locks.LockSupport;
 import java.util.zip.CRC32;
 import org.apache.kafka.clients.producer.ProducerInterceptor;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.header.Header;
-import org.apache.kafka.common.header.internals.RecordHeaders;
 
 /**
  * Takes what Spark's Kafka sink has no column for out of the last header {@code __rowtime}: the timestamp of the record,
@@ -19,27 +20,13 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
  * <p>The header holds milliseconds since 1970 as 8 bytes, big-endian (a negative one is none: no record can be older),
  * and the coordinates behind them, if there are any; they become the header {@code ksqlpy.at}, with 4 bytes ahead that
  * tell queries apart: CRC-32 of the client id, which is that of the query. Headers with coordinates that were copied
- * from a source record go. A record without {@code __rowtime} passes as it is. Results that come fast go out in larger
- * requests.
+ * from a source record go. A record without {@code __rowtime} passes as it is.
  */
 public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]> {
   private static final String ROWTIME = "__rowtime";
   static final String AT = "ksqlpy.at";
 
-  /** After so many results it is looked how fast they come. */
-  private static final int LOOK = 16;
-
-  /** Nanoseconds from one result to the next, above which each goes out at once: 10,000 results a second. */
-  private static final long SLOW = 100_000;
-
-  /** Nanoseconds for which the sender rests, and those that it works at least in between. */
-  private static final long REST = 1_000_000;
-
-  private static final long WORK = 100_000;
-
   private int own;
-  private int taken;
-  private long since = System.nanoTime();
 
   public void configure(Map<String, ?> settings) {
     own = mark(String.valueOf(settings.get("client.id")));
@@ -62,18 +49,21 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
     if (given == null || given.length < Long.BYTES) {
       return record;
     }
-    // Every result goes through here: arrays, and no lists that grow.
-    Header[] kept = new Header[all.length];
-    int count = 0;
+    List kept = null; // every result goes through here: no list where there is nothing for it
     for (int i = 0; i < all.length; i++) {
       if (i != last && !all[i].key().equals(AT)) {
-        kept[count++] = all[i];
+        kept = kept == null ? new ArrayList(all.length) : kept;
+        kept.add(all[i]);
       }
     }
     if (given.length > Long.BYTES) {
-      kept[count++] = coordinates(given);
+      Header at = coordinates(given);
+      if (kept == null) {
+        kept = Collections.singletonList(at);
+      } else {
+        kept.add(at);
+      }
     }
-    Header[] headers = count == kept.length ? kept : (Header[]) Arrays.copyOf(kept, count);
     long rowtime = ByteBuffer.wrap(given).getLong();
     return new ProducerRecord<byte[], byte[]>(
         record.topic(),
@@ -81,7 +71,7 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
         rowtime < 0 ? null : Long.valueOf(rowtime),
         record.key(),
         record.value(),
-        new RecordHeaders(headers));
+        (Iterable<Header>) kept);
   }
 
   private Header coordinates(byte[] given) {
@@ -90,26 +80,7 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
     return new Coordinates(value);
   }
 
-  /**
-   * Lets the sender rest a moment where results come fast, so that more of them go out in one request: a request costs
-   * brokers and this machine as much as many results. Where they come slowly each goes out at once, which {@code
-   * linger.ms} could not tell apart. It is the sender's thread that calls this.
-   */
-  public void onAcknowledgement(RecordMetadata metadata, Exception error) {
-    if (++taken % LOOK != 0) {
-      return;
-    }
-    long now = System.nanoTime();
-    if (now - since < WORK) {
-      return;
-    }
-    if (now - since < taken * SLOW) {
-      LockSupport.parkNanos(REST);
-      now = System.nanoTime();
-    }
-    since = now;
-    taken = 0;
-  }
+  public void onAcknowledgement(RecordMetadata metadata, Exception error) {}
 
   public void close() {}
 
