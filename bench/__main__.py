@@ -117,13 +117,12 @@ def _recovery(engine: Engine, arguments: argparse.Namespace) -> None:
     jobs = [
         (job, changed) for job in _jobs(arguments) if job.timed for changed in (False, True)[: 1 + bool(job.tables)]
     ]
-    found = [
-        recover(
-            engine, ours()[0], job, f"R{number}_{i}", rate=arguments.rate, interval=arguments.interval, changed=changed
-        )
-        for number in range(arguments.rounds)
-        for i, (job, changed) in enumerate(jobs)
-    ]
+    found: list[Recovery] = []
+    for number in range(arguments.rounds):
+        for i, (job, changed) in enumerate(jobs):
+            name, rate, interval = f"R{number}_{i}", arguments.rate, arguments.interval
+            found.append(recover(engine, ours()[0], job, name, rate=rate, interval=interval, changed=changed))
+            _note(f"round {number + 1}, {found[-1].what}: first new result after {found[-1].first:.1f} s, {_load()}")
     print(recoveries(found), flush=True)
 
 
