@@ -60,8 +60,8 @@ class ClassArchive:
         with contextlib.suppress(OSError):
             if whole:
                 self.part.replace(self.file)
-            for left in self.file.parent.glob(f"{self.part.name}*"):
-                left.unlink()
+            self.part.unlink(missing_ok=True)
+            self.part.with_name(f"{self.part.name}.config").unlink(missing_ok=True)  # of a cache that was cut off
         return whole
 
     @property
