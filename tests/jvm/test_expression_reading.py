@@ -1,4 +1,4 @@
-"""ksqlpy.ExpressionReader makes the same of an expression's text as Spark's parser: the cases of expressions.txt."""
+"""ksqlpy.ExpressionReader makes the same of an expression's text as Spark's parser: the cases of expression_reading.txt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-_CASES = Path(__file__).with_name("expressions.txt")
+_CASES = Path(__file__).with_name("expression_reading.txt")
 
 pytestmark = pytest.mark.spark
 
