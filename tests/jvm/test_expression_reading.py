@@ -1,4 +1,4 @@
-"""ksqlpy.ExpressionReader makes the same of an expression's text as Spark's parser: the cases of expression_reading.txt."""
+"""ksqlpy.ExpressionReader makes of a text what Spark's parser makes of it: the cases of expression_reading.txt."""
 
 from __future__ import annotations
 
