@@ -11,6 +11,9 @@ from ksqlpy.embedded.jars import pyspark_jars_folder
 
 __all__ = ["spark_home"]
 
+_FOLDERS = ("bin", "conf", "python")
+"""Taken as they are; Python workers take pyspark from the last."""
+
 _LEFT_OUT = ("spark-mllib_",)
 """Beginnings of jars' names. Sessions register MLlib's functions by Scala reflection, a third of their start."""
 
@@ -25,12 +28,12 @@ def spark_home() -> Path:
         return Path(given)
     theirs = pyspark_jars_folder()
     jars = sorted(jar for jar in theirs.glob("*.jar") if not jar.name.startswith(_LEFT_OUT))
-    home = cache_folder("spark-home") / digest(*map(str, jars))
+    home = cache_folder("spark-home") / digest(*_FOLDERS, *map(str, jars))
     if not home.is_dir():
         with tempfile.TemporaryDirectory(prefix=".", dir=home.parent) as scratch:
             made = Path(scratch) / "home"
             (made / "jars").mkdir(parents=True)
-            for name in ("bin", "conf"):
+            for name in _FOLDERS:
                 (made / name).symlink_to(theirs.parent / name)
             for jar in jars:
                 (made / "jars" / jar.name).symlink_to(jar)

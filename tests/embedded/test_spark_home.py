@@ -23,6 +23,7 @@ def test_it_has_all_jars_but_mllib() -> None:
     assert {name.split("_")[0] for name in theirs - ours} == {"spark-mllib"}
     assert ours <= theirs
     assert (home / "bin" / "spark-submit").is_file()
+    assert (home / "python" / "lib" / "pyspark.zip").is_file()
 
 
 def test_it_is_made_once() -> None:
