@@ -53,10 +53,8 @@ def make_archive(progress: Callable[[str], None]) -> bool:
     with locked(archive.file.with_name("archive.lock")):
         if not archive.whole:
             progress("making an archive of Spark's classes, so that it starts quicker")
-            with (
-                contextlib.suppress(KsqlError),
-                scratch_folder("ksqlpy-archive-") as folder,
-            ):  # else all is slower, only
+            # Without an archive all is slower, only.
+            with contextlib.suppress(KsqlError), scratch_folder("ksqlpy-archive-") as folder:
                 _run(archive, folder)
             if archive.take():
                 _keep_newest(archive.file)

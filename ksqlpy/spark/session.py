@@ -11,7 +11,7 @@ import logging
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,6 @@ def start_session(
     """
     java = find_java()
     os.environ.update(java.environ())
-    os.environ["SPARK_HOME"] = str(spark_home())
     jars = [*spark_jars(progress), helper_jar(progress)]
     folder.mkdir(parents=True, exist_ok=True)
     if progress is not None:
@@ -143,10 +142,23 @@ def start_session(
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    with _from(spark_home()):
+        session = builder.getOrCreate()
     if progress is not None:
         progress("")
     return session
+
+
+@contextlib.contextmanager
+def _from(home: Path) -> Iterator[None]:
+    """Where PySpark starts its JVM; not for longer, or the next start would take it for the user's choice."""
+    given = os.environ.get("SPARK_HOME")
+    os.environ["SPARK_HOME"] = str(home)
+    try:
+        yield
+    finally:
+        if given is None:
+            del os.environ["SPARK_HOME"]
 
 
 def class_archive(java: Java, jars: Sequence[Path]) -> ClassArchive:

@@ -3,9 +3,11 @@ package ksqlpy;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.analysis.MultiAlias;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
@@ -67,6 +69,22 @@ public final class ExpressionReader {
                 "string_agg", "table", "then", "timestampadd", "timestampdiff", "trim",
                 "try_cast", "user", "using", "when", "with"
               }));
+
+  /** Types that are one word. */
+  private static final Map TYPES = new HashMap();
+
+  static {
+    TYPES.put("bigint", DataTypes.LongType);
+    TYPES.put("binary", DataTypes.BinaryType);
+    TYPES.put("boolean", DataTypes.BooleanType);
+    TYPES.put("date", DataTypes.DateType);
+    TYPES.put("double", DataTypes.DoubleType);
+    TYPES.put("int", DataTypes.IntegerType);
+    TYPES.put("smallint", DataTypes.ShortType);
+    TYPES.put("string", DataTypes.StringType);
+    TYPES.put("timestamp", DataTypes.TimestampType);
+    TYPES.put("tinyint", DataTypes.ByteType);
+  }
 
   private final String text;
   private int at;
@@ -352,36 +370,6 @@ public final class ExpressionReader {
   }
 
   private DataType type(String name) {
-    if (name.equals("string")) {
-      return DataTypes.StringType;
-    }
-    if (name.equals("int")) {
-      return DataTypes.IntegerType;
-    }
-    if (name.equals("tinyint")) {
-      return DataTypes.ByteType;
-    }
-    if (name.equals("smallint")) {
-      return DataTypes.ShortType;
-    }
-    if (name.equals("bigint")) {
-      return DataTypes.LongType;
-    }
-    if (name.equals("double")) {
-      return DataTypes.DoubleType;
-    }
-    if (name.equals("boolean")) {
-      return DataTypes.BooleanType;
-    }
-    if (name.equals("binary")) {
-      return DataTypes.BinaryType;
-    }
-    if (name.equals("timestamp")) {
-      return DataTypes.TimestampType;
-    }
-    if (name.equals("date")) {
-      return DataTypes.DateType;
-    }
     if (name.equals("decimal") && comes('(')) {
       int precision = Integer.parseInt(digits());
       int scale = comes(',') ? Integer.parseInt(digits()) : 0;
@@ -390,7 +378,11 @@ public final class ExpressionReader {
         return DataTypes.createDecimalType(precision, scale);
       }
     }
-    throw new Unknown();
+    DataType type = (DataType) TYPES.get(name);
+    if (type == null) {
+      throw new Unknown();
+    }
+    return type;
   }
 
   private Expression last() {

@@ -19,7 +19,7 @@ public final class Extensions extends AbstractFunction1 {
     SparkSessionExtensions known = (SparkSessionExtensions) extensions;
     known.injectParser(new QuickParser.Maker());
     known.injectFunction(
-            new Tuple3(new FunctionIdentifier(name), new ExpressionInfo(LastTwo.class.getName(), name), new Maker()));
+        new Tuple3(new FunctionIdentifier(name), new ExpressionInfo(LastTwo.class.getName(), name), new Maker()));
     return BoxedUnit.UNIT;
   }
 
