@@ -17,7 +17,7 @@ from ksqlpy.spark.marks import counted, lane_of, reached_on_lane, seen_columns, 
 from ksqlpy.spark.once import Tail, header
 from ksqlpy.types import STRING, TIMESTAMP
 
-__all__ = ["HEADERS", "counting", "kafka_output"]
+__all__ = ["HEADERS", "counting", "kafka_output", "undone"]
 
 HEADERS = {
     "topic": "ksqlpy.source.topic",
@@ -45,7 +45,7 @@ def kafka_output(
     ``sink``: the source that is written, or the topic of a transient query, whose values are JSON objects of all
     columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers; late
     records likewise to a topic of their own, if the plan has one.
-    ``at``: every record says where it came from. ``tail``: what is there already is left out.
+    ``at``: every record says where it came from. ``tail``: what is there already is left out, unless :func:`undone` did.
     """
     rows = _placed(plan, rows, tail) if at or tail is not None else rows
     outputs = [Written(o.name, o.expr.type, _column(plan, o, query_id)) for o in plan.root.outputs]
@@ -98,6 +98,16 @@ def kafka_output(
     )
 
 
+def undone(plan: Plan, records: DataFrame, tail: Tail | None) -> DataFrame:
+    """The Kafka records without those whose only result is written, where nothing else comes of them.
+
+    They are most of what a query reads again, and cost next to nothing here.
+    """
+    if tail is None or not plan.done_as_read:
+        return records
+    return records.where(f"{tail.position(source_place(plan, 'topic', 'partition'), 'offset', '0L')} IS NULL")
+
+
 def _keeps_key(plan: Plan) -> bool:
     """Whether the key of the result is that of the records."""
 
@@ -129,7 +139,7 @@ def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
         "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END AS __at_offset",
         f"{which_result(rows, window)} AS __at_window",
     )
-    if tail is None:
+    if tail is None or plan.done_as_read:
         return rows
     written = tail.position("__at", "__at_offset", "__at_window")
     # A row that a result had seen is done, with or without a result of its own. Where joined tables are grouped, what

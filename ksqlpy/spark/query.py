@@ -41,7 +41,7 @@ from ksqlpy.spark.compile import Compiler, Distribution
 from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
-from ksqlpy.spark.output import kafka_output
+from ksqlpy.spark.output import kafka_output, undone
 from ksqlpy.spark.session import admit_forgetting, jvm_alive
 
 __all__ = ["QuerySpec", "Retry", "RunningQuery", "fingerprint_of", "slots"]
@@ -165,6 +165,7 @@ class RunningQuery:
         self.refused = False
         self._in_use: Tail | None = None
         self._recovered_from = -1
+        self._ends: tuple[int, Offsets] | None = None  # of the sink when it was looked at last, and up to which batch
         self.topic_ids: Mapping[str, str] = {}
         self._changed = changed
         self._session = session
@@ -239,6 +240,7 @@ class RunningQuery:
     def _life(self) -> None:
         """From start to end once; returns only when it is stopped."""
         spec, checkpoint = self.spec, self.checkpoint
+        self._ends = None
         self._wait_for_tasks()
         kafka = Kafka(spec.bootstrap)
         self.topic_ids = kafka.topic_ids(spec.partitions)
@@ -364,7 +366,7 @@ class RunningQuery:
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         if live and spec.batch_ms is None:
             admit_forgetting(session)
-        records = _records(session, spec, headers=spec.plan.needs_headers)
+        records = undone(spec.plan, _records(session, spec, headers=spec.plan.needs_headers), tail)
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled,
@@ -441,9 +443,12 @@ class RunningQuery:
         """Notes the ends of the sink topics if a batch was committed since the last note; to be called now and then."""
         if not self.spec.exactly_once or self.state != "RUNNING" or self.phase is not Phase.LIVE:
             return
-        last, noted = self.checkpoint.last_commit, self.checkpoint.noted
-        if last is None or (noted is not None and noted > last):
+        last = self.checkpoint.last_commit
+        if last is None:
             return
+        seen, self._ends = self._ends, None
+        if seen is not None and seen[0] == last:  # nearer to its commit than the note that was made when it began
+            self.checkpoint.note(*seen)
         ends = kafka.offsets(kafka.partitions(self.spec.sink_topics), latest=True)
         if self._in_use is not None and last > self._recovered_from:
             self._forget(self._in_use)  # all that it could hold is behind this checkpoint
@@ -451,7 +456,10 @@ class RunningQuery:
         # Results of the batch that runs now may be among them. So the note is good from its commit on, if it is that
         # batch that runs still.
         if self.checkpoint.last_commit == last:
-            self.checkpoint.note(last + 1, ends)
+            self._ends = (last + 1, ends)
+            noted = self.checkpoint.noted
+            if noted is None or noted <= last:
+                self.checkpoint.note(*self._ends)
 
     def progress(self) -> dict[str, Any]:
         """What is known since the last checkpoint: ``lastCommit`` (ms since 1970), ``stateBytes`` (of files on disk).

@@ -47,7 +47,9 @@ public final class Tail {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Map<String, Tail> READ = new HashMap<String, Tail>();
 
-  private volatile Table table = new Table(1 << 12);
+  private static final int LARGEST_AT_FIRST = 1 << 20;
+
+  private volatile Table table = new Table(2);
   private volatile boolean over = false;
   // By hash of the group: for each of its results, in their order, the position and what it had seen.
   private final Map<Long, List<long[]>> groups = new ConcurrentHashMap<Long, List<long[]>>();
@@ -154,14 +156,18 @@ public final class Tail {
     KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<byte[], byte[]>(settings);
     try {
       List<TopicPartition> open = new ArrayList<TopicPartition>();
+      long expected = 0;
       Iterator<Map.Entry<TopicPartition, Long>> all = ends.entrySet().iterator();
       while (all.hasNext()) {
         Map.Entry<TopicPartition, Long> end = (Map.Entry<TopicPartition, Long>) all.next();
         Long start = (Long) starts.get(end.getKey());
-        if (((Long) end.getValue()).longValue() > (start == null ? 0 : start.longValue())) {
+        long length = ((Long) end.getValue()).longValue() - (start == null ? 0 : start.longValue());
+        if (length > 0) {
           open.add((TopicPartition) end.getKey());
+          expected += length;
         }
       }
+      table = new Table(slots(expected * (1 + tables)));
       consumer.assign(open);
       for (int i = 0; i < open.size(); i++) {
         Long start = (Long) starts.get(open.get(i));
@@ -190,6 +196,15 @@ public final class Tail {
         Collections.sort((List<long[]>) lists.next(), BY_POSITION);
       }
     }
+  }
+
+  /** For so many entries, if they are not very many: a table that grows works on all of them again. */
+  private static int slots(long entries) {
+    int slots = 1 << 12;
+    while (slots < LARGEST_AT_FIRST && slots * 2L < entries * 3L) {
+      slots *= 2;
+    }
+    return slots;
   }
 
   private static final Comparator BY_POSITION =
