@@ -174,11 +174,8 @@ class Plan:
 
     @property
     def done_as_read(self) -> bool:
-        """Whether a record that has its result is done with before it is read: it changes no state, and has no other."""
-        nodes = list(nodes_of(self.root))
-        tables = {s.relation.source.topic for n in nodes if isinstance(n, TableJoin) for s in n.tables}
-        several = any(isinstance(n, Union) for n in nodes)
-        return not self.retraced and not several and not any(s.relation.source.topic in tables for s in self.streams)
+        """Whether a record whose result is there is done with: it changes no state, and has no other result."""
+        return not self.retraced and not any(isinstance(n, Union) for n in nodes_of(self.root))
 
     @property
     def joined_by_key(self) -> bool:

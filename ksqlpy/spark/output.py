@@ -45,7 +45,8 @@ def kafka_output(
     ``sink``: the source that is written, or the topic of a transient query, whose values are JSON objects of all
     columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers; late
     records likewise to a topic of their own, if the plan has one.
-    ``at``: every record says where it came from. ``tail``: what is there already is left out, unless :func:`undone` did.
+    ``at``: every record says where it came from. ``tail``: what is there already is left out, if :func:`undone` did not
+    do so.
     """
     rows = _placed(plan, rows, tail) if at or tail is not None else rows
     outputs = [Written(o.name, o.expr.type, _column(plan, o, query_id)) for o in plan.root.outputs]

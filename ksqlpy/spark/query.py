@@ -447,7 +447,7 @@ class RunningQuery:
         if last is None:
             return
         seen, self._ends = self._ends, None
-        if seen is not None and seen[0] == last:  # nearer to its commit than the note that was made when it began
+        if seen is not None and seen[0] <= last:  # nearer to its commit than the note that was made when it began
             self.checkpoint.note(*seen)
         ends = kafka.offsets(kafka.partitions(self.spec.sink_topics), latest=True)
         if self._in_use is not None and last > self._recovered_from:
