@@ -80,6 +80,9 @@ SETTINGS: Mapping[str, str] = {
     # Else every small job is cut into as many tasks as there are slots.
     "spark.default.parallelism": "1",
     "spark.sql.adaptive.enabled": "false",
+    # They look for what no plan of ours has, at each checkpoint.
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.exchange.reuse": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
