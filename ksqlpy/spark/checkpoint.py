@@ -134,6 +134,12 @@ class Checkpoint:
         for old in sorted(self._numbers("sink"))[:-KEPT_NOTES]:
             self._delete(f"sink/{old}")
 
+    def forget_notes(self, after: int) -> None:
+        """Removes the notes of later batches: they told of batches that were not committed, and will be others now."""
+        for number in self._numbers("sink"):
+            if number > after:
+                self._delete(f"sink/{number}")
+
     @property
     def noted(self) -> int | None:
         """The last batch for which there is a note."""

@@ -164,7 +164,7 @@ class RunningQuery:
         self.live = threading.Event()
         self.refused = False
         self._in_use: Tail | None = None
-        self._recovered_from = -1
+        self._noting = threading.Lock()
         self._ends: tuple[int, Offsets] | None = None  # of the sink when it was looked at last, and up to which batch
         self.topic_ids: Mapping[str, str] = {}
         self._changed = changed
@@ -206,7 +206,8 @@ class RunningQuery:
                 log.warning("query %s did not stop cleanly: %s", self.spec.id, failure_of(e).message)
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=30)
-        self.state = "STOPPED"
+        with self._noting:
+            self.state = "STOPPED"
 
     def abandon(self) -> None:
         """Forgets the query of a JVM that is gone; its thread ends by itself, and who reads a push query is told."""
@@ -240,7 +241,6 @@ class RunningQuery:
     def _life(self) -> None:
         """From start to end once; returns only when it is stopped."""
         spec, checkpoint = self.spec, self.checkpoint
-        self._ends = None
         self._wait_for_tasks()
         kafka = Kafka(spec.bootstrap)
         self.topic_ids = kafka.topic_ids(spec.partitions)
@@ -249,6 +249,9 @@ class RunningQuery:
             log.warning("query %s: %s was cut off in the middle: its batch is done again", spec.id, torn)
         last = checkpoint.last_commit
         lost = last is not None and self._look_for_loss(kafka, checkpoint.offsets(last))
+        with self._noting:
+            self._ends = None
+            checkpoint.forget_notes(-1 if last is None else last)
         tail = self._tail(kafka, -1 if last is None else last)
         # Real-time mode cannot skip records that are gone, a micro-batch can.
         changed = tail is not None and spec.order_varies and (last is None or self._state_changes(kafka, last))
@@ -313,7 +316,6 @@ class RunningQuery:
             before, ends = ends, kafka.offsets(partitions, latest=True)
             if before == ends:
                 break
-        self._recovered_from = last
         start = self.checkpoint.ends_before(last)
         plan = spec.plan
         tail = Tail(
@@ -332,14 +334,18 @@ class RunningQuery:
 
         Raises EngineProblem ``tasks-go-on`` if that takes too long.
         """
-        jvm: Any = self._session._jvm
-        spark, end = self._session.sparkContext._jsc.sc(), time.monotonic() + ENDING
-        while jvm.ksqlpy.Tasks.running(spark, self.spec.id) and not self._stopping.is_set():
+        end = time.monotonic() + ENDING
+        while self._has_tasks() and not self._stopping.is_set():
             if time.monotonic() > end:
                 raise EngineProblem(
                     "tasks-go-on", f"tasks from before query {self.spec.id} was stopped have not ended in {ENDING:g} s"
                 )
             self._stopping.wait(0.05)
+
+    def _has_tasks(self) -> bool:
+        """Whether Spark runs tasks of this query, which goes on for a while after it was stopped."""
+        jvm: Any = self._session._jvm
+        return bool(jvm.ksqlpy.Tasks.running(self._session.sparkContext._jsc.sc(), self.spec.id))
 
     def _wait_for_senders(self) -> None:
         """Waits until what the query gave to a producer of this JVM before it ended is in its topics, or never will."""
@@ -413,7 +419,7 @@ class RunningQuery:
 
     @contextlib.contextmanager
     def _read_ahead(self, tail: Tail) -> Iterator[None]:
-        """Reads the tail while Spark plans, since rows wait for it; forgets it at the end."""
+        """Reads the tail while Spark plans, since rows wait for it; forgets it when no task asks any more."""
 
         def read() -> None:
             with contextlib.suppress(Py4JError, OSError):  # the rows that ask for it say what is wrong
@@ -425,14 +431,15 @@ class RunningQuery:
             yield
         finally:
             reading.join()
-            self._forget(tail)
+            with contextlib.suppress(Py4JError, OSError):  # with the JVM the tail is gone, too
+                end = time.monotonic() + ENDING
+                while self._has_tasks() and time.monotonic() < end:  # they still have to be told what is written
+                    time.sleep(0.05)
+                self._forget(tail)
 
     def _forget(self, tail: Tail) -> None:
-        try:
-            jvm: Any = self._session._jvm
-            jvm.ksqlpy.Tail.forget(tail.spec)
-        except (Py4JError, OSError) as e:
-            log.debug("tail of %s not forgotten: %s", self.spec.id, e)
+        jvm: Any = self._session._jvm
+        jvm.ksqlpy.Tail.forget(tail.spec)
 
     def _has_backlog(self, kafka: Kafka) -> bool:
         spec = self.spec
@@ -441,25 +448,43 @@ class RunningQuery:
 
     def note_sink(self, kafka: Kafka) -> None:
         """Notes the ends of the sink topics if a batch was committed since the last note; to be called now and then."""
-        if not self.spec.exactly_once or self.state != "RUNNING" or self.phase is not Phase.LIVE:
-            return
-        last = self.checkpoint.last_commit
-        if last is None:
-            return
-        seen, self._ends = self._ends, None
-        if seen is not None and seen[0] <= last:  # nearer to its commit than the note that was made when it began
-            self.checkpoint.note(*seen)
+        with self._noting:
+            if not self.spec.exactly_once or self.state != "RUNNING" or self.phase is not Phase.LIVE:
+                return
+            last = self.checkpoint.last_commit
+            if last is not None and self._has_caught_up(last):
+                self._note(kafka, last)
+
+    def _note(self, kafka: Kafka, last: int) -> None:
+        noted, self._ends = self._ends, None
+        if noted is not None and noted[0] <= last:  # nearer to its commit than the note that was made when it began
+            self.checkpoint.note(*noted)
         ends = kafka.offsets(kafka.partitions(self.spec.sink_topics), latest=True)
-        if self._in_use is not None and last > self._recovered_from:
-            self._forget(self._in_use)  # all that it could hold is behind this checkpoint
-            self._in_use = None
         # Results of the batch that runs now may be among them. So the note is good from its commit on, if it is that
         # batch that runs still.
         if self.checkpoint.last_commit == last:
             self._ends = (last + 1, ends)
-            noted = self.checkpoint.noted
-            if noted is None or noted <= last:
+            newest = self.checkpoint.noted
+            if newest is None or newest <= last:
                 self.checkpoint.note(*self._ends)
+
+    def _has_caught_up(self, last: int) -> bool:
+        """Whether all records that had results at the start are behind this batch; then the tail is given up.
+
+        Until then results of later batches lie where the tail begins, and notes would have to say so.
+        """
+        tail = self._in_use
+        if tail is None:
+            return True
+        jvm: Any = self._session._jvm
+        read, topics = self.checkpoint.offsets(last), self.spec.plan.topics
+        for place, offset in json.loads(jvm.ksqlpy.Tail.highest(tail.spec)).items():
+            topic, partition = topics[int(place) >> 16], int(place) & 0xFFFF
+            if read.get(topic, {}).get(str(partition), 0) <= offset:
+                return False
+        jvm.ksqlpy.Tail.empty(tail.spec)
+        self._in_use = None
+        return True
 
     def progress(self) -> dict[str, Any]:
         """What is known since the last checkpoint: ``lastCommit`` (ms since 1970), ``stateBytes`` (of files on disk).

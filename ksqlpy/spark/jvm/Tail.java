@@ -58,6 +58,8 @@ public final class Tail {
   private boolean byKey;
   // By place and hash of the result's key: the largest offset that has a result.
   private final Map<Long, Long> reached = new ConcurrentHashMap<Long, Long>();
+  // By place: the largest offset that has a result.
+  private final Map<Integer, Long> highest = new ConcurrentHashMap<Integer, Long>();
   private int size = 0;
   private int records = 0;
 
@@ -79,16 +81,28 @@ public final class Tail {
     return of(spec).records;
   }
 
-  /** Frees its memory; who still asks is told that nothing was written. */
-  public static void forget(String spec) {
+  /** Up to where, for each place, the source was when it was written: the largest offsets with a result, as JSON. */
+  public static String highest(String spec) throws IOException {
+    return MAPPER.writeValueAsString(of(spec).highest);
+  }
+
+  /** Frees its memory, when nobody asks any more for what it holds; whoever asks is told that nothing was written. */
+  public static void empty(String spec) {
     synchronized (READ) {
-      Tail known = (Tail) READ.remove(spec);
+      Tail known = (Tail) READ.get(spec);
       if (known != null) {
         known.over = true;
         known.table = new Table(2);
         known.groups.clear();
         known.reached.clear();
       }
+    }
+  }
+
+  /** Knows no more of it. Tasks that have it keep it as it is: they must not take what it holds for new. */
+  public static void forget(String spec) {
+    synchronized (READ) {
+      READ.remove(spec);
     }
   }
 
@@ -124,7 +138,7 @@ public final class Tail {
    * other, the one that is asked for was worked on, too; having no result, it had none to give.
    */
   boolean isAhead(int place, long offset, byte[] key) {
-    // Forgotten, it is asked for every row still.
+    // Emptied, it is asked for every row still.
     Long last = key == null || reached.isEmpty() ? null : (Long) reached.get(Long.valueOf(keyed(place, key)));
     return last != null && last.longValue() > offset;
   }
@@ -244,6 +258,11 @@ public final class Tail {
     long window = ByteUtils.readVarlong(at);
     records++;
     put(key, window, record.offset());
+    Integer source = Integer.valueOf(place);
+    Long furthest = (Long) highest.get(source);
+    if (furthest == null || furthest.longValue() < offset) {
+      highest.put(source, Long.valueOf(offset));
+    }
     if (byKey && record.key() != null) {
       Long of = Long.valueOf(keyed(place, (byte[]) record.key()));
       Long before = (Long) reached.get(of);
