@@ -389,6 +389,9 @@ class RunningQuery:
             .option("kafka.interceptor.classes", "ksqlpy.SinkInterceptor,ksqlpy.SenderRest")
             .option("kafka.client.id", spec.id)
             .option("kafka.linger.ms", "0")
+            # A broker takes any request for the first of a producer that it does not know yet. With several on their way
+            # one that has to be sent again, as while a broker starts, would come behind those that were later.
+            .option("kafka.max.in.flight.requests.per.connection", "1")
             # Fewer, larger requests where results come faster than they can be sent.
             .option("kafka.batch.size", "131072")
             .option("checkpointLocation", self.checkpoint.spark)
