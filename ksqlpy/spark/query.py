@@ -389,8 +389,8 @@ class RunningQuery:
             .option("kafka.interceptor.classes", "ksqlpy.SinkInterceptor,ksqlpy.SenderRest")
             .option("kafka.client.id", spec.id)
             .option("kafka.linger.ms", "0")
-            # Brokers take any request for the first of a producer that is new to them. With several on their way, one that
-            # has to be sent again while a broker starts is passed by later ones, and lost (KAFKA-15591).
+            # Brokers take any request for the first of a producer that is new to them. With several on their way, one
+            # that has to be sent again while a broker starts is passed by later ones, and lost (KAFKA-15591).
             .option("kafka.max.in.flight.requests.per.connection", "1")
             # Fewer, larger requests where results come faster than they can be sent.
             .option("kafka.batch.size", "131072")
