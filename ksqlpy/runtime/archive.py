@@ -20,7 +20,7 @@ from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime.engine import Engine
 from ksqlpy.spark.jvm.build import helper_jar
-from ksqlpy.spark.session import class_archive, end_session, start_session
+from ksqlpy.spark.session import class_archive, end_session, has_session, start_session
 
 __all__ = ["make_archive"]
 
@@ -46,10 +46,13 @@ _SINKS = ("F", "G", "H")
 
 
 def make_archive(progress: Callable[[str], None]) -> bool:
-    """Makes the archive unless there is one; gives whether there is one now. Takes a minute."""
+    """Makes the archive unless there is one; gives whether there is one now. Takes a minute.
+
+    A process that has a session makes none: it would be that session's JVM that ends.
+    """
     archive = class_archive(find_java(), [*spark_jars(progress), helper_jar(progress)])
-    if archive.whole:
-        return True
+    if archive.whole or has_session():
+        return archive.whole
     with locked(archive.file.with_name("archive.lock")):
         if not archive.whole:
             progress("making an archive of Spark's classes, so that it starts quicker")
