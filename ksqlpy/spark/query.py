@@ -334,18 +334,20 @@ class RunningQuery:
 
         Raises EngineProblem ``tasks-go-on`` if that takes too long.
         """
-        end = time.monotonic() + ENDING
-        while self._has_tasks() and not self._stopping.is_set():
-            if time.monotonic() > end:
-                raise EngineProblem(
-                    "tasks-go-on", f"tasks from before query {self.spec.id} was stopped have not ended in {ENDING:g} s"
-                )
-            self._stopping.wait(0.05)
+        if not self._tasks_end(self._stopping.is_set):
+            raise EngineProblem(
+                "tasks-go-on", f"tasks from before query {self.spec.id} was stopped have not ended in {ENDING:g} s"
+            )
 
-    def _has_tasks(self) -> bool:
-        """Whether Spark runs tasks of this query, which goes on for a while after it was stopped."""
+    def _tasks_end(self, enough: Callable[[], bool] = lambda: False) -> bool:
+        """Waits while Spark runs tasks of this query, which go on after it was stopped; whether they ended in time."""
         jvm: Any = self._session._jvm
-        return bool(jvm.ksqlpy.Tasks.running(self._session.sparkContext._jsc.sc(), self.spec.id))
+        spark, end = self._session.sparkContext._jsc.sc(), time.monotonic() + ENDING
+        while jvm.ksqlpy.Tasks.running(spark, self.spec.id) and not enough():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.05)
+        return True
 
     def _wait_for_senders(self) -> None:
         """Waits until what the query gave to a producer of this JVM before it ended is in its topics, or never will."""
@@ -435,9 +437,7 @@ class RunningQuery:
         finally:
             reading.join()
             with contextlib.suppress(Py4JError, OSError):  # with the JVM the tail is gone, too
-                end = time.monotonic() + ENDING
-                while self._has_tasks() and time.monotonic() < end:  # they still have to be told what is written
-                    time.sleep(0.05)
+                self._tasks_end()  # they still have to be told what is written
                 self._forget(tail)
 
     def _forget(self, tail: Tail) -> None:
@@ -459,16 +459,16 @@ class RunningQuery:
                 self._note(kafka, last)
 
     def _note(self, kafka: Kafka, last: int) -> None:
-        noted, self._ends = self._ends, None
-        if noted is not None and noted[0] <= last:  # nearer to its commit than the note that was made when it began
-            self.checkpoint.note(*noted)
+        looked, self._ends = self._ends, None
+        begun = looked is None or looked[0] <= last
+        if looked is not None and begun:  # nearer to its commit than the note that was made when it began
+            self.checkpoint.note(*looked)
         ends = kafka.offsets(kafka.partitions(self.spec.sink_topics), latest=True)
         # Results of the batch that runs now may be among them. So the note is good from its commit on, if it is that
         # batch that runs still.
         if self.checkpoint.last_commit == last:
             self._ends = (last + 1, ends)
-            newest = self.checkpoint.noted
-            if newest is None or newest <= last:
+            if begun:
                 self.checkpoint.note(*self._ends)
 
     def _has_caught_up(self, last: int) -> bool:
