@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.embedded.cache import cache_folder, digest
 from ksqlpy.embedded.classes import ClassArchive
+from ksqlpy.embedded.compilers import optimizer_held_back
 from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.embedded.spark_home import spark_home
@@ -42,6 +43,9 @@ log = logging.getLogger(__name__)
 
 ENDING = 20.0
 """Seconds that a JVM may take to end in order."""
+
+QUICK_START = 20.0
+"""Seconds for which a new JVM's optimizing compiler is held back: queries that recover are live again by then."""
 
 SETTINGS: Mapping[str, str] = {
     # A failing expression is NULL, as in ksqlDB; also casts of numbers to their big-endian bytes need it.
@@ -145,7 +149,7 @@ def start_session(
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }.items():
         builder = builder.config(key, value)
-    with _from(spark_home()):
+    with _from(spark_home()), optimizer_held_back(QUICK_START):
         session = builder.getOrCreate()
     if progress is not None:
         progress("")
