@@ -228,6 +228,7 @@ class Engine:
                         self.queries.start_refused()
             except Exception as e:  # whatever it is, the next look may find the world in order again
                 log.warning("the watch over queries: %s", e)
+                self.queries.tell(e)
                 ended.wait(min(30, deaths))
 
     def _revive(self) -> None:

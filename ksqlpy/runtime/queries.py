@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.plan import Plan
 from ksqlpy.spark.checkpoint import Checkpoint, remove_stale
+from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec, RunningQuery, slots
 from ksqlpy.spark.session import figures
@@ -154,6 +155,12 @@ class Queries:
                 log.warning("query %s starts anew: its topics have got more partitions", query.spec.id)
                 self.stop(query.spec.id, forget=False)
                 self.start(replace(query.spec, partitions=now))
+
+    def tell(self, trouble: Exception) -> None:
+        """Takes down, for all queries, what may be why they come no further: brokers that do not answer, mostly."""
+        failure = failure_of(trouble)
+        for query in self._all():
+            query.tell(failure)
 
     def use(self, session: SparkSession) -> None:
         """Takes another session from now on; all queries must have ended or be abandoned."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -20,6 +22,10 @@ __all__ = ["Kafka"]
 
 TIMEOUT = 15.0
 """Seconds that a request to the brokers may take."""
+_NEVER = 3600.0
+"""For requests to a group's coordinator: librdkafka 2.16 aborts the process if brokers answer one that it gave up."""
+
+_T = TypeVar("_T")
 
 
 class Kafka:
@@ -36,6 +42,13 @@ class Kafka:
             hint=f"check that it runs and that bootstrap.servers is right ({error})",
             error_code=50000,
         )
+
+    def _answer(self, asked: Future[_T]) -> _T:
+        """What the brokers answer, if they do in time."""
+        try:
+            return asked.result(timeout=TIMEOUT)
+        except TimeoutError as e:
+            raise self._away(e) from e
 
     def cluster_id(self) -> str:
         """The id of the cluster; raises EnvironmentProblem ``broker-away``."""
@@ -69,7 +82,7 @@ class Kafka:
         found: dict[str, str] = {}
         for name, described in self._admin.describe_topics(TopicCollection(wanted), request_timeout=TIMEOUT).items():
             try:
-                found[name] = str(described.result(timeout=TIMEOUT).topic_id)
+                found[name] = str(self._answer(described).topic_id)
             except KafkaException as e:
                 raise EngineProblem("missing-topic", f"topic {name} cannot be read: {e.args[0].str()}") from e
         return found
@@ -78,7 +91,7 @@ class Kafka:
         """The value of a topic's setting."""
         place = ConfigResource(ConfigResource.Type.TOPIC, topic)
         try:
-            settings = self._admin.describe_configs([place], request_timeout=TIMEOUT)[place].result(timeout=TIMEOUT)
+            settings = self._answer(self._admin.describe_configs([place], request_timeout=TIMEOUT)[place])
         except KafkaException as e:
             raise self._away(e) from e
         return settings[name].value if name in settings else None
@@ -87,7 +100,7 @@ class Kafka:
         """Makes a topic and waits until it is known; raises EngineProblem ``topic-not-made``."""
         topic = NewTopic(name, partitions, -1 if replicas is None else replicas, config=dict(config))
         try:
-            self._admin.create_topics([topic], operation_timeout=TIMEOUT)[name].result(timeout=TIMEOUT)
+            self._answer(self._admin.create_topics([topic], operation_timeout=TIMEOUT)[name])
         except KafkaException as e:
             raise EngineProblem("topic-not-made", f"topic {name} cannot be made: {e.args[0].str()}") from e
         deadline = time.monotonic() + TIMEOUT
@@ -115,7 +128,7 @@ class Kafka:
             return
         for name, done in self._admin.delete_topics(wanted, operation_timeout=TIMEOUT).items():
             try:
-                done.result(timeout=TIMEOUT)
+                self._answer(done)
             except KafkaException as e:
                 raise EngineProblem("topic-not-deleted", f"topic {name} cannot be deleted: {e.args[0].str()}") from e
 
@@ -141,7 +154,7 @@ class Kafka:
         wanted = {TopicPartition(t, p): spec for t, n in topics.items() for p in range(n)}
         found: dict[str, dict[str, int]] = {t: {} for t in topics}
         for place, answer in self._admin.list_offsets(wanted, request_timeout=TIMEOUT).items():
-            found[place.topic][str(place.partition)] = answer.result(timeout=TIMEOUT).offset
+            found[place.topic][str(place.partition)] = self._answer(answer).offset
         return found
 
     def members(self, group: str) -> dict[str, bool]:
@@ -149,9 +162,10 @@ class Kafka:
 
         Raises EnvironmentProblem ``broker-away``.
         """
+        self.cluster_id()
         try:
-            asked = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT)[group]
-            found = asked.result(timeout=TIMEOUT).members
+            asked = self._admin.describe_consumer_groups([group], request_timeout=_NEVER)[group]
+            found = self._answer(asked).members
         except KafkaException as e:
             raise self._away(e) from e
         return {m.group_instance_id or m.member_id: bool(m.assignment.topic_partitions) for m in found}

@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 KEPT_FAILURES = 10
 SENDING = 130.0
-"""Seconds after which a producer has given up what it could not send: ``delivery.timeout.ms`` and some more."""
+"""Seconds in which a producer of this JVM has to send what the query gave it before it ended."""
 
 ENDING = 120.0
 """Seconds in which Spark's tasks have to end after their query was stopped."""
@@ -189,6 +189,12 @@ class RunningQuery:
         self.refused = True
         self.failures.append(failure_of(reason))
         self._set("ERROR")
+
+    def tell(self, trouble: Failure) -> None:
+        """Takes down what may be why it comes no further, though it runs; the same again only with its last time."""
+        if self.failures and self.failures[-1].message == trouble.message:
+            self.failures.pop()
+        self.failures.append(trouble)
 
     def start(self) -> None:
         """Begins to run, in a thread of its own."""
@@ -350,10 +356,16 @@ class RunningQuery:
         return True
 
     def _wait_for_senders(self) -> None:
-        """Waits until what the query gave to a producer of this JVM before it ended is in its topics, or never will."""
+        """Waits until what the query gave to a producer of this JVM before it ended is in its topics.
+
+        Raises EngineProblem ``results-unsent`` if that takes too long.
+        """
         jvm: Any = self._session._jvm
         end = time.monotonic() + SENDING
-        while time.monotonic() < end and not self._stopping.is_set() and not jvm.ksqlpy.Senders.idle(self.spec.id):
+        while not self._stopping.is_set() and not jvm.ksqlpy.Senders.idle(self.spec.id):
+            if time.monotonic() > end:
+                topics = ", ".join(self.spec.sink_topics)
+                raise EngineProblem("results-unsent", f"no broker has taken earlier results for {topics} yet")
             self._stopping.wait(0.05)
 
     def _records_of(self, tail: Tail) -> int:
@@ -394,6 +406,8 @@ class RunningQuery:
             # Brokers take any request for the first of a producer that is new to them. With several on their way, one
             # that has to be sent again while a broker starts is passed by later ones, and lost (KAFKA-15591).
             .option("kafka.max.in.flight.requests.per.connection", "1")
+            # By default what could not be sent for two minutes is given up, and what was behind it is sent.
+            .option("kafka.delivery.timeout.ms", str(2**31 - 1))
             # Fewer, larger requests where results come faster than they can be sent.
             .option("kafka.batch.size", "131072")
             .option("checkpointLocation", self.checkpoint.spark)
