@@ -157,10 +157,11 @@ class Queries:
                 self.start(replace(query.spec, partitions=now))
 
     def tell(self, trouble: Exception) -> None:
-        """Takes down, for all queries, what may be why they come no further: brokers that do not answer, mostly."""
+        """Takes down, for all that run, what may be why they come no further: brokers that do not answer, mostly."""
         failure = failure_of(trouble)
         for query in self._all():
-            query.tell(failure)
+            if query.state == "RUNNING":  # others have their own reason
+                query.tell(failure)
 
     def use(self, session: SparkSession) -> None:
         """Takes another session from now on; all queries must have ended or be abandoned."""

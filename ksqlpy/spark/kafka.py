@@ -44,7 +44,7 @@ class Kafka:
         )
 
     def _answer(self, asked: Future[_T]) -> _T:
-        """What the brokers answer, if they do in time."""
+        """What the brokers answer; raises EnvironmentProblem ``broker-away`` if they do not in time."""
         try:
             return asked.result(timeout=TIMEOUT)
         except TimeoutError as e:
@@ -162,7 +162,7 @@ class Kafka:
 
         Raises EnvironmentProblem ``broker-away``.
         """
-        self.cluster_id()
+        self.cluster_id()  # else such requests would pile up while brokers are away
         try:
             asked = self._admin.describe_consumer_groups([group], request_timeout=_NEVER)[group]
             found = self._answer(asked).members
