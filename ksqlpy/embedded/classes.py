@@ -23,18 +23,22 @@ _AHEAD_OF_TIME = 25
 class ClassArchive:
     """The archive ``file``, which ``java`` made or is to make.
 
-    A JVM checks by itself that an archive fits it and its class path, and does without it otherwise. ``ahead``: whether
-    it may be an ahead-of-time cache, which takes its JVM half a minute more to end.
+    A JVM checks by itself that an archive fits it and its class path, and does without it otherwise. With an
+    ahead-of-time cache in the making it takes a while more to end: seconds for some thousand classes.
     """
 
     file: Path
     java: Java
-    ahead: bool = False
 
     @property
     def whole(self) -> bool:
         """Whether it is there, and complete: the JVM writes its head last."""
         return _whole(self.file)
+
+    @property
+    def with_profiles(self) -> bool:
+        """Whether it knows which methods were hot while it was made, so that these are compiled sooner."""
+        return self.java.feature >= _AHEAD_OF_TIME
 
     @property
     def part(self) -> Path:
@@ -46,6 +50,8 @@ class ClassArchive:
         """The JVM's options to use it; none while it is not whole."""
         if not self.whole:
             return ()
+        with contextlib.suppress(OSError):
+            self.file.touch()  # so that the archives in use can be told from the others
         # What does not fit is no matter for the console.
         return (f"-XX:{self._names[0]}={self.file}", "-Xlog:disable", "-Xlog:all=error:stderr")
 
@@ -66,7 +72,7 @@ class ClassArchive:
 
     @property
     def _names(self) -> tuple[str, str]:
-        if self.ahead and self.java.feature >= _AHEAD_OF_TIME:
+        if self.with_profiles:
             return "AOTCache", "AOTCacheOutput"
         return "SharedArchiveFile", "ArchiveClassesAtExit"
 

@@ -32,6 +32,7 @@ __all__ = ["EmbeddedKafka"]
 _HOST = "127.0.0.1"
 _NODE = "1"
 _ATTEMPTS = 4
+_ENDING, _ARCHIVING = 10.0, 60.0  # seconds for a broker to end, and for the first one, which leaves an archive then
 
 _SETTINGS = {
     "process.roles": "broker,controller",
@@ -198,6 +199,7 @@ class EmbeddedKafka:
             [str(java.executable), *options, "kafka.Kafka", str(file)],
             log=self.log_file,
             cwd=self._folder,
+            grace=_ENDING if self._archive is None else _ARCHIVING,
             remove=[self._folder] if self._wanted_folder is None else [],
             keep_open=[self._lock.fileno()],
         )

