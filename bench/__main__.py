@@ -65,7 +65,8 @@ def _latency(engine: Engine, arguments: argparse.Namespace) -> None:
     seconds = arguments.intervals * arguments.interval
     contenders = [*_contenders(arguments)] if arguments.peers else ours()[:1]
     how = "one after the other" if arguments.apart else "all at once"
-    print(f"{arguments.rate} records/s a job for {seconds} s, a checkpoint every {arguments.interval} s, jobs {how}")
+    ahead = f"{arguments.rate} records/s a job for {latency.SETTLE:g} s, not counted, and {seconds} s"
+    print(f"{ahead}, a checkpoint every {arguments.interval} s, jobs {how}")
     jobs = [job for job in _jobs(arguments) if job.timed]
     results: list[latency.Latency] = []
     for c, who in enumerate(contenders):

@@ -30,7 +30,7 @@ ENDING = 300.0
 """Seconds for the JVM to write the archive: it does that at its end, and slowly on a busy machine."""
 LOADED, HOT = 3.0, 15.0
 """Seconds under load, three times: until all classes are loaded, and until it shows which methods are hot."""
-KEPT = 2
+KEPT = 3
 
 _STATEMENTS = """
 CREATE STREAM s (k STRING KEY, v INT, d DECIMAL(10, 2), t STRING)

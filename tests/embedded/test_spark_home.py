@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,24 @@ def test_it_has_all_jars_but_mllib() -> None:
     assert ours <= theirs
     assert (home / "bin" / "spark-submit").is_file()
     assert (home / "python" / "lib" / "pyspark.zip").is_file()
+
+
+def test_no_jar_is_signed() -> None:
+    """An archive of classes takes none of a signed jar."""
+    signed = [jar for jar in pyspark_jars_folder().glob("*.jar") if signatures(jar)]
+    assert signed  # else all of this could go
+    jars = spark_home() / "jars"
+    assert [jar.name for jar in jars.iterdir() if signatures(jar)] == []
+    for theirs in signed:
+        with zipfile.ZipFile(theirs) as before, zipfile.ZipFile(jars / theirs.name) as after:
+            left = set(before.namelist()) - set(after.namelist())
+            assert left == signatures(theirs)
+            assert all(before.read(name) == after.read(name) for name in after.namelist())
+
+
+def signatures(jar: Path) -> set[str]:
+    with zipfile.ZipFile(jar) as file:
+        return {name for name in file.namelist() if re.fullmatch(r"META-INF/[^/]+\.(SF|DSA|RSA|EC)", name)}
 
 
 def test_it_is_made_once() -> None:
