@@ -25,8 +25,8 @@ _LEFT_OUT = ("spark-mllib_",)
 def spark_home() -> Path:
     """A folder for ``SPARK_HOME``: that of the environment, else links to PySpark's files in the cache folder.
 
-    Signed jars are copied without their signatures: a JVM checks each class of theirs against its digest, and takes none
-    into an archive (JEP 310). They are those of Janino, which compiles every query.
+    Signed jars are copied without their signatures: a JVM checks each class of theirs against its digest, and takes
+    none into an archive. They are those of Janino, which compiles every query.
 
     Raises EnvironmentProblem ``pyspark-missing``, ``cache-folder``.
     """

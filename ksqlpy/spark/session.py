@@ -87,8 +87,8 @@ SETTINGS: Mapping[str, str] = {
     # They look for what no plan of ours has, at each checkpoint.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.exchange.reuse": "false",
-    # Each batch is described to Spark's listeners, plan and all, while results wait: 50 ms for a join, and 480 ms the first
-    # time. Without the fields it is 3 ms.
+    # Each batch is described to Spark's listeners, plan and all, while results wait: 50 ms for a join, and 480 ms the
+    # first time. Without the fields it is 3 ms.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.debug.maxToStringFields": "0",
     "spark.ui.enabled": "false",
