@@ -14,6 +14,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from ksqlpy.spark.session import SETTINGS
+
 _CASES = Path(__file__).with_name("json_reading.txt")
 
 pytestmark = pytest.mark.spark
@@ -90,7 +92,11 @@ def test_what_no_text_file_can_hold(spark: SparkSession) -> None:
 def test_once_a_record_whatever_is_asked(spark: SparkSession) -> None:
     frame = records(spark, [b'{"V":1}', b"{"]).selectExpr(f"{read('value', struct(V='INTEGER'))} r")
     frame = frame.where("r.error IS NULL AND r.row.V > 0").selectExpr("r.row.V", "r.row.V + 1", "r.error")
-    plan = frame._jdf.queryExecution().executedPlan().toString()
+    spark.conf.set("spark.sql.debug.maxToStringFields", "100")
+    try:
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+    finally:
+        spark.conf.set("spark.sql.debug.maxToStringFields", SETTINGS["spark.sql.debug.maxToStringFields"])
     assert plan.count(".invoke(") == 1
     assert [tuple(r) for r in frame.collect()] == [(1, 2, None)]
 
