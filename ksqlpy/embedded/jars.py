@@ -200,7 +200,13 @@ def _run_ivy(name: str, jars: Sequence[Jar], scratch: Path, to: Path, progress: 
     ivy = next(pyspark_jars_folder().glob("ivy-*.jar"), None)
     if ivy is None:
         raise EnvironmentProblem("pyspark-missing", "PySpark's folder of jars has no Ivy.", hint="reinstall pyspark.")
-    command = [str(find_java().executable), *_proxy_options(os.environ), "-XX:TieredStopAtLevel=1", "-jar", str(ivy)]
+    command = [
+        str(find_java(of_the_machine=True).executable),
+        *_proxy_options(os.environ),
+        "-XX:TieredStopAtLevel=1",
+        "-jar",
+        str(ivy),
+    ]
     command += ["-settings", settings, "-cache", str(scratch / "cache"), "-ivy", str(scratch / "ivy.xml")]
     command += ["-confs", "jars", "-retrieve", f"{to}/[artifact]-[revision].[ext]"]
     output: deque[str] = deque(maxlen=2000)

