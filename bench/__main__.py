@@ -1,4 +1,4 @@
-"""The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys]`.
+"""The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost]`.
 
 Without arguments the first four.
 
@@ -24,6 +24,8 @@ import psutil
 from bench import latency, throughput
 from bench.churn import churn
 from bench.contenders import PEERS, Contender, kafka_streams, ours
+from bench.cost import Cost, cost
+from bench.cost import table as costs
 from bench.jobs import JOBS, Job
 from bench.many import many, warm_start
 from bench.recovery import Recovery, large_state, recover
@@ -32,7 +34,7 @@ from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 
 PARTS = ("start", "many", "latency", "throughput")
-LONG = ("churn", "recovery", "keys")
+LONG = ("churn", "recovery", "keys", "cost")
 
 
 _STOLEN: float = getattr(psutil.cpu_times(), "steal", 0.0)
@@ -127,6 +129,18 @@ def _recovery(engine: Engine, arguments: argparse.Namespace) -> None:
     print(recoveries(found), flush=True)
 
 
+def _cost(engine: Engine, arguments: argparse.Namespace) -> None:
+    seconds = arguments.intervals * arguments.interval
+    live = f"{arguments.rate} records/s a query for {seconds} s, a checkpoint every {arguments.interval} s"
+    print(f"{arguments.records:,} records, {arguments.rounds} rounds after one to warm up; then live, {live}")
+    found: list[Cost] = []
+    for i, job in enumerate(job for job in _jobs(arguments) if job.timed):
+        records, rounds, rate = arguments.records, arguments.rounds, arguments.rate
+        found.append(cost(engine, job, f"C{i}", records=records, rounds=rounds, rate=rate, seconds=seconds))
+        _note(f"{job.name}: measured, {_load()}")
+    print(costs(found), flush=True)
+
+
 def _told(steps: Iterator[str | Recovery]) -> Iterator[str | Recovery]:
     """Prints the texts among them, each as it comes."""
     for step in steps:
@@ -176,6 +190,8 @@ def main() -> int:
             elif part == "keys":
                 found = list(_told(large_state(engine, arguments.keys, arguments.rounds)))
                 print(recoveries([f for f in found if isinstance(f, Recovery)]), flush=True)
+            elif part == "cost":
+                _cost(engine, arguments)
             elif part == "latency":
                 _latency(engine, arguments)
             else:

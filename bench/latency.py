@@ -17,7 +17,7 @@ from bench.contenders import Contender
 from bench.jobs import Job
 from ksqlpy.runtime import Engine
 
-__all__ = ["SETTLE", "Latency", "measure", "ratios", "table"]
+__all__ = ["SETTLE", "Latency", "measure", "quantile", "ratios", "table"]
 
 NEAR = 2.0
 """Seconds around a checkpoint in which records may have waited for it."""
@@ -57,7 +57,7 @@ class Latency:
         return [max(some) for some in near if some]
 
 
-def _quantile(ordered: Sequence[float], q: float) -> float:
+def quantile(ordered: Sequence[float], q: float) -> float:
     """The value below which a share ``q`` lies; not a number where there are none."""
     return ordered[min(len(ordered) - 1, int(len(ordered) * q))] if ordered else float("nan")
 
@@ -130,10 +130,10 @@ def table(results: Sequence[Latency]) -> str:
     head = " ".join(f"{name:>8}" for name in ("in", "out", "p50", "p90", "p99", "p99.9", "max"))
     lines = [f"{'job':18} {'who':32} {head} (ms)   load"]
     for r in results:
-        cells = " ".join(f"{_quantile(r.millis, q):8.1f}" for q in (*quantiles, 1))
+        cells = " ".join(f"{quantile(r.millis, q):8.1f}" for q in (*quantiles, 1))
         lines.append(f"{r.job:18} {r.who.name:32} {r.sent:8} {len(r.millis):8} {cells} {r.load:11.1f}")
         if r.boundaries:
-            cells = " ".join(f"{_quantile(r.calm, q):8.1f}" for q in (*quantiles, 1))
+            cells = " ".join(f"{quantile(r.calm, q):8.1f}" for q in (*quantiles, 1))
             lines.append(f"{'':18} {'  without boundaries':32} {'':8} {len(r.calm):8} {cells}")
         if r.stalls:
             shown = " ".join(f"{s:.0f}" for s in r.stalls)
@@ -149,7 +149,7 @@ def ratios(results: Sequence[Latency]) -> str:
     lines = [f"{'ksqlpy / Kafka Streams':72} {'p50':>6} {'p99':>6}   without boundaries {'p50':>6} {'p99':>6}"]
     for r in (r for r in results if r.who.ours):
         for peer in (p for p in results if not p.who.ours and p.job == r.job):
-            all_ = " ".join(f"{_quantile(r.millis, q) / _quantile(peer.millis, q):6.2f}" for q in (0.5, 0.99))
-            calm = " ".join(f"{_quantile(r.calm, q) / _quantile(peer.millis, q):6.2f}" for q in (0.5, 0.99))
+            all_ = " ".join(f"{quantile(r.millis, q) / quantile(peer.millis, q):6.2f}" for q in (0.5, 0.99))
+            calm = " ".join(f"{quantile(r.calm, q) / quantile(peer.millis, q):6.2f}" for q in (0.5, 0.99))
             lines.append(f"{r.job:18} {r.who.name + ' / ' + peer.who.name:53} {all_}   {'':18} {calm}")
     return "\n".join(lines)

@@ -31,12 +31,13 @@ PATIENCE = 150.0
 class Backlog:
     """How one run went, in seconds since the start and numbers of results.
 
-    ``due``: how many results there must be; ``seen``: how many were there at that time, whenever there were more;
-    ``cpu``: seconds of processor time.
+    ``begin``: the start, by the clock of ``time.monotonic``; ``due``: how many results there must be; ``seen``: how many
+    were there at that time, whenever there were more; ``cpu``: seconds of processor time.
     """
 
     job: str
     who: Contender
+    begin: float
     due: int
     seen: Sequence[tuple[float, int]]
     cpu: float
@@ -103,7 +104,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, sink: str, re
     with who.run(engine, job, suffix, sink, quick=False) as run:
         due = records * job.results
         seen = _watch(engine.bootstrap, who, run, sink, due, begin)
-        return Backlog(job.name, who, due, seen, run.cpu(), os.getloadavg()[0])
+        return Backlog(job.name, who, begin, due, seen, run.cpu(), os.getloadavg()[0])
 
 
 def _watch(bootstrap: str, who: Contender, run: Run, topic: str, due: int, begin: float) -> list[tuple[float, int]]:
