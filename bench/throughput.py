@@ -31,8 +31,8 @@ PATIENCE = 150.0
 class Backlog:
     """How one run went, in seconds since the start and numbers of results.
 
-    ``begin``: the start, by the clock of ``time.monotonic``; ``due``: how many results there must be; ``seen``: how many
-    were there at that time, whenever there were more; ``cpu``: seconds of processor time.
+    ``begin``: the start, by the clock of ``time.monotonic``; ``due``: how many results there must be; ``seen``: how
+    many were there at that time, whenever there were more; ``cpu``: seconds of processor time.
     """
 
     job: str
