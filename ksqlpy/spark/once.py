@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ksqlpy.formats import text
 
-__all__ = ["HEADER", "Offsets", "Tail", "header", "mark", "place"]
+__all__ = ["HEADER", "Offsets", "Tail", "mark", "place", "sink_value", "taken_apart"]
 
 Offsets = Mapping[str, Mapping[str, int]]
 """Offsets by topic and partition; partitions as text, as in JSON."""
@@ -35,21 +35,29 @@ def place(index: int | str, partition: str) -> str:
     return f"({index << 16} + {partition})" if index else partition
 
 
-def header(rowtime: str, coordinates: Sequence[str] = (), seen: Sequence[str] = (), group: Sequence[str] = ()) -> str:
-    """Spark text of the header from which the JVM's class ``SinkInterceptor`` makes a result's time and coordinates.
+def sink_value(
+    rowtime: str, value: str, coordinates: Sequence[str] = (), seen: Sequence[str] = (), group: Sequence[str] = ()
+) -> str:
+    """Spark text of what the JVM's class ``SinkInterceptor`` takes apart into a result's value, time and header.
 
-    ``rowtime`` BIGINT, ms. ``coordinates``, if any: place INT, offset BIGINT, start of the window BIGINT or 0. With
-    them, BIGINT: ``seen``, for each joined table the offset of its last record that the row saw; ``group``, where rows
-    may have no result, the hash of the group and the last offset that it saw of each lane, which for a stream is each
-    source partition. -1 stands for none.
+    ``rowtime`` BIGINT, ms. ``value`` BINARY, null for a tombstone. ``coordinates``, if any: place INT, offset BIGINT,
+    start of the window BIGINT or 0. With them, BIGINT: ``seen``, for each joined table the offset of its last record
+    that the row saw; ``group``, where rows may have no result, the hash of the group and the last offset that it saw of
+    each lane, which for a stream is each source partition. -1 stands for none.
     """
-    value = f"cast(cast({rowtime} as bigint) as binary)"
+    of_group = f"concat({', '.join(f'cast({p} as binary)' for p in group)})" if group else "cast(null as binary)"
+    given = [f"cast({rowtime} as bigint)", f"struct({value} AS value, {of_group} AS group)"]
     if coordinates:
-        name = text.name('{"header":true}')
-        value = f"ksqlpy.{name}({', '.join([f'cast({rowtime} as bigint)', *coordinates, *seen])})"
-        if group:
-            value = f"concat({', '.join([value, *(f'cast({p} as binary)' for p in group)])})"
-    return f"struct('__rowtime' AS key, {value} AS value)"
+        given += [*coordinates, *seen]
+    name = text.name('{"sink":true}')
+    return f"ksqlpy.{name}({', '.join(given)})"
+
+
+def taken_apart(sent: bytes) -> tuple[bytes | None, int]:
+    """The value and the time (ms, -1 for none) that :func:`sink_value` put together; the rest of it is left out."""
+    length = int.from_bytes(sent[-4:], "big", signed=True)
+    begin = len(sent) - 4 - (length & 0x7FFFFFFF)
+    return sent[:begin] if length >= 0 else None, int.from_bytes(sent[begin : begin + 8], "big", signed=True)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ksqlpy.functions.times import time_of_text
 from ksqlpy.plan.nodes import Aggregate, Node, Plan, Project, Scan, TablesJoin, Union, nodes_of
 from ksqlpy.spark.expressions import failure_text, spark_text, spark_type
 from ksqlpy.spark.marks import counted, lane_of, reached_on_lane, seen_columns, source_place, which_result
-from ksqlpy.spark.once import Tail, header
+from ksqlpy.spark.once import Tail, sink_value
 from ksqlpy.types import STRING, TIMESTAMP
 
 __all__ = ["HEADERS", "counting", "kafka_output", "undone"]
@@ -40,7 +40,7 @@ def kafka_output(
     at: bool = False,
     tail: Tail | None = None,
 ) -> DataFrame:
-    """The rows as records for Spark's Kafka sink: topic, key, value, headers.
+    """The rows as records for Spark's Kafka sink: topic, key, value (see :func:`.once.sink_value`), headers.
 
     ``sink``: the source that is written, or the topic of a transient query, whose values are JSON objects of all
     columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers; late
@@ -74,10 +74,11 @@ def kafka_output(
     coordinates = ("__at", "__at_offset", "__at_window") if at else ()
     of_group = [c for c in seen_columns(rows) if c.startswith("__seen_")]
     of_tables = [c for c in seen_columns(rows) if c not in of_group]
-    own = header(rowtime, coordinates, of_tables, of_group)
-    live_headers = f"array({own})"
-    if "__headers" in rows.columns:
-        live_headers = f"CASE WHEN __headers IS NULL THEN array({own}) ELSE concat(__headers, array({own})) END"
+    sent = sink_value(
+        f"CASE WHEN __raw IS NULL THEN {rowtime} ELSE __raw.ts END",
+        f"CASE WHEN __raw IS NOT NULL THEN __raw.value WHEN NOT __del THEN {value} END",
+        coordinates, of_tables, of_group,
+    )  # fmt: skip
     dead = {
         HEADERS["topic"]: "__raw.topic",
         HEADERS["partition"]: "cast(__raw.partition as string)",
@@ -87,15 +88,14 @@ def kafka_output(
         HEADERS["query"]: text.string(query_id),
     }
     fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in dead.items()]
-    fields.append(header("__raw.ts", coordinates, of_tables, of_group))
-    dead_headers = f"array({', '.join(fields)})"
+    own = " ELSE __headers" if "__headers" in rows.columns else ""
     late_topic = plan.late_topic
     late = f" WHEN __raw.late IS NOT NULL THEN {text.string(late_topic)}" if late_topic is not None else ""
     return rows.selectExpr(
         f"CASE WHEN __raw IS NULL THEN {text.string(topic)}{late} ELSE {text.string(dead_topic)} END AS topic",
         f"CASE WHEN __raw IS NULL THEN {key} ELSE __raw.key END AS key",
-        f"CASE WHEN __raw IS NULL THEN (CASE WHEN NOT __del THEN {value} END) ELSE __raw.value END AS value",
-        f"CASE WHEN __raw IS NULL THEN {live_headers} ELSE {dead_headers} END AS headers",
+        f"{sent} AS value",
+        f"CASE WHEN __raw IS NOT NULL THEN array({', '.join(fields)}){own} END AS headers",
     )
 
 

@@ -28,6 +28,7 @@ from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.compile import Compiler, Distribution
 from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.once import taken_apart
 from ksqlpy.spark.output import HEADERS, kafka_output
 from ksqlpy.spark.query import QuerySpec, RunningQuery
 from ksqlpy.testing.cases import Case
@@ -322,14 +323,13 @@ class MemoryEngine(Engine):
         if row.topic == dead_topic:
             named = {n: v.decode() for n, v in headers if n in HEADERS.values() and v is not None}
             return DeadLetter(named[HEADERS["topic"]], int(named[HEADERS["offset"]]), named[HEADERS["reason"]])
-        rowtime = next((v for n, v in reversed(headers) if n == "__rowtime" and v is not None), None)
-        at = int.from_bytes(rowtime, "big", signed=True) if rowtime is not None else -1
+        value, at = taken_apart(bytes(row.value))
         record = Record(
             row.topic,
             None if row.key is None else bytes(row.key),
-            None if row.value is None else bytes(row.value),
+            value,
             at if at >= 0 else None,
-            tuple((n, v) for n, v in headers if n != "__rowtime"),
+            tuple(headers),
         )
         self.broker.append(record, by_query=True)
         return None

@@ -19,7 +19,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
  * {@code read} is JSON, KAFKA or DELIMITED; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}}, {@code {"of":"group",…}} and {@code {"of":"key",…}}, see {@link Tail}, {@code {"count":name}}, see
- * {@link Counter}, {@code {"clock":true}}, see {@link Clock}, {@code {"exact":name}}, see {@link Exact}, {@code {"header":true}}, see {@link HeaderBytes},
+ * {@link Counter}, {@code {"clock":true}}, see {@link Clock}, {@code {"exact":name}}, see {@link Exact}, {@code {"sink":true}}, see {@link SinkValue},
  * {@code {"call":function}}, see {@link Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
  * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
  */
@@ -55,12 +55,8 @@ public final class Functions implements FunctionCatalog {
     public BoundFunction bind(StructType arguments) {
       try {
         JsonNode described = MAPPER.readTree(spec);
-        if (described.has("header")) {
-          if (arguments.length() < 4) {
-            throw new UnsupportedOperationException(
-                "it takes rowtime, place, offset, window and offsets of joined tables");
-          }
-          return new HeaderBytes(arguments.length() - 4);
+        if (described.has("sink")) {
+          return new SinkValue(arguments.length());
         }
         if (described.has("call")) {
           expect(arguments, 1, "it takes one argument, the struct of the function's arguments");

@@ -2,10 +2,7 @@ package ksqlpy;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
-import java.util.List;
 import java.util.Map;
 import java.util.zip.CRC32;
 import org.apache.kafka.clients.producer.ProducerInterceptor;
@@ -14,16 +11,12 @@ import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.header.Header;
 
 /**
- * Takes what Spark's Kafka sink has no column for out of the last header {@code __rowtime}: the timestamp of the record,
- * and the coordinates of its source record.
- *
- * <p>The header holds milliseconds since 1970 as 8 bytes, big-endian (a negative one is none: no record can be older),
- * and the coordinates behind them, if there are any; they become the header {@code ksqlpy.at}, with 4 bytes ahead that
- * tell queries apart: CRC-32 of the client id, which is that of the query. Headers with coordinates that were copied
- * from a source record go. A record without {@code __rowtime} passes as it is.
+ * Takes apart the value of each record that Spark's Kafka sink sends, see {@link SinkValue}: its timestamp is the rowtime
+ * (one below 0 is none: no record can be older), and the coordinates, if there are any, become the header {@code
+ * ksqlpy.at}, with 4 bytes ahead that tell queries apart: CRC-32 of the client id, which is that of the query.
+ * Coordinates that were copied from a source record go.
  */
 public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]> {
-  private static final String ROWTIME = "__rowtime";
   static final String AT = "ksqlpy.at";
 
   private int own;
@@ -40,44 +33,35 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
   }
 
   public ProducerRecord<byte[], byte[]> onSend(ProducerRecord<byte[], byte[]> record) {
-    Header[] all = record.headers().toArray();
-    int last = all.length - 1;
-    while (last >= 0 && !all[last].key().equals(ROWTIME)) {
-      last--;
-    }
-    byte[] given = last < 0 ? null : all[last].value();
-    if (given == null || given.length < Long.BYTES) {
-      return record;
-    }
-    List kept = null; // every result goes through here: no list where there is nothing for it
-    for (int i = 0; i < all.length; i++) {
-      if (i != last && !all[i].key().equals(AT)) {
-        kept = kept == null ? new ArrayList(all.length) : kept;
-        kept.add(all[i]);
+    byte[] given = (byte[]) record.value();
+    ByteBuffer bytes = ByteBuffer.wrap(given);
+    int end = given.length - Integer.BYTES;
+    int length = bytes.getInt(end);
+    int begin = end - (length < 0 ? length - SinkValue.NONE : length);
+    long rowtime = bytes.getLong(begin);
+    ProducerRecord<byte[], byte[]> result =
+        new ProducerRecord(
+            record.topic(),
+            record.partition(),
+            rowtime < 0 ? null : Long.valueOf(rowtime),
+            (byte[]) record.key(),
+            length < 0 ? null : Arrays.copyOf(given, begin));
+    Header[] headers = record.headers().toArray(); // mostly none
+    for (int i = 0; i < headers.length; i++) {
+      if (!headers[i].key().equals(AT)) {
+        result.headers().add(headers[i]);
       }
     }
-    if (given.length > Long.BYTES) {
-      Header at = coordinates(given);
-      if (kept == null) {
-        kept = Collections.singletonList(at);
-      } else {
-        kept.add(at);
-      }
+    int coordinates = begin + Long.BYTES;
+    if (coordinates < end) {
+      byte[] value = Arrays.copyOfRange(given, coordinates - Integer.BYTES, end);
+      value[0] = (byte) (own >> 24);
+      value[1] = (byte) (own >> 16);
+      value[2] = (byte) (own >> 8);
+      value[3] = (byte) own;
+      result.headers().add(new Coordinates(value));
     }
-    long rowtime = ByteBuffer.wrap(given).getLong();
-    return new ProducerRecord<byte[], byte[]>(
-        record.topic(),
-        record.partition(),
-        rowtime < 0 ? null : Long.valueOf(rowtime),
-        record.key(),
-        record.value(),
-        (Iterable<Header>) kept);
-  }
-
-  private Header coordinates(byte[] given) {
-    byte[] value = Arrays.copyOfRange(given, Long.BYTES - Integer.BYTES, given.length);
-    ByteBuffer.wrap(value).putInt(own);
-    return new Coordinates(value);
+    return result;
   }
 
   public void onAcknowledgement(RecordMetadata metadata, Exception error) {}
