@@ -186,14 +186,14 @@ NUMBERS = (
         Signature(
             (DOUBLE, DOUBLE, DOUBLE, DOUBLE),
             DOUBLE,
-            lambda a, t: exact("geo_distance", *a, "'km'"),
+            lambda a, t: exact("geo_distance", *a, objects=["'km'"]),
             names=("lat1", "lon1", "lat2", "lon2"),
             fails=True,
         ),
         Signature(
             (DOUBLE, DOUBLE, DOUBLE, DOUBLE, STRING),
             DOUBLE,
-            _java("geo_distance"),
+            lambda a, t: exact("geo_distance", *a[:-1], objects=a[-1:]),
             names=("lat1", "lon1", "lat2", "lon2", "unit"),
             fails=True,
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
 
@@ -54,8 +54,14 @@ def decimal(t: DecimalType) -> str:
     return f"decimal({t.precision}, {t.scale})"
 
 
-def exact(name: str, *arguments: str) -> str:
-    """The call of one of our own functions in the JVM (``Exact.java``)."""
+def exact(name: str, *numbers: str, objects: Sequence[str] = ()) -> str:
+    """The call of one of our own functions in the JVM (``Exact.java``).
+
+    ``numbers``: arguments of primitive types, times among them; ``objects``: the others, which come last, in a struct.
+    Without it a null that CASE makes would come there as what was in its place in the row before.
+    """
+    fields = ", ".join(f"'{i}', {o}" for i, o in enumerate(objects))
+    arguments = [*numbers, f"named_struct({fields})"] if objects else numbers
     return f'ksqlpy.`{{"exact":"{name}"}}`({", ".join(arguments)})'
 
 

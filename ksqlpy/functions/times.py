@@ -30,11 +30,15 @@ def _from_unix_time(a: Sequence[str], t: ArgTypes) -> str:
 
 def time_of_text(value: str, pattern: str) -> str:
     """Spark text of the milliseconds since 1970 that a text says in a Java pattern, in UTC unless it says a zone."""
-    return f"unix_millis({exact('parse_timestamp', value, quoted(pattern), quoted('GMT'))})"
+    return f"unix_millis({exact('parse_timestamp', objects=[value, quoted(pattern), quoted('GMT')])})"
 
 
-def _java(function: str, *more: str) -> SparkText:
-    return lambda a, t: exact(function, *a, *more)
+def _parsed(function: str, *more: str) -> SparkText:
+    return lambda a, t: exact(function, objects=[*a, *more])
+
+
+def _by_texts(function: str, *more: str) -> SparkText:
+    return lambda a, t: exact(function, a[0], objects=[*a[1:], *more])
 
 
 def _millis(a: Sequence[str], sign: str) -> str:
@@ -83,7 +87,7 @@ TIMES = (
         "A TIMESTAMP that was meant in the first zone, as that of the second shows the same moment.",
         "CONVERT_TZ(SEEN, 'UTC', 'Europe/Oslo')",
         Signature(
-            (TIMESTAMP, STRING, STRING), TIMESTAMP, _java("convert_tz"), names=("value", "from", "to"), fails=True
+            (TIMESTAMP, STRING, STRING), TIMESTAMP, _by_texts("convert_tz"), names=("value", "from", "to"), fails=True
         ),
     ),
     *_moves(
@@ -114,7 +118,7 @@ TIMES = (
         Signature(
             (INTEGER, STRING),
             STRING,
-            lambda a, t: exact("format_date", f"date_from_unix_date({a[0]})", a[1]),
+            lambda a, t: exact("format_date", f"date_from_unix_date({a[0]})", objects=a[1:]),
             names=("days", "pattern"),
             fails=True,
         ),
@@ -123,25 +127,29 @@ TIMES = (
         "FORMAT_DATE",
         f"A DATE as text; {_PATTERN}.",
         "FORMAT_DATE(BIRTHDAY, 'dd.MM.yyyy')",
-        Signature((DATE, STRING), STRING, _java("format_date"), names=("date", "pattern"), fails=True),
+        Signature((DATE, STRING), STRING, _by_texts("format_date"), names=("date", "pattern"), fails=True),
     ),
     _time(
         "FORMAT_TIME",
         f"A TIME as text; {_PATTERN}.",
         "FORMAT_TIME(OPENS, 'HH:mm')",
-        Signature((TIME, STRING), STRING, _java("format_time"), names=("time", "pattern"), fails=True),
+        Signature((TIME, STRING), STRING, _by_texts("format_time"), names=("time", "pattern"), fails=True),
     ),
     _time(
         "FORMAT_TIMESTAMP",
         f"A TIMESTAMP as text, in GMT or in the zone given; {_PATTERN}.",
         "FORMAT_TIMESTAMP(SEEN, 'yyyy-MM-dd HH:mm:ss.SSS', 'Europe/Oslo')",
         Signature(
-            (TIMESTAMP, STRING), STRING, _java("format_timestamp", "'GMT'"), names=("timestamp", "pattern"), fails=True
+            (TIMESTAMP, STRING),
+            STRING,
+            _by_texts("format_timestamp", "'GMT'"),
+            names=("timestamp", "pattern"),
+            fails=True,
         ),
         Signature(
             (TIMESTAMP, STRING, STRING),
             STRING,
-            _java("format_timestamp"),
+            _by_texts("format_timestamp"),
             names=("timestamp", "pattern", "zone"),
             fails=True,
         ),
@@ -162,26 +170,26 @@ TIMES = (
         "PARSE_DATE",
         f"The DATE that a text begins with, in this pattern; null with a time that is not midnight; {_PATTERN}.",
         "PARSE_DATE(BIRTHDAY, 'dd.MM.yyyy')",
-        Signature((STRING, STRING), DATE, _java("parse_date"), names=_TEXT, fails=True),
+        Signature((STRING, STRING), DATE, _parsed("parse_date"), names=_TEXT, fails=True),
     ),
     _time(
         "PARSE_TIME",
         f"The TIME that a text in this pattern says, null with parts of a date; {_PATTERN}.",
         "PARSE_TIME(OPENS, 'HH:mm')",
-        Signature((STRING, STRING), TIME, _java("parse_time"), names=_TEXT, fails=True),
+        Signature((STRING, STRING), TIME, _parsed("parse_time"), names=_TEXT, fails=True),
     ),
     _time(
         "PARSE_TIMESTAMP",
         f"The TIMESTAMP that a text says in this pattern, in GMT or the zone given, unless it says one; {_PATTERN}.",
         "PARSE_TIMESTAMP(SEEN, 'yyyy-MM-dd''T''HH:mm:ssX')",
-        Signature((STRING, STRING), TIMESTAMP, _java("parse_timestamp", "'GMT'"), names=_TEXT, fails=True),
-        Signature((STRING, STRING, STRING), TIMESTAMP, _java("parse_timestamp"), names=_TEXT_ZONE, fails=True),
+        Signature((STRING, STRING), TIMESTAMP, _parsed("parse_timestamp", "'GMT'"), names=_TEXT, fails=True),
+        Signature((STRING, STRING, STRING), TIMESTAMP, _parsed("parse_timestamp"), names=_TEXT_ZONE, fails=True),
     ),
     _time(
         "STRINGTODATE",
         f"The days since 1970-01-01 that a text says in this pattern, the old form of PARSE_DATE; {_PATTERN}.",
         "STRINGTODATE(BIRTHDAY, 'yyyy-MM-dd')",
-        Signature((STRING, STRING), INTEGER, _java("parse_days"), names=_TEXT, fails=True),
+        Signature((STRING, STRING), INTEGER, _parsed("parse_days"), names=_TEXT, fails=True),
     ),
     _time(
         "STRINGTOTIMESTAMP",
@@ -192,7 +200,7 @@ TIMES = (
             Signature(
                 (STRING,) * count,
                 BIGINT,
-                lambda a, t: f"unix_millis({exact('parse_timestamp', *a)})",
+                lambda a, t: f"unix_millis({exact('parse_timestamp', objects=a)})",
                 names=_TEXT_ZONE[:count],
                 fails=True,
             )
@@ -207,7 +215,7 @@ TIMES = (
             Signature(
                 (BIGINT, *(STRING,) * count),
                 STRING,
-                lambda a, t: exact("format_timestamp", _from_unix_time(a, t), *a[1:]),
+                lambda a, t: exact("format_timestamp", _from_unix_time(a, t), objects=a[1:]),
                 names=("millis", "pattern", "zone")[: count + 1],
                 fails=True,
             )

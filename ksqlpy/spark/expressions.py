@@ -368,14 +368,14 @@ def _from_string(value: str, target: SqlType) -> str:
     if target == BYTES:
         return f"try_to_binary({value}, 'base64')"
     if isinstance(target, DecimalType):
-        return exact("cast_decimal", value, f"cast(null as {spark_type(target)})")
-    return exact(f"cast_{target.base.lower()}", value)
+        return exact("cast_decimal", objects=[value, f"cast(null as {spark_type(target)})"])
+    return exact(f"cast_{target.base.lower()}", objects=[value])
 
 
 def _to_string(value: str, source: SqlType) -> str:
     match source:
         case DecimalType(scale=scale) if scale > 6:  # Spark would write 0E-7
-            return exact("decimal_text", value)
+            return exact("decimal_text", objects=[value])
         case ArrayType(item):
             items = f"transform({value}, x -> coalesce({_to_string('x', item)}, 'null'))"
             return f"concat('[', array_join({items}, ', '), ']')"

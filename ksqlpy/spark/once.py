@@ -120,7 +120,7 @@ class Tail:
         """Spark text: whether a later record of the place has a result with this key (BINARY), so that this one's time
         is over; never null.
         """
-        return self._call("key", where, offset, key)
+        return self._call("key", where, offset, f"struct({key} AS key)")
 
     def _ask(self, of: str, *arguments: str) -> str:
         return f"nullif({self._call(of, *arguments)}, -2L)"

@@ -3,17 +3,27 @@ package ksqlpy;
 import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.ZoneId;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Moves a TIMESTAMP by the difference that two zones have at it: {@code (TIMESTAMP, STRING from, STRING to) →
- * TIMESTAMP}. An unknown zone is an error.
+ * Moves a TIMESTAMP by the difference that two zones have at it: {@code (TIMESTAMP, STRUCT<STRING from, STRING to>)
+ * → TIMESTAMP}. An unknown zone is an error.
  */
 public final class ConvertZone implements ScalarFunction<Long> {
-  public Long invoke(long micros, UTF8String from, UTF8String to) {
+  private final StructType zones;
+
+  ConvertZone(StructType zones) {
+    this.zones = zones;
+  }
+
+  public Long invoke(long micros, InternalRow zones) {
+    UTF8String from = Exact.text(zones, 0);
+    UTF8String to = Exact.text(zones, 1);
     if (from == null || to == null) {
       return null;
     }
@@ -33,7 +43,7 @@ public final class ConvertZone implements ScalarFunction<Long> {
   }
 
   public DataType[] inputTypes() {
-    return new DataType[] {DataTypes.TimestampType, DataTypes.StringType, DataTypes.StringType};
+    return new DataType[] {DataTypes.TimestampType, zones};
   }
 
   public DataType resultType() {

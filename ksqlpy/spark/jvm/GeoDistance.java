@@ -1,21 +1,30 @@
 package ksqlpy;
 
 import java.util.Locale;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * The length of the great circle between two places on a sphere: {@code (DOUBLE lat1, DOUBLE lon1, DOUBLE lat2, DOUBLE
- * lon2, STRING unit) → DOUBLE}, coordinates in degrees, by the haversine formula. Places that are not on the globe and
+ * lon2, STRUCT<STRING unit>) → DOUBLE}, coordinates in degrees, by the haversine formula. Places that are not on the globe and
  * unknown units are errors.
  */
 public final class GeoDistance implements ScalarFunction<Double> {
   private static final double KILOMETRES = 6371;
   private static final double MILES = 3959;
 
-  public Double invoke(double lat1, double lon1, double lat2, double lon2, UTF8String unit) {
+  private final StructType unit;
+
+  GeoDistance(StructType unit) {
+    this.unit = unit;
+  }
+
+  public Double invoke(double lat1, double lon1, double lat2, double lon2, InternalRow given) {
+    UTF8String unit = Exact.text(given, 0);
     double radius = unit == null ? 0 : radius(unit.toString().toLowerCase(Locale.ROOT));
     if (radius == 0 || !isPlace(lat1, lon1) || !isPlace(lat2, lon2)) {
       return null;
@@ -42,7 +51,7 @@ public final class GeoDistance implements ScalarFunction<Double> {
 
   public DataType[] inputTypes() {
     return new DataType[] {
-      DataTypes.DoubleType, DataTypes.DoubleType, DataTypes.DoubleType, DataTypes.DoubleType, DataTypes.StringType
+      DataTypes.DoubleType, DataTypes.DoubleType, DataTypes.DoubleType, DataTypes.DoubleType, unit
     };
   }
 

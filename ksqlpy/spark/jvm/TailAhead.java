@@ -1,11 +1,13 @@
 package ksqlpy;
 
 import java.io.IOException;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 
-/** Asks a {@link Tail}, see its isAhead: {@code (place INT, offset BIGINT, key BINARY) → BOOLEAN}, not null. */
+/** Asks a {@link Tail}, see its isAhead: {@code (place INT, offset BIGINT, STRUCT<key BINARY>) → BOOLEAN}, not null. */
 public final class TailAhead implements ScalarFunction<Boolean> {
   private final String tail;
   private transient volatile Tail read;
@@ -14,17 +16,17 @@ public final class TailAhead implements ScalarFunction<Boolean> {
     this.tail = tail;
   }
 
-  public boolean invoke(int place, long offset, byte[] key) throws IOException {
+  public boolean invoke(int place, long offset, InternalRow given) throws IOException {
     Tail known = read;
     if (known == null) {
       known = Tail.of(tail);
       read = known;
     }
-    return known.isAhead(place, offset, key);
+    return known.isAhead(place, offset, given.isNullAt(0) ? null : given.getBinary(0));
   }
 
   public DataType[] inputTypes() {
-    return new DataType[] {DataTypes.IntegerType, DataTypes.LongType, DataTypes.BinaryType};
+    return new DataType[] {DataTypes.IntegerType, DataTypes.LongType, new StructType().add("key", DataTypes.BinaryType)};
   }
 
   public DataType resultType() {

@@ -8,6 +8,7 @@ import java.time.LocalTime;
 import java.time.ZoneOffset;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -17,7 +18,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * CAST of text to a number or a time: {@code (STRING) → type}; the second argument of {@code cast_decimal}, a DECIMAL,
+ * CAST of text to a number or a time: {@code (STRUCT<STRING>) → type}; the second field for {@code cast_decimal}, a DECIMAL,
  * says by its type what comes out. Blanks around the text do not matter. Numbers are read as Java reads them, times are
  * ISO 8601: a date may leave out day and month, a time seconds and minutes, a zone is that of UTC.
  */
@@ -28,7 +29,7 @@ public final class TextCast implements ScalarFunction<Object> {
   private static final Pattern ZONE = Pattern.compile("(.*?)(Z|[+-]\\d{2}(?::?\\d{2})?)");
 
   private final String to;
-  private final DataType[] inputs;
+  private final StructType input;
   private final DataType result;
 
   TextCast(String to, StructType arguments) {
@@ -52,13 +53,16 @@ public final class TextCast implements ScalarFunction<Object> {
     } else {
       throw new UnsupportedOperationException("text is not cast to " + to);
     }
-    this.inputs =
-        decimal ? new DataType[] {DataTypes.StringType, result} : new DataType[] {DataTypes.StringType};
+    this.input = arguments;
   }
 
-  public Object invoke(UTF8String value) {
-    if (value == null) {
+  public Object invoke(InternalRow given) {
+    if (given.isNullAt(0)) {
       return null;
+    }
+    UTF8String value = given.getUTF8String(0);
+    if (to.equals("decimal")) {
+      return decimal(value);
     }
     String text = value.toString().trim();
     try {
@@ -86,10 +90,7 @@ public final class TextCast implements ScalarFunction<Object> {
     }
   }
 
-  public Object invoke(UTF8String value, Decimal like) {
-    if (value == null) {
-      return null;
-    }
+  private Object decimal(UTF8String value) {
     DecimalType type = (DecimalType) result;
     try {
       BigDecimal number = new BigDecimal(value.toString().trim());
@@ -145,7 +146,7 @@ public final class TextCast implements ScalarFunction<Object> {
   }
 
   public DataType[] inputTypes() {
-    return inputs;
+    return new DataType[] {input};
   }
 
   public DataType resultType() {

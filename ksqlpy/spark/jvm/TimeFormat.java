@@ -4,39 +4,43 @@ import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.time.LocalTime;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A time as text by a pattern of Java's DateTimeFormatter: {@code (TIMESTAMP, STRING pattern [, STRING zone]) → STRING},
- * or {@code (DATE, STRING)}, or {@code (INT, STRING)} for a TIME in milliseconds. Without a zone it is the server's.
+ * A time as text by a pattern of Java's DateTimeFormatter: {@code (TIMESTAMP, STRUCT<STRING pattern [, STRING zone]>) →
+ * STRING}, or {@code (DATE, STRUCT<STRING>)}, or {@code (INT, STRUCT<STRING>)} for a TIME in milliseconds. Without a zone it is the server's.
  */
 public final class TimeFormat implements ScalarFunction<UTF8String> {
   private final String kind;
-  private final int arguments;
+  private final StructType texts;
   private transient volatile TimePattern known;
 
-  TimeFormat(String kind, int arguments) {
-    boolean fits = kind.equals("timestamp") ? arguments == 2 || arguments == 3 : arguments == 2;
+  TimeFormat(String kind, StructType texts) {
+    int count = texts.length();
+    boolean fits = kind.equals("timestamp") ? count == 1 || count == 2 : count == 1;
     if (!fits || !(kind.equals("timestamp") || kind.equals("date") || kind.equals("time"))) {
-      throw new UnsupportedOperationException("there is no format_" + kind + " of " + arguments + " arguments");
+      throw new UnsupportedOperationException("there is no format_" + kind + " by " + count + " texts");
     }
     this.kind = kind;
-    this.arguments = arguments;
+    this.texts = texts;
   }
 
-  public UTF8String invoke(long micros, UTF8String pattern) {
-    return timestamp(micros, pattern, null);
-  }
-
-  public UTF8String invoke(long micros, UTF8String pattern, UTF8String zone) {
+  public UTF8String invoke(long micros, InternalRow given) {
+    UTF8String pattern = Exact.text(given, 0);
+    if (texts.length() == 1) {
+      return timestamp(micros, pattern, null);
+    }
+    UTF8String zone = Exact.text(given, 1);
     return zone == null ? null : timestamp(micros, pattern, zone);
   }
 
-  public UTF8String invoke(int value, UTF8String pattern) {
-    TimePattern by = pattern(pattern, null);
+  public UTF8String invoke(int value, InternalRow given) {
+    TimePattern by = pattern(Exact.text(given, 0), null);
     if (by == null) {
       return null;
     }
@@ -78,9 +82,7 @@ public final class TimeFormat implements ScalarFunction<UTF8String> {
         kind.equals("timestamp")
             ? DataTypes.TimestampType
             : kind.equals("date") ? DataTypes.DateType : DataTypes.IntegerType;
-    return arguments == 3
-        ? new DataType[] {value, DataTypes.StringType, DataTypes.StringType}
-        : new DataType[] {value, DataTypes.StringType};
+    return new DataType[] {value, texts};
   }
 
   public DataType resultType() {

@@ -9,14 +9,16 @@ import java.time.ZonedDateTime;
 import java.time.temporal.ChronoField;
 import java.time.temporal.TemporalAccessor;
 import java.time.temporal.TemporalQueries;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A time from text by a pattern of Java's DateTimeFormatter: {@code (STRING, STRING pattern [, STRING zone])} →
- * TIMESTAMP, DATE, INT for a TIME in milliseconds, or INT for the days of a whole date (kind {@code days}).
+ * A time from text by a pattern of Java's DateTimeFormatter: {@code (STRUCT<STRING, STRING pattern [, STRING
+ * zone]>)} → TIMESTAMP, DATE, INT for a TIME in milliseconds, or INT for the days of a whole date (kind {@code days}).
  *
  * <p>A timestamp and a date may say less than a whole: what they do not say is that of 1970-01-01T00:00. A zone in the
  * text wins; without one it is the server's. A date may say a time, midnight, and more text may follow it; a time
@@ -28,23 +30,26 @@ public final class TimeParse implements ScalarFunction<Object> {
   private static final long MOST_MILLIS = Long.MAX_VALUE / 1000;
 
   private final String kind;
-  private final int arguments;
+  private final StructType texts;
   private transient volatile TimePattern known;
 
-  TimeParse(String kind, int arguments) {
+  TimeParse(String kind, StructType texts) {
+    int count = texts.length();
     boolean known = kind.equals("timestamp") || kind.equals("date") || kind.equals("time") || kind.equals("days");
-    if (!known || arguments < 2 || arguments > (kind.equals("timestamp") ? 3 : 2)) {
-      throw new UnsupportedOperationException("there is no parse_" + kind + " of " + arguments + " arguments");
+    if (!known || count < 2 || count > (kind.equals("timestamp") ? 3 : 2)) {
+      throw new UnsupportedOperationException("there is no parse_" + kind + " of " + count + " texts");
     }
     this.kind = kind;
-    this.arguments = arguments;
+    this.texts = texts;
   }
 
-  public Object invoke(UTF8String text, UTF8String pattern) {
-    return parsed(text, pattern, kind.equals("date") ? UTF8String.fromString("GMT") : null);
-  }
-
-  public Object invoke(UTF8String text, UTF8String pattern, UTF8String zone) {
+  public Object invoke(InternalRow given) {
+    UTF8String text = Exact.text(given, 0);
+    UTF8String pattern = Exact.text(given, 1);
+    if (texts.length() == 2) {
+      return parsed(text, pattern, kind.equals("date") ? UTF8String.fromString("GMT") : null);
+    }
+    UTF8String zone = Exact.text(given, 2);
     return zone == null ? null : parsed(text, pattern, zone);
   }
 
@@ -125,9 +130,7 @@ public final class TimeParse implements ScalarFunction<Object> {
   }
 
   public DataType[] inputTypes() {
-    return arguments == 3
-        ? new DataType[] {DataTypes.StringType, DataTypes.StringType, DataTypes.StringType}
-        : new DataType[] {DataTypes.StringType, DataTypes.StringType};
+    return new DataType[] {texts};
   }
 
   public DataType resultType() {
