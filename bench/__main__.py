@@ -19,11 +19,9 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import psutil
-
 from bench import latency, throughput
 from bench.churn import churn
-from bench.contenders import PEERS, Contender, kafka_streams, ours
+from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
 from bench.cost import Cost, cost
 from bench.cost import table as costs
 from bench.jobs import JOBS, Job
@@ -37,13 +35,12 @@ PARTS = ("start", "many", "latency", "throughput")
 LONG = ("churn", "recovery", "keys", "cost")
 
 
-_STOLEN: float = getattr(psutil.cpu_times(), "steal", 0.0)
+_STOLEN = stolen()
 
 
 def _load() -> str:
     """How busy the machine is, and what its host took from it since the start, where that is known."""
-    stolen = getattr(psutil.cpu_times(), "steal", 0.0) - _STOLEN
-    return f"load {os.getloadavg()[0]:.1f}, {stolen:.1f} s of its processors' time gone to others"
+    return f"load {os.getloadavg()[0]:.1f}, {stolen() - _STOLEN:.1f} s of its processors' time gone to others"
 
 
 def _note(text: str) -> None:

@@ -20,7 +20,7 @@ from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.runtime import Engine
 
-__all__ = ["PEERS", "Contender", "Run", "kafka_streams", "ours", "spark_jvms"]
+__all__ = ["PEERS", "Contender", "Run", "kafka_streams", "ours", "spark_jvms", "stolen"]
 
 GUARANTEE = "processing.guarantee"
 READY_WITHIN = 60.0
@@ -71,6 +71,11 @@ class Contender(Protocol):
         They must exist and be declared in ``engine``, whose broker all contenders use. ``sink``: the name of the sink
         topic, which goes at the end. ``quick``: results go out at once, whatever that costs in throughput.
         """
+
+
+def stolen() -> float:
+    """Seconds of processor time that the host of this machine has given to others since its start; 0 if not known."""
+    return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
 def spark_jvms(engine: Engine) -> list[psutil.Process]:

@@ -12,10 +12,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-import psutil
-
 from bench import latency, throughput
-from bench.contenders import ours
+from bench.contenders import ours, stolen
 from bench.jobs import Job
 from bench.latency import Latency, quantile
 from bench.throughput import Backlog
@@ -41,7 +39,7 @@ class Cost:
 
 def cost(engine: Engine, job: Job, suffix: str, *, records: int, rounds: int, rate: int, seconds: float) -> Cost:
     """Runs a job over a backlog so many times, and one time more to warm up, then live."""
-    before = _stolen()
+    before = stolen()
     throughput.fill(engine, job, suffix, records)
     pairs = [_pair(engine, job, suffix, number, records) for number in range(rounds + 1)][1:]
     with ThreadPoolExecutor(2) as pool:
@@ -50,7 +48,7 @@ def cost(engine: Engine, job: Job, suffix: str, *, records: int, rounds: int, ra
             for i, who in enumerate(ours())
         ]
     once, least = (found.result() for found in live)
-    return Cost(job.name, pairs, once, least, _stolen() - before)
+    return Cost(job.name, pairs, once, least, stolen() - before)
 
 
 def _pair(engine: Engine, job: Job, suffix: str, number: int, records: int) -> tuple[float, float]:
@@ -75,10 +73,6 @@ def _at(run: Backlog, at: float) -> float:
         if t0 <= at <= t1:
             return n0 + (n1 - n0) * (at - t0) / (t1 - t0)
     return run.seen[-1][1]
-
-
-def _stolen() -> float:
-    return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
 def table(found: Sequence[Cost]) -> str:

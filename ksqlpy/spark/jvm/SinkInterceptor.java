@@ -55,10 +55,7 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
     int coordinates = begin + Long.BYTES;
     if (coordinates < end) {
       byte[] value = Arrays.copyOfRange(given, coordinates - Integer.BYTES, end);
-      value[0] = (byte) (own >> 24);
-      value[1] = (byte) (own >> 16);
-      value[2] = (byte) (own >> 8);
-      value[3] = (byte) own;
+      ByteBuffer.wrap(value).putInt(own);
       result.headers().add(new Coordinates(value));
     }
     return result;

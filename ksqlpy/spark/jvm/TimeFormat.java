@@ -13,7 +13,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A time as text by a pattern of Java's DateTimeFormatter: {@code (TIMESTAMP, STRUCT<STRING pattern [, STRING zone]>) →
- * STRING}, or {@code (DATE, STRUCT<STRING>)}, or {@code (INT, STRUCT<STRING>)} for a TIME in milliseconds. Without a zone it is the server's.
+ * STRING}, or {@code (DATE, STRUCT<STRING>)}, or {@code (INT, STRUCT<STRING>)} for a TIME in milliseconds. Without a
+ * zone it is the server's.
  */
 public final class TimeFormat implements ScalarFunction<UTF8String> {
   private final String kind;
