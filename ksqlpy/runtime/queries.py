@@ -15,7 +15,7 @@ from ksqlpy.spark.checkpoint import Checkpoint, remove_stale
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec, RunningQuery, slots
-from ksqlpy.spark.session import figures
+from ksqlpy.spark.session import at_rest, figures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -186,6 +186,10 @@ class Queries:
     def figures(self, query_id: str) -> dict[str, Any]:
         """Live counts of a query, see :func:`ksqlpy.spark.session.figures`."""
         return figures(self._session, query_id)
+
+    def at_rest(self, query_id: str) -> bool:
+        """Whether a query waits for records, see :func:`ksqlpy.spark.session.at_rest`."""
+        return at_rest(self._session, query_id)
 
 
 def _report(query: RunningQuery) -> None:

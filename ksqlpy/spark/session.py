@@ -30,6 +30,7 @@ from ksqlpy.spark.jvm.build import helper_jar
 __all__ = [
     "SETTINGS",
     "admit_forgetting",
+    "at_rest",
     "class_archive",
     "end_session",
     "figures",
@@ -248,6 +249,20 @@ def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
         log.warning("no figures of query %s: %s", query_id, e)
         return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0}
     return found
+
+
+def at_rest(session: SparkSession, query_id: str) -> bool:
+    """Whether a query waits for records: all that it has read is worked on, and its results are in their topics.
+
+    Seen for one moment and in the driver's JVM: a record on its way between two tasks is missed.
+    """
+    try:
+        jvm: Any = session._jvm
+        working = jvm.ksqlpy.Tasks.working(session.sparkContext._jsc.sc(), query_id)
+        return not working and bool(jvm.ksqlpy.Senders.idle(query_id))
+    except (Py4JError, OSError) as e:
+        log.warning("not known whether query %s is at rest: %s", query_id, e)
+        return False
 
 
 _LOGGING = """\
