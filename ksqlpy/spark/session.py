@@ -48,6 +48,15 @@ ENDING = 20.0
 QUICK_START = 20.0
 """Seconds for which a new JVM's optimizing compiler is held back: queries that recover are live again by then."""
 
+_UNUSED_RULES = (
+    "catalyst.optimizer.OptimizeOneRowRelationSubquery",
+    "catalyst.optimizer.RewriteCorrelatedScalarSubquery",
+    "execution.datasources.PruneFileSourcePartitions",
+    "execution.datasources.PushVariantIntoScan",
+    "execution.datasources.SchemaPruning",
+)
+"""Rules of Spark's optimizer for files, variants and subqueries, which no plan of ours has."""
+
 SETTINGS: Mapping[str, str] = {
     # A failing expression is NULL, as in ksqlDB; also casts of numbers to their big-endian bytes need it.
     "spark.sql.ansi.enabled": "false",
@@ -88,6 +97,7 @@ SETTINGS: Mapping[str, str] = {
     # They look for what no plan of ours has, at each checkpoint.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.exchange.reuse": "false",
+    "spark.sql.optimizer.excludedRules": ",".join(f"org.apache.spark.sql.{rule}" for rule in _UNUSED_RULES),
     # Each batch is described to Spark's listeners, plan and all, while results wait: 50 ms for a join, and 480 ms the
     # first time. Without the fields it is 3 ms.
     "spark.sql.ui.explainMode": "simple",

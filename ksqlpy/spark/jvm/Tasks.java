@@ -31,19 +31,30 @@ public final class Tasks {
     if (tasks.isEmpty()) {
       return false;
     }
-    Iterator<Map.Entry<Thread, StackTraceElement[]>> threads = Thread.getAllStackTraces().entrySet().iterator();
-    while (threads.hasNext()) {
-      Map.Entry<Thread, StackTraceElement[]> thread = (Map.Entry<Thread, StackTraceElement[]>) threads.next();
+    Thread[] threads = threads();
+    for (int i = 0; i < threads.length && threads[i] != null; i++) {
       // Spark names its threads "Executor task launch worker for task 0.0 in stage 1.0 (TID 7)".
-      String name = ((Thread) thread.getKey()).getName();
+      String name = threads[i].getName();
       int at = name.lastIndexOf("(TID ");
-      if (at >= 0
-          && tasks.contains(name.substring(at + 5, name.length() - 1))
-          && !waits((StackTraceElement[]) thread.getValue())) {
+      if (at >= 0 && tasks.contains(name.substring(at + 5, name.length() - 1)) && !waits(threads[i].getStackTrace())) {
         return true;
       }
     }
     return false;
+  }
+
+  /** All threads, then nulls. */
+  private static Thread[] threads() {
+    ThreadGroup all = Thread.currentThread().getThreadGroup();
+    while (all.getParent() != null) {
+      all = all.getParent();
+    }
+    while (true) {
+      Thread[] found = new Thread[all.activeCount() * 2 + 16];
+      if (all.enumerate(found) < found.length) { // else there may be more
+        return found;
+      }
+    }
   }
 
   /** Whether it asks for its next record: rows are drawn one by one, so none is worked on then. */
