@@ -13,7 +13,7 @@ from functools import cached_property
 
 from confluent_kafka import Producer, TopicPartition
 
-from bench.contenders import Contender
+from bench.contenders import Contender, stolen
 from bench.jobs import Job
 from ksqlpy.runtime import Engine
 
@@ -21,6 +21,8 @@ __all__ = ["SETTLE", "Latency", "measure", "quantile", "ratios", "table"]
 
 NEAR = 2.0
 """Seconds around a checkpoint in which records may have waited for it."""
+QUIET = 0.01
+"""Share of the processors' time around a checkpoint that may go to the machine's other guests: it is quiet then."""
 SETTLE = 30.0
 """Seconds of records that are sent ahead and not counted: a job in a JVM that has just begun is another measure."""
 
@@ -30,7 +32,7 @@ class Latency:
     """What became of the records of one job.
 
     ``samples``: for each result the time its record was sent (seconds) and how long it took (ms). ``boundaries``: the
-    times of checkpoints.
+    times of checkpoints. ``taken``: what the host had taken of its processors' time, at some times; both in seconds.
     """
 
     job: str
@@ -38,6 +40,7 @@ class Latency:
     sent: int
     samples: Sequence[tuple[float, float]]
     boundaries: Sequence[float]
+    taken: Sequence[tuple[float, float]]
     load: float
 
     @cached_property
@@ -53,8 +56,24 @@ class Latency:
     @cached_property
     def stalls(self) -> Sequence[float]:
         """The largest latency near each checkpoint."""
-        near = ([ms for at, ms in self.samples if abs(at - b) <= NEAR] for b in self.boundaries)
-        return [max(some) for some in near if some]
+        return [ms for _, ms in self._stalls]
+
+    @cached_property
+    def quiet_stalls(self) -> Sequence[float]:
+        """Those of them while the host took next to nothing."""
+        most = QUIET * 2 * NEAR * (os.cpu_count() or 1)
+        return [ms for b, ms in self._stalls if self._taken(b - NEAR, b + NEAR) <= most]
+
+    @cached_property
+    def _stalls(self) -> Sequence[tuple[float, float]]:
+        near = ((b, [ms for at, ms in self.samples if abs(at - b) <= NEAR]) for b in self.boundaries)
+        return [(b, max(some)) for b, some in near if some]
+
+    def _taken(self, first: float, last: float) -> float:
+        """What the host took between two times."""
+        before = [taken for at, taken in self.taken if at <= first]
+        until = [taken for at, taken in self.taken if at <= last]
+        return until[-1] - before[-1] if before else 0.0
 
 
 def quantile(ordered: Sequence[float], q: float) -> float:
@@ -75,6 +94,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
     samples: list[tuple[float, float]] = []
 
     boundaries: set[float] = set()
+    taken: list[tuple[float, float]] = []
 
     def send(first: int, count: int, late: float) -> None:
         """Sends records and waits for their results, at most ``late`` seconds after the last one."""
@@ -88,6 +108,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
             producer.poll(0)
             if i % rate == 0:  # only the last few commits stay
                 boundaries.update(run.boundaries())
+                taken.append((time.time(), stolen()))
         producer.flush()
         deadline = time.time() + late
         while len(samples) < count and time.time() < deadline:
@@ -104,11 +125,13 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
             if len(samples) < settling:
                 raise RuntimeError(f"{who.name}, {job.name}: {len(samples)} results of {settling} records")
             samples.clear()
+            taken[:-1] = []
             send(settling, count := int(rate * seconds), 20)
         finally:
             done.set()
             reader.join()
-        return Latency(job.name, who, count, samples, sorted(boundaries | set(run.boundaries())), os.getloadavg()[0])
+        boundaries.update(run.boundaries())
+        return Latency(job.name, who, count, samples, sorted(boundaries), taken, os.getloadavg()[0])
 
 
 def _read(engine: Engine, topic: str, samples: list[tuple[float, float]], done: threading.Event) -> None:
@@ -128,10 +151,11 @@ def table(results: Sequence[Latency]) -> str:
     """The figures, a row a job and contender; for those that checkpoint also what is left without that."""
     quantiles = (0.5, 0.9, 0.99, 0.999)
     head = " ".join(f"{name:>8}" for name in ("in", "out", "p50", "p90", "p99", "p99.9", "max"))
-    lines = [f"{'job':18} {'who':32} {head} (ms)   load"]
+    lines = [f"{'job':18} {'who':32} {head} (ms)   load stolen (s)"]
     for r in results:
         cells = " ".join(f"{quantile(r.millis, q):8.1f}" for q in (*quantiles, 1))
-        lines.append(f"{r.job:18} {r.who.name:32} {r.sent:8} {len(r.millis):8} {cells} {r.load:11.1f}")
+        gone = r.taken[-1][1] - r.taken[0][1] if r.taken else 0.0
+        lines.append(f"{r.job:18} {r.who.name:32} {r.sent:8} {len(r.millis):8} {cells} {r.load:11.1f} {gone:10.1f}")
         if r.boundaries:
             cells = " ".join(f"{quantile(r.calm, q):8.1f}" for q in (*quantiles, 1))
             lines.append(f"{'':18} {'  without boundaries':32} {'':8} {len(r.calm):8} {cells}")
@@ -139,6 +163,9 @@ def table(results: Sequence[Latency]) -> str:
             shown = " ".join(f"{s:.0f}" for s in r.stalls)
             median = statistics.median(r.stalls)
             lines.append(f"{'':18}   stalls at boundaries: median {median:.0f} ms of {len(r.stalls)} ({shown})")
+        if r.quiet_stalls and len(r.quiet_stalls) < len(r.stalls):
+            median = statistics.median(r.quiet_stalls)
+            lines.append(f"{'':18}     where the host took under 1 %: median {median:.0f} ms of {len(r.quiet_stalls)}")
         if len(r.millis) < r.sent:
             lines.append(f"{'':18}   {r.sent - len(r.millis)} results are missing")
     return "\n".join(lines)

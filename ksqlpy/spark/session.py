@@ -136,7 +136,6 @@ def start_session(
     Raises EnvironmentProblem without a fit Java or the pinned jars.
     """
     java = find_java()
-    os.environ.update(java.environ())
     jars = [*spark_jars(progress), helper_jar(progress)]
     folder.mkdir(parents=True, exist_ok=True)
     if progress is not None:
@@ -164,7 +163,7 @@ def start_session(
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }.items():
         builder = builder.config(key, value)
-    with _from(spark_home()), optimizer_held_back(QUICK_START):
+    with _environment({**java.environ(), "SPARK_HOME": str(spark_home())}), optimizer_held_back(QUICK_START):
         session = builder.getOrCreate()
     if progress is not None:
         progress("")
@@ -172,15 +171,18 @@ def start_session(
 
 
 @contextlib.contextmanager
-def _from(home: Path) -> Iterator[None]:
-    """Where PySpark starts its JVM; not for longer, or the next start would take it for the user's choice."""
-    given = os.environ.get("SPARK_HOME")
-    os.environ["SPARK_HOME"] = str(home)
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """What PySpark starts its JVM with; not for longer, or children and the next start would take it for the user's."""
+    before = {name: os.environ.get(name) for name, value in wanted.items() if os.environ.get(name) != value}
+    os.environ.update(wanted)
     try:
         yield
     finally:
-        if given is None:
-            del os.environ["SPARK_HOME"]
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def class_archive(java: Java, jars: Sequence[Path]) -> ClassArchive:
