@@ -125,7 +125,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
             if len(samples) < settling:
                 raise RuntimeError(f"{who.name}, {job.name}: {len(samples)} results of {settling} records")
             samples.clear()
-            taken[:-1] = []
+            del taken[:-1]
             send(settling, count := int(rate * seconds), 20)
         finally:
             done.set()
@@ -164,8 +164,9 @@ def table(results: Sequence[Latency]) -> str:
             median = statistics.median(r.stalls)
             lines.append(f"{'':18}   stalls at boundaries: median {median:.0f} ms of {len(r.stalls)} ({shown})")
         if r.quiet_stalls and len(r.quiet_stalls) < len(r.stalls):
+            where = f"where the host took at most {QUIET:.0%}"
             median = statistics.median(r.quiet_stalls)
-            lines.append(f"{'':18}     where the host took under 1 %: median {median:.0f} ms of {len(r.quiet_stalls)}")
+            lines.append(f"{'':18}     {where}: median {median:.0f} ms of {len(r.quiet_stalls)}")
         if len(r.millis) < r.sent:
             lines.append(f"{'':18}   {r.sent - len(r.millis)} results are missing")
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from ksqlpy.testing.restore import fit, restorable
 from ksqlpy.testing.together import cut, sample
 
 FOLDER = Path(__file__).parent
-COUNT = 24
+COUNT = 30
 CASES = [f"{c.file.stem}: {c.name}" for c in fit(restorable([FOLDER]), COUNT)]
 
 

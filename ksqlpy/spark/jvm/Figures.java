@@ -32,13 +32,31 @@ public final class Figures {
     MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
     Map<String, Long> consumed = new TreeMap<String, Long>();
     Map<String, Long> sent = new TreeMap<String, Long>();
+    Map<String, ObjectName> newest = new TreeMap<String, ObjectName>(); // of the consumers of each partition
     Object[] readers = names(beans, "kafka.consumer:type=consumer-fetch-manager-metrics,*");
     for (int i = 0; i < readers.length; i++) {
       ObjectName bean = (ObjectName) readers[i];
       String topic = bean.getKeyProperty("topic");
-      boolean whole = topic != null && bean.getKeyProperty("partition") == null;
-      if (whole && holds(bean.getKeyProperty("client-id"), prefix)) {
+      if (topic == null || !holds(bean.getKeyProperty("client-id"), prefix)) {
+        continue;
+      }
+      String partition = bean.getKeyProperty("partition");
+      if (partition == null) {
         add(consumed, topic, number(beans, bean, "records-consumed-total"));
+        continue;
+      }
+      // An idle consumer of before still says what it saw.
+      ObjectName known = (ObjectName) newest.get(topic + "-" + partition);
+      if (known == null || count(bean) > count(known)) {
+        newest.put(topic + "-" + partition, bean);
+      }
+    }
+    Long lag = null;
+    Object[] last = newest.values().toArray();
+    for (int i = 0; i < last.length; i++) {
+      double behind = number(beans, (ObjectName) last[i], "records-lag");
+      if (!Double.isNaN(behind)) {
+        lag = Long.valueOf((lag == null ? 0 : lag.longValue()) + (long) behind);
       }
     }
     Object[] writers = names(beans, "kafka.producer:type=producer-topic-metrics,*");
@@ -50,40 +68,16 @@ public final class Figures {
     }
     Map<String, Object> all = new LinkedHashMap<String, Object>();
     all.put("consumed", consumed);
-    all.put("lag", lag(beans, prefix));
+    all.put("lag", lag);
     all.put("sent", sent);
     all.put("late", Long.valueOf(Counter.count(prefix + ":late")));
     all.put("failed", Long.valueOf(Counter.count(prefix + ":failed")));
     return MAPPER.writeValueAsString(all);
   }
 
-  /** Over all partitions; the newest consumer of each tells it: an idle one of before would say what it saw. */
-  private static Long lag(MBeanServer beans, String prefix) throws JMException {
-    Map<String, Long> newest = new TreeMap<String, Long>();
-    Map<String, Double> lags = new TreeMap<String, Double>();
-    Object[] readers = names(beans, "kafka.consumer:type=consumer-fetch-manager-metrics,topic=*,partition=*,*");
-    for (int i = 0; i < readers.length; i++) {
-      ObjectName bean = (ObjectName) readers[i];
-      String client = bean.getKeyProperty("client-id");
-      String partition = bean.getKeyProperty("topic") + "-" + bean.getKeyProperty("partition");
-      Long known = (Long) newest.get(partition);
-      if (holds(client, prefix) && (known == null || count(client) > known.longValue())) {
-        newest.put(partition, Long.valueOf(count(client)));
-        lags.put(partition, Double.valueOf(number(beans, bean, "records-lag")));
-      }
-    }
-    Long sum = null;
-    Object[] each = lags.values().toArray();
-    for (int i = 0; i < each.length; i++) {
-      if (!((Double) each[i]).isNaN()) {
-        sum = Long.valueOf((sum == null ? 0 : sum.longValue()) + ((Double) each[i]).longValue());
-      }
-    }
-    return sum;
-  }
-
   /** The number that Kafka's clients put behind their id, one higher for each consumer of the JVM; 0 without one. */
-  private static long count(String client) {
+  private static long count(ObjectName bean) {
+    String client = bean.getKeyProperty("client-id");
     int end = client.endsWith("\"") ? client.length() - 1 : client.length();
     int begin = end;
     while (begin > 0 && Character.isDigit(client.charAt(begin - 1))) {

@@ -5,6 +5,7 @@ import java.util.Iterator;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import org.apache.commons.lang3.ThreadUtils;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.TaskScheduler;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
@@ -31,30 +32,17 @@ public final class Tasks {
     if (tasks.isEmpty()) {
       return false;
     }
-    Thread[] threads = threads();
-    for (int i = 0; i < threads.length && threads[i] != null; i++) {
+    Iterator<Thread> threads = ThreadUtils.getAllThreads().iterator();
+    while (threads.hasNext()) {
+      Thread thread = (Thread) threads.next();
       // Spark names its threads "Executor task launch worker for task 0.0 in stage 1.0 (TID 7)".
-      String name = threads[i].getName();
+      String name = thread.getName();
       int at = name.lastIndexOf("(TID ");
-      if (at >= 0 && tasks.contains(name.substring(at + 5, name.length() - 1)) && !waits(threads[i].getStackTrace())) {
+      if (at >= 0 && tasks.contains(name.substring(at + 5, name.length() - 1)) && !waits(thread.getStackTrace())) {
         return true;
       }
     }
     return false;
-  }
-
-  /** All threads, then nulls. */
-  private static Thread[] threads() {
-    ThreadGroup all = Thread.currentThread().getThreadGroup();
-    while (all.getParent() != null) {
-      all = all.getParent();
-    }
-    while (true) {
-      Thread[] found = new Thread[all.activeCount() * 2 + 16];
-      if (all.enumerate(found) < found.length) { // else there may be more
-        return found;
-      }
-    }
   }
 
   /** Whether it asks for its next record: rows are drawn one by one, so none is worked on then. */
