@@ -16,6 +16,7 @@ from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import QuerySpec, RunningQuery, slots
 from ksqlpy.spark.session import at_rest, figures
+from ksqlpy.spark.turns import Turns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +34,7 @@ class Queries:
         self._checkpoints = checkpoints.rstrip("/")
         self._running: dict[str, RunningQuery] = {}
         self._lock = threading.Lock()
+        self.turns = Turns()
         local = re.fullmatch(r"local\[(\d+)\]", master)
         self.capacity = int(local.group(1)) if local else None
         """Task slots in all, or None where the cluster decides."""
@@ -70,7 +72,7 @@ class Queries:
 
         One that does not fit, as a topic has more partitions now or the server fewer slots, is in ERROR until it does.
         """
-        query = RunningQuery(self._session, spec, _report)
+        query = RunningQuery(self._session, spec, _report, self.turns)
         try:
             self.check_room(spec.plan, spec.partitions, spec.shuffle_partitions)
         except EngineProblem as e:
@@ -117,6 +119,7 @@ class Queries:
             running, self._running = list(self._running.values()), {}
         for query in running:
             query.abandon()
+        self.turns = Turns()  # those of their threads end when they see it
 
     def note_sinks(self, kafka: Kafka) -> None:
         """Notes where the sinks of queries end that have committed a batch since the last time."""

@@ -43,6 +43,7 @@ from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import kafka_output, undone
 from ksqlpy.spark.session import admit_forgetting, jvm_alive
+from ksqlpy.spark.turns import Turns
 
 __all__ = ["QuerySpec", "Retry", "RunningQuery", "fingerprint_of", "slots"]
 
@@ -54,6 +55,9 @@ SENDING = 130.0
 
 ENDING = 120.0
 """Seconds in which Spark's tasks have to end after their query was stopped."""
+
+PLANNING = 30.0
+"""Seconds after which the next query is planned, though the tasks of this one do not run yet."""
 
 
 @dataclass(frozen=True)
@@ -153,9 +157,16 @@ class RunningQuery:
     ``state``: STARTING, RUNNING, ERROR or STOPPED; ``phase`` what it does when it runs; ``failures`` the last ones,
     newest last. In ERROR it waits to start again; ``refused``: until there is room for it. ``changed`` is called when
     the state changes, mostly from the query's own thread. ``topic_ids``: of the source topics, as brokers know them.
+    ``turns``: it has one for as long as Spark plans.
     """
 
-    def __init__(self, session: SparkSession, spec: QuerySpec, changed: Callable[[RunningQuery], None]) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        spec: QuerySpec,
+        changed: Callable[[RunningQuery], None],
+        turns: Turns,
+    ) -> None:
         self.spec = spec
         self.state = "STARTING"
         self.phase = Phase.LIVE
@@ -168,6 +179,7 @@ class RunningQuery:
         self._ends: tuple[int, Offsets] | None = None  # of the sink when it was looked at last, and up to which batch
         self.topic_ids: Mapping[str, str] = {}
         self._changed = changed
+        self._turns = turns
         self._session = session
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
@@ -381,6 +393,39 @@ class RunningQuery:
             self._run_spark(phase, tail)
 
     def _run_spark(self, phase: Phase, tail: Tail | None) -> None:
+        live = phase is Phase.LIVE
+        with contextlib.ExitStack() as turn:
+            turn.enter_context(self._turns.take(self._stopping))
+            query = self._start_spark(phase, tail)
+            if query is None:
+                return
+            self.phase = phase
+            if live:
+                self._in_use = tail
+                self.live.set()
+            self._set("RUNNING")
+            try:
+                self._wait_for_first_tasks(query)
+                turn.close()
+                query.awaitTermination()
+            finally:
+                self._in_use = None
+        if live and not self._stopping.is_set():
+            raise EngineProblem("query-ended", "the query ended by itself")
+
+    def _wait_for_first_tasks(self, query: StreamingQuery) -> None:
+        """Waits until Spark is done with planning it; not for long, as brokers that are away may keep it from that."""
+        jvm: Any = self._session._jvm
+        spark, end = self._session.sparkContext._jsc.sc(), time.monotonic() + PLANNING
+        while query.isActive and not jvm.ksqlpy.Tasks.running(spark, self.spec.id):
+            idle = query.status["message"].startswith("Waiting")  # of micro-batches, without records or until the next
+            if idle or time.monotonic() > end or self._stopping.wait(0.02):
+                return
+
+    def _start_spark(self, phase: Phase, tail: Tail | None) -> StreamingQuery | None:
+        """Gives Spark the query of a phase; None if it is to stop."""
+        if self._stopping.is_set():
+            return None
         spec, live = self.spec, phase is Phase.LIVE
         session = self._session.newSession()
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
@@ -421,20 +466,10 @@ class RunningQuery:
             writer = writer.trigger(realTime=f"{_apart(spec)} milliseconds")  # type: ignore[call-overload]  # newer than its types
         with self._lock:
             if self._stopping.is_set():
-                return
+                return None
             session.sparkContext.setLocalProperty("ksqlpy.query", spec.id)  # as Tasks.java knows its tasks
             self._query = writer.start()
-        self.phase = phase
-        if live:
-            self._in_use = tail
-            self.live.set()
-        self._set("RUNNING")
-        try:
-            self._query.awaitTermination()
-        finally:
-            self._in_use = None
-        if live and not self._stopping.is_set():
-            raise EngineProblem("query-ended", "the query ended by itself")
+            return self._query
 
     @contextlib.contextmanager
     def _read_ahead(self, tail: Tail) -> Iterator[None]:

@@ -24,6 +24,7 @@ from ksqlpy.plan import Plan, build_plan
 from ksqlpy.spark.compile import Compiler, Distribution
 from ksqlpy.spark.output import kafka_output
 from ksqlpy.spark.query import QuerySpec, RunningQuery
+from ksqlpy.spark.turns import Turns
 from ksqlpy.sql import nodes, parse
 
 __all__ = ["WarmUp"]
@@ -99,7 +100,7 @@ class WarmUp:
             "warm-up", _plan(_LIVE, catalog), "out", self._bootstrap, {topic: {"0": 0}}, {topic: 1}, 1, "dead",
             f"{folder}/live", 60_000, exactly_once=False,
         )  # fmt: skip
-        live = RunningQuery(self._session, spec, lambda query: None)
+        live = RunningQuery(self._session, spec, lambda query: None, Turns())
         live.start()
         stack.callback(live.stop)
         if live.live.wait(30):
