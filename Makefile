@@ -7,10 +7,10 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test test-chaos test-restore qtt qtt-live conformance lint format types grammar bench jars lock clean
+.PHONY: help setup demo test test-chaos test-restore test-generated qtt qtt-live conformance lint format types grammar bench jars lock clean
 
 help:
-	@echo "make demo | test | test-chaos | test-restore | qtt [CASES=DIR] | qtt-live | conformance | lint | format | grammar |"
+	@echo "make demo | test | test-chaos | test-restore | test-generated | qtt [CASES=DIR] | qtt-live | conformance | lint | format | grammar |"
 	@echo "     bench | jars [TO=DIR] | lock | clean"
 
 setup: $(STAMP)
@@ -41,6 +41,11 @@ test-chaos: setup
 # All cases of tests/streams with SIGKILL of the JVM between their records, twice; some minutes.
 test-restore: setup
 	$(BIN)/python -m ksqlpy.testing.restore tests/streams --kills 2 $(ARGS)
+
+# Generated literals, names and expressions, 100,000 of each kind: tests/generated. `make test` runs a few hundred.
+COUNT ?= 100000
+test-generated: setup
+	$(BIN)/pytest tests/generated --generated $(COUNT) $(ARGS)
 
 # ksqlDB's own test cases, which are under another licence and lie outside of this folder.
 # make qtt ARGS='--filter elements --verbose'

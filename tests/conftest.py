@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +19,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--complete", action="store_true", help="write the answers into the empty sections of statement files"
     )
+    parser.addoption(
+        "--generated", type=int, default=0, metavar="N", help="so many generated values or expressions, not the default"
+    )
+
+
+@pytest.fixture(scope="session")
+def generated(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """How many examples a test of generated values runs: those of ``--generated``, or its own default."""
+    count: int = request.config.getoption("--generated")
+    return lambda default: count or default
 
 
 @pytest.fixture(scope="session")
