@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ksqlpy.errors import ConfigProblem, similar_names
+from ksqlpy.topicnames import checked_topic_name
 
 __all__ = ["PROPERTIES", "Config", "Property"]
 
@@ -62,16 +63,16 @@ def _memory(value: str) -> str:
 
 
 def _prefix(value: str) -> str:
-    if not all(c.isalnum() or c in "._-" for c in value):
-        raise ValueError("may hold letters, digits, '.', '_' and '-' only")
+    if not re.fullmatch(r"[A-Za-z0-9._-]{0,100}", value):
+        raise ValueError("may hold up to 100 letters (a to z), digits, '.', '_' and '-' only")
     return value
 
 
 def _topic(value: str) -> str:
-    # Kafka's own rule (org.apache.kafka.common.internals.Topic).
-    if value and (not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", value) or value in (".", "..")):
-        raise ValueError("is no name of a topic: up to 249 letters, digits, '.', '_' and '-'")
-    return value
+    try:
+        return value and checked_topic_name(value)
+    except ValueError as e:
+        raise ValueError(f"must be {e}") from e
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,12 @@ _DEFINED = (
         "reason in headers; made if it is not there. Empty: they are counted and dropped.",
         _topic,
         session=True,
+    ),
+    Property(
+        "ksqlpy.internal.topics.read",
+        "false",
+        "Whether CREATE SOURCE may declare internal topics, such as the command log; nothing writes or deletes them.",
+        _one_of("true", "false"),
     ),
     Property(
         "ksql.query.retry.backoff.initial.ms",

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 ORDER = (
     "errors",
     "types",
+    "topicnames",
     "embedded",
     "grammar",
     "sql",

@@ -14,6 +14,7 @@ from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import WindowKey
 from ksqlpy.errors import similar_names
 from ksqlpy.sql.nodes import UNIT_MILLIS
+from ksqlpy.topicnames import checked_topic_name
 
 __all__ = ["SourceProperties", "read_properties"]
 
@@ -44,6 +45,10 @@ def _string(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a text in quotes")
     return value
+
+
+def _topic(value: object) -> str:
+    return checked_topic_name(_string(value))
 
 
 def _name(value: object) -> str:
@@ -133,7 +138,7 @@ def _duration(value: object) -> int:
 
 
 _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
-    "KAFKA_TOPIC": ("topic", _string),
+    "KAFKA_TOPIC": ("topic", _topic),
     "KEY_FORMAT": ("key_format", _name),
     "VALUE_FORMAT": ("value_format", _name),
     "FORMAT": ("format", _name),

@@ -24,6 +24,7 @@ from ksqlpy.config import Config
 from ksqlpy.errors import similar_names
 from ksqlpy.functions.patterns import is_pattern
 from ksqlpy.sql import Parsed, nodes, to_sql
+from ksqlpy.topicnames import checked_topic_name
 from ksqlpy.types import (
     BIGINT,
     BYTES,
@@ -347,6 +348,10 @@ def _create_as(
         value_delimiter=value_delimiter,
     )
     check_formats(source, text, node.this, properties.nodes)
+    try:
+        checked_topic_name(source.topic)
+    except ValueError as e:
+        text.refuse("bad-name", f"{source.topic[:20]}… is not {e}", node.this, hint="name one with KAFKA_TOPIC")
     if source.topic in {s.topic for s in query.sources}:
         text.refuse("same-topic", f"the result would be written into its own source topic {source.topic}", node.this)
     return CreateAs(source, _topic_wish(source, properties, text), query, properties.query_id)

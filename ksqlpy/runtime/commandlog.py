@@ -24,7 +24,10 @@ FORMAT_VERSION = 1
 
 
 class CommandLog:
-    """One topic with one partition, kept for ever. ``next_offset`` is the number of the next entry."""
+    """One topic with one partition, kept for ever. ``next_offset`` is the number of the next entry.
+
+    ``topic_id``: the id of the topic that was read; a topic of the same name that was made later has another one.
+    """
 
     def __init__(self, kafka: Kafka, topic: str) -> None:
         self.topic = topic
@@ -34,11 +37,34 @@ class CommandLog:
              "enable.idempotence": True, "message.timeout.ms": int(TIMEOUT * 1000)}
         )  # fmt: skip
         self.next_offset = 0
+        self.topic_id = ""
 
     def make(self) -> None:
         """Makes the topic if there is none yet."""
         if self.topic not in self._kafka.topics():
             self._kafka.create_topic(self.topic, 1, None, {"cleanup.policy": "delete", "retention.ms": "-1"})
+        self.topic_id = self._kafka.topic_id(self.topic) or ""
+
+    def problem(self) -> str | None:
+        """What became of the topic, if it is not the one that was read; one request to the brokers.
+
+        Raises EnvironmentProblem ``broker-away``.
+        """
+        found = self._kafka.topic_id(self.topic)
+        if found is None:
+            return f"the command log topic {self.topic} was deleted"
+        if found != self.topic_id:
+            return f"the command log topic {self.topic} was deleted and created again"
+        return None
+
+    def _check(self) -> None:
+        problem = self.problem()
+        if problem is not None:
+            raise EngineProblem(
+                "command-log",
+                f"{problem}: the definitions in it are lost",
+                hint="the queries that run go on until the server stops; then start it anew and create them again",
+            )
 
     def read(self) -> list[dict[str, Any]]:
         """All entries, oldest first. Raises EngineProblem for a broken entry."""
@@ -63,6 +89,7 @@ class CommandLog:
 
     def append(self, entry: Mapping[str, Any]) -> int:
         """Writes an entry; returns its offset when the brokers have it. Raises EngineProblem ``command-log``."""
+        self._check()  # a producer's request could make a topic anew
         done: list[Any] = []
         body = {"version": FORMAT_VERSION, "planVersion": PLAN_VERSION, **entry}
         try:

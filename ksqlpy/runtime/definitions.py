@@ -23,6 +23,7 @@ from ksqlpy.errors import StatementError, similar_names
 from ksqlpy.plan import Plan, build_plan, mode_of, upgrade_problem
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
+from ksqlpy.runtime.internal import check_declared, check_deleted, check_read, check_written
 from ksqlpy.runtime.wishes import check_late
 from ksqlpy.spark.check import check_plan
 from ksqlpy.sql import Parsed, nodes
@@ -84,12 +85,13 @@ def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
         hint = "SET 'ksql.create.or.replace.enabled' = 'true' allows it"
         text.refuse("replace-off", "OR REPLACE is switched off", node.this, hint=hint)
     made = analyze_create(parsed, sandbox.catalog, sandbox.config)
+    check_declared(made, parsed, sandbox.config)
     replaced = None
     if existing is not None:
         replaced = _replaced(existing, made, sandbox.catalog, sandbox.plan_of, parsed)
     try:
         if isinstance(made, CreateAs):
-            plan = _check_query(made.query, sandbox)
+            plan = _check_query(made.query, sandbox, parsed)
             check_late(plan, made.source.topic)
             have = sandbox.engine.topics.check(made.topic, sandbox.topics, declared=False)
             sandbox.topics[made.topic.name] = have or 1
@@ -112,9 +114,10 @@ def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
     sandbox.catalog = sandbox.catalog.with_source(source)
 
 
-def _check_query(query: TypedQuery, sandbox: Sandbox) -> Plan:
+def _check_query(query: TypedQuery, sandbox: Sandbox, parsed: Parsed) -> Plan:
     plan = build_plan(query)
     check_plan(plan)
+    check_read(plan, sandbox.config, parsed)
     mode_of(plan, sandbox.config)
     topics = [s.relation.source.topic for s in plan.scans]
     sandbox.engine.topics.partitions([t for t in topics if t not in sandbox.topics])
@@ -127,11 +130,18 @@ def _add_query(sandbox: Sandbox, query_id: str, sink: Source, plan: Plan, parsed
     sandbox.catalog = sandbox.catalog.with_query(PersistentQuery(query_id, parsed.text, sink.name, sources))
 
 
+MAX_ID = 230
+"""Characters of a query's id, without the number at its end: a checkpoint is a folder of that name."""
+
+
 def _check_id(query_id: str, parsed: Parsed, catalog: Catalog) -> None:
-    """Refuses a QUERY_ID that is taken."""
+    """Refuses a QUERY_ID that is taken, and an id that is no name of a folder."""
+    written = parsed.node.args.get("properties") or []
+    place = next((p.args["value"] for p in written if p.this.name.upper() == "QUERY_ID"), parsed.node.this)
+    if len(query_id) > MAX_ID:
+        message = f"the query's id {query_id[:20]}… has more than {MAX_ID} characters"
+        Text(parsed.sql).refuse("bad-name", message, place, hint="name a shorter one with QUERY_ID")
     if query_id in catalog.queries:
-        written = parsed.node.args.get("properties") or []
-        place = next((p.args["value"] for p in written if p.this.name.upper() == "QUERY_ID"), parsed.node.this)
         Text(parsed.sql).refuse("duplicate-query", f"there is a query {query_id} already", place)
 
 
@@ -192,8 +202,9 @@ def create(parsed: Parsed, context: Context) -> Entity:
 def check_insert_select(parsed: Parsed, sandbox: Sandbox) -> None:
     """INSERT INTO … SELECT; raises KsqlError."""
     made = analyze_insert_select(parsed, sandbox.catalog, sandbox.config)
+    check_written(made.source, parsed)
     try:
-        plan = _check_query(made.query, sandbox)
+        plan = _check_query(made.query, sandbox, parsed)
     except StatementError as e:
         e.span, e.sql = e.span or Text(parsed.sql).span(parsed.node.this), parsed.sql
         raise
@@ -212,7 +223,9 @@ def insert_select(parsed: Parsed, context: Context) -> Entity:
 
 def check_alter(parsed: Parsed, sandbox: Sandbox) -> None:
     """ALTER STREAM and TABLE; raises KsqlError."""
-    sandbox.catalog = sandbox.catalog.with_source(analyze_alter(parsed, sandbox.catalog))
+    source = analyze_alter(parsed, sandbox.catalog)
+    check_written(source, parsed)
+    sandbox.catalog = sandbox.catalog.with_source(source)
 
 
 def alter(parsed: Parsed, context: Context) -> Entity:
@@ -280,6 +293,8 @@ def check_drop(parsed: Parsed, sandbox: Sandbox) -> None:
     if source is not None:
         ended, sources = cascade(source, sandbox.catalog)
         for gone in sources:
+            if parsed.node.args.get("delete_topic") and not gone.read_only:
+                check_deleted(gone, parsed)
             sandbox.catalog = sandbox.catalog.without_source(gone.name)
         for query_id in (*ended, *(s.query for s in sources if s.query is not None)):
             sandbox.catalog = sandbox.catalog.without_query(query_id)

@@ -160,7 +160,12 @@ class Engine:
             stack.callback(lambda: end_session(self.session))
         checkpoints = self.config.get("ksqlpy.checkpoint.dir") or str(folder / "checkpoints")
         # Services may share the folder, and number their queries alike.
-        self.queries = Queries(self.session, master, f"{checkpoints}/{self.config.get('ksql.service.id')}")
+        self.queries = Queries(
+            self.session,
+            master,
+            f"{checkpoints}/{self.config.get('ksql.service.id')}",
+            internal=self.config.get("ksqlpy.internal.topics.read") == "true",
+        )
         stack.callback(self.queries.stop_all)
 
     def _new_session(self, folder: Path, progress: Callable[[str], None] | None = None) -> SparkSession:
@@ -519,7 +524,7 @@ class Engine:
             if query is not None:
                 self._end(query)
             if delete_topic:
-                self.kafka.delete_topics([source.topic])
+                self.topics.delete(source.topic)
             return sequence
 
     def terminate(self, query_id: str) -> int:
@@ -565,7 +570,7 @@ class Engine:
             partitions = self.topics.partitions([s.topic for s in sources])
             width = config.number("ksql.query.parallelism") or max(partitions.values())
             self.queries.check_room(plan, partitions, width)
-            query_id = f"transient_{sources[0].name}_{uuid.uuid4().hex[:12]}"
+            query_id = f"transient_{sources[0].name[:100]}_{uuid.uuid4().hex[:12]}"  # part of a topic's name
             topic = self.topics.make_transient(query_id)
             spec = QuerySpec(
                 query_id,
@@ -620,16 +625,17 @@ class Engine:
 
     def health(self) -> dict[str, Any]:
         """What GET /healthcheck tells."""
+        lost = None
         try:
-            self.kafka.cluster_id()
+            lost = self.log.problem()
             kafka = True
         except KsqlError:
             kafka = False
         spark = self._ready and is_alive(self.session)
-        details = {
+        details: dict[str, dict[str, Any]] = {
             "metastore": {"isHealthy": True},
             "kafka": {"isHealthy": kafka},
-            "commandRunner": {"isHealthy": self._ready},
+            "commandRunner": {"isHealthy": self._ready and lost is None, **({"reason": lost} if lost else {})},
             "spark": {"isHealthy": spark},
         }
         healthy = all(d["isHealthy"] for d in details.values())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.plan import Plan
+from ksqlpy.runtime.internal import query_problem
 from ksqlpy.spark.checkpoint import Checkpoint, remove_stale
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.kafka import Kafka
@@ -29,8 +30,10 @@ log = logging.getLogger(__name__)
 class Queries:
     """All queries of one Spark session, persistent and transient."""
 
-    def __init__(self, session: SparkSession, master: str, checkpoints: str) -> None:
+    def __init__(self, session: SparkSession, master: str, checkpoints: str, *, internal: bool = False) -> None:
+        """``internal``: whether queries may read internal topics."""
         self._session = session
+        self._internal = internal
         self._checkpoints = checkpoints.rstrip("/")
         self._running: dict[str, RunningQuery] = {}
         self._lock = threading.Lock()
@@ -70,23 +73,35 @@ class Queries:
     def start(self, spec: QuerySpec) -> RunningQuery:
         """Starts a query; it reports its state by itself.
 
-        One that does not fit, as a topic has more partitions now or the server fewer slots, is in ERROR until it does.
+        One that does not fit, as a topic has more partitions now or the server fewer slots, is in ERROR until it does;
+        one that writes an internal topic, or reads one and must not, stays in ERROR.
         """
         query = RunningQuery(self._session, spec, _report, self.turns)
-        try:
-            self.check_room(spec.plan, spec.partitions, spec.shuffle_partitions)
-        except EngineProblem as e:
-            query.refuse(e)
+        problem = self._problem(spec)
+        if problem is not None:
+            query.refuse(problem)
         with self._lock:
             self._running[spec.id] = query
         if not query.refused:
             query.start()
         return query
 
+    def _problem(self, spec: QuerySpec) -> KsqlError | None:
+        """Why the query cannot start now."""
+        sink = None if isinstance(spec.sink, str) else spec.sink.topic
+        problem = query_problem(spec.plan, sink, readable=self._internal)
+        if problem is not None:
+            return problem
+        try:
+            self.check_room(spec.plan, spec.partitions, spec.shuffle_partitions)
+        except EngineProblem as e:
+            return e
+        return None
+
     def start_refused(self) -> None:
         """Starts queries that did not fit, if they do now."""
         for query in self._all():
-            if query.refused:
+            if query.refused and self._problem(query.spec) is None:
                 with self._lock:
                     self._running.pop(query.spec.id, None)
                 self.start(query.spec)

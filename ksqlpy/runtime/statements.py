@@ -30,6 +30,7 @@ from ksqlpy.functions import FUNCTIONS
 from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.runtime import definitions, entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
+from ksqlpy.runtime.internal import check_read, check_written
 from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
 from ksqlpy.spark.check import check_plan
 from ksqlpy.sql import Parsed, nodes, to_sql
@@ -60,6 +61,7 @@ def check_push(parsed: Parsed, sandbox: Sandbox) -> tuple[TypedQuery, Plan]:
     typed = analyze_query(query, sandbox.catalog, text, persistent=False, config=sandbox.config)
     plan = build_plan(typed)
     check_plan(plan)
+    check_read(plan, sandbox.config, parsed)
     return typed, plan
 
 
@@ -72,7 +74,7 @@ def run(parsed: Parsed, context: Context) -> Entity | None:
 
 
 def _check_insert(parsed: Parsed, sandbox: Sandbox) -> None:
-    analyze_insert(parsed, sandbox.catalog)
+    check_written(analyze_insert(parsed, sandbox.catalog).source, parsed)
 
 
 def _insert(parsed: Parsed, context: Context) -> None:
@@ -83,7 +85,7 @@ def _insert(parsed: Parsed, context: Context) -> None:
 
 
 def _check_delete(parsed: Parsed, sandbox: Sandbox) -> None:
-    analyze_delete(parsed, sandbox.catalog)
+    check_written(analyze_delete(parsed, sandbox.catalog).source, parsed)
 
 
 def _delete(parsed: Parsed, context: Context) -> None:

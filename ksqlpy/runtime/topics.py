@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from ksqlpy.analysis import CreateAs, Declare, TopicWish
 from ksqlpy.catalog import Source
-from ksqlpy.errors import AnalysisProblem
-from ksqlpy.runtime.wishes import HIDDEN, check_wish
+from ksqlpy.errors import AnalysisProblem, EngineProblem
+from ksqlpy.runtime.wishes import check_wish
 from ksqlpy.spark.kafka import Kafka
+from ksqlpy.topicnames import OWN, is_internal
 
 __all__ = ["Topics"]
 
@@ -25,7 +26,7 @@ class Topics:
 
     def __init__(self, kafka: Kafka, service: str) -> None:
         self._kafka = kafka
-        prefix = f"_ksqlpy-{service}"
+        prefix = f"{OWN}{service}"
         self.command_log = f"{prefix}command_log"
         self.dead_letters = f"{prefix}dead_letters"
         self.engine_group = f"{prefix}engine"
@@ -33,7 +34,7 @@ class Topics:
 
     def listed(self, *, hidden: bool) -> dict[str, list[int]]:
         """All topics with the replicas of their partitions; ``hidden``: internal ones too."""
-        return {n: r for n, r in self._kafka.topics().items() if hidden or not n.startswith(HIDDEN)}
+        return {n: r for n, r in self._kafka.topics().items() if hidden or not is_internal(n)}
 
     def partitions(self, topics: Iterable[str]) -> dict[str, int]:
         """The partitions of topics that must exist; raises AnalysisProblem ``missing-topic``."""
@@ -91,6 +92,12 @@ class Topics:
         if wish.retention_ms is not None:
             config["retention.ms"] = str(wish.retention_ms)
         self._kafka.create_topic(wish.name, partitions, wish.replicas, config)
+
+    def delete(self, topic: str) -> None:
+        """Deletes the topic of a source; raises EngineProblem ``internal-topic`` or ``topic-not-deleted``."""
+        if is_internal(topic):
+            raise EngineProblem("internal-topic", f"topic {topic} is internal and is not deleted", error_code=40001)
+        self._kafka.delete_topics([topic])
 
     def make_transient(self, query_id: str) -> str:
         """The topic for the rows of a push query."""

@@ -8,11 +8,9 @@ from ksqlpy.analysis import TopicWish
 from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.errors import AnalysisProblem, similar_names
 from ksqlpy.plan import Plan
+from ksqlpy.topicnames import is_internal
 
-__all__ = ["HIDDEN", "check_late", "check_wish"]
-
-HIDDEN = ("_ksqlpy", "_confluent", "__confluent", "_schemas", "__consumer_offsets", "__transaction_state", "connect-")
-"""Topics whose names begin so are internal."""
+__all__ = ["check_late", "check_wish"]
 
 
 def check_wish(wish: TopicWish, known: Mapping[str, int], *, declared: bool) -> int | None:
@@ -26,15 +24,13 @@ def check_wish(wish: TopicWish, known: Mapping[str, int], *, declared: bool) -> 
         raise AnalysisProblem(
             "missing-topic",
             f"topic {wish.name} does not exist",
-            similar=similar_names(wish.name, [n for n in known if not n.startswith(HIDDEN)]),
+            similar=similar_names(wish.name, [n for n in known if not is_internal(n)]),
             hint="WITH (PARTITIONS = 1) makes it",
         )
     if have is not None and wish.partitions is not None and have != wish.partitions:
         raise AnalysisProblem(
             "partitions-differ", f"topic {wish.name} exists with {have} partitions, not {wish.partitions}"
         )
-    if have is None and wish.name.startswith(HIDDEN):
-        raise AnalysisProblem("internal-topic", f"topics such as {wish.name} are internal")
     return have if have is not None else wish.partitions
 
 
@@ -46,7 +42,7 @@ def check_late(plan: Plan, sink: str) -> None:
     topic = plan.late_topic
     if topic is None:
         return
-    if topic.startswith(HIDDEN):
+    if is_internal(topic):
         raise AnalysisProblem("internal-topic", f"late records cannot go to {topic}: such topics are internal")
     if topic in (*plan.topics, sink):
         raise AnalysisProblem(

@@ -24,7 +24,7 @@ _SYSTEM = re.compile(
     re.IGNORECASE,
 )
 
-_USERS = ("topic-recreated", "missing-topic", "checkpoint-mismatch")
+_USERS = ("topic-recreated", "missing-topic", "checkpoint-mismatch", "internal-topic")
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,16 @@ class Kafka:
                 raise EngineProblem("missing-topic", f"topic {name} cannot be read: {e.args[0].str()}") from e
         return found
 
+    def topic_id(self, topic: str) -> str | None:
+        """The id of one topic, None if it does not exist; raises EnvironmentProblem ``broker-away``."""
+        asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=TIMEOUT)
+        try:
+            return str(self._answer(asked[topic]).topic_id)
+        except KafkaException as e:
+            if e.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return None
+            raise self._away(e) from e
+
     def topic_setting(self, topic: str, name: str) -> str | None:
         """The value of a topic's setting."""
         place = ConfigResource(ConfigResource.Type.TOPIC, topic)

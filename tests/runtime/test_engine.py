@@ -18,6 +18,7 @@ from waiting import until as wait_until
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, SyntaxProblem
 from ksqlpy.runtime import Engine
+from ksqlpy.runtime.commandlog import CommandLog
 
 until = partial(wait_until, seconds=60)
 
@@ -237,3 +238,28 @@ def test_kafka_away_is_said_at_once(spark: SparkSession) -> None:
         Engine(Config.of({"bootstrap.servers": address})).start()
     assert away.value.code == "broker-away"
     assert "bootstrap.servers" in (away.value.hint or "")
+
+
+def test_a_command_log_that_is_gone_is_said(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.execute(RIDES)
+    lost = CommandLog(engine.kafka, "_ksqlpy-lost_command_log")
+    lost.make()
+    monkeypatch.setattr(engine, "log", lost)
+    lost.append({"op": "drop", "source": "S", "query": None})
+    assert engine.health()["isHealthy"]
+    engine.kafka.delete_topics([lost.topic])
+    assert until(lambda: lost.problem() is not None)
+    _is_said(engine, f"the command log topic {lost.topic} was deleted")
+    engine.kafka.create_topic(lost.topic, 1, None, {})
+    _is_said(engine, f"the command log topic {lost.topic} was deleted and created again")
+    engine.kafka.delete_topics([lost.topic])
+
+
+def _is_said(engine: Engine, reason: str) -> None:
+    health = engine.health()
+    assert health["details"]["commandRunner"] == {"isHealthy": False, "reason": reason}
+    assert (health["isHealthy"], health["details"]["kafka"]["isHealthy"]) == (False, True)
+    before = engine.catalog
+    with pytest.raises(EngineProblem, match=f"{reason}: the definitions in it are lost"):
+        engine.execute("DROP STREAM rides;")
+    assert engine.catalog == before
