@@ -7,10 +7,10 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test test-chaos test-restore test-generated qtt qtt-live conformance lint format types grammar bench jars lock clean
+.PHONY: help setup demo test test-chaos test-restore test-leaks test-generated test-damage qtt qtt-live conformance lint format types grammar bench jars lock clean
 
 help:
-	@echo "make demo | test | test-chaos | test-restore | test-generated | qtt [CASES=DIR] | qtt-live | conformance | lint | format | grammar |"
+	@echo "make demo | test | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-live | conformance | lint | format | grammar |"
 	@echo "     bench | jars [TO=DIR] | lock | clean"
 
 setup: $(STAMP)
@@ -42,10 +42,19 @@ test-chaos: setup
 test-restore: setup
 	$(BIN)/python -m ksqlpy.testing.restore tests/streams --kills 2 $(ARGS)
 
-# Generated literals, names and expressions, 100,000 of each kind: tests/generated. `make test` runs a few hundred.
+# What 50 kills and 500 queries, made and dropped, leave behind; half an hour.
+test-leaks: setup
+	$(BIN)/python -m ksqlpy.testing.leaks --kills 50 --queries 500 $(ARGS)
+
+# Generated literals and names, 100,000 of each kind, and 10,000 expressions, some half an hour: tests/generated.
+# `make test` runs a few hundred.
 COUNT ?= 100000
 test-generated: setup
 	$(BIN)/pytest tests/generated --generated $(COUNT) $(ARGS)
+
+# Each file of a checkpoint damaged in each way while its query stands still; some ten minutes.
+test-damage: setup
+	$(BIN)/pytest -s tests/runtime/test_damage.py --generated 100 $(ARGS)
 
 # ksqlDB's own test cases, which are under another licence and lie outside of this folder.
 # make qtt ARGS='--filter elements --verbose'

@@ -22,9 +22,14 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command with these arguments (``sys.argv`` by default).
 
-    Gives the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+    Gives the exit code: 0 done, 1 failed, 2 wrong usage, 3 the service is lost to another server, 130 interrupted.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    from ksqlpy.commands.guard import guarded
+
+    return guarded(lambda: _main(list(sys.argv[1:] if argv is None else argv)))
+
+
+def _main(arguments: list[str]) -> int:
     parser = _parser()
     try:
         options = parser.parse_args(_with_url(arguments))
@@ -34,11 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if len(texts) + bool(options.command) > 1:
         print("ksqlpy: -e, -f and a command exclude each other", file=sys.stderr)
         return 2
-    from ksqlpy.commands.guard import guarded
-
-    if not texts:
-        return guarded(lambda: int(_module(options.command or "shell").run(options)))
-    return guarded(lambda: _run(options))
+    return _run(options) if texts else int(_module(options.command or "shell").run(options))
 
 
 def _run(options: argparse.Namespace) -> int:

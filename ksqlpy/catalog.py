@@ -10,7 +10,23 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from ksqlpy.types import BYTES, STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+from ksqlpy.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    ArrayType,
+    DecimalType,
+    MapType,
+    Scalar,
+    SqlType,
+    StructType,
+)
 
 __all__ = [
     "HEADERS_TYPE",
@@ -25,6 +41,7 @@ __all__ = [
 ]
 
 SourceKind = Literal["STREAM", "TABLE"]
+BlockedKind = Literal["source", "type", "query"]
 
 
 @dataclass(frozen=True)
@@ -126,7 +143,7 @@ class PersistentQuery:
 
     ``offsets``: where it started, by topic and partition; ``properties``: those in force when it was made;
     ``paused``: it does not run until it is resumed. ``upgraded_from``: fingerprints of the plans that OR REPLACE has
-    replaced, whose state the present plan takes over.
+    replaced, whose state the present plan takes over. ``checkpoint_mark``: what its checkpoint was made with.
     """
 
     id: str
@@ -138,23 +155,46 @@ class PersistentQuery:
     shuffle_partitions: int = 1
     paused: bool = False
     upgraded_from: tuple[str, ...] = ()
+    checkpoint_mark: str = ""
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Sources, queries and user types by name."""
+    """Sources, queries and user types by name.
+
+    ``blocked``: why a source, type or query cannot be used, by kind and name: its entry of the command log is odd.
+    Such queries stand among the others, and do not run; such sources and types do not.
+    """
 
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
     queries: Mapping[str, PersistentQuery] = field(default_factory=lambda: MappingProxyType({}))
     types: Mapping[str, SqlType] = field(default_factory=lambda: MappingProxyType({}))
+    blocked: Mapping[tuple[BlockedKind, str], str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def with_blocked(self, kind: BlockedKind, name: str, reason: str) -> Catalog:
+        """A snapshot in which this name cannot be used; what has it is left out, save a query."""
+        without = {"source": self.without_source, "type": self.without_type}.get(kind)
+        before = without(name) if without is not None else self
+        return replace(before, blocked=MappingProxyType({**before.blocked, (kind, name): reason}))
+
+    def unblocked(self, kind: BlockedKind, name: str) -> Catalog:
+        """A snapshot in which this name can be used again."""
+        if (kind, name) not in self.blocked:
+            return self
+        return replace(self, blocked=MappingProxyType({k: r for k, r in self.blocked.items() if k != (kind, name)}))
 
     def with_source(self, source: Source) -> Catalog:
         """A snapshot with this source added or replaced."""
-        return replace(self, sources=MappingProxyType({**self.sources, source.name: source}))
+        return replace(
+            self.unblocked("source", source.name), sources=MappingProxyType({**self.sources, source.name: source})
+        )
 
     def without_source(self, name: str) -> Catalog:
         """A snapshot without this source."""
-        return replace(self, sources=MappingProxyType({n: s for n, s in self.sources.items() if n != name}))
+        return replace(
+            self.unblocked("source", name),
+            sources=MappingProxyType({n: s for n, s in self.sources.items() if n != name}),
+        )
 
     def with_query(self, query: PersistentQuery) -> Catalog:
         """A snapshot with this query added or replaced."""
@@ -162,15 +202,20 @@ class Catalog:
 
     def without_query(self, query_id: str) -> Catalog:
         """A snapshot without this query."""
-        return replace(self, queries=MappingProxyType({i: q for i, q in self.queries.items() if i != query_id}))
+        return replace(
+            self.unblocked("query", query_id),
+            queries=MappingProxyType({i: q for i, q in self.queries.items() if i != query_id}),
+        )
 
     def with_type(self, name: str, kind: SqlType) -> Catalog:
         """A snapshot with this user type added or replaced."""
-        return replace(self, types=MappingProxyType({**self.types, name: kind}))
+        return replace(self.unblocked("type", name), types=MappingProxyType({**self.types, name: kind}))
 
     def without_type(self, name: str) -> Catalog:
         """A snapshot without this user type."""
-        return replace(self, types=MappingProxyType({n: t for n, t in self.types.items() if n != name}))
+        return replace(
+            self.unblocked("type", name), types=MappingProxyType({n: t for n, t in self.types.items() if n != name})
+        )
 
     def readers(self, name: str) -> tuple[str, ...]:
         """Ids of the queries that read the source."""
@@ -179,6 +224,9 @@ class Catalog:
     def writers(self, name: str) -> tuple[str, ...]:
         """Ids of the queries that write the source."""
         return tuple(q.id for q in self.queries.values() if q.sink == name)
+
+
+_SCALARS = {t.name for t in (BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)}
 
 
 def type_to_json(t: SqlType) -> Any:
@@ -200,6 +248,8 @@ def type_to_json(t: SqlType) -> Any:
 def type_from_json(data: Any) -> SqlType:
     """The inverse of :func:`type_to_json`; raises ValueError for anything else."""
     if isinstance(data, str):
+        if data not in _SCALARS:
+            raise ValueError(f"not a type: {data!r}")
         return Scalar(data)
     match data:
         case {"kind": "DECIMAL", "precision": int(precision), "scale": int(scale)}:

@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import httpx
 
-from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError
+from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError, file_reason
 
 __all__ = ["DEFAULT_URL", "Client", "Connection"]
 
@@ -75,8 +75,10 @@ class Connection:
             return True
         try:
             return ssl.create_default_context(cafile=str(self.cafile))
-        except (OSError, ssl.SSLError) as e:
-            raise ConfigProblem("bad-cacert", f"{self.cafile} has no certificates that can be read: {e}") from e
+        except ssl.SSLError as e:
+            raise ConfigProblem("bad-cacert", f"there are no certificates in {self.cafile}") from e
+        except OSError as e:
+            raise ConfigProblem("bad-cacert", f"{self.cafile} cannot be read: {file_reason(e)}") from e
 
 
 class Client:

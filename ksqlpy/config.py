@@ -6,16 +6,20 @@ the prefix ``ksql.streams.`` where ksqlDB allows it.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ksqlpy.errors import ConfigProblem, similar_names
+from ksqlpy.errors import ConfigProblem, file_reason, shown, similar_names
+from ksqlpy.streamsproperties import is_without_meaning
 from ksqlpy.topicnames import checked_topic_name
 
-__all__ = ["PROPERTIES", "Config", "Property"]
+__all__ = ["PROPERTIES", "Config", "Property", "warnings_of"]
+
+log = logging.getLogger(__name__)
 
 
 def _text(value: str) -> str:
@@ -34,7 +38,7 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
 
 def _integer(low: int, high: int) -> Callable[[str], str]:
     def check(value: str) -> str:
-        number = int(value) if value.strip().lstrip("+-").isdigit() else None
+        number = int(value) if re.fullmatch(r"\s*[+-]?[0-9]{1,20}\s*", value) else None
         if number is None or not low <= number <= high:
             raise ValueError(f"must be a whole number from {low} to {high}")
         return str(number)
@@ -57,7 +61,7 @@ def _guarantee(value: str) -> str:
 
 
 def _memory(value: str) -> str:
-    if not (value[:-1].isdigit() and value[-1:] in "mgMG"):
+    if not (value[:-1].isascii() and value[:-1].isdigit() and value[-1:] in "mgMG"):
         raise ValueError("must be a size such as 1g or 800m")
     return value.lower()
 
@@ -66,6 +70,22 @@ def _prefix(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]{0,100}", value):
         raise ValueError("may hold up to 100 letters (a to z), digits, '.', '_' and '-' only")
     return value
+
+
+def _hosts(value: str) -> str:
+    names = [n.strip().lower().strip("[]") for n in value.split(",") if n.strip()]
+    if not all(re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*", n) for n in names):
+        raise ValueError("must be names or addresses without ports, with commas between them")
+    return ",".join(names)
+
+
+def _origins(value: str) -> str:
+    origins = [o.strip().lower().removesuffix("/") for o in value.split(",") if o.strip()]
+    # Not "*" and not "null": either would let any page of any site run statements.
+    if not all(re.fullmatch(r"[a-z][a-z0-9+.-]*://[a-z0-9._:\[\]-]+", o) for o in origins):
+        raise ValueError("must be origins such as https://console.example:3000, with commas between them")
+    usual = {"http": ":80", "https": ":443"}  # browsers leave it out
+    return ",".join(o.removesuffix(usual.get(o.partition(":")[0], "/")) for o in origins)
 
 
 def _topic(value: str) -> str:
@@ -103,6 +123,32 @@ _DEFINED = (
     ),
     Property("ksqlpy.host", "127.0.0.1", "Address that the server listens on."),
     Property("ksqlpy.port", "8088", "Port that the server listens on; 0 picks a free one.", _integer(0, 65535)),
+    Property(
+        "ksql.server.command.response.timeout.ms",
+        "5000",
+        "How long a request waits for the command of its commandSequenceNumber; then it fails with 50301.",
+        _integer(0, 3_600_000),
+    ),
+    Property(
+        "ksqlpy.insecure",
+        "false",
+        "Whether the server may listen on an address that other machines reach, though it asks nobody for a login.",
+        _one_of("true", "false"),
+    ),
+    Property(
+        "ksqlpy.allowed.hosts",
+        "",
+        "More names that the server goes by in the header Host, with commas between them. It knows localhost, "
+        "ksqlpy.host, this machine's name and the addresses that it listens on.",
+        _hosts,
+    ),
+    Property(
+        "access.control.allow.origin",
+        "",
+        "Origins, such as https://console.example, whose pages may use the server from a browser, with commas between "
+        "them; empty: none.",
+        _origins,
+    ),
     Property("ksqlpy.kafka.port", "0", "Port of the embedded broker; 0 picks a free one.", _integer(0, 65535)),
     Property("ksqlpy.spark.master", "local[512]", "Spark master; every task of a running query holds a slot of it."),
     Property(
@@ -259,7 +305,12 @@ class Config:
 
     @classmethod
     def of(cls, values: Mapping[str, object] | None = None) -> Config:
-        """Checks and keeps the given properties; raises ConfigProblem ``unknown-property`` or ``invalid-property``."""
+        """Checks and keeps the given properties; raises ConfigProblem ``unknown-property`` or ``invalid-property``.
+
+        Those of Kafka Streams that have no meaning here are left out, with a warning in the log.
+        """
+        for warning in warnings_of(values or {}):
+            log.warning("%s", warning)
         return cls({p.name: text for p, text in _checked((values or {}).items())})
 
     @classmethod
@@ -267,8 +318,10 @@ class Config:
         """The ``key=value`` lines of a properties file; ``#`` starts a comment line. Raises ConfigProblem."""
         try:
             lines = file.read_text(encoding="utf-8").splitlines()
-        except OSError as e:
-            raise ConfigProblem("config-unreadable", f"the configuration file {file} cannot be read: {e}") from e
+        except (OSError, UnicodeDecodeError) as e:
+            raise ConfigProblem(
+                "config-unreadable", f"the configuration file {file} cannot be read: {file_reason(e)}"
+            ) from e
         found = {}
         for number, line in enumerate(lines, 1):
             if line.strip() and not line.lstrip().startswith("#"):
@@ -311,20 +364,32 @@ class Config:
         return Config({**self.values, **{p.name: text for p, text in checked}})
 
 
+def warnings_of(names: Iterable[str]) -> list[str]:
+    """What to tell who sets these properties: which of them change nothing."""
+    idle = [n for n in names if _known(n) is None and is_without_meaning(n.strip())]
+    return [f"property {name} of Kafka Streams has no meaning here and changes nothing" for name in idle]
+
+
+def _known(name: str) -> Property | None:
+    plain = name.strip().removeprefix("ksql.streams.").removeprefix("consumer.")
+    return PROPERTIES.get(plain) or PROPERTIES.get(name.strip())
+
+
 def _checked(items: Iterable[tuple[str, object]]) -> list[tuple[Property, str]]:
     result = []
     for name, value in items:
-        plain = name.strip().removeprefix("ksql.streams.").removeprefix("consumer.")
-        p = PROPERTIES.get(plain) or PROPERTIES.get(name.strip())
+        p = _known(name)
+        if p is None and is_without_meaning(name.strip()):
+            continue
         if p is None:
             raise ConfigProblem(
                 "unknown-property",
-                f"there is no property {name!r}",
-                similar=similar_names(plain, PROPERTIES),
+                f"there is no property {shown(name)}",
+                similar=similar_names(name.strip().removeprefix("ksql.streams."), PROPERTIES),
                 hint="SHOW PROPERTIES lists them all",
             )
         try:
             result.append((p, p.check(str(value))))
         except ValueError as e:
-            raise ConfigProblem("invalid-property", f"property {p.name}: {value!r} {e}") from e
+            raise ConfigProblem("invalid-property", f"property {p.name}: {shown(value)} {e}") from e
     return result

@@ -7,6 +7,7 @@
     ├── ConfigProblem          a property or option has no valid value
     ├── EnvironmentProblem     the machine lacks something: Java, a port, a broker, a jar
     └── EngineProblem          something failed while it ran
+        └── ServiceLost        another engine runs the service now; the server ends
 
 Every error is a code (a stable slug), one sentence, and where there is one the SQL with a span, a hint and similar
 names. The first line goes into the REST field ``message``; :meth:`KsqlError.render` draws the rest for people.
@@ -15,6 +16,7 @@ names. The first line goes into the REST field ``message``; :meth:`KsqlError.ren
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,11 +27,21 @@ __all__ = [
     "EngineProblem",
     "EnvironmentProblem",
     "KsqlError",
+    "ServiceLost",
     "Span",
     "StatementError",
     "SyntaxProblem",
+    "as_problem",
+    "cut",
+    "file_reason",
+    "reason_of",
+    "shown",
     "similar_names",
 ]
+
+
+_LONGEST = 2000
+"""Characters of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +61,12 @@ class KsqlError(Exception):
     """Base of all errors that ksqlpy raises on purpose.
 
     ``code`` is a stable slug such as ``unknown-column``; ``error_code`` is ksqlDB's REST number, whose hundreds are
-    the HTTP status. ``statement_text``: the statement that was refused, where one was run; ``entities``: the answers
-    of the statements before it, as the REST API gives them.
+    the HTTP status; ``exit_code`` is that of a command which it ends. ``statement_text``: the statement that was
+    refused, where one was run; ``entities``: the answers of the statements before it, as the REST API gives them.
     """
 
     error_code = 50000
+    exit_code = 1
     statement_text: str | None = None
     entities: Sequence[Mapping[str, Any]] = ()
 
@@ -68,6 +81,7 @@ class KsqlError(Exception):
         similar: Iterable[str] = (),
         error_code: int | None = None,
     ) -> None:
+        message = cut(message, _LONGEST)  # names and values in it are as long as somebody wrote them
         super().__init__(message)
         self.code = code
         self.message = message
@@ -156,8 +170,96 @@ class EngineProblem(KsqlError):
     error_code = 50000
 
 
+class ServiceLost(EngineProblem):
+    """Another engine runs the service: this one must not go on, and a supervisor should not start it again."""
+
+    exit_code = 3
+
+
 def similar_names(name: str, known: Iterable[str], limit: int = 2) -> tuple[str, ...]:
     """Names of ``known`` that look like ``name``, best first; for did-you-mean hints."""
     by_fold = {k.upper(): k for k in known}
     found = difflib.get_close_matches(name.upper(), list(by_fold), n=limit, cutoff=0.6)
     return tuple(by_fold[f] for f in found)
+
+
+def shown(value: object) -> str:
+    """A value that somebody sent, as a message repeats it: in quotes, on one line, and cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:60]}…{text[-1]}"
+
+
+def cut(text: str, room: int = 80) -> str:
+    """The text, or its beginning where it is long."""
+    return text if len(text) <= room else f"{text[: room - 1]}…"
+
+
+_PACKAGE = r"(?:[a-z_][\w$]*\.)+(?=[A-Z][\w$]*(?:Exception|Error)\b)"
+_PREFIXES = tuple(
+    re.compile(prefix)
+    for prefix in (
+        r": ",  # of py4j
+        r".*terminated with exception: ",  # of Spark, around what ended a query
+        _PACKAGE,
+        r"(?:SparkException: )?Job aborted due to stage failure: .*?\(TID \d+\) \([^()]*\): ",
+        _PACKAGE,
+    )
+)
+"""What Spark, Java and py4j put ahead of a reason."""
+
+
+def reason_of(error: object) -> str:
+    """An exception of any library, or an error of Kafka's client, in one line without a stack, for messages.
+
+    Of Java's stacks the deepest cause is what counts; Kafka's client says what its error codes mean.
+    """
+    if isinstance(error, KsqlError):
+        return error.summary()
+    first = next(iter(getattr(error, "args", ())), None)
+    for one in (error, first):  # a KafkaException has a KafkaError as its argument
+        if callable(said := getattr(one, "str", None)):
+            return _line(str(said()))
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    text = _line(str(error))
+    if type(error).__module__.partition(".")[0] in ("py4j", "pyspark"):
+        return text if text not in ("", "None") else "Spark does not answer"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _line(text: str) -> str:
+    """The line of a text, which may be a Java stack, that says why."""
+    lines = [s for line in text.splitlines() if (s := line.strip()) and not s.startswith(("at ", "... ", "JVM stack"))]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    plain = [line for line in lines if not line.startswith("An error occurred while calling ")]
+    line = causes[-1].removeprefix("Caused by:") if causes else next(iter(plain or lines), "")
+    for prefix in _PREFIXES:
+        line = line.strip()
+        if found := prefix.match(line):
+            line = line[found.end() :]
+    return cut(line, 500)
+
+
+def file_reason(error: Exception) -> str:
+    """Why a file cannot be used, in words, where its name is told already."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not UTF-8"
+    said = getattr(error, "strerror", None) or str(error)
+    return said[:1].lower() + said[1:]
+
+
+def as_problem(error: Exception) -> KsqlError:
+    """An exception that nobody expected, as an error for people; one that is an error already is given back."""
+    if isinstance(error, KsqlError):
+        return error
+    if isinstance(error, OSError) and error.filename is not None:
+        return EnvironmentProblem("file-unusable", f"{error.filename}: {file_reason(error)}")
+    if isinstance(error, OSError):
+        return EnvironmentProblem("system-refuses", f"the operating system refuses: {file_reason(error)}")
+    if isinstance(error, UnicodeError):
+        return ConfigProblem("not-utf-8", f"a text cannot be read: {file_reason(error)}")
+    return EngineProblem(
+        "internal",
+        reason_of(error),
+        hint="this is a fault of ksqlpy; with KSQLPY_TRACEBACK=1 set it shows where, for a report",
+    )

@@ -193,6 +193,11 @@ def common_type(types: Iterable[SqlType]) -> SqlType | None:
                 if item is None:
                     return None
                 result = ArrayType(item)
+            elif isinstance(t, MapType) and isinstance(result, MapType):
+                key, value = common_type((t.key, result.key)), common_type((t.value, result.value))
+                if key is None or value is None:
+                    return None
+                result = MapType(key, value)
             elif isinstance(t, StructType) and isinstance(result, StructType):
                 merged = dict(result.fields)
                 for name, ft in t.fields:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 
 from ksqlpy import __version__
 from ksqlpy.server import info, queries, statements
 from ksqlpy.server.backend import Backend, Engine
-from ksqlpy.server.errors import add_handlers
+from ksqlpy.server.bodies import Bodies
+from ksqlpy.server.errors import Failures, add_handlers
+from ksqlpy.server.gate import ORIGINS, Gate, split
 
 __all__ = ["create_app"]
 
@@ -23,4 +26,17 @@ def create_app(engine: Engine | Backend) -> FastAPI:
     for family in (info, statements, queries):
         app.include_router(family.router)
     add_handlers(app)
+    # Requests come to the last one first.
+    app.add_middleware(Failures)
+    app.add_middleware(Bodies)
+    config = app.state.backend.engine.config
+    if origins := split(config.get(ORIGINS)):  # what browsers need to know; others of them do not get past the gate
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("*",),
+            allow_private_network=True,
+        )
+    app.add_middleware(Gate, config=config)
     return app

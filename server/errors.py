@@ -5,15 +5,20 @@ Source of the rules: ksqlDB manual, "ksqlDB REST API", section "Errors"; the sta
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ksqlpy.errors import EngineProblem, KsqlError, StatementError
+from ksqlpy.errors import EngineProblem, KsqlError, StatementError, cut, reason_of
 from ksqlpy.server.wire import JsonResponse
 
-__all__ = ["add_handlers", "error_body", "unforeseen"]
+__all__ = ["Failures", "add_handlers", "error_body", "error_response", "unforeseen"]
+
+
+_log = logging.getLogger("ksqlpy.server")
 
 
 def error_body(error: KsqlError) -> dict[str, Any]:
@@ -49,7 +54,10 @@ def error_body(error: KsqlError) -> dict[str, Any]:
 
 def unforeseen(error: Exception) -> KsqlError:
     """A failure that nobody planned for, as an error for the client."""
-    return EngineProblem("internal-error", f"{type(error).__name__}: {error}", hint="the server's log has the details")
+    if type(error).__module__.partition(".")[0] == "py4j" or isinstance(error, ConnectionError):
+        hint = "it is started again by itself: try again soon"
+        return EngineProblem("spark-away", "Spark does not answer", hint=hint, error_code=50300)
+    return EngineProblem("internal-error", reason_of(error), hint="the server's log has the details")
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -57,27 +65,48 @@ def add_handlers(app: FastAPI) -> None:
 
     async def known(request: Request, error: Exception) -> JsonResponse:
         assert isinstance(error, KsqlError)
-        return _response(error)
+        return error_response(error)
 
     async def http(request: Request, error: Exception) -> JsonResponse:
         assert isinstance(error, HTTPException)
-        await request.body()  # as at the beginning of every endpoint
+        path = cut(request.url.path)
         messages = {
-            404: f"there is no endpoint {request.url.path}",
-            405: f"the endpoint {request.url.path} does not take {request.method}",
+            404: f"there is no endpoint {path}",
+            405: f"the endpoint {path} does not take {request.method}",
         }
         message = messages.get(error.status_code, str(error.detail))
         problem = KsqlError(f"http-{error.status_code}", message, error_code=error.status_code * 100)
-        return _response(problem, error.headers)
-
-    async def unknown(request: Request, error: Exception) -> JsonResponse:
-        return _response(unforeseen(error))
+        return error_response(problem, error.headers)
 
     app.add_exception_handler(KsqlError, known)
     app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(Exception, unknown)  # raised again after the answer, so that the log has it
 
 
-def _response(error: KsqlError, headers: Any = None) -> JsonResponse:
+class Failures:
+    """Makes a failure that nobody planned for an answer, and an entry of the log with its traceback."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Calls the application; an ASGI application."""
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        except Exception as e:
+            _log.exception("%s %s failed", scope.get("method"), scope["path"])
+            if started or scope["type"] != "http":
+                raise
+            await error_response(unforeseen(e))(scope, receive, send)
+
+
+def error_response(error: KsqlError, headers: Any = None) -> JsonResponse:
+    """The answer to a request that failed."""
     status = error.error_code // 100
     return JsonResponse(error_body(error), status if 400 <= status <= 599 else 500, headers)

@@ -18,7 +18,7 @@ from fastapi.responses import Response
 from pydantic import Field
 from starlette.types import Receive, Scope, Send
 
-from ksqlpy.errors import ConfigProblem, KsqlError
+from ksqlpy.errors import ConfigProblem, KsqlError, shown
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.errors import error_body, unforeseen
 from ksqlpy.server.statements import text_variables
@@ -37,6 +37,8 @@ AHEAD = 1000
 class Query(Body):
     """Body of POST /query-stream."""
 
+    example = '{"sql": "SELECT * FROM rides EMIT CHANGES;"}'
+
     sql: str
     properties: dict[str, Any] | None = None
     request_properties: dict[str, Any] | None = Field(None, alias="requestProperties")
@@ -45,6 +47,8 @@ class Query(Body):
 
 class CloseQuery(Body):
     """Body of POST /close-query."""
+
+    example = '{"queryId": "…"}'
 
     query_id: str = Field(alias="queryId")
 
@@ -69,7 +73,7 @@ async def close_query(request: Request) -> JsonResponse:
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     query_id = (await read_body(request, CloseQuery)).query_id
     if not await backend.call(backend.engine.close_query, query_id):
-        raise ConfigProblem("unknown-query", f"there is no push query {query_id!r}")
+        raise ConfigProblem("unknown-query", f"there is no push query {shown(query_id)}")
     return JsonResponse({}, media_type=media_type)
 
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import ipaddress
+import logging
 import os
 import signal
 import socket
+import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 
@@ -20,7 +24,7 @@ from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config as HypercornConfig
 
 from ksqlpy.config import Config
-from ksqlpy.errors import EnvironmentProblem, KsqlError
+from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError
 from ksqlpy.server.app import create_app
 from ksqlpy.server.backend import Backend, Engine, State
 
@@ -28,19 +32,26 @@ __all__ = ["ServerThread", "listen", "serve"]
 
 Progress = Callable[[str], None]
 
-PATIENCE = 10
+PATIENCE = 5
 """Seconds that requests get to end when the server stops."""
+LATEST = 17
+"""Seconds after which a server that is told to stop ends without the brokers, if those are away."""
+LOOK = 0.5
+"""Seconds between two looks at whether the engine goes on."""
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
     """A socket that listens; port 0 takes a free one.
 
-    Raises EnvironmentProblem: ``port-in-use``, ``address-unusable``.
+    ``insecure``: whether it may be an address that other machines reach; there is no login yet. Raises ConfigProblem
+    ``address-insecure``, EnvironmentProblem ``port-in-use`` and ``address-unusable``.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
+        if not insecure and not ipaddress.ip_address(address[0]).is_loopback:
+            raise _insecure(host)
         listener = socket.socket(family, kind, protocol)
     except OSError as e:
         raise _unusable(host, port, e) from e
@@ -66,10 +77,12 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
 
     The port is taken first. While the engine starts, requests get 503. ``progress`` gets short texts about the start;
     one line with the URL is printed when statements are taken. ``engine``: another one than the usual, not yet started.
-    Raises EnvironmentProblem ``port-in-use`` or ``address-unusable``, and what starting the engine raises. A second
-    signal ends the process at once.
+    Raises what :func:`listen` and starting the engine raise, and ServiceLost when another server has taken the service.
+    A second signal ends the process at once.
     """
-    listener = listen(config.get("ksqlpy.host"), config.number("ksqlpy.port"))
+    listener = listen(
+        config.get("ksqlpy.host"), config.number("ksqlpy.port"), insecure=config.get("ksqlpy.insecure") == "true"
+    )
     with listener:
         if engine is None:
             from ksqlpy.runtime import Engine as SparkEngine
@@ -86,6 +99,7 @@ async def _serve(backend: Backend, listener: socket.socket, progress: Progress) 
         if stop.is_set():
             os._exit(130)
         stop.set()
+        threading.Thread(target=_end_without_brokers, args=(backend.engine,), name="latest", daemon=True).start()
 
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, interrupted)
@@ -101,13 +115,33 @@ async def _serve(backend: Backend, listener: socket.socket, progress: Progress) 
         if not stop.is_set():
             backend.state = State.READY
             print(f"ksqlpy server is ready at {_url(listener)}", flush=True)
-            await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
+            lost = asyncio.create_task(_lost(backend.engine))
+            await asyncio.wait({stopping, serving, lost}, return_when=asyncio.FIRST_COMPLETED)
+            if lost.done():
+                await lost
+            lost.cancel()
     finally:
         progress("stopping")
         stopping.cancel()
         await _end(backend, end, serving)
         await asyncio.to_thread(backend.engine.stop)
         progress("")
+
+
+def _end_without_brokers(engine: Engine) -> None:
+    """Ends the process when start or stop wait for brokers that are away; what is done is safe, as after a kill."""
+    time.sleep(LATEST)
+    while not engine.cut_short():
+        time.sleep(1)
+    print("Kafka does not answer: the server ends without it", file=sys.stderr, flush=True)
+    os._exit(0)
+
+
+async def _lost(engine: Engine) -> None:
+    """Raises why the engine can do nothing any more, when that is so."""
+    while (problem := engine.fatal()) is None:
+        await asyncio.sleep(LOOK)
+    raise problem
 
 
 async def _end(backend: Backend, end: asyncio.Event, serving: asyncio.Task[None]) -> None:
@@ -123,6 +157,7 @@ async def _hypercorn(app: FastAPI, listener: socket.socket, end: Callable[..., A
     # A second descriptor of the socket, because hypercorn closes the one it is given.
     config.bind = [f"fd://{os.dup(listener.fileno())}"]
     config.loglevel = "WARNING"
+    config.errorlog = logging.getLogger("ksqlpy.server")  # else it writes onto the terminal, whatever is drawn there
     config.include_server_header = False
     config.keep_alive_timeout = 600  # clients keep a session open between statements; ksqlDB's default too
     config.keep_alive_max_requests = 2**62  # ending a connection would end the push queries that share it
@@ -136,6 +171,15 @@ def _url(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def _insecure(host: str) -> KsqlError:
+    return ConfigProblem(
+        "address-insecure",
+        f"other machines can reach {host or 'all addresses'}, and the server asks nobody for a login:"
+        " whoever reaches it could run statements",
+        hint="listen on 127.0.0.1, behind a proxy that asks for one; --insecure listens all the same",
+    )
+
+
 def _unusable(host: str, port: int, error: OSError) -> KsqlError:
     return EnvironmentProblem(
         "address-unusable",
@@ -147,12 +191,14 @@ def _unusable(host: str, port: int, error: OSError) -> KsqlError:
 class ServerThread:
     """A server for an engine that runs already, in a thread with its own event loop; a context manager.
 
-    ``url``: where it listens. The engine is neither started nor stopped. Raises EnvironmentProblem as :func:`listen`.
+    ``url``: where it listens. The engine is neither started nor stopped. Raises what :func:`listen` raises.
     """
 
-    def __init__(self, engine: Engine | Backend, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, engine: Engine | Backend, host: str = "127.0.0.1", port: int = 0, *, insecure: bool = False
+    ) -> None:
         self.backend = engine if isinstance(engine, Backend) else Backend(engine)
-        self._listener = listen(host, port)
+        self._listener = listen(host, port, insecure=insecure)
         self.url = _url(self._listener)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None

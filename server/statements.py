@@ -20,7 +20,9 @@ router = APIRouter()
 
 
 class Statements(Body):
-    """Body of a request. A statement is over when its answer is sent, so no ``commandSequenceNumber`` is waited for."""
+    """Body of a request. ``sequence_number``: the command that must have been carried out before."""
+
+    example = '{"ksql": "SHOW STREAMS;"}'
 
     sql: str = Field(alias="ksql")
     properties: dict[str, Any] | None = Field(None, alias="streamsProperties")
@@ -46,5 +48,7 @@ async def execute(request: Request) -> JsonResponse:
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     body = await read_body(request, Statements)
     variables = text_variables(body.variables)
+    if body.sequence_number is not None:
+        await backend.call(backend.engine.wait_for, body.sequence_number)
     entities = await backend.call(backend.engine.execute, body.sql, body.properties or {}, variables)
     return JsonResponse(entities, media_type=media_type)

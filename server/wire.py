@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import orjson
 from fastapi import Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ksqlpy.errors import ConfigProblem, KsqlError
+from ksqlpy.errors import ConfigProblem, KsqlError, shown
 
 __all__ = ["DELIMITED", "JSON", "KSQL_V1", "Body", "JsonResponse", "encode", "negotiate", "read_body"]
 
@@ -27,7 +27,12 @@ T = TypeVar("T", bound="Body")
 
 
 class Body(BaseModel):
-    """Base of request bodies: types are strict, and unknown keys, which newer clients send, are ignored."""
+    """Base of request bodies: types are strict, and unknown keys, which newer clients send, are ignored.
+
+    ``example``: what a body looks like, for who sent something else.
+    """
+
+    example: ClassVar[str]
 
     model_config = ConfigDict(strict=True, extra="ignore", populate_by_name=True)
 
@@ -79,16 +84,28 @@ async def read_body(request: Request, shape: type[T]) -> T:
     try:
         data = orjson.loads(await request.body())
     except orjson.JSONDecodeError as e:
-        raise ConfigProblem("bad-request", f"the request body is not JSON: {e}") from e
+        hint = f"send an object such as {shape.example}"
+        raise ConfigProblem("bad-request", f"the request body is not JSON: {e}", hint=hint) from e
     if not isinstance(data, dict):
-        raise ConfigProblem("bad-request", "the request body must be a JSON object")
+        kind = "an array" if isinstance(data, list) else "text" if isinstance(data, str) else "a number or constant"
+        hint = f"send an object such as {shape.example}"
+        raise ConfigProblem("bad-request", f"the request body must be a JSON object, not {kind}", hint=hint)
     try:
         return shape.model_validate(data)
     except ValidationError as e:
         first = e.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        wrong = "is missing" if first["type"] == "missing" else f"is wrong: {first['msg']}"
-        raise ConfigProblem("bad-request", f"key {place!r} of the request body {wrong}") from e
+        wrong = _WRONG.get(first["type"], f"is wrong: {first['msg']}")
+        hint = f"send an object such as {shape.example}"
+        raise ConfigProblem("bad-request", f"key {shown(place)} of the request body {wrong}", hint=hint) from e
+
+
+_WRONG = {
+    "missing": "is missing",
+    "string_type": "must be text",
+    "dict_type": "must be an object",
+    "int_type": "must be a whole number",
+}
 
 
 def negotiate(request: Request, offered: Sequence[str]) -> str:

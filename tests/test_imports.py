@@ -16,6 +16,7 @@ ORDER = (
     "errors",
     "types",
     "topicnames",
+    "streamsproperties",
     "embedded",
     "grammar",
     "sql",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
-from ksqlpy.analysis.scope import Text, find_source
+from ksqlpy.analysis.scope import Text, check_blocked, find_source
 from ksqlpy.analysis.statements import CreateAs, Declare, Insert, TopicWish, analyze_create, analyze_insert
 from ksqlpy.analysis.writers import (
     InsertInto,
@@ -31,6 +31,7 @@ __all__ = [
     "analyze_insert_select",
     "analyze_query",
     "analyze_type",
+    "check_blocked",
     "check_clauses",
     "check_replaceable",
     "find_source",

@@ -19,7 +19,7 @@ from ksqlpy.types import (
     is_numeric,
 )
 
-__all__ = ["MAX_PRECISION", "TEMPORAL", "castable", "coerce", "decimal_result"]
+__all__ = ["MAX_PRECISION", "TEMPORAL", "castable", "coerce", "decimal_digits", "decimal_result"]
 
 MAX_PRECISION = 38
 """Spark's decimals have so many digits."""
@@ -60,21 +60,31 @@ def castable(source: SqlType, target: SqlType) -> bool:
     return False
 
 
+_WHOLE_DIGITS = 14
+"""So many digits ahead of the point a DECIMAL keeps, if it has them, before it gives up places behind it."""
+
+
 def decimal_result(op: str, a: DecimalType, b: DecimalType) -> DecimalType:
-    """The type of decimal arithmetic (ksqlDB, operators), cut to 38 digits as Spark does: the scale gives way first."""
-    if op in "+-":
-        scale = max(a.scale, b.scale)
-        precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
-    elif op == "*":
-        scale, precision = a.scale + b.scale, a.precision + b.precision + 1
-    elif op == "/":
-        scale = max(6, a.scale + b.precision + 1)
-        precision = a.precision - a.scale + b.scale + scale
-    else:
-        scale = max(a.scale, b.scale)
-        precision = min(a.precision - a.scale, b.precision - b.scale) + scale
+    """The type of decimal arithmetic (ksqlDB, operators), with at most 38 digits.
+
+    Of more than these, digits ahead of the point give way first, down to 14: the places are what people see.
+    """
+    precision, scale = decimal_digits(op, a, b)
     if precision > MAX_PRECISION:
-        whole = precision - scale
-        scale = max(MAX_PRECISION - whole, min(scale, 6))
+        scale = min(scale, MAX_PRECISION - min(precision - scale, _WHOLE_DIGITS))
         precision = MAX_PRECISION
     return DecimalType(precision, scale)
+
+
+def decimal_digits(op: str, a: DecimalType, b: DecimalType) -> tuple[int, int]:
+    """Precision and scale of decimal arithmetic in ksqlDB, which knows no limit."""
+    if op in "+-":
+        scale = max(a.scale, b.scale)
+        return max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale
+    if op == "*":
+        return a.precision + b.precision + 1, a.scale + b.scale
+    if op == "/":
+        scale = max(6, a.scale + b.precision + 1)
+        return a.precision - a.scale + b.scale + scale, scale
+    scale = max(a.scale, b.scale)
+    return min(a.precision - a.scale, b.precision - b.scale) + scale, scale

@@ -26,6 +26,7 @@ from ksqlpy.functions import (
     TableFunction,
 )
 from ksqlpy.functions import Call as Resolved
+from ksqlpy.functions.conditional import comparable
 from ksqlpy.sql import nodes, to_sql
 from ksqlpy.types import (
     BIGINT,
@@ -171,7 +172,8 @@ class ExpressionAnalyzer:
     def _negate(self, node: exp.Expr) -> t.Expr:
         value = self._type(node.this)
         if isinstance(value, t.Literal) and isinstance(value.value, int | float | Decimal):
-            negative = -value.value
+            # Not -value: that would cut a DECIMAL to the 28 digits of Python's context.
+            negative = value.value.copy_negate() if isinstance(value.value, Decimal) else -value.value
             # 2147483648 alone is a BIGINT, with its sign an INTEGER.
             kind = INTEGER if value.type == BIGINT and negative == -_MAX_INT - 1 else value.type
             return t.Literal(kind, negative)
@@ -441,6 +443,8 @@ class ExpressionAnalyzer:
         )
         if not entries or NULL in (keys[0].type, values[0].type):
             self.text.refuse("untyped", "a MAP needs a key and a value with a type", node, hint="CAST one of them")
+        if not comparable(keys[0].type):
+            self.text.refuse("bad-key", f"{keys[0].type} cannot be the key of a MAP", entries[0].this)
         return t.MapOf(MapType(keys[0].type, values[0].type), tuple(zip(keys, values, strict=True)))
 
     def _struct(self, node: exp.Expr) -> t.Expr:

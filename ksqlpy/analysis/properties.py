@@ -132,7 +132,13 @@ _WINDOW_TYPES = ("TUMBLING", "HOPPING", "SESSION")
 
 def _duration(value: object) -> int:
     words = _string(value).upper().split()
-    if len(words) == 2 and words[0].isdigit() and words[1].removesuffix("S") in UNIT_MILLIS and int(words[0]) > 0:
+    if (
+        len(words) == 2
+        and words[0].isdecimal()
+        and len(words[0]) < 16
+        and words[1].removesuffix("S") in UNIT_MILLIS
+        and int(words[0]) > 0
+    ):
         return int(words[0]) * UNIT_MILLIS[words[1].removesuffix("S")]
     raise ValueError("a length such as '10 MINUTES'")
 

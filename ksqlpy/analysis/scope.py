@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from sqlglot import exp
 
 from ksqlpy.analysis.typed import SYSTEM, ColumnRef
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import AnalysisProblem, Span, similar_names
-from ksqlpy.sql import span_of
+from ksqlpy.functions import FUNCTIONS, Aggregate
+from ksqlpy.sql import nodes, span_of
 from ksqlpy.types import SqlType
 
 if TYPE_CHECKING:
     from ksqlpy.analysis.result import TypedQuery
 
-__all__ = ["Relation", "Scope", "Text", "View", "find_source"]
+__all__ = ["Relation", "Scope", "Text", "View", "check_blocked", "find_source"]
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,22 @@ class Text:
         raise AnalysisProblem(code, message, span=self.span(node), sql=self.sql, hint=hint, similar=similar)
 
 
+def check_blocked(catalog: Catalog, kind: Literal["source", "type"], node: exp.Expr, text: Text) -> None:
+    """Raises AnalysisProblem ``command-log`` for a name whose entry of the command log is odd."""
+    name: str = node.this
+    reason = catalog.blocked.get((kind, name))
+    if reason is not None:
+        drop = "DROP STREAM or DROP TABLE gives" if kind == "source" else "DROP TYPE gives"
+        hint = f"{drop} the name free; the version of ksqlpy that wrote the entry may still read it"
+        text.refuse("command-log", f"{name} cannot be used: {reason}", node, hint=hint)
+
+
 def find_source(catalog: Catalog, node: exp.Expr, text: Text) -> Source:
-    """The source that an Identifier names; raises AnalysisProblem ``unknown-source``."""
+    """The source that an Identifier names; raises AnalysisProblem ``unknown-source`` or ``command-log``."""
     name: str = node.this
     source = catalog.sources.get(name)
     if source is None:
+        check_blocked(catalog, "source", node, text)
         text.refuse(
             "unknown-source",
             f"there is no stream or table {name}",
@@ -90,8 +102,13 @@ class Relation:
         return tuple(dict.fromkeys(s for q in self.view.queries for s in q.sources))
 
     def internal(self, column: str) -> str:
-        """The internal name of a column."""
-        return f"{self.alias}.{column}" if self.joined else column
+        """The internal name of a column: of no other column of the query, and of none of ours, which begin with __."""
+        if not self.joined and not column.startswith("__") and ".__" not in column:
+            return column
+        alias = self.alias
+        if "." in alias or "`" in alias or alias.startswith("__"):
+            alias = "`" + alias.replace("`", "``") + "`"
+        return f"{alias}.{column}"
 
     def ref(self, column: Column) -> ColumnRef:
         """A typed reference to a column."""
@@ -156,6 +173,10 @@ class Scope:
                 )
             return ColumnRef(t, internal)
         names = [c.name for r in self.relations for c in r.source.columns]
+        if table is None and (meant := _behind_alias(column, text)) is not None:
+            text.refuse(
+                "alias-used", f"{name} is an alias; only columns of sources can be used here", column, hint=meant
+            )
         text.refuse(
             "unknown-column",
             f"there is no column {name}" + (f" in {table.this}" if table is not None else ""),
@@ -163,3 +184,20 @@ class Scope:
             similar=similar_names(name, [*names, *SYSTEM]),
             hint=f"the columns are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}",
         )
+
+
+def _behind_alias(column: exp.Column, text: Text) -> str | None:
+    """What to write instead of an alias of the query's own list; None if it is none."""
+    query = column.find_ancestor(nodes.Query)
+    for item in query.expressions if query is not None else ():
+        if not isinstance(item, exp.Alias) or item.args["alias"].this != column.this.this:
+            continue
+        span = text.span(item.this)
+        if span is None or any(node is column for node in item.walk()):
+            return None
+        meant = text.sql[span.start : span.end]
+        calls = (FUNCTIONS.functions.get(call.this.upper()) for call in item.this.find_all(exp.Anonymous))
+        if not any(isinstance(f, Aggregate) for f in calls) or column.find_ancestor(exp.Having):
+            return f"write {meant} instead"
+        return f"conditions on {meant} stand in HAVING, behind GROUP BY" if column.find_ancestor(exp.Where) else None
+    return None

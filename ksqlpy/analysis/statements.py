@@ -6,8 +6,8 @@ Sources of the rules: ksqlDB's CREATE STREAM/TABLE, CREATE … AS SELECT, INSERT
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -21,7 +21,7 @@ from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source
 from ksqlpy.config import Config
-from ksqlpy.errors import similar_names
+from ksqlpy.errors import Span, similar_names
 from ksqlpy.functions.patterns import is_pattern
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.topicnames import checked_topic_name
@@ -83,11 +83,15 @@ class CreateAs:
 
 @dataclass(frozen=True)
 class Insert:
-    """INSERT VALUES: an expression without columns for every column of the source, and the time if given."""
+    """INSERT VALUES: an expression without columns for every column of the source, and the time if given.
+
+    ``spans``: where the statement has the value of a column.
+    """
 
     source: Source
     values: tuple[t.Expr, ...]
     rowtime: t.Expr | None
+    spans: Mapping[str, Span | None] = field(default_factory=dict)
 
 
 def analyze_create(parsed: Parsed, catalog: Catalog, config: Config) -> Declare | CreateAs:
@@ -389,7 +393,8 @@ def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     if source.kind == "TABLE" and missing:
         text.refuse("no-key", f"a record of a table needs its key: {', '.join(missing)}", node)
     rowtime = given.pop("ROWTIME", None)
-    return Insert(source, tuple(given.get(c.name, t.Literal(c.type, None)) for c in source.written), rowtime)
+    spans = {c.name: text.span(v) for c, v in zip(targets, values, strict=True)}
+    return Insert(source, tuple(given.get(c.name, t.Literal(c.type, None)) for c in source.written), rowtime, spans)
 
 
 def _is_null(value: t.Expr | None) -> bool:

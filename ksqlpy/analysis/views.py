@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["as_query", "check_inner", "read_with", "union_view", "view_of"]
 
-MOST_TOPICS = 16
-"""How many topics the branches of a union may read: what tells results apart has four bits for the topic."""
-
 Analyze = Callable[[exp.Expr, Mapping[str, View], str | None], View]
 
 
@@ -122,14 +119,6 @@ def union_view(branches: Sequence[tuple[exp.Expr, View]], name: str | None, text
     """The branches as one stream: names of the first, types that all widen to; raises AnalysisProblem."""
     for node, view in branches:
         _check_branch(node, view, text)
-    topics = {s.topic for _, v in branches for q in v.queries for s in q.sources}
-    if len(topics) > MOST_TOPICS:
-        text.refuse(
-            "too-many-topics",
-            f"the branches of UNION ALL read {len(topics)} topics, at most {MOST_TOPICS} are possible",
-            branches[-1][0],
-            hint="CREATE STREAM … AS the union of some of them, and read that",
-        )
     queries = [view.queries[0] for _, view in branches]
     first = queries[0]
     columns: list[list[Column]] = []

@@ -27,12 +27,10 @@ def run(options: argparse.Namespace) -> int:
 
     With --output json it prints the plan as data and whether it was ``done``; what it does just now goes to stderr.
     """
-    import json
-
     from ksqlpy.client import Client
     from ksqlpy.project import show
     from ksqlpy.project.apply import check_on_server, run_steps
-    from ksqlpy.shell.output import escaped
+    from ksqlpy.shell.output import Printer, escaped
 
     as_json = form(options, "apply", "table", "json") == "json"
 
@@ -41,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
     def end(plan: Plan, line: str, *, done: bool, good: bool) -> int:
         if as_json:
-            print(json.dumps({**show.as_json(plan), "done": done}, indent=2))
+            Printer("json").data({**show.as_json(plan), "done": done}, indent=2)
         elif line:
             print(line)
         return 0 if good else 1

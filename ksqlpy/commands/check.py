@@ -26,17 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints all errors: 0 none, 1 some. Raises ConfigProblem for files that cannot be read."""
-    import json
-
     from ksqlpy.project.check import check_files
     from ksqlpy.project.files import read_files
-    from ksqlpy.shell.output import escaped
+    from ksqlpy.shell.output import Printer, escaped
 
     as_json = form(options, "check", "table", "json") == "json"
     report = check_files(read_files(options.paths), variables_of(options), dict(options.define))
     if as_json:
         for fault in report.faults:
-            print(json.dumps(fault.as_json()))
+            Printer("json").data(fault.as_json())
     else:
         for fault in report.faults:
             print(escaped(fault.render(), keep="\n"), end="\n\n")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ksqlpy.commands.options import add_define
+from ksqlpy.commands.options import add_define, add_insecure
 from ksqlpy.commands.values import rate
 
 if TYPE_CHECKING:
     from ksqlpy.config import Config
+    from ksqlpy.errors import KsqlError
 
 __all__ = ["add_arguments", "run"]
 
@@ -29,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", choices=("table", "json", "csv"), default=argparse.SUPPRESS, help="form of results in the shell"
     )
+    add_insecure(parser)
     add_define(parser)
 
 
@@ -55,7 +58,8 @@ def _course(options: argparse.Namespace) -> int:
     engine = Engine(config, tell)
     backend = Backend(engine, State.STARTING)
     # The port is taken first: if it is in use nothing need be started.
-    server = ServerThread(backend, config.get("ksqlpy.host"), config.number("ksqlpy.port"))
+    insecure = config.get("ksqlpy.insecure") == "true"
+    server = ServerThread(backend, config.get("ksqlpy.host"), config.number("ksqlpy.port"), insecure=insecure)
     with contextlib.ExitStack() as stack:
         stack.callback(tell, "")
         start_whole(engine.start, engine.stop, tell)
@@ -67,12 +71,24 @@ def _course(options: argparse.Namespace) -> int:
         print(f"Kafka   {engine.bootstrap}")
         print(f"server  {server.url}")
         print(f"data    {f'stays in {folder}' if folder else 'goes at the end'}", flush=True)
+        if sys.stdin.isatty() and not options.no_shell:
+            _log_beside_the_shell(engine.folder)
         if options.sample is not None:
             from ksqlpy.demo.sample import Taxi
 
             taxi = stack.enter_context(Taxi(server.url, engine.bootstrap, _paced(options.rate), tell))
-            print(taxi.make(), flush=True)
-        return _talk(server.url, options)
+            print(taxi.make())
+            print(f"queries begin at the {config.get('auto.offset.reset')} record (auto.offset.reset)", flush=True)
+        return _talk(server.url, options, engine.fatal)
+
+
+def _log_beside_the_shell(folder: Path) -> None:
+    """Keeps the server's log, with its tracebacks, off the screen, which is the shell's."""
+    import logging
+
+    file = folder / "server.log"
+    logging.basicConfig(filename=file, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    print(f"log     {file}", flush=True)
 
 
 def _config(options: argparse.Namespace) -> Config:
@@ -80,11 +96,14 @@ def _config(options: argparse.Namespace) -> Config:
 
     flags = {
         "ksqlpy.port": options.port,
+        "ksqlpy.insecure": options.exposed,
         "ksqlpy.kafka.port": options.kafka_port,
         "ksqlpy.data.dir": options.data_dir,
     }
+    # A sample is there to be looked at: queries see it from its first record.
+    sample = {"auto.offset.reset": "earliest"} if options.sample is not None else {}
     given = {name: value for name, value in flags.items() if value is not None}
-    return Config.of({**Config.from_environment(), **dict(options.define), **given})
+    return Config.of({**sample, **Config.from_environment(), **dict(options.define), **given})
 
 
 def _paced(rate: float | None) -> Callable[[Iterable[tuple[bytes, bytes]]], Iterator[tuple[bytes, bytes]]] | None:
@@ -102,10 +121,10 @@ def _paced(rate: float | None) -> Callable[[Iterable[tuple[bytes, bytes]]], Iter
     return paced
 
 
-def _talk(url: str, options: argparse.Namespace) -> int:
+def _talk(url: str, options: argparse.Namespace, fatal: Callable[[], KsqlError | None]) -> int:
     """The shell, or the statements that are piped in; without either it serves until a signal comes."""
     if options.no_shell:
-        return _serve()
+        return _serve(fatal)
     if sys.stdin.isatty():
         options.server = options.url = url
         options.define = []  # they are the server's
@@ -114,14 +133,16 @@ def _talk(url: str, options: argparse.Namespace) -> int:
         return shell.run(options)
     text = sys.stdin.read()
     if not text.strip():
-        return _serve()
+        return _serve(fatal)
     from ksqlpy.shell.commands import run_text
 
     return run_text(text, url, options.output, {}, complete=True)
 
 
-def _serve() -> int:
+def _serve(fatal: Callable[[], KsqlError | None]) -> int:
     print("Ctrl-C ends them", flush=True)
     with contextlib.suppress(KeyboardInterrupt, SystemExit):  # the usual end of what serves
-        threading.Event().wait()
+        while (problem := fatal()) is None:
+            time.sleep(0.5)
+        raise problem
     return 0

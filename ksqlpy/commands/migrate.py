@@ -116,17 +116,15 @@ _HEADERS = ("Version", "Name", "State", "Previous Version", "Started On", "Compl
 
 def _info(output: str, migrations: Sequence[Migration], events: Mapping[str, Event]) -> None:
     """Prints a line a version, files that are not applied yet among them."""
-    import json
-
     from ksqlpy.project.migrate import current_version
-    from ksqlpy.shell.output import escaped
+    from ksqlpy.shell.output import Printer, escaped
 
     names = {str(m.version): m.name for m in migrations}
     versions = sorted({*names, *(k for k in events if k.isdigit())}, key=int)
     rows = [_row(v, names.get(v), events.get(v)) for v in versions]
     if output == "json":
         for row in rows:
-            print(json.dumps(dict(zip(_HEADERS, row, strict=True))))
+            Printer("json").data(dict(zip(_HEADERS, row, strict=True)))
         return
     current = current_version(events)
     print(f"Current version: {'none' if current is None else current}")

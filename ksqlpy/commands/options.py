@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ksqlpy.client import Connection
     from ksqlpy.shell.session import Limits
 
-__all__ = ["add_client", "add_define", "add_session", "connection", "form", "limits", "properties"]
+__all__ = ["add_client", "add_define", "add_insecure", "add_session", "connection", "form", "limits", "properties"]
 
 
 def add_client(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
@@ -49,6 +49,12 @@ def add_define(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
         default=[] if first else argparse.SUPPRESS,
         help="set a property; may be given several times",
     )
+
+
+def add_insecure(parser: argparse.ArgumentParser) -> None:
+    """``--insecure`` of what serves: ``options.exposed``; for what connects the same word means certificates."""
+    text = "listen on an address that other machines reach, though nobody is asked for a login"
+    parser.add_argument("--insecure", dest="exposed", action="store_const", const="true", help=text)
 
 
 def add_session(parser: argparse.ArgumentParser, *, first: bool = False) -> None:

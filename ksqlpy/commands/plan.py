@@ -32,18 +32,16 @@ def add_project(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Prints the plan: 0, or 2 under --detailed-exitcode if it changes something; 1 if it cannot be done."""
-    import json
-
     from ksqlpy.client import Client
     from ksqlpy.project import show
     from ksqlpy.project.apply import check_on_server
-    from ksqlpy.shell.output import escaped
+    from ksqlpy.shell.output import Printer, escaped
 
     as_json = form(options, "plan", "table", "json") == "json"
     with Client(connection(options)) as client:
         plan = planned(options, client)
         if as_json:
-            print(json.dumps(show.as_json(plan), indent=2))
+            Printer("json").data(show.as_json(plan), indent=2)
         elif not plan.faults:
             print(escaped(show.text(plan), keep="\n"))
         if refused(plan, quiet=as_json):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ksqlpy.commands.options import add_define
+from ksqlpy.commands.options import add_define, add_insecure
 
 __all__ = ["add_arguments", "run"]
 
@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bootstrap-servers", metavar="B", help="Kafka to use (default: one is started)")
     parser.add_argument("--data-dir", metavar="D", help="folder for what must outlive the server")
     parser.add_argument("--config", metavar="FILE", type=Path, help="file of key=value lines")
+    add_insecure(parser)
     add_define(parser)
 
 
@@ -37,6 +38,7 @@ def _flags(options: argparse.Namespace) -> dict[str, str]:
     flags = {
         "ksqlpy.host": options.host,
         "ksqlpy.port": options.port,
+        "ksqlpy.insecure": options.exposed,
         "bootstrap.servers": options.bootstrap_servers,
         "ksqlpy.data.dir": options.data_dir,
     }

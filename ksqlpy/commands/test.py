@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ksqlpy.commands.values import count
-from ksqlpy.errors import ConfigProblem
+from ksqlpy.errors import ConfigProblem, file_reason
 
 if TYPE_CHECKING:
     from ksqlpy.testing import Case, Runner
@@ -135,4 +135,4 @@ def _write(file: Path, verdicts: Sequence[Verdict]) -> None:
     try:
         write_junit(file, verdicts)
     except OSError as e:
-        raise ConfigProblem("file-unwritable", f"the results cannot be written to {file}: {e}") from e
+        raise ConfigProblem("file-unwritable", f"the results cannot be written to {file}: {file_reason(e)}") from e

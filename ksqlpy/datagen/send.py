@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException, Producer
 
 from ksqlpy.catalog import Source
 from ksqlpy.datagen.pace import Pacer
-from ksqlpy.errors import EngineProblem
+from ksqlpy.errors import EngineProblem, reason_of
 from ksqlpy.local.rows import Row, plain_json, shown_json
 from ksqlpy.spark.encode import encode
 
@@ -69,7 +69,7 @@ def send_rows(
 
     def delivered(error: object, message: object) -> None:
         if error is not None:
-            failures.append(str(error))
+            failures.append(reason_of(error))
 
     def idle() -> None:
         out.poll(0)
@@ -107,7 +107,7 @@ def _produce(
         except BufferError:  # the brokers are slower than we are
             out.poll(0.1)
         except KafkaException as e:
-            raise EngineProblem("not-written", f"a record was not written to {topic}: {e}") from e
+            raise EngineProblem("not-written", f"a record was not written to {topic}: {reason_of(e)}") from e
 
 
 def _encoded(

@@ -12,7 +12,7 @@ from typing import Self
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from ksqlpy.demo.expected import Record
-from ksqlpy.errors import EngineProblem
+from ksqlpy.errors import EngineProblem, reason_of
 
 __all__ = ["Reader", "produce", "written"]
 
@@ -54,7 +54,7 @@ def produce(
             key=key,
             value=value,
             timestamp=time,
-            on_delivery=lambda e, m: failures.append(str(e)) if e else None,
+            on_delivery=lambda e, m: failures.append(reason_of(e)) if e else None,
         )
         count += 1
         if count % BATCH == 0:
@@ -87,7 +87,7 @@ def written(bootstrap: str, topics: Sequence[str]) -> dict[str, int]:
     try:
         ends = {t: consumer.get_watermark_offsets(TopicPartition(t, 0), timeout=TIMEOUT) for t in topics}
     except KafkaException as e:
-        raise EngineProblem("broker-away", f"the broker does not answer: {e}") from e
+        raise EngineProblem("broker-away", f"the broker does not answer: {reason_of(e)}") from e
     finally:
         consumer.close()
     return {t: 0 if end is None else end[1] - end[0] for t, end in ends.items()}

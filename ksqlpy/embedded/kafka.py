@@ -194,7 +194,10 @@ class EmbeddedKafka:
         file.write_text(_properties(self._folder / "kafka", self._port, controller, self._settings), encoding="utf-8")
         log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
         assert self._lock is not None
-        options = [*_JVM, *self._archive_options(java, jars), *_class_path(jars)]
+        temporary = self._folder / "tmp"  # a broker that was killed has left its libraries there
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        options = [*_JVM, f"-Djava.io.tmpdir={temporary}", *self._archive_options(java, jars), *_class_path(jars)]
         self._child = Guarded(
             [str(java.executable), *options, "kafka.Kafka", str(file)],
             log=self.log_file,

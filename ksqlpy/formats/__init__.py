@@ -8,13 +8,12 @@ Source of the rules: ksqlDB, serialization formats.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ksqlpy.catalog import Column, Source, type_to_json
 from ksqlpy.formats import text
-from ksqlpy.functions.sparktext import bound
+from ksqlpy.functions.sparktext import bound, json_fields, json_text, plain_in_json
 from ksqlpy.types import BYTES, DATE, DOUBLE, TIMESTAMP, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
 
 __all__ = ["Part", "Written", "json_object", "key_part", "read", "value_part", "write"]
@@ -91,9 +90,8 @@ def _write_json(part: Part, columns: Sequence[Written]) -> str:
     if not part.bare:
         return f"cast({json_object(columns)} as binary)"
     column = columns[0]
-    # to_json takes no scalars: written as an array of one, without its brackets.
-    listed = f"to_json(array({_json_value(column.value, column.type)}), {_KEEP_NULLS})"
-    return f"case when {column.value} is not null then cast(substr({listed}, 2, length({listed}) - 2) as binary) end"
+    written = json_text(_json_value(column.value, column.type), column.type)
+    return f"case when {column.value} is not null then cast({written} as binary) end"
 
 
 def _write_delimited(part: Part, columns: Sequence[Written]) -> str:
@@ -117,15 +115,14 @@ def _plain_text(column: Written) -> str:
 
 def _delimited(field: str, delimiter: str, *, first: bool) -> str:
     """A field, in quotes where Apache commons-csv writes them (its version 1.4, QuoteMode.MINIMAL)."""
-    inside = f'[\\r\\n"{re.escape(delimiter)}]'
     begin = "^[^0-9A-Za-z]" if first else "^[\\x00-#]"
-    pattern = text.string(f"{begin}|{inside}|[\\x00- ]\\z")
+    pattern, between = text.string(f'{begin}|[\\r\\n"]|[\\x00- ]\\z'), text.string(delimiter)
     empty = "'\"\"'" if first else "''"  # else a line of one empty text would be an empty line
 
     def written(value: str) -> str:
         return (
             f"case when {value} is null then '' when {value} = '' then {empty} when {value} rlike {pattern}"
-            f" then concat('\"', replace({value}, '\"', '\"\"'), '\"') else {value} end"
+            f" or contains({value}, {between}) then concat('\"', replace({value}, '\"', '\"\"'), '\"') else {value} end"
         )
 
     return bound(field, written)
@@ -142,6 +139,8 @@ _WRITERS: dict[str, Callable[[Part, Sequence[Written]], str]] = {
 
 def json_object(columns: Sequence[Written]) -> str:
     """Spark SQL text of the JSON object with all columns, nulls written out."""
+    if not all(plain_in_json(c.type) for c in columns):
+        return json_fields([(c.name, json_text(_json_value(c.value, c.type), c.type)) for c in columns])
     fields = ", ".join(f"{text.string(c.name)}, {_json_value(c.value, c.type)}" for c in columns)
     return f"to_json(named_struct({fields}), {_KEEP_NULLS})"
 
@@ -160,7 +159,9 @@ def _json_value(value: str, t: SqlType) -> str:
         case MapType(_, item):
             return f"transform_values({value}, (k, x) -> {_json_value('x', item)})"
         case StructType(fields):
-            inner = ", ".join(f"{text.string(n)}, {_json_value(f'{value}.{text.name(n)}', f)}" for n, f in fields)
+            inner = ", ".join(
+                f"{text.string(n)}, {_json_value(text.field(value, i), f)}" for i, (n, f) in enumerate(fields)
+            )
             return f"case when {value} is not null then named_struct({inner}) end"
     raise TypeError(f"not a type: {t!r}")
 

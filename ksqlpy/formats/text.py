@@ -1,12 +1,14 @@
-"""Pieces of Spark SQL text that need quoting."""
+"""Pieces of Spark SQL text that users name or write."""
 
 from __future__ import annotations
 
+from ksqlpy.functions.sparktext import field
+from ksqlpy.functions.sparktext import named as name
 from ksqlpy.functions.sparktext import quoted as string
 
-__all__ = ["name", "string"]
+__all__ = ["column", "field", "name", "string"]
 
 
-def name(identifier: str) -> str:
-    """A column or function name in backticks."""
-    return "`" + identifier.replace("`", "``") + "`"
+def column(name: str) -> str:
+    """A column of a DataFrame as it is called there, in backticks."""
+    return f"`{name}`"

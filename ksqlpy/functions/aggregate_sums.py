@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ksqlpy.functions.registry import ANY, ANY_DECIMAL, Aggregate, AggregateSignature, ArgTypes, Change
-from ksqlpy.functions.sparktext import decimal
+from ksqlpy.functions.sparktext import decimal, key_text, text_key
 from ksqlpy.types import (
     BIGINT,
     BYTES,
@@ -83,15 +83,11 @@ def _sum_decimal_state(change: Change, types: ArgTypes) -> Mapping[str, str]:
 
 
 def _sum_decimal(state: Mapping[str, str], types: ArgTypes) -> str:
-    # An overflow fails the query, as in ksqlDB; Spark without ANSI rules would give NULL.
+    # ksqlDB ends the query at an overflow, which would then meet the same record again and again; here it is null.
     declared = types[0]
     assert isinstance(declared, DecimalType)
-    total = f"cast({state['value']} as {decimal(declared)})"
-    overflow = f"raise_error('SUM does not fit {declared}')"
-    return (
-        f"case when {state['count']} = 0 then cast(0 as {decimal(declared)})"
-        f" when {total} is null then cast({overflow} as {decimal(declared)}) else {total} end"
-    )
+    kind = decimal(declared)
+    return f"case when {state['count']} = 0 then cast(0 as {kind}) else cast({state['value']} as {kind}) end"
 
 
 def _item(types: ArgTypes) -> SqlType:
@@ -122,10 +118,15 @@ def _avg(state: Mapping[str, str], types: ArgTypes) -> str:
 
 def _extreme(name: str) -> tuple[AggregateSignature, ...]:
     ordered = (INTEGER, BIGINT, DOUBLE, ANY_DECIMAL, STRING, BYTES, DATE, TIME, TIMESTAMP)
-    return tuple(
-        AggregateSignature((p,), first_type, lambda change, types: {"value": f"{name}({change.new[0]})"}, value_of)
-        for p in ordered
-    )
+
+    def state(change: Change, types: ArgTypes) -> Mapping[str, str]:
+        value = change.new[0]
+        return {"value": f"{name}({text_key(value) if types[0] == STRING else value})"}
+
+    def result(state: Mapping[str, str], types: ArgTypes) -> str:
+        return key_text(state["value"]) if types[0] == STRING else state["value"]
+
+    return tuple(AggregateSignature((p,), first_type, state, result) for p in ordered)
 
 
 SUMS = (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ksqlpy.functions.aggregate_sums import first_type, value_of
 from ksqlpy.functions.registry import ANY, Aggregate, AggregateSignature, ArgTypes, Change, Family
-from ksqlpy.functions.sparktext import in_order, whole_constant
+from ksqlpy.functions.sparktext import in_order, named, whole_constant
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -32,7 +32,7 @@ _ORDERED = (INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)
 def java_aggregate(specification: Mapping[str, object], *arguments: str) -> str:
     """Spark text of one of our own aggregates (``spark/jvm/Functions.java``)."""
     name = json.dumps(specification, separators=(",", ":"))
-    return f"ksqlpy.`{name}`({', '.join(arguments)})"
+    return f"ksqlpy.{named(name)}({', '.join(arguments)})"
 
 
 def _listed(types: ArgTypes) -> SqlType:
@@ -50,9 +50,12 @@ def _collect(distinct: bool) -> Callable[[Change, ArgTypes], Mapping[str, str]]:
             specification["distinct"] = True
         if change.limit is not None:
             specification["limit"] = change.limit
-        items = [_item(in_order(change.new[0], types[0]) if distinct else change.new[0], change.comes)]
+        if not distinct and change.goes is None:
+            return {"value": java_aggregate(specification, _item(change.new[0], change.comes))}
+        # Values are found again by their bytes.
+        items = [_item(in_order(change.new[0], types[0]), change.comes)]
         if change.goes is not None:
-            items.append(_item(change.old[0], change.goes))
+            items.append(_item(in_order(change.old[0], types[0]), change.goes))
         return {"value": java_aggregate(specification, *items)}
 
     return state

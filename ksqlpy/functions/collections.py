@@ -21,7 +21,7 @@ from ksqlpy.functions.registry import (
     SparkText,
     same,
 )
-from ksqlpy.functions.sparktext import bound, text_constant
+from ksqlpy.functions.sparktext import MOST, bound, comparable_form, key_text, text_constant, text_key
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -42,8 +42,6 @@ from ksqlpy.types import (
 __all__ = ["COLLECTIONS"]
 
 _PLAIN = (BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)
-_MOST_ITEMS = 10_000_000
-"""A longer series would not fit into memory, nor into a record."""
 
 
 def _first(types: ArgTypes) -> SqlType:
@@ -78,12 +76,60 @@ def _call(function: str) -> SparkText:
     return lambda a, t: f"{function}({', '.join(a)})"
 
 
+def _among(array: str, value: str, item: SqlType) -> str:
+    """Whether an equal one is in the array; a null equals a null."""
+    return f"exists({array}, __item -> {comparable_form('__item', item)} <=> ({comparable_form(value, item)}))"
+
+
 def _contains(a: Sequence[str], t: ArgTypes) -> str:
-    return f"coalesce(exists({a[0]}, __item -> __item <=> ({a[1]})), false)"
+    return f"coalesce({_among(a[0], a[1], t[1])}, false)"
 
 
 def _remove(a: Sequence[str], t: ArgTypes) -> str:
-    return f"filter({a[0]}, __item -> not (__item <=> ({a[1]})))"
+    same = f"{comparable_form('__item', t[1])} <=> ({comparable_form(a[1], t[1])})"
+    return f"filter({a[0]}, __item -> not ({same}))"
+
+
+def _distinct(a: Sequence[str], t: ArgTypes) -> str:
+    if comparable(t[0]):
+        return f"array_distinct({a[0]})"
+    first = f"not {_among('slice(__all, 1, __n)', '__one', _item(t))}"
+    return f"element_at(transform(array({a[0]}), __all -> filter(__all, (__one, __n) -> {first})), 1)"
+
+
+def _set_of(function: str, both: str) -> SparkText:
+    """``function``: Spark's own for items that it can compare; ``both``: the items of two arrays, repeated or not."""
+
+    def text(a: Sequence[str], t: ArgTypes) -> str:
+        if comparable(t[0]):
+            return f"{function}({a[0]}, {a[1]})"
+        there = _among("__right", "__one", _item(t))
+        left = f"transform(array({a[0]}), __left -> {both.format(there=there)})"
+        items = f"element_at(transform(array({a[1]}), __right -> element_at({left}, 1)), 1)"
+        return f"case when ({a[1]}) is not null then {_distinct([items], t)} end"
+
+    return text
+
+
+def _by_units(spark: SparkText) -> SparkText:
+    """Spark's order of texts is not Java's: items are put in order, or chosen, by bytes that are in that order."""
+
+    def text(a: Sequence[str], t: ArgTypes) -> str:
+        if t[0] != ArrayType(STRING):
+            return spark(a, t)
+        return spark([f"transform({a[0]}, __item -> {text_key('__item')})", *a[1:]], t)
+
+    return text
+
+
+def _one_by_units(function: str) -> SparkText:
+    pick = _by_units(_call(function))
+    return lambda a, t: key_text(pick(a, t)) if t[0] == ArrayType(STRING) else pick(a, t)
+
+
+def _sort_by_units(a: Sequence[str], t: ArgTypes) -> str:
+    ordered = _by_units(_sort)(a, t)
+    return f"transform({ordered}, __item -> {key_text('__item')})" if t[0] == ArrayType(STRING) else ordered
 
 
 def _together(function: str) -> SparkText:
@@ -134,17 +180,19 @@ def _entries_type(types: ArgTypes) -> SqlType:
 
 def _entries(a: Sequence[str], t: ArgTypes) -> str:
     entries = f"transform(map_entries({a[0]}), __entry -> named_struct('K', __entry.key, 'V', __entry.value))"
-    return f"case when ({a[1]}) then array_sort({entries}) when not ({a[1]}) then {entries} end"
+    keyed = f"transform({entries}, __entry -> struct({text_key('__entry.K')} AS `key`, __entry AS `entry`))"
+    ordered = f"transform(array_sort({keyed}), __entry -> __entry.entry)"
+    return f"case when ({a[1]}) then {ordered} when not ({a[1]}) then {entries} end"
 
 
 def _series(a: Sequence[str], t: ArgTypes) -> str:
     begin, end = a[0], a[1]
     if len(a) == 2:
-        guard = f"abs(cast({end} as decimal(20)) - cast({begin} as decimal(20))) < {_MOST_ITEMS}"
+        guard = f"abs(cast({end} as decimal(20)) - cast({begin} as decimal(20))) < {MOST}"
         return f"case when {guard} then sequence({begin}, {end}) end"
     step = f"cast({a[2]} as {'int' if t[0] == INTEGER else 'bigint'})"
     way = f"(({end}) = ({begin}) or sign({a[2]}) = sign(cast({end} as decimal(20)) - cast({begin} as decimal(20))))"
-    guard = f"abs(cast({end} as decimal(20)) - cast({begin} as decimal(20))) / abs({a[2]}) < {_MOST_ITEMS}"
+    guard = f"abs(cast({end} as decimal(20)) - cast({begin} as decimal(20))) / abs({a[2]}) < {MOST}"
     return f"case when ({a[2]}) <> 0 and {way} and {guard} then sequence({begin}, {end}, {step}) end"
 
 
@@ -167,10 +215,20 @@ def _transform_map(a: Sequence[str], t: ArgTypes) -> str:
 
 def _reduce(collection: str) -> SparkText:
     def text(a: Sequence[str], t: ArgTypes) -> str:
-        reduced = f"aggregate({collection.format(a[0])}, {a[1]}, {a[2]})"
+        reduced = f"aggregate({collection.format(a[0])}, {a[1]}, {_kept_small(a[2], t[1])})"
         return f"case when ({a[1]}) is null then null when ({a[0]}) is null then {a[1]} else {reduced} end"
 
     return text
+
+
+def _kept_small(step: str, state: SqlType) -> str:
+    """The lambda, null where its state has grown too long: ``(S, X) => S + S`` doubles it each time."""
+    size = "array_size" if isinstance(state, ArrayType) else "octet_length"
+    if not isinstance(state, ArrayType) and state not in (STRING, BYTES):
+        return step
+    parameters, _, body = step.partition(" -> ")
+    name = parameters.strip("()").split(",")[0]
+    return f"{parameters} -> case when coalesce({size}({name}), 0) <= {MOST} then {body} end"
 
 
 def _of_item(types: ArgTypes) -> tuple[SqlType, ...]:
@@ -188,7 +246,6 @@ def _state_and_entry(types: ArgTypes) -> tuple[SqlType, ...]:
 _ORDERED_ITEMS = Family(
     "ARRAY", lambda t: isinstance(t, ArrayType) and (is_numeric(t.item) or (t.item in _PLAIN and t.item != BYTES))
 )
-_COMPARABLE_ITEMS = Family("ARRAY", lambda t: isinstance(t, ArrayType) and comparable(t))
 _TEXT_ITEMS = Family(
     "ARRAY", lambda t: isinstance(t, ArrayType) and (is_numeric(t.item) or t.item in (BOOLEAN, STRING))
 )
@@ -198,9 +255,8 @@ _SIMPLE_VALUES = Family(
     lambda t: isinstance(t, MapType) and t.key == STRING and t.value in (INTEGER, BIGINT, DOUBLE, BOOLEAN, STRING),
 )
 _SAME_ARRAYS = same("ARRAY", lambda t: isinstance(t, ArrayType))
-_SAME_COMPARABLE = same("ARRAY", lambda t: isinstance(t, ArrayType) and comparable(t))
 _SAME_MAPS = same("MAP", lambda t: isinstance(t, MapType))
-_ITEM = same("T", comparable)
+_ITEM = same()
 _STATE = Family("S", lambda t: True)
 
 
@@ -217,7 +273,7 @@ def _lambda(name: str, help: str, example: str, *signatures: Signature) -> Scala
 
 
 def _pair(spark: SparkText, nulls: frozenset[int] = frozenset()) -> Signature:
-    return Signature((_SAME_COMPARABLE, _SAME_COMPARABLE), _first, spark, nulls=nulls, names=("left", "right"))
+    return Signature((_SAME_ARRAYS, _SAME_ARRAYS), _first, spark, nulls=nulls, names=("left", "right"))
 
 
 COLLECTIONS = (
@@ -237,19 +293,19 @@ COLLECTIONS = (
         "ARRAY_DISTINCT",
         "The elements without repetitions, in the order in which they first occur.",
         "ARRAY_DISTINCT(TAGS)",
-        Signature((_COMPARABLE_ITEMS,), _first, _call("array_distinct"), names=("array",)),
+        Signature((ANY_ARRAY,), _first, _distinct, names=("array",)),
     ),
     _array(
         "ARRAY_EXCEPT",
         "The elements of the first array that are not in the second, each once.",
         "ARRAY_EXCEPT(TAGS, ARRAY['old'])",
-        _pair(_call("array_except")),
+        _pair(_set_of("array_except", "filter(__left, __one -> not {there})")),
     ),
     _array(
         "ARRAY_INTERSECT",
         "The elements that are in both arrays, each once, in the order of the first.",
         "ARRAY_INTERSECT(TAGS, WANTED)",
-        _pair(_call("array_intersect")),
+        _pair(_set_of("array_intersect", "filter(__left, __one -> {there})")),
     ),
     _array(
         "ARRAY_JOIN",
@@ -268,13 +324,13 @@ COLLECTIONS = (
         "ARRAY_MAX",
         "The greatest element; nulls do not count.",
         "ARRAY_MAX(PRICES)",
-        Signature((_ORDERED_ITEMS,), _item, _call("array_max"), names=("array",)),
+        Signature((_ORDERED_ITEMS,), _item, _one_by_units("array_max"), names=("array",)),
     ),
     _array(
         "ARRAY_MIN",
         "The least element; nulls do not count.",
         "ARRAY_MIN(PRICES)",
-        Signature((_ORDERED_ITEMS,), _item, _call("array_min"), names=("array",)),
+        Signature((_ORDERED_ITEMS,), _item, _one_by_units("array_min"), names=("array",)),
     ),
     _array(
         "ARRAY_REMOVE",
@@ -286,14 +342,14 @@ COLLECTIONS = (
         "ARRAY_SORT",
         "The elements in order, nulls at the end; 'DESC' or 'DESCENDING' turns the others round.",
         "ARRAY_SORT(PRICES, 'DESC')",
-        Signature((_ORDERED_ITEMS,), _first, _sort, names=("array",)),
-        Signature((_ORDERED_ITEMS, STRING), _first, _sort, names=("array", "direction")),
+        Signature((_ORDERED_ITEMS,), _first, _sort_by_units, names=("array",)),
+        Signature((_ORDERED_ITEMS, STRING), _first, _sort_by_units, names=("array", "direction")),
     ),
     _array(
         "ARRAY_UNION",
         "The elements of both arrays, each once, in the order in which they first occur.",
         "ARRAY_UNION(TAGS, WANTED)",
-        _pair(_call("array_union")),
+        _pair(_set_of("array_union", "concat(__left, __right)")),
     ),
     _array(
         "GENERATE_SERIES",
@@ -399,7 +455,11 @@ COLLECTIONS = (
             fails=True,
         ),
         Signature(
-            (ANY_MAP, LambdaParameter("(K, V) => R", _entry), LambdaParameter("(K, V) => S", _entry)),
+            (
+                ANY_MAP,
+                LambdaParameter("(K, V) => R", _entry, accepts=comparable),
+                LambdaParameter("(K, V) => S", _entry),
+            ),
             _transformed_map_type,
             _transform_map,
             names=("map", "key", "value"),

@@ -5,7 +5,10 @@ Source of the semantics: ksqlDB's null functions and AS_VALUE.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ksqlpy.functions.registry import ANY, EVERY, ArgTypes, Scalar, Signature, same
+from ksqlpy.functions.sparktext import comparable_form
 from ksqlpy.types import ArrayType, MapType, SqlType, StructType
 
 __all__ = ["CONDITIONAL"]
@@ -22,6 +25,13 @@ def comparable(t: SqlType) -> bool:
     if isinstance(t, StructType):
         return all(comparable(inner) for _, inner in t.fields)
     return not isinstance(t, MapType)
+
+
+def _nullif(a: Sequence[str], t: ArgTypes) -> str:
+    if comparable(t[0]):
+        return f"nullif({a[0]}, {a[1]})"
+    equal = f"{comparable_form(a[0], t[0])} = {comparable_form(a[1], t[0])}"
+    return f"case when not coalesce({equal}, false) then {a[0]} end"
 
 
 CONDITIONAL = (
@@ -59,13 +69,13 @@ CONDITIONAL = (
     Scalar(
         "NULLIF",
         "CONDITIONAL",
-        "Null if both arguments are equal, else the first; not for maps.",
+        "Null if both arguments are equal, else the first.",
         "NULLIF(NAME, '')",
         (
             Signature(
-                (same("T", comparable), same("T", comparable)),
+                (same(), same()),
                 _first,
-                lambda a, t: f"nullif({a[0]}, {a[1]})",
+                _nullif,
                 nulls=EVERY,
                 names=("value", "unwanted"),
             ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksqlpy.functions.registry import ANY, EVERY, ArgTypes, Scalar, Signature, SparkText
-from ksqlpy.functions.sparktext import bound, java, quoted
+from ksqlpy.functions.sparktext import field, java, json_text, plain_in_json, quoted, text_key
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -28,10 +28,8 @@ from ksqlpy.types import (
 __all__ = ["JSON_TEXT"]
 
 _ISO = quoted("yyyy-MM-dd'T'HH:mm:ss.SSS")
-_BY_KEY = (
-    "(x, y) -> case when cast(x.key as string) < cast(y.key as string) then -1"
-    " when cast(x.key as string) > cast(y.key as string) then 1 else 0 end"
-)
+_X, _Y = (text_key(f"cast({e}.key as string)") for e in "xy")
+_BY_KEY = f"(x, y) -> case when {_X} < {_Y} then -1 when {_X} > {_Y} then 1 else 0 end"
 
 
 def _called(function: str) -> SparkText:
@@ -49,7 +47,8 @@ def _shaped(value: str, t: SqlType) -> str:
             inner = _shaped("x", item)
             return ordered if inner == "x" else f"transform_values({ordered}, (k, x) -> {inner})"
         case StructType(fields):
-            parts = [f"{quoted(n)}, {_shaped(_field(value, n), f)}" for n, f in sorted(fields, key=lambda f: f[0])]
+            by_name = sorted(enumerate(fields), key=lambda f: f[1][0])
+            parts = [f"{quoted(n)}, {_shaped(field(value, i), f)}" for i, (n, f) in by_name]
             return f"case when ({value}) is not null then named_struct({', '.join(parts)}) end"
     if t == DATE:
         return f"cast({value} as string)"
@@ -65,18 +64,27 @@ def _shaped(value: str, t: SqlType) -> str:
     return value
 
 
-def _field(value: str, name: str) -> str:
-    return f"({value}).`{name.replace('`', '``')}`"
-
-
 def _to_json(a: Sequence[str], t: ArgTypes) -> str:
     shaped = _shaped(a[0], t[0])
+    if not plain_in_json(t[0]):
+        return json_text(shaped, _sorted(t[0]))
     if isinstance(t[0], ArrayType | MapType | StructType):
         return f"coalesce(to_json({shaped}, map('ignoreNullFields', 'false')), 'null')"
     if t[0] in (BOOLEAN, INTEGER, BIGINT):
         return f"coalesce(cast({shaped} as string), 'null')"
-    # to_json takes no scalars: written as an array of one, without its brackets.
-    return bound(f"to_json(array({shaped}))", lambda x: f"substring({x}, 2, length({x}) - 2)")
+    return json_text(shaped, t[0])
+
+
+def _sorted(t: SqlType) -> SqlType:
+    """The type with the fields of structs by name, as they come out of ``_shaped``."""
+    match t:
+        case ArrayType(item):
+            return ArrayType(_sorted(item))
+        case MapType(key, item):
+            return MapType(key, _sorted(item))
+        case StructType(fields):
+            return StructType(tuple((n, _sorted(f)) for n, f in sorted(fields, key=lambda f: f[0])))
+    return t
 
 
 def _json(name: str, help: str, example: str, *signatures: Signature) -> Scalar:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksqlpy.functions.registry import ANY_DECIMAL, EVERY, ArgTypes, Scalar, Signature, SparkText, same
-from ksqlpy.functions.sparktext import bound, decimal, exact, whole_constant
+from ksqlpy.functions.sparktext import bound, decimal, exact, key_text, negative, text_key, whole_constant
 from ksqlpy.types import (
     BIGINT,
     BYTES,
@@ -43,6 +43,10 @@ def _decimal_of(t: SqlType) -> str:
 
 def _same(a: Sequence[str], t: ArgTypes) -> str:
     return a[0]
+
+
+def _abs(a: Sequence[str], t: ArgTypes) -> str:
+    return negative(a[0], t[0], absolute=True)
 
 
 def _down(x: str) -> str:
@@ -120,7 +124,14 @@ def _java(function: str) -> SparkText:
 
 
 def _pick(function: str) -> SparkText:
-    return lambda a, t: f"{function}({', '.join(a)})" if len(a) > 1 else a[0]
+    def text(a: Sequence[str], t: ArgTypes) -> str:
+        if len(a) == 1:
+            return a[0]
+        if t[0] == STRING:
+            return key_text(f"{function}({', '.join(map(text_key, a))})")
+        return f"{function}({', '.join(a)})"
+
+    return text
 
 
 def _math(name: str, help: str, example: str, *signatures: Signature) -> Scalar:
@@ -146,7 +157,7 @@ NUMBERS = (
         "ABS",
         "The number without its sign.",
         "ABS(BALANCE)",
-        *(Signature((x,), _first, lambda a, t: f"abs({a[0]})", names=("number",)) for x in (*_NUMBERS, ANY_DECIMAL)),
+        *(Signature((x,), _first, _abs, names=("number",)) for x in (*_NUMBERS, ANY_DECIMAL)),
     ),
     _of_double("ACOS", "The angle, in radians, that has this cosine; NaN beyond -1 and 1.", "ACOS(RATIO)"),
     _of_double("ASIN", "The angle, in radians, that has this sine; NaN beyond -1 and 1.", "ASIN(RATIO)"),
@@ -181,7 +192,7 @@ NUMBERS = (
     ),
     _math(
         "GEO_DISTANCE",
-        "The distance between two places on the globe, coordinates in degrees, in km (the default) or mi.",
+        "The distance between two places on the globe, coordinates in degrees, in km (also without a unit) or mi.",
         "GEO_DISTANCE(LAT, LON, 59.91, 10.75, 'km')",
         Signature(
             (DOUBLE, DOUBLE, DOUBLE, DOUBLE),
@@ -194,6 +205,7 @@ NUMBERS = (
             (DOUBLE, DOUBLE, DOUBLE, DOUBLE, STRING),
             DOUBLE,
             lambda a, t: exact("geo_distance", *a[:-1], objects=a[-1:]),
+            nulls=frozenset({4}),
             names=("lat1", "lon1", "lat2", "lon2", "unit"),
             fails=True,
         ),

@@ -87,6 +87,7 @@ class LambdaParameter:
     ``gives``: the type of its body, None where every type will do. ``grows``: the argument whose type becomes that of
     the body where the body is wider: a state is as wide as what it turns into. ``entry``: the last two of its
     parameters come as the ``key`` and the ``value`` of one struct, which is what Spark has in a list of entries.
+    ``accepts``: whether the body may have a type.
     """
 
     shows: str
@@ -94,6 +95,7 @@ class LambdaParameter:
     gives: SqlType | None = None
     grows: int | None = None
     entry: bool = False
+    accepts: Callable[[SqlType], bool] = lambda t: True
 
     @property
     def arity(self) -> int:
@@ -427,6 +429,8 @@ def _variables(values: Sequence[tuple[Parameter, SqlType | None]]) -> dict[str, 
 def _body(wanted: LambdaParameter, given: LambdaArgument, arguments: list[SqlType]) -> SqlType | None:
     """The type of the lambda's body, None if it is not what is wanted. May widen the argument that grows."""
     body = given.body(wanted, wanted.takes(arguments))
+    if body is not None and not wanted.accepts(body):
+        return None
     if wanted.grows is None:
         if wanted.gives is None or body is None:
             return body or wanted.gives

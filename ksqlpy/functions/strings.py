@@ -1,7 +1,7 @@
 """Functions of text and bytes.
 
-Source of the semantics: ksqlDB's string functions. Positions and lengths, LEN aside, count characters; ksqlDB counts
-UTF-16 units, which differ beyond the basic plane only.
+Source of the semantics: ksqlDB's string functions. Places and lengths count UTF-16 units, as in Java: a character
+beyond the basic plane is two of them. Where they matter the function is Java.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ import re
 from collections.abc import Sequence
 
 from ksqlpy.functions.registry import EVERY, ArgTypes, Scalar, Signature, SparkText
-from ksqlpy.functions.sparktext import java, quoted, text_constant, whole_constant
+from ksqlpy.functions.sparktext import MOST, java, quoted, text_constant, whole_constant
 from ksqlpy.types import BYTES, INTEGER, STRING, ArrayType, MapType
 
 __all__ = ["STRINGS"]
 
+_SHORT = 20
 _SPACES = "".join(f"\\u{code:04x}" for code in range(0x21))
-_WORD = quoted(r"\S+\s*")
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 """Characters that mean something in a regular expression."""
-_BEGIN, _END, _END_INSIDE = quoted(r"\Q"), quoted(r"\E"), quoted(r"\E\\E\Q")
-"""A quotation in a regular expression, and what stands for its end inside of one."""
 _MEANING, _NO_MEANING = quoted(r"([\\$])"), quoted(r"\\$1")
 """What means something in the new text of a regular replacement, and how it loses that."""
 
@@ -33,19 +31,20 @@ def _len(a: Sequence[str], t: ArgTypes) -> str:
     return f"shiftright(octet_length(encode({a[0]}, 'UTF-16BE')), 1)"
 
 
-def _initcap(a: Sequence[str], t: ArgTypes) -> str:
-    # Spark's own initcap begins a word after a blank only. Whitespace in front of the first word goes, as in ksqlDB.
-    words = f"regexp_extract_all(lower({a[0]}), {_WORD}, 0)"
-    return f"array_join(transform({words}, __word -> concat(upper(left(__word, 1)), substring(__word, 2))), '')"
+_LONGEST = str(2**31 - 1)
 
 
 def _substring(a: Sequence[str], t: ArgTypes) -> str:
-    text, begin, *length = a
+    return java("Texts.Part", *a, *[_LONGEST] * (3 - len(a)))
+
+
+def _substring_of_bytes(a: Sequence[str], t: ArgTypes) -> str:
+    value, begin, *length = a
     constant = whole_constant(begin)
     if constant is None or constant < 0:
-        # Spark lets a place before the first character eat up the length; ksqlDB begins with the first character.
-        begin = f"if(({begin}) < 0, greatest({begin}, -length({text})), {begin})"
-    return f"substring({', '.join([text, begin, *length])})"
+        # Spark lets a place before the first byte eat up the length; ksqlDB begins with the first byte.
+        begin = f"if(({begin}) < 0, greatest({begin}, -length({value})), {begin})"
+    return f"substring({', '.join([value, begin, *length])})"
 
 
 def _concat_bytes(a: Sequence[str], t: ArgTypes) -> str:
@@ -61,28 +60,29 @@ def _concat_ws_bytes(a: Sequence[str], t: ArgTypes) -> str:
 
 def _replace(a: Sequence[str], t: ArgTypes) -> str:
     text, old, new = a
-    plain = f"replace({text}, {old}, {new})"
-    if text_constant(old):
-        return plain
-    # Java puts the new text around every character when the old one is empty; Spark would leave the text alone.
-    literal = f"regexp_replace({new}, {_MEANING}, {_NO_MEANING})"
-    return f"case when ({old}) = '' then regexp_replace({text}, '', {literal}) else {plain} end"
+    made = f"replace({text}, {old}, {new})"
+    if not text_constant(old):
+        # Java puts the new text around every character when the old one is empty; Spark would leave the text alone.
+        literal = f"regexp_replace({new}, {_MEANING}, {_NO_MEANING})"
+        made = f"case when ({old}) = '' then regexp_replace({text}, '', {literal}) else {made} end"
+    constant = text_constant(new)
+    if constant is not None and len(constant) <= _SHORT:
+        return made
+    # What is put in may be as long as a record, and come as often.
+    times = f"(octet_length({text}) / greatest(1, octet_length({old})) + 1)"
+    return f"case when {times} * octet_length({new}) <= {10 * MOST} then {made} end"
 
 
 def _split(a: Sequence[str], t: ArgTypes) -> str:
     text, delimiter = a
     constant = text_constant(delimiter)
-    if constant is not None:
+    if constant:
         literal = quoted(_SPECIAL.sub(r"\\\g<0>", constant))
         return f"split({text}, {literal}, -1)"
-    parts = [_BEGIN, f"replace({delimiter}, {_END}, {_END_INSIDE})", _END]
-    # An empty pattern, unlike an empty quotation, is known to Spark as "split every character".
-    return f"split({text}, case when ({delimiter}) = '' then '' else concat({', '.join(parts)}) end, -1)"
+    return java("Texts.Split", *a)
 
 
 def _instr(a: Sequence[str], t: ArgTypes) -> str:
-    if len(a) == 2:
-        return f"coalesce(instr({a[0]}, {a[1]}), 0)"
     return f"coalesce({java('Texts.Find', *a, *['1'] * (4 - len(a)))}, 0)"
 
 
@@ -94,7 +94,10 @@ def _uuid_of_bytes(a: Sequence[str], t: ArgTypes) -> str:
 def _pad(side: str) -> SparkText:
     def text(a: Sequence[str], t: ArgTypes) -> str:
         value, length, pad = a
-        return f"case when ({length}) >= 0 and length({pad}) > 0 then {side}pad({value}, {length}, {pad}) end"
+        if t[0] == STRING:
+            return java("Texts.PadLeft" if side == "l" else "Texts.PadRight", *a)
+        fits = f"({length}) between 0 and {MOST} and length({pad}) > 0"
+        return f"case when {fits} then {side}pad({value}, {length}, {pad}) end"
 
     return text
 
@@ -103,7 +106,7 @@ def _text(name: str, help: str, example: str, *signatures: Signature) -> Scalar:
     return Scalar(name, "STRING", help, example, signatures)
 
 
-_PLACES = "places count characters, not UTF-16 units"
+_PLACES = "places count UTF-16 units"
 
 STRINGS = (
     _text("UCASE", "The text in upper case.", "UCASE(NAME)", Signature((STRING,), STRING, _simple("upper"))),
@@ -125,15 +128,15 @@ STRINGS = (
         "INITCAP",
         "Every word with a capital and the rest in lower case; words end at whitespace.",
         "INITCAP(NAME)",
-        Signature((STRING,), STRING, _initcap),
+        Signature((STRING,), STRING, lambda a, t: java("Texts.Capitals", *a)),
     ),
     _text(
         "SUBSTRING",
         f"The part from a place on, at most so long; the first place is 1, -1 is the last; {_PLACES}.",
         "SUBSTRING(NAME, 1, 3)",
         *(
-            Signature((source, INTEGER, *rest), source, _substring)
-            for source in (STRING, BYTES)
+            Signature((source, INTEGER, *rest), source, text)
+            for source, text in ((STRING, _substring), (BYTES, _substring_of_bytes))
             for rest in ((), (INTEGER,))
         ),
     ),
@@ -159,7 +162,7 @@ STRINGS = (
     ),
     _text(
         "SPLIT",
-        "The parts between the delimiters, empty ones included; an empty delimiter splits into characters or bytes.",
+        "The parts between the delimiters, empty ones included; an empty delimiter splits into UTF-16 units or bytes.",
         "SPLIT(TAGS, ',')",
         Signature((STRING, STRING), ArrayType(STRING), _split),
         Signature((BYTES, BYTES), ArrayType(BYTES), lambda a, t: java("Encodings.Split", *a)),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ksqlpy.catalog import Column, Source
-from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError, similar_names
+from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError, file_reason, similar_names
 from ksqlpy.local.convert import Misfit, convert
 from ksqlpy.local.rows import ROWTIME, Row, millis
 from ksqlpy.types import BIGINT, TIMESTAMP
@@ -53,7 +53,7 @@ def read_rows(file: Path, source: Source) -> Iterator[Row]:
                 fields |= _matched(raw, source, file)
             yield _row(raw, fields, source, f"{file}{place}")
     except (OSError, UnicodeDecodeError) as e:
-        raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {e}") from e
+        raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {file_reason(e)}") from e
 
 
 def _matched(names: Mapping[str, Any], source: Source, file: Path) -> dict[str, Column | None]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ksqlpy.analysis import CreateAs, Declare, Text, TopicWish, analyze_create, analyze_type
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
-from ksqlpy.errors import AnalysisProblem, ConfigProblem, similar_names
+from ksqlpy.errors import AnalysisProblem, ConfigProblem, file_reason, similar_names
 from ksqlpy.sql import Parsed, nodes, parse
 
 __all__ = ["Declared", "read_text"]
@@ -23,7 +23,7 @@ def read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as e:
-        raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {e}") from e
+        raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {file_reason(e)}") from e
 
 
 @dataclass

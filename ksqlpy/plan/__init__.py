@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksqlpy.plan.build import PLAN_VERSION, build_plan
+from ksqlpy.plan.build import PLAN_VERSION, STATELESS_VERSION, build_plan
 from ksqlpy.plan.explain import plan_json, plan_text, plan_tree
 from ksqlpy.plan.mode import Mode, mode_of
 from ksqlpy.plan.nodes import Plan
@@ -10,6 +10,7 @@ from ksqlpy.plan.upgrade import upgrade_problem
 
 __all__ = [
     "PLAN_VERSION",
+    "STATELESS_VERSION",
     "Mode",
     "Plan",
     "build_plan",

@@ -24,15 +24,18 @@ from ksqlpy.plan.nodes import (
 )
 from ksqlpy.types import BOOLEAN
 
-__all__ = ["PLAN_VERSION", "build_plan"]
+__all__ = ["PLAN_VERSION", "STATELESS_VERSION", "build_plan"]
 
-PLAN_VERSION = 6
+PLAN_VERSION = 7
 """Raised when an unchanged statement gets a plan whose state an older checkpoint does not fit."""
+
+STATELESS_VERSION = 6
+"""The same for plans without state, whose checkpoints hold nothing but offsets."""
 
 
 def build_plan(query: TypedQuery) -> Plan:
     """The plan: scan, joins, WHERE, table functions, GROUP BY with HAVING, projection; the same for inner queries."""
-    plan = Plan(Project(_rows(query), query.outputs), query.kind)
+    plan = Plan(Project(_rows(query), query.outputs), query.kind, query.partition_by is not None)
     # What a row saw of each of several tables gives rows no order in which they could be retraced in one step.
     return plan if plan.retraced else replace(plan, root=_merged_below(plan.root))
 

@@ -137,10 +137,11 @@ Node = Scan | Filter | TableFilter | TableJoin | TablesJoin | FlatMap | TableCha
 
 @dataclass(frozen=True)
 class Plan:
-    """A query's tree and what follows from it."""
+    """A query's tree and what follows from it. ``partitioned``: PARTITION BY makes the key of the result."""
 
     root: Project
     kind: SourceKind
+    partitioned: bool = False
 
     @property
     def scans(self) -> tuple[Scan, ...]:
@@ -157,6 +158,12 @@ class Plan:
     def topics(self) -> tuple[str, ...]:
         """The topics of all inputs, in their order."""
         return tuple(dict.fromkeys(s.relation.source.topic for s in self.scans))
+
+    @property
+    def keeps_key(self) -> bool:
+        """Whether the key of a stream's result is the whole key of its records, so that it may be missing."""
+        keys = [o.expr for o in self.root.outputs if o.key]
+        return self.kind == "STREAM" and not self.partitioned and _keeps(self.root.input, keys)
 
     @property
     def stateful(self) -> bool:
@@ -208,9 +215,9 @@ class Plan:
         return tuple(dict.fromkeys(s.relation.source.topic for s in tables))
 
     @property
-    def needs_headers(self) -> bool:
-        """Whether the headers of its records are looked at: to copy them to results, or for columns that hold them."""
-        return not self.stateful or any(s.relation.source.headers for s in self.scans)
+    def shows_headers(self) -> bool:
+        """Whether columns hold headers of its records."""
+        return any(s.relation.source.headers for s in self.scans)
 
     @property
     def windowed(self) -> bool:
@@ -233,6 +240,22 @@ class Plan:
     def ordered_backlog(self) -> bool:
         """Whether the backlog must be read in event-time order: several inputs that meet in a state, or windows."""
         return (self.stateful and len(self.topics) > 1) or self.windowed
+
+
+def _keeps(node: Node, keys: list[t.Expr]) -> bool:
+    match node:
+        case Scan(relation):
+            own = {relation.ref(c) for c in relation.source.keys}
+            return {k.value if isinstance(k, t.Cast) else k for k in keys} == own
+        case Project(below, outputs):
+            named = {o.name: o.expr for o in outputs}
+            inside = [named[k.name] for k in keys if isinstance(k, t.ColumnRef)]
+            return len(inside) == len(keys) and _keeps(below, inside)
+        case Union(branches):
+            return all(_keeps(b, keys) for b in branches)
+        case Filter(below) | FlatMap(below):
+            return _keeps(below, keys)
+    return False
 
 
 def inputs_of(node: Node) -> tuple[Node, ...]:

@@ -63,8 +63,8 @@ def run_steps(server: Server, steps: Sequence[Step], tell: Callable[[str], None]
         try:
             server.statements(step.sql, step.properties)
         except KsqlError:
-            tell(f"{place} failed: {step.sql}")
+            tell(f"{place} failed: {step}")
             for left in steps[number:]:
-                tell(f"      not done: {left.sql}")
+                tell(f"      not done: {left}")
             raise
-        tell(f"{place} {step.sql}")
+        tell(f"{place} {step}")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ksqlpy.errors import ConfigProblem
+from ksqlpy.errors import ConfigProblem, file_reason
 
 __all__ = ["File", "read_file", "read_files", "read_variables", "sql_files", "write_file", "writing"]
 
@@ -47,7 +47,7 @@ def read_file(path: Path) -> File:
         # Bytes, so that line ends and offsets stay as they are.
         return File(str(path), path.read_bytes().decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError) as e:
-        raise ConfigProblem("file-unreadable", f"the file {path} cannot be read: {e}") from e
+        raise ConfigProblem("file-unreadable", f"the file {path} cannot be read: {file_reason(e)}") from e
 
 
 def read_files(paths: Iterable[Path]) -> list[File]:
@@ -61,7 +61,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as e:
-        raise ConfigProblem("file-unwritable", f"{path} cannot be written: {e.strerror or e}") from e
+        raise ConfigProblem("file-unwritable", f"{path} cannot be written: {file_reason(e)}") from e
 
 
 def write_file(path: Path, text: str) -> None:

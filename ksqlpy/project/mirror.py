@@ -17,8 +17,9 @@ from ksqlpy.project.state import ServerSource, State
 from ksqlpy.project.statements import Refused, Statement, in_order, statements_of
 from ksqlpy.runtime.context import Sandbox
 from ksqlpy.sql import Parsed, nodes, parse, to_sql
+from ksqlpy.sql.tokens import tokenize
 
-__all__ = ["Mirror", "canonical", "plain"]
+__all__ = ["Mirror", "canonical", "plain", "replacing"]
 
 
 def plain(parsed: Parsed) -> Parsed:
@@ -28,6 +29,24 @@ def plain(parsed: Parsed) -> Parsed:
         if node.args.get(flag):
             node.set(flag, False)
     return replace(parsed, node=node)
+
+
+def replacing(text: str) -> str:
+    """A CREATE as its user wrote it, with OR REPLACE and without IF NOT EXISTS.
+
+    >>> replacing("create stream if not exists s  as select * from r;")
+    'create OR REPLACE stream s  as select * from r;'
+    """
+    tokens = tokenize(text)
+    words = [token.text.upper() for token in tokens[:8]]
+    for at in range(len(words) - 3):
+        if words[at : at + 3] == ["IF", "NOT", "EXISTS"]:
+            text = text[: tokens[at].start] + text[tokens[at + 3].start :]
+            break
+    if words[1:3] == ["OR", "REPLACE"]:
+        return text
+    behind = tokens[0].end + 1
+    return f"{text[:behind]} OR REPLACE{text[behind:]}"
 
 
 def canonical(statement: str) -> str:

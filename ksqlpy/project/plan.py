@@ -18,7 +18,7 @@ from ksqlpy.plan import Plan as QueryPlan
 from ksqlpy.plan import plan_tree
 from ksqlpy.project.faults import Fault
 from ksqlpy.project.files import File
-from ksqlpy.project.mirror import Mirror, canonical, plain
+from ksqlpy.project.mirror import Mirror, canonical, plain, replacing
 from ksqlpy.project.offline import check_statement
 from ksqlpy.project.state import State, quoted
 from ksqlpy.project.statements import DEFINITIONS, SESSION, Refused, Statement, in_order, statements_of
@@ -65,10 +65,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Step:
-    """A statement to run, with the properties of its session."""
+    """A statement to run, with the properties of its session; ``line``: for people, on one line."""
 
     sql: str
     properties: Mapping[str, object] = field(default_factory=dict)
+    line: str = ""
+
+    def __str__(self) -> str:
+        return self.line or self.sql
 
 
 @dataclass
@@ -221,11 +225,13 @@ class _Planner:
     def _make(self, statement: Statement, action: Action, name: str, kind: str, reason: str = "") -> None:
         """Makes it in the sandbox too; raises KsqlError where it cannot be made."""
         parsed = plain(statement.parsed)
+        own = statement.parsed.text  # what the server shows of it later
         if action is Action.REPLACE and kind in ("stream", "table"):
             parsed.node.set("replace", True)
+            own = replacing(own)
         check_statement(parsed, self._sandbox, self._properties(statement))
         after = to_sql(plain(statement.parsed).node)
-        self.plan.makes.append(Step(f"{to_sql(parsed.node)};", self._properties(statement)))
+        self.plan.makes.append(Step(own, self._properties(statement), f"{to_sql(parsed.node)};"))
         loses = action is Action.REMAKE and name in self._ending
         self.plan.changes.append(Change(action, kind, name, reason, self._before(kind, name), after, loses))
 

@@ -7,20 +7,32 @@ running queries are derived from it; reading it again changes nothing outside.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from ksqlpy.catalog import Column, Header, PersistentQuery, Source, WindowKey, type_from_json, type_to_json
-from ksqlpy.errors import EngineProblem
+from ksqlpy.errors import AnalysisProblem, EngineProblem, reason_of
 from ksqlpy.plan import PLAN_VERSION
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
 
-__all__ = ["CommandLog", "query_from_json", "source_from_json"]
+__all__ = ["FORMAT_VERSION", "CommandLog", "Entry", "query_from_json", "source_from_json"]
 
 FORMAT_VERSION = 1
+
+_FRAME = 200
+"""Bytes that Kafka adds to a record, and some to spare."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A record of the topic; ``deleted``: it stands for all up to this offset, which are not there any more."""
+
+    offset: int
+    value: bytes | None
+    deleted: bool = False
 
 
 class CommandLog:
@@ -34,16 +46,21 @@ class CommandLog:
         self._kafka = kafka
         self._producer = Producer(
             {"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0,
-             "enable.idempotence": True, "message.timeout.ms": int(TIMEOUT * 1000)}
+             "enable.idempotence": True, "message.timeout.ms": int(TIMEOUT * 1000),
+             "message.max.bytes": 1_000_000_000}  # the topic's own limit counts
         )  # fmt: skip
         self.next_offset = 0
         self.topic_id = ""
+        self._largest = 2**20
+        self.guard: Callable[[], None] = lambda: None
+        """Called ahead of each entry; raises if this engine must not write it."""
 
     def make(self) -> None:
         """Makes the topic if there is none yet."""
         if self.topic not in self._kafka.topics():
             self._kafka.create_topic(self.topic, 1, None, {"cleanup.policy": "delete", "retention.ms": "-1"})
         self.topic_id = self._kafka.topic_id(self.topic) or ""
+        self._largest = int(self._kafka.topic_setting(self.topic, "max.message.bytes") or self._largest)
 
     def problem(self) -> str | None:
         """What became of the topic, if it is not the one that was read; one request to the brokers.
@@ -63,14 +80,16 @@ class CommandLog:
             raise EngineProblem(
                 "command-log",
                 f"{problem}: the definitions in it are lost",
-                hint="the queries that run go on until the server stops; then start it anew and create them again",
+                hint="the queries that run go on until the server stops; then start it with another ksqlpy.data.dir and"
+                " create them again",
             )
 
-    def read(self) -> list[dict[str, Any]]:
-        """All entries, oldest first. Raises EngineProblem for a broken entry."""
+    def read(self) -> list[Entry]:
+        """All entries, oldest first. Raises EngineProblem if it cannot be read to its end."""
         start = self._kafka.offsets({self.topic: 1}, latest=False)[self.topic]["0"]
         end = self._kafka.offsets({self.topic: 1}, latest=True)[self.topic]["0"]
-        entries: list[dict[str, Any]] = []
+        # It is kept for ever: what is before its start somebody has deleted.
+        entries = [] if start == 0 else [Entry(start - 1, None, deleted=True)]
         consumer = self._kafka.reader()
         try:
             consumer.assign([TopicPartition(self.topic, 0, start)])
@@ -79,46 +98,46 @@ class CommandLog:
                 if message is None:
                     raise EngineProblem("command-log", f"the command log {self.topic} ends before offset {end}")
                 if message.error() is not None:
-                    raise EngineProblem("command-log", f"the command log cannot be read: {message.error()}")
+                    raise EngineProblem("command-log", f"the command log cannot be read: {reason_of(message.error())}")
                 start = (message.offset() or 0) + 1
-                entries.append(_entry(message.value(), start - 1))
+                entries.append(Entry(start - 1, message.value()))
         finally:
             consumer.close()
         self.next_offset = end
         return entries
 
+    def check_size(self, entry: Mapping[str, Any]) -> bytes:
+        """The entry as a record; raises AnalysisProblem ``statement-too-large`` if the topic does not take it."""
+        body = {"version": FORMAT_VERSION, "planVersion": PLAN_VERSION, **entry}
+        data = json.dumps(body).encode()
+        if len(data) > self._largest - _FRAME:
+            raise AnalysisProblem(
+                "statement-too-large",
+                f"the statement makes an entry of {len(data):,} bytes, and the command log takes {self._largest:,}",
+                hint=f"make it shorter, or raise max.message.bytes of topic {self.topic} and start the server again",
+            )
+        return data
+
     def append(self, entry: Mapping[str, Any]) -> int:
-        """Writes an entry; returns its offset when the brokers have it. Raises EngineProblem ``command-log``."""
+        """Writes an entry; returns its offset when the brokers have it.
+
+        Raises EngineProblem ``command-log``, AnalysisProblem ``statement-too-large``.
+        """
+        data = self.check_size(entry)
+        self.guard()
         self._check()  # a producer's request could make a topic anew
         done: list[Any] = []
-        body = {"version": FORMAT_VERSION, "planVersion": PLAN_VERSION, **entry}
         try:
-            self._producer.produce(
-                self.topic, json.dumps(body).encode(), partition=0, on_delivery=lambda e, m: done.append((e, m))
-            )
+            self._producer.produce(self.topic, data, partition=0, on_delivery=lambda e, m: done.append((e, m)))
             self._producer.flush(TIMEOUT)
         except (KafkaException, BufferError) as e:
-            raise EngineProblem("command-log", f"the command log cannot be written: {e}") from e
+            raise EngineProblem("command-log", f"the command log cannot be written: {reason_of(e)}") from e
         if not done or done[0][0] is not None:
-            reason = done[0][0] if done else "the brokers do not answer"
+            reason = reason_of(done[0][0]) if done else "the brokers do not answer"
             raise EngineProblem("command-log", f"the command log cannot be written: {reason}")
         offset: int = done[0][1].offset()
         self.next_offset = offset + 1
         return offset
-
-
-def _entry(data: bytes | None, offset: int) -> dict[str, Any]:
-    try:
-        entry = json.loads(data or b"")
-    except ValueError as e:
-        raise EngineProblem("command-log", f"entry {offset} of the command log is not JSON") from e
-    if not isinstance(entry, dict) or entry.get("version") != FORMAT_VERSION:
-        raise EngineProblem(
-            "command-log",
-            f"entry {offset} of the command log was written by another version of ksqlpy",
-            hint="start that version, or choose another ksql.service.id",
-        )
-    return entry
 
 
 def source_to_json(source: Source) -> dict[str, Any]:

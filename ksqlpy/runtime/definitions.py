@@ -14,11 +14,13 @@ from ksqlpy.analysis import (
     analyze_create,
     analyze_insert_select,
     analyze_type,
+    check_blocked,
     check_replaceable,
     find_source,
 )
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.config import warnings_of
 from ksqlpy.errors import StatementError, similar_names
 from ksqlpy.plan import Plan, build_plan, mode_of, upgrade_problem
 from ksqlpy.runtime import entities
@@ -64,6 +66,7 @@ def _existing(parsed: Parsed, catalog: Catalog) -> Source | None:
         text.refuse(
             "not-replaceable", "OR REPLACE and SOURCE exclude each other: such a source stays as it is", node.this
         )
+    check_blocked(catalog, "source", node.this, text)
     existing = catalog.sources.get(node.this.this)
     if existing is not None and not (node.args.get("exists") or node.args.get("replace")):
         text.refuse(
@@ -190,7 +193,7 @@ def create(parsed: Parsed, context: Context) -> Entity:
             return entities.status(parsed.text, what, f"Replaced query with ID {query.id}", sequence, query.id)
     sequence, query_id = engine.create(made, context.overrides)
     message = f"Created query with ID {query_id}" if query_id is not None else f"{kind.capitalize()} created"
-    warnings = []
+    warnings: list[str | None] = list(warnings_of(map(str, context.overrides))) if query_id is not None else []
     if isinstance(made, CreateAs) and context.config.get("processing.guarantee") == "exactly_once":
         warnings.append(engine.topics.sink_warning(made, context.config.number("commit.interval.ms")))
     return entities.status(parsed.text, what, message, sequence, query_id, filter(None, warnings))
@@ -218,7 +221,8 @@ def insert_select(parsed: Parsed, context: Context) -> Entity:
     made: InsertInto = analyze_insert_select(parsed, context.engine.catalog, context.config)
     sequence, query_id = context.engine.insert_into(made, context.overrides)
     what = f"stream/`{made.source.name}`/create"
-    return entities.status(parsed.text, what, f"Created query with ID {query_id}", sequence, query_id)
+    warnings = warnings_of(map(str, context.overrides))
+    return entities.status(parsed.text, what, f"Created query with ID {query_id}", sequence, query_id, warnings)
 
 
 def check_alter(parsed: Parsed, sandbox: Sandbox) -> None:
@@ -266,6 +270,21 @@ def _dropped(parsed: Parsed, catalog: Catalog) -> Source | None:
     return source
 
 
+def _is_blocked(parsed: Parsed, catalog: Catalog) -> bool:
+    """Whether the name is of an odd entry of the command log; refuses what cannot be done with one."""
+    node, text = parsed.node, Text(parsed.sql)
+    name = node.this.this
+    if ("source", name) not in catalog.blocked:
+        return False
+    if node.args.get("delete_topic"):
+        text.refuse("command-log", f"the topic of {name} is not known", node.this, hint="leave DELETE TOPIC out")
+    users = (*catalog.readers(name), *catalog.writers(name))
+    if users:
+        message = f"{name} is used by the queries {', '.join(users)}"
+        text.refuse("in-use", message, node.this, hint="TERMINATE them first")
+    return True
+
+
 def cascade(source: Source, catalog: Catalog) -> tuple[list[str], list[Source]]:
     """What goes with a source: queries that end, and the sources made by those, readers before what they read."""
     ended: list[str] = []
@@ -289,6 +308,9 @@ def cascade(source: Source, catalog: Catalog) -> tuple[list[str], list[Source]]:
 
 def check_drop(parsed: Parsed, sandbox: Sandbox) -> None:
     """DROP STREAM and TABLE; raises KsqlError."""
+    if _is_blocked(parsed, sandbox.catalog):
+        sandbox.catalog = sandbox.catalog.without_source(parsed.node.this.this)
+        return
     source = _dropped(parsed, sandbox.catalog)
     if source is not None:
         ended, sources = cascade(source, sandbox.catalog)
@@ -303,6 +325,11 @@ def check_drop(parsed: Parsed, sandbox: Sandbox) -> None:
 def drop(parsed: Parsed, context: Context) -> Entity:
     """Ends the queries of a source, with CASCADE those that read it too, and forgets it."""
     engine = context.engine
+    if _is_blocked(parsed, engine.catalog):
+        name = parsed.node.this.this
+        sequence = engine.drop_blocked(name)
+        what = f"{parsed.node.args['kind'].lower()}/`{name}`/drop"
+        return entities.status(parsed.text, what, f"Source `{name}` was dropped.", sequence)
     source = _dropped(parsed, engine.catalog)
     if source is None:
         return entities.warning(parsed.text, f"there is no source {parsed.node.this.this}, nothing is done")
@@ -326,6 +353,7 @@ def drop(parsed: Parsed, context: Context) -> Entity:
 def check_create_type(parsed: Parsed, sandbox: Sandbox) -> None:
     """CREATE TYPE; raises AnalysisProblem ``already-exists`` and what its definition is refused for."""
     node, name = parsed.node, parsed.node.this.this
+    check_blocked(sandbox.catalog, "type", node.this, Text(parsed.sql))
     if name in sandbox.catalog.types:
         if node.args.get("exists"):
             return
@@ -352,7 +380,7 @@ def create_type(parsed: Parsed, context: Context) -> Entity:
 def check_drop_type(parsed: Parsed, sandbox: Sandbox) -> None:
     """DROP TYPE; raises AnalysisProblem ``unknown-type``."""
     name, types = parsed.node.this.this, sandbox.catalog.types
-    if name not in types and not parsed.node.args.get("exists"):
+    if name not in types and ("type", name) not in sandbox.catalog.blocked and not parsed.node.args.get("exists"):
         Text(parsed.sql).refuse(
             "unknown-type",
             f"there is no type {name}",
@@ -366,7 +394,7 @@ def check_drop_type(parsed: Parsed, sandbox: Sandbox) -> None:
 def drop_type(parsed: Parsed, context: Context) -> Entity:
     """Forgets a type."""
     engine, name = context.engine, parsed.node.this.this
-    if name not in engine.catalog.types:
+    if name not in engine.catalog.types and ("type", name) not in engine.catalog.blocked:
         return entities.warning(parsed.text, f"there is no type {name}, nothing is done")
     sequence = engine.make_type(name, None)
     return entities.status(parsed.text, f"type/`{name}`/drop", f"Type '{name}' was dropped.", sequence)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -25,27 +26,29 @@ from ksqlpy.analysis import (
     Declare,
     InsertInto,
     Text,
-    analyze_create,
-    analyze_insert_select,
     check_clauses,
 )
 from ksqlpy.analysis.windows import LATE_TOPIC
-from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_from_json, type_to_json
+from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_to_json
 from ksqlpy.config import Config
-from ksqlpy.embedded.folders import scratch_folder
+from ksqlpy.embedded.folders import folder_locked, scratch_folder
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError
 from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.runtime import statements
-from ksqlpy.runtime.commandlog import CommandLog, query_from_json, query_to_json, source_from_json, source_to_json
+from ksqlpy.runtime.commandlog import CommandLog, query_to_json, source_to_json
 from ksqlpy.runtime.deadletters import DeadLetters
-from ksqlpy.runtime.ownership import Ownership, identity
-from ksqlpy.runtime.push import PushQuery
+from ksqlpy.runtime.ownership import Ownership, identity, place_of
+from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.queries import Queries
+from ksqlpy.runtime.replay import replayed
 from ksqlpy.runtime.topics import Topics
-from ksqlpy.spark.kafka import Kafka
-from ksqlpy.spark.query import QuerySpec, Retry, fingerprint_of
-from ksqlpy.spark.session import end_session, has_session, is_alive, start_session
+from ksqlpy.spark.belonging import Belonging, check_folder, sign_folder
+from ksqlpy.spark.fencing import ProducerRegister, service_taken
+from ksqlpy.spark.kafka import TIMEOUT, Kafka
+from ksqlpy.spark.session import end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
+from ksqlpy.spark.spec import QuerySpec, Retry, fingerprint_of
+from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.warmup import WarmUp
 from ksqlpy.sql import Parsed, nodes, parse
 from ksqlpy.types import SqlType
@@ -64,12 +67,18 @@ COMPATIBLE_VERSION = "0.29.0"
 WATCH_SECONDS = 1.0
 """Time between looks at the JVM."""
 
+AWAY_SECONDS = 2.0
+"""Brokers that do not answer for so long, twice, are away when the engine stops."""
+
 NOTE_EVERY = 5
 """So many looks between looks at the partitions of topics and the checkpoints of queries."""
 
 
 class Engine:
-    """Runs statements. All methods may be called from any thread; changes happen one at a time."""
+    """Runs statements. All methods may be called from any thread; changes happen one at a time.
+
+    ``left_out``: what is wrong with entries of the command log; ``began_ms``: when it was made, in ms since 1970.
+    """
 
     def __init__(self, config: Config, progress: Callable[[str], None] | None = None) -> None:
         self.config = config
@@ -80,8 +89,13 @@ class Engine:
         self._closing = contextlib.ExitStack()
         self._push: dict[str, PushQuery] = {}
         self._plans: dict[str, Plan] = {}
+        self._paused_at: dict[str, float] = {}
         self._own_jvm: Path | None = None
         self._ownership: Ownership | None = None
+        self._register: ProducerRegister | None = None
+        self._stopping = threading.Event()
+        self.left_out: tuple[str, ...] = ()
+        self.began_ms = int(time.time() * 1000)
         self._ready = False
 
     # ------------------------------------------------------------ life
@@ -92,7 +106,7 @@ class Engine:
         Raises EnvironmentProblem for what the machine lacks; nothing is left running then.
         """
         with contextlib.ExitStack() as stack:
-            folder = self._folder(stack)
+            self.folder = folder = self._folder(stack)
             broker: EmbeddedKafka | None = None
             failure: list[Exception] = []
             if not self.bootstrap:
@@ -133,13 +147,28 @@ class Engine:
             self.cluster_id = self.kafka.cluster_id()
             self.topics = Topics(self.kafka, self.config.get("ksql.service.id"))
             self.log = CommandLog(self.kafka, self.topics.command_log)
-            self.log.make()
-            self._ownership = Ownership(self.kafka, self.topics.engine_group, self.topics.command_log, identity(folder))
+            self._belong(folder)
+            self._ownership = Ownership(
+                self.kafka, self.topics.engine_group, self.topics.command_log, identity(folder), place_of(folder)
+            )
             self._ownership.take()
+            self._register = ProducerRegister(self.kafka, self.topics.producers, uuid.uuid4().hex)
+            self._register.take()
+            self.log.guard = self._register.check
         except Exception as e:  # carried to the thread that starts the engine
             failure.append(e)
 
+    def _belong(self, folder: Path) -> None:
+        """Makes the command log if there is none yet; before that, sees to it that the folder is of this service."""
+        service = self.config.get("ksql.service.id")
+        check_folder(folder, Belonging(self.cluster_id, service, self.kafka.topic_id(self.log.topic) or ""))
+        self.log.make()
+        self._belonging = Belonging(self.cluster_id, service, self.log.topic_id)
+        sign_folder(folder, self._belonging)
+
     def _release(self) -> None:
+        if self._register is not None:
+            self._register.close()
         if self._ownership is not None:
             self._ownership.release()
 
@@ -147,7 +176,7 @@ class Engine:
         given = self.config.get("ksqlpy.data.dir")
         if given:
             folder = Path(given).expanduser().absolute()
-            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(folder_locked(folder, "data folder"))
             return folder
         return stack.enter_context(scratch_folder("ksqlpy-"))
 
@@ -158,12 +187,13 @@ class Engine:
         if not shared:  # a process has one session; who made it ends it
             self._own_jvm = folder / "spark"
             stack.callback(lambda: end_session(self.session))
-        checkpoints = self.config.get("ksqlpy.checkpoint.dir") or str(folder / "checkpoints")
+        given = self.config.get("ksqlpy.checkpoint.dir")
         # Services may share the folder, and number their queries alike.
+        checkpoints = f"{given or folder / 'checkpoints'}/{self.config.get('ksql.service.id')}"
         self.queries = Queries(
             self.session,
             master,
-            f"{checkpoints}/{self.config.get('ksql.service.id')}",
+            checkpoints,
             internal=self.config.get("ksqlpy.internal.topics.read") == "true",
         )
         stack.callback(self.queries.stop_all)
@@ -188,28 +218,38 @@ class Engine:
                 "linger.ms": 0,
                 "log_level": 0,
                 "acks": "all",
+                "message.max.bytes": 1_000_000_000,  # the topic's own limit counts
+                "message.timeout.ms": int(
+                    TIMEOUT * 1000
+                ),  # so that what is reported as not written is not written later
                 "partitioner": "murmur2_random",  # as Kafka's Java clients do, Spark's among them
             }
         )
+        self.queries.register = self._register
         self._progress("reading the command log")
-        for offset, entry in enumerate(self.log.read()):
-            self._replay(offset, entry)
-        self.queries.clean(self.catalog.queries)
+        ended = self._replay()
+        self.queries.take_over(self._belonging, self.catalog.queries, ended)
         self.topics.remove_transients()
         self._run_all()
         watching = threading.Event()
         watch = threading.Thread(target=self._watch, args=(watching,), name="watch", daemon=True)
         watch.start()
-        stack.callback(watch.join, 60)
+        stack.callback(self._join_watch, watch)
         stack.callback(watching.set)
         if self.config.get("ksqlpy.warm.up") == "true":
             warm_up = WarmUp(self.session, self.bootstrap, self.topics.command_log, self.queries.any)
             warm_up.start()
             stack.callback(warm_up.stop)
 
+    def _join_watch(self, watch: threading.Thread) -> None:
+        """Waits for the watch; not when Spark is ended, as then only brokers that are away can hold it."""
+        end = time.monotonic() + 60
+        while watch.is_alive() and time.monotonic() < end and (self._own_jvm is None or jvm_alive()):
+            watch.join(0.2)
+
     def _run_all(self) -> None:
         for query in self.catalog.queries.values():
-            if not query.paused:
+            if not query.paused and self._problem(query.id) is None:
                 self._run(query, self._plans[query.id])
 
     def _watch(self, ended: threading.Event) -> None:
@@ -219,10 +259,10 @@ class Engine:
             looked += 1
             try:
                 if self._ownership is not None and self._ownership.lost.is_set():
-                    log.error("%s", _taken())
+                    log.error("%s", service_taken())
                     self.queries.stop_all()
                     return
-                if self._own_jvm is not None and not is_alive(self.session):
+                if self._own_jvm is not None and not is_alive(self.session) and not self._stopping.is_set():
                     deaths += 1
                     self._revive()
                 elif looked % NOTE_EVERY == 0:
@@ -248,56 +288,49 @@ class Engine:
             self._run_all()
 
     def stop(self) -> None:
-        """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker."""
+        """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker.
+
+        When brokers are away Spark is ended by force: the next start goes on as after a kill.
+        """
         self._ready = False
-        for push in list(self._push.values()):
-            push.close()
-        self._closing.close()
+        self._stopping.set()
+        over = threading.Event()
+        threading.Thread(target=self._hurry, args=(over,), name="hurry", daemon=True).start()
+        try:
+            for push in list(self._push.values()):
+                push.close()
+            self._closing.close()
+        finally:
+            over.set()
+
+    def _hurry(self, over: threading.Event) -> None:
+        """Ends the JVM when brokers are away, since what is in it would wait for them."""
+        missed = 0
+        while not over.wait(WATCH_SECONDS):
+            missed = 0 if self.kafka.answers(AWAY_SECONDS) else missed + 1
+            if missed == 2 and not over.is_set() and self._own_jvm is not None:
+                log.warning("Kafka at %s does not answer: Spark is ended without it", self.bootstrap)
+                kill_jvm()
+                return
+
+    def cut_short(self) -> bool:
+        """To be called when start or stop take long: whether that is since brokers are away, and the process may end.
+
+        Spark is ended then; the next start goes on as after a kill.
+        """
+        if self.bootstrap and Kafka(self.bootstrap).answers(AWAY_SECONDS):
+            return False
+        if self._own_jvm is not None:
+            kill_jvm()
+        return True
 
     # ------------------------------------------------------------ command log
 
-    def _replay(self, offset: int, entry: Mapping[str, Any]) -> None:
-        """Applies an entry to the catalog; touches no topic and starts nothing."""
-        if entry["op"] == "create":
-            source = source_from_json(entry["source"])
-            if entry.get("query") is not None:
-                query = query_from_json(entry["query"])
-                self._plans[query.id] = self._planned_again(offset, source, query)
-                self.catalog = self.catalog.with_query(query)
-            self.catalog = self.catalog.with_source(source)
-        elif entry["op"] == "insert":
-            query = query_from_json(entry["query"])
-            self._plans[query.id] = self._planned_again(offset, self.catalog.sources[query.sink], query)
-            self.catalog = self.catalog.with_query(query)
-        elif entry["op"] == "type":
-            self.catalog = self.catalog.with_type(entry["name"], type_from_json(entry["type"]))
-        elif entry["op"] == "drop-type":
-            self.catalog = self.catalog.without_type(entry["name"])
-        elif entry["op"] == "drop":
-            self.catalog = self.catalog.without_source(entry["source"])
-            if entry.get("query") is not None:
-                self.catalog = self.catalog.without_query(entry["query"])
-        elif entry["op"] == "terminate":
-            self.catalog = self.catalog.without_query(entry["query"])
-        elif entry["op"] in ("pause", "resume"):
-            query = self.catalog.queries[entry["query"]]
-            self.catalog = self.catalog.with_query(replace(query, paused=entry["op"] == "pause"))
-
-    def _planned_again(self, offset: int, source: Source, query: PersistentQuery) -> Plan:
-        [parsed] = parse(query.statement)
-        made: Declare | CreateAs | InsertInto
-        if isinstance(parsed.node, nodes.InsertSelect):
-            made = analyze_insert_select(parsed, self.catalog, self.config.for_statement(query.properties))
-        else:
-            made = analyze_create(parsed, self.catalog, self.config.for_statement(query.properties))
-        assert not isinstance(made, Declare)
-        if made.source.columns != source.columns:
-            raise EngineProblem(
-                "command-log",
-                f"entry {offset} of the command log: {source.name} would now have other columns",
-                hint="start the version of ksqlpy that wrote it, drop the query there, and create it anew",
-            )
-        return build_plan(made.query)
+    def _replay(self) -> set[str]:
+        """Takes the catalog and the plans from the command log; gives the ids of the queries that have ended."""
+        found = replayed(self.log.read(), self.config)
+        self.catalog, self._plans, self.left_out = found.catalog, found.plans, tuple(found.left_out)
+        return found.ended
 
     # ------------------------------------------------------------ statements
 
@@ -320,6 +353,8 @@ class Engine:
             sandbox = statements.Sandbox(self, self.catalog, dict(overrides))
             for statement in parsed:
                 with _named(statement, entities):
+                    if isinstance(statement.node, nodes.CreateSource | nodes.InsertSelect):
+                        self.log.check_size({"statement": statement.text})  # the entry, made later, holds more
                     statements.check(statement, sandbox)
             context = statements.Context(self, overrides, dict(variables or {}))
             for statement in parsed:
@@ -345,15 +380,17 @@ class Engine:
             self._lock.acquire()
 
     def _check_owner(self) -> None:
-        if self._ownership is not None and self._ownership.lost.is_set():
-            raise _taken()
+        if self._ownership is not None and self._ownership.doubtful.is_set():
+            raise service_taken()
 
     def create(self, made: Declare | CreateAs, properties: Mapping[str, object]) -> tuple[int, str | None]:
         """Makes a checked source and its query; returns the command's number and the id of the query."""
         with self._lock:
             if isinstance(made, Declare):
+                entry = {"op": "create", "source": source_to_json(made.source), "query": None}
+                self.log.check_size(entry)
                 self.topics.ensure_declared(made)
-                sequence = self.log.append({"op": "create", "source": source_to_json(made.source), "query": None})
+                sequence = self.log.append(entry)
                 self.catalog = self.catalog.with_source(made.source)
                 return sequence, None
             config = self.config.for_statement(properties)
@@ -362,12 +399,13 @@ class Engine:
             query_id = made.query_id or f"{prefix}_{made.source.name.upper()}_{self.log.next_offset}"
             query, partitions = self._persistent(query_id, made.source, made.source.statement, plan, config, properties)
             self.queries.check_room(plan, partitions, query.shuffle_partitions)
+            source = replace(made.source, query=query.id)
+            entry = {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
+            self.log.check_size(entry)
             self.topics.ensure_sink(made, partitions)
             self.topics.ensure_late(plan.late_topic)
-            source = replace(made.source, query=query.id)
-            sequence = self.log.append(
-                {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
-            )
+            self.queries.reserve(query.id, query.checkpoint_mark)
+            sequence = self.log.append(entry)
             self.catalog = self.catalog.with_source(source).with_query(query)
             self._plans[query.id] = plan
             self._run(query, plan)
@@ -381,7 +419,10 @@ class Engine:
             query_id = made.query_id or f"INSERTQUERY_{self.log.next_offset}"
             query, partitions = self._persistent(query_id, made.source, made.statement, plan, config, properties)
             self.queries.check_room(plan, partitions, query.shuffle_partitions)
-            sequence = self.log.append({"op": "insert", "query": query_to_json(query)})
+            entry = {"op": "insert", "query": query_to_json(query)}
+            self.log.check_size(entry)
+            self.queries.reserve(query.id, query.checkpoint_mark)
+            sequence = self.log.append(entry)
             self.catalog = self.catalog.with_query(query)
             self._plans[query.id] = plan
             self._run(query, plan)
@@ -447,6 +488,7 @@ class Engine:
             {k: str(v) for k, v in properties.items()},
             self._first_offsets(tuple(sources.values()), partitions, config),
             config.number("ksql.query.parallelism") or max(partitions.values()),
+            checkpoint_mark=uuid.uuid4().hex,
         )
         return query, partitions
 
@@ -490,6 +532,7 @@ class Engine:
                 ),
                 upgraded_from=query.upgraded_from,
                 batch_ms=mode_of(plan, config).batch_ms,
+                mark=query.checkpoint_mark,
             )
         )
 
@@ -499,21 +542,35 @@ class Engine:
             query = self.catalog.queries[query_id]
             if query.paused == paused:
                 return self.log.next_offset - 1
-            if not paused:
+            runs = self._problem(query_id) is None
+            if not paused and runs:
                 plan = self._plans[query_id]
                 self.queries.check_room(plan, self.topics.partitions(query.offsets), query.shuffle_partitions)
             sequence = self.log.append({"op": "pause" if paused else "resume", "query": query_id})
             self.catalog = self.catalog.with_query(replace(query, paused=paused))
             if paused:
+                self._paused_at[query_id] = time.time()
                 self.queries.stop(query_id, forget=False)
-            else:
+            elif runs:
                 self._run(self.catalog.queries[query_id], self._plans[query_id])
             return sequence
 
-    def state(self, query_id: str) -> str:
-        """RUNNING, PAUSED or ERROR."""
+    def _problem(self, query_id: str) -> str | None:
+        """What is wrong with the entry of the command log that made the query."""
+        return self.catalog.blocked.get(("query", query_id))
+
+    def standing(self, query_id: str) -> Standing:
+        """How a persistent query stands; since when it is paused is known of this engine's life only."""
+        if self._problem(query_id) is not None:
+            return Standing(State.ERROR, None)
         query = self.catalog.queries.get(query_id)
-        return "PAUSED" if query is not None and query.paused else self.queries.state(query_id)
+        if query is not None and query.paused:
+            return Standing(State.PAUSED, self._paused_at.get(query_id))
+        return self.queries.standing(query_id)
+
+    def state(self, query_id: str) -> str:
+        """Its state alone."""
+        return self.standing(query_id).state
 
     def drop(self, source: Source, *, delete_topic: bool) -> int:
         """Removes a source that nothing else uses, and the query that made it; returns the command's number."""
@@ -539,8 +596,18 @@ class Engine:
         self._plans.pop(query_id, None)
         self.queries.stop(query_id, forget=True)
 
+    def drop_blocked(self, name: str) -> int:
+        """Gives a name free whose entry of the command log is odd; returns the command's number."""
+        with self._lock:
+            sequence = self.log.append({"op": "drop", "source": name, "query": None})
+            self.catalog = self.catalog.without_source(name)
+            return sequence
+
     def plan_of(self, query_id: str) -> Plan:
-        """The plan of a persistent query."""
+        """The plan of a persistent query; raises EngineProblem ``command-log`` for one whose entry is odd."""
+        problem = self._problem(query_id)
+        if problem is not None:
+            raise EngineProblem("command-log", problem, hint=f"TERMINATE {query_id} ends it", error_code=40001)
         return self._plans[query_id]
 
     # ------------------------------------------------------------ push queries
@@ -586,9 +653,12 @@ class Engine:
                 exactly_once=False,  # nobody reads its topic after it has ended
                 batch_ms=mode_of(plan, config).batch_ms,
             )
+            asked = Asked(
+                parsed[0].text, plan, mode_of(plan, config), typed.columns, typed.limit, dict(properties or {})
+            )
             self.queries.start(spec)
             current = partial(self.queries.get, query_id)
-            push = PushQuery(query_id, current, typed.columns, topic, typed.limit, self.kafka.reader(), self._closed)
+            push = PushQuery(query_id, asked, current, topic, self.kafka.reader(), self._closed)
             self._push[query_id] = push
         return push
 
@@ -603,6 +673,11 @@ class Engine:
         """Ids of the push queries that are open."""
         return tuple(self._push)
 
+    @property
+    def push_queries(self) -> tuple[PushQuery, ...]:
+        """The push queries that are open."""
+        return tuple(self._push.values())
+
     def close_query(self, query_id: str) -> bool:
         """Ends a push query; False if there is none of that id."""
         push = self._push.get(query_id)
@@ -612,6 +687,24 @@ class Engine:
         return True
 
     # ------------------------------------------------------------ about
+
+    def wait_for(self, sequence: int) -> None:
+        """Waits until the command with this number has been carried out.
+
+        Raises EngineProblem ``command-not-reached`` (50301) after ``ksql.server.command.response.timeout.ms``.
+        """
+        patience = self.config.number("ksql.server.command.response.timeout.ms") / 1000
+        end = time.monotonic() + patience
+        while self.log.next_offset <= sequence:
+            if time.monotonic() >= end:
+                raise EngineProblem(
+                    "command-not-reached",
+                    f"command {sequence} was not carried out in {patience:g} s; the last one is"
+                    f" {self.log.next_offset - 1}",
+                    hint="is it a number that this server gave?",
+                    error_code=50301,
+                )
+            time.sleep(0.02)
 
     def info(self) -> dict[str, Any]:
         """What GET /info tells."""
@@ -623,11 +716,16 @@ class Engine:
             "ksqlpyVersion": __version__,
         }
 
+    def fatal(self) -> KsqlError | None:
+        """Why this engine can do nothing any more and its server must end, None as long as it can."""
+        return service_taken() if self._ownership is not None and self._ownership.lost.is_set() else None
+
     def health(self) -> dict[str, Any]:
         """What GET /healthcheck tells."""
         lost = None
         try:
-            lost = self.log.problem()
+            doubtful = self._ownership is not None and self._ownership.doubtful.is_set()
+            lost = service_taken().message if doubtful else self.log.problem()
             kafka = True
         except KsqlError:
             kafka = False
@@ -635,7 +733,11 @@ class Engine:
         details: dict[str, dict[str, Any]] = {
             "metastore": {"isHealthy": True},
             "kafka": {"isHealthy": kafka},
-            "commandRunner": {"isHealthy": self._ready and lost is None, **({"reason": lost} if lost else {})},
+            "commandRunner": {
+                "isHealthy": self._ready and lost is None,
+                **({"reason": lost} if lost else {}),
+                **({"leftOut": list(self.left_out)} if self.left_out else {}),
+            },
             "spark": {"isHealthy": spark},
         }
         healthy = all(d["isHealthy"] for d in details.values())
@@ -650,14 +752,6 @@ _BROKER_SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.num.partitions": "1",
 }
-
-
-def _taken() -> EngineProblem:
-    return EngineProblem(
-        "service-taken",
-        "another engine has taken this service: this one runs no queries any more",
-        hint="stop one of them, or give one another ksql.service.id",
-    )
 
 
 @contextlib.contextmanager

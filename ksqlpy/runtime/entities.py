@@ -10,6 +10,7 @@ from ksqlpy.config import PROPERTIES, Config
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.functions.registry import Function
 from ksqlpy.plan import Mode, Plan, plan_json, plan_text
+from ksqlpy.spark.standing import Standing
 from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
 
 __all__ = [
@@ -106,14 +107,14 @@ def _mark(column: Column) -> Entity:
 
 
 def source_description(
-    source: Source, catalog: Catalog, state: Callable[[str], str], extended: Mapping[str, Any] | None = None
+    source: Source, catalog: Catalog, standing: Callable[[str], Standing], extended: Mapping[str, Any] | None = None
 ) -> Entity:
-    """The ``sourceDescription`` of a source; ``state``: of a query; ``extended`` adds DESCRIBE … EXTENDED's figures."""
+    """The ``sourceDescription`` of a source; ``standing``: of a query; ``extended``: figures of EXTENDED."""
     return {
         "name": source.name,
         "windowType": source.window.kind if source.window is not None else None,
-        "readQueries": [query_summary(catalog.queries[q], state(q), catalog) for q in catalog.readers(source.name)],
-        "writeQueries": [query_summary(catalog.queries[q], state(q), catalog) for q in catalog.writers(source.name)],
+        "readQueries": [query_summary(catalog.queries[q], standing(q), catalog) for q in catalog.readers(source.name)],
+        "writeQueries": [query_summary(catalog.queries[q], standing(q), catalog) for q in catalog.writers(source.name)],
         "fields": _fields(source.columns),
         "type": source.kind,
         "timestamp": source.timestamp or "",
@@ -140,18 +141,37 @@ def described_source(statement: str, description: Entity) -> Entity:
 
 
 def query_summary(
-    query: PersistentQuery, state: str, catalog: Catalog, errors: Iterable[Mapping[str, Any]] = ()
+    query: PersistentQuery, standing: Standing, catalog: Catalog, errors: Iterable[Mapping[str, Any]] = ()
 ) -> Entity:
-    """One line of SHOW QUERIES; ``errors``: the last failures of the query."""
+    """One line of SHOW QUERIES; ``errors``: the last failures of the query.
+
+    ``state`` is ours, ``statusCount`` has ksqlDB's names, since its clients know no others.
+    """
     sink = catalog.sources.get(query.sink)
     return {
         "queryString": query.statement,
         "sinks": [query.sink],
         "sinkKafkaTopics": [sink.topic] if sink is not None else [],
         "id": query.id,
-        "statusCount": {state: 1},
+        "statusCount": {standing.status: 1},
         "queryType": "PERSISTENT",
-        "state": state,
+        "state": standing.state,
+        **standing.told(),
+        "queryErrors": list(errors),
+    }
+
+
+def push_summary(query_id: str, statement: str, standing: Standing, errors: Iterable[Mapping[str, Any]]) -> Entity:
+    """One line of SHOW QUERIES for a push query."""
+    return {
+        "queryString": statement,
+        "sinks": [],
+        "sinkKafkaTopics": [],
+        "id": query_id,
+        "statusCount": {standing.status: 1},
+        "queryType": "PUSH",
+        "state": standing.state,
+        **standing.told(),
         "queryErrors": list(errors),
     }
 
@@ -164,15 +184,16 @@ def listed_queries(statement: str, summaries: list[Entity]) -> Entity:
 def query_description(
     query_id: str,
     text: str,
-    plan: Plan,
-    mode: Mode,
+    plan: Plan | None,
+    mode: Mode | None,
     sources: list[str],
     sinks: list[str],
-    state: str | None,
+    standing: Standing | None,
     **more: Any,
 ) -> Entity:
-    """The ``queryDescription`` of a query or of a statement that is not run."""
-    columns = [Column(o.name, o.expr.type, o.key) for o in plan.root.outputs]
+    """The ``queryDescription`` of a query or of a statement that is not run; it may have no plan."""
+    columns = [Column(o.name, o.expr.type, o.key) for o in plan.root.outputs] if plan is not None else []
+    topology = plan_text(plan, mode) if plan is not None and mode is not None else ""
     return {
         "id": query_id,
         "statementText": text,
@@ -180,16 +201,17 @@ def query_description(
         "fields": _fields(columns),
         "sources": sources,
         "sinks": sinks,
-        "topology": plan_text(plan, mode),
-        "executionPlan": plan_text(plan, mode),
-        "plan": plan_json(plan, mode),
+        "topology": topology,
+        "executionPlan": topology,
+        "plan": plan_json(plan, mode) if plan is not None and mode is not None else None,
         "overriddenProperties": {},
-        "ksqlHostQueryStatus": {"local": state} if state is not None else {},
+        "ksqlHostQueryStatus": {"local": standing.status} if standing is not None else {},
         "queryType": "PERSISTENT" if sinks else "PUSH",
         "queryErrors": [],
         "tasksMetadata": [],
         "consumerGroupId": None,
-        "state": state,
+        "state": standing.state if standing is not None else None,
+        **(standing.told() if standing is not None else {}),
         **more,
     }
 

@@ -2,12 +2,14 @@
 
 The engine that is assigned the only partition of the command log, as the member of a consumer group, owns the service.
 A member that restarts on its data folder keeps its identity (static membership, KIP-345), so that it need not wait for
-the session of its dead self to end.
+the session of its dead self to end. A copy of the folder has that identity, too: brokers give the service to whoever
+comes last, so an engine that comes with the identity of another place waits until that one's session has ended.
 """
 
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 import time
 import uuid
@@ -16,10 +18,11 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
-from ksqlpy.errors import EngineProblem, EnvironmentProblem
+from ksqlpy.embedded.cache import digest
+from ksqlpy.errors import EngineProblem, EnvironmentProblem, reason_of
 from ksqlpy.spark.kafka import Kafka
 
-__all__ = ["Ownership", "identity"]
+__all__ = ["Ownership", "identity", "place_of"]
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +30,8 @@ SESSION_SECONDS = 6
 """How long the brokers wait for a member that is gone; their least."""
 PATIENCE = 3.0 * SESSION_SECONDS
 """Seconds without the service after which somebody else may have it."""
+LEAVING = 5.0
+"""Seconds that leaving the group may take; brokers that are away would see the end of the session only."""
 
 
 def identity(folder: Path) -> str:
@@ -37,11 +42,22 @@ def identity(folder: Path) -> str:
     return file.read_text(encoding="utf-8").strip()
 
 
-class Ownership:
-    """The right to run the queries of a service. ``lost`` is set when another engine has it."""
+def place_of(folder: Path) -> str:
+    """Stands for this folder on this machine, as the name of a Kafka client."""
+    return f"ksqlpy-engine-{digest(socket.gethostname(), str(folder.resolve()))}"
 
-    def __init__(self, kafka: Kafka, group: str, topic: str, member: str) -> None:
+
+class Ownership:
+    """The right to run the queries of a service.
+
+    ``place``: where this engine works, see :func:`place_of`. ``doubtful`` is set while another engine may have the
+    service, ``lost`` when it has.
+    """
+
+    def __init__(self, kafka: Kafka, group: str, topic: str, member: str, place: str = "") -> None:
         self.lost = threading.Event()
+        self.doubtful = threading.Event()
+        self._place = place or member
         self._kafka, self._group, self._topic, self._member = kafka, group, topic, member
         self._mine = threading.Event()
         self._since = time.monotonic()
@@ -55,6 +71,7 @@ class Ownership:
                 "bootstrap.servers": self._kafka.bootstrap,
                 "group.id": self._group,
                 "group.instance.id": self._member,
+                "client.id": self._place,
                 # The others would give the partition to whoever comes first in the alphabet.
                 "partition.assignment.strategy": "cooperative-sticky",
                 "session.timeout.ms": SESSION_SECONDS * 1000,
@@ -66,10 +83,11 @@ class Ownership:
 
     def take(self) -> None:
         """Returns when this engine owns the service; raises EngineProblem ``service-taken`` when another one does."""
+        self._wait_for_other_place()
         try:
             self._subscribe()
         except KafkaException as e:
-            raise EngineProblem("service-taken", f"the service cannot be taken: {e}") from e
+            raise EngineProblem("service-taken", f"the service cannot be taken: {reason_of(e)}") from e
         self._thread.start()
         if not self._mine.wait(2 * SESSION_SECONDS):
             self.release()
@@ -79,11 +97,28 @@ class Ownership:
                 hint="stop that one, or choose another ksql.service.id",
             )
 
+    def _wait_for_other_place(self) -> None:
+        end = time.monotonic() + 2 * SESSION_SECONDS
+        while (client := self._client()) is not None and client[0] != self._place:
+            if time.monotonic() > end:
+                raise EngineProblem(
+                    "service-taken",
+                    f"an engine at {client[1]} runs this service, on a copy of this data folder",
+                    hint="stop that one; a copy of a folder is used in its stead only",
+                )
+            time.sleep(0.5)
+
+    def _client(self) -> tuple[str, str] | None:
+        try:
+            return self._kafka.client_of(self._group, self._member)
+        except EnvironmentProblem:  # a new cluster may not know yet who coordinates the group
+            return None
+
     def release(self) -> None:
         """Gives it up."""
         self._ended.set()
         if self._thread.is_alive():
-            self._thread.join(timeout=20)
+            self._thread.join(timeout=LEAVING)
 
     def _subscribe(self) -> None:
         self._consumer.subscribe([self._topic], on_assign=self._assigned, on_revoke=self._revoked)
@@ -94,8 +129,10 @@ class Ownership:
                 told = self._consumer.poll(0.2)
                 error = None if told is None else told.error()
                 if error is not None and error.code() == KafkaError._FATAL:  # another came with this identity
+                    self.doubtful.set()
                     self._come_again()
                 elif self._is_elsewhere():
+                    self.doubtful.set()
                     self.lost.set()
             except (KafkaException, RuntimeError) as e:
                 log.debug("ownership: %s", e)
@@ -146,6 +183,8 @@ class Ownership:
             consumer.incremental_assign(partitions)
             consumer.pause(partitions)
             self._mine.set()
+            if not self.lost.is_set():
+                self.doubtful.clear()
 
     def _revoked(self, consumer: Any, partitions: Any) -> None:
         consumer.incremental_unassign(partitions)

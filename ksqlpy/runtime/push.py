@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -12,13 +13,31 @@ from confluent_kafka import Consumer, TopicPartition
 
 from ksqlpy.catalog import Column
 from ksqlpy.errors import EngineProblem
+from ksqlpy.plan import Mode, Plan
 from ksqlpy.spark.query import RunningQuery
 
-__all__ = ["PushQuery"]
+__all__ = ["Asked", "PushQuery"]
 
 IDLE_SECONDS = 0.5
 PATIENCE_SECONDS = 10
 """How long a query may be away, as it is while it starts anew."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a push query was asked for; ``limit``: rows, None for all; ``properties``: of the session."""
+
+    statement: str
+    plan: Plan
+    mode: Mode
+    columns: tuple[Column, ...]
+    limit: int | None
+    properties: Mapping[str, object]
+
+    @property
+    def sources(self) -> list[str]:
+        """The names of its streams and tables."""
+        return list(dict.fromkeys(s.relation.source.name for s in self.plan.scans))
 
 
 class PushQuery:
@@ -27,21 +46,21 @@ class PushQuery:
     def __init__(
         self,
         query_id: str,
+        asked: Asked,
         current: Callable[[], RunningQuery | None],
-        columns: tuple[Column, ...],
         topic: str,
-        limit: int | None,
         consumer: Consumer,
         closed: Callable[[PushQuery], None],
     ) -> None:
         """``current``: the running query, which may be another after a restart; None when it is gone."""
         self.id = query_id
-        self.columns = columns
+        self.asked = asked
+        self.columns = asked.columns
         self.limit_reached = False
         self._current = current
         self._query = current()
         self._looks_without = 0
-        self._limit = limit
+        self._limit = asked.limit
         self._consumer = consumer
         self._closed = closed
         self._closing = threading.Event()
@@ -83,7 +102,7 @@ class PushQuery:
         self._looks_without = 0 if query is not None else self._looks_without + 1
         if self._closing.is_set():
             return
-        if self._query is not None and self._query.state == "ERROR":
+        if self._query is not None and self._query.standing.failed:
             raise EngineProblem("query-failed", f"query {self.id} failed: {self._query.error}")
         if self._looks_without * IDLE_SECONDS > PATIENCE_SECONDS:
             raise EngineProblem("query-ended", f"query {self.id} was ended by the server", hint="ask again")

@@ -5,18 +5,24 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.plan import Plan
 from ksqlpy.runtime.internal import query_problem
-from ksqlpy.spark.checkpoint import Checkpoint, remove_stale
+from ksqlpy.spark.belonging import Belonging
+from ksqlpy.spark.checkpoint import Checkpoint
+from ksqlpy.spark.checkpoints import Checkpoints, folder_name
 from ksqlpy.spark.failure import failure_of
+from ksqlpy.spark.fencing import ProducerRegister
 from ksqlpy.spark.kafka import Kafka
-from ksqlpy.spark.query import QuerySpec, RunningQuery, slots
+from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.session import at_rest, figures
+from ksqlpy.spark.spec import QuerySpec, slots
+from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.turns import Turns
 
 if TYPE_CHECKING:
@@ -34,17 +40,25 @@ class Queries:
         """``internal``: whether queries may read internal topics."""
         self._session = session
         self._internal = internal
+        self.register: ProducerRegister | None = None
+        """Where producers of persistent queries are noted; to be set before the first starts."""
         self._checkpoints = checkpoints.rstrip("/")
         self._running: dict[str, RunningQuery] = {}
+        self._ended: set[str] = set()
         self._lock = threading.Lock()
         self.turns = Turns()
+        self._gone: float | None = None
         local = re.fullmatch(r"local\[(\d+)\]", master)
         self.capacity = int(local.group(1)) if local else None
         """Task slots in all, or None where the cluster decides."""
 
     def checkpoint(self, query_id: str) -> str:
         """The checkpoint folder of a query, a path or a URI."""
-        return f"{self._checkpoints}/{query_id}"
+        return f"{self._checkpoints}/{folder_name(query_id)}"
+
+    def reserve(self, query_id: str, mark: str) -> None:
+        """Makes the checkpoint of a query that is about to be made; raises EngineProblem ``checkpoint-exists``."""
+        Checkpoints(self._session, self._checkpoints).reserve(query_id, mark, ended=query_id in self._ended)
 
     def check_room(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> None:
         """Refuses a query whose tasks would not all run at once: it would starve, silently.
@@ -76,7 +90,9 @@ class Queries:
         One that does not fit, as a topic has more partitions now or the server fewer slots, is in ERROR until it does;
         one that writes an internal topic, or reads one and must not, stays in ERROR.
         """
-        query = RunningQuery(self._session, spec, _report, self.turns)
+        # Nobody but this engine writes the topic of a push query.
+        register = None if isinstance(spec.sink, str) else self.register
+        query = RunningQuery(self._session, spec, _report, self.turns, register)
         problem = self._problem(spec)
         if problem is not None:
             query.refuse(problem)
@@ -111,8 +127,9 @@ class Queries:
         with self._lock:
             query = self._running.pop(query_id, None)
         if query is not None:
-            query.stop()
+            query.stop(forget=forget)
         if forget:
+            self._ended.add(query_id)
             try:
                 Checkpoint(self._session, self.checkpoint(query_id)).remove()
             except EngineProblem as e:
@@ -122,7 +139,8 @@ class Queries:
         """Stops all queries side by side; their checkpoints stay."""
         with self._lock:
             running, self._running = list(self._running.values()), {}
-        threads = [threading.Thread(target=q.stop, name=f"stop {q.spec.id}") for q in running]
+            self._gone = None
+        threads = [threading.Thread(target=q.stop, name=f"stop {q.spec.id}", daemon=True) for q in running]
         for t in threads:
             t.start()
         for t in threads:
@@ -134,6 +152,7 @@ class Queries:
             running, self._running = list(self._running.values()), {}
         for query in running:
             query.abandon()
+        self._gone = time.time()
         self.turns = Turns()  # those of their threads end when they see it
 
     def note_sinks(self, kafka: Kafka) -> None:
@@ -144,15 +163,15 @@ class Queries:
             except KsqlError as e:
                 log.warning("query %s: the end of its sink is not noted: %s", query.spec.id, e)
 
-    def clean(self, known: Iterable[str]) -> None:
-        """Removes the checkpoints of queries that are not known any more, such as a push query's that was killed."""
-        try:
-            stale = remove_stale(self._session, self._checkpoints, known)
-        except EngineProblem as e:
-            log.warning("%s", e)
-            return
-        if stale:
-            log.info("checkpoints removed: %s", ", ".join(stale))
+    def take_over(self, owner: Belonging, known: Collection[str], ended: Collection[str]) -> None:
+        """Makes sure that the checkpoints are this owner's, and removes those of queries that have ended.
+
+        ``known``: ids of the queries that the command log has, ``ended``: those that it had. Raises EngineProblem.
+        """
+        checkpoints = Checkpoints(self._session, self._checkpoints)
+        checkpoints.claim(owner)
+        self._ended.update(ended)
+        checkpoints.clean(ended, known)
 
     def follow_partitions(self, kafka: Kafka) -> None:
         """Starts queries anew, on their checkpoints, whose topics have got more partitions, or were made anew.
@@ -160,7 +179,7 @@ class Queries:
         Without that a query over what was one partition would read only the first one (it has no shuffle). Over another
         topic of the same name it fails when it starts, and says so.
         """
-        running = [q for q in self._all() if q.state == "RUNNING"]
+        running = [q for q in self._all() if q.live.is_set() and not q.refused]
         found = kafka.partitions({t for q in running for t in q.spec.partitions})
         ids = kafka.topic_ids(found)
         for query in running:
@@ -178,7 +197,7 @@ class Queries:
         """Takes down, for all that run, what may be why they come no further: brokers that do not answer, mostly."""
         failure = failure_of(trouble)
         for query in self._all():
-            if query.state == "RUNNING":  # others have their own reason
+            if query.error is None:  # others have their own reason
                 query.tell(failure)
 
     def use(self, session: SparkSession) -> None:
@@ -194,12 +213,12 @@ class Queries:
         with self._lock:
             return self._running.get(query_id)
 
-    def state(self, query_id: str) -> str:
-        """RUNNING, or what else it is; a query that is about to start counts as running."""
+    def standing(self, query_id: str) -> Standing:
+        """How it stands; while Spark's JVM is made anew, all recover."""
         query = self.get(query_id)
-        if query is None:
-            return "ERROR"
-        return "RUNNING" if query.state == "STARTING" else query.state
+        if query is not None:
+            return query.standing
+        return Standing(State.ERROR, None) if self._gone is None else Standing(State.RECOVERING, self._gone)
 
     def figures(self, query_id: str) -> dict[str, Any]:
         """Live counts of a query, see :func:`ksqlpy.spark.session.figures`."""
@@ -211,7 +230,7 @@ class Queries:
 
 
 def _report(query: RunningQuery) -> None:
-    if query.state == "ERROR":
+    if query.refused:
         log.error("query %s: %s", query.spec.id, query.error)
     else:
         log.info("query %s is %s", query.spec.id, query.state)

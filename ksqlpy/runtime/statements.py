@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -25,7 +26,7 @@ from ksqlpy.analysis import (
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
-from ksqlpy.errors import EngineProblem, KsqlError, StatementError, similar_names
+from ksqlpy.errors import EngineProblem, KsqlError, StatementError, reason_of, similar_names
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.runtime import definitions, entities
@@ -33,7 +34,11 @@ from ksqlpy.runtime.context import Context, Entity, Sandbox
 from ksqlpy.runtime.internal import check_read, check_written
 from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
 from ksqlpy.spark.check import check_plan
+from ksqlpy.spark.standing import State
 from ksqlpy.sql import Parsed, nodes, to_sql
+
+if TYPE_CHECKING:
+    from ksqlpy.runtime.push import PushQuery
 
 __all__ = ["Context", "Sandbox", "check", "check_push", "run"]
 
@@ -56,7 +61,11 @@ def check_push(parsed: Parsed, sandbox: Sandbox) -> tuple[TypedQuery, Plan]:
     check_clauses(query, text)
     if query.args.get("emit") is None:
         text.refuse(
-            "no-emit", "this SELECT has no EMIT CHANGES", query, hint="add EMIT CHANGES to see rows as they come"
+            "no-emit",
+            "this server runs SELECT with EMIT CHANGES only",
+            query,
+            hint="SET 'auto.offset.reset'='earliest'; and EMIT CHANGES at the end, ahead of LIMIT, show what is there"
+            " and what comes; ksqlpy query answers from the topics and ends",
         )
     typed = analyze_query(query, sandbox.catalog, text, persistent=False, config=sandbox.config)
     plan = build_plan(typed)
@@ -97,19 +106,32 @@ def _delete(parsed: Parsed, context: Context) -> None:
 
 
 def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int | None, context: Context) -> None:
-    """Writes a record, and waits until the brokers have it."""
-    from ksqlpy.spark.kafka import TIMEOUT
+    """Writes a record, and waits until the brokers have it. Raises EngineProblem ``not-inserted``."""
+    from confluent_kafka import KafkaError, KafkaException  # not needed to check a statement
 
-    engine = context.engine
-    done: list[Any] = []
+    from ksqlpy.spark.kafka import TIMEOUT, error_code_of
+
+    engine, topic = context.engine, insert.source.topic
+    if time is not None and time < 0:
+        raise EngineProblem("not-inserted", f"ROWTIME {time} is before 1970", error_code=40001)
+    done: list[KafkaError | None] = []
     options: dict[str, Any] = {} if time is None else {"timestamp": time}
-    engine.producer.produce(
-        insert.source.topic, key=key, value=value, on_delivery=lambda e, m: done.append(e), **options
-    )
-    engine.producer.flush(TIMEOUT)
+    try:
+        engine.producer.produce(topic, key=key, value=value, on_delivery=lambda e, m: done.append(e), **options)
+        engine.producer.flush(TIMEOUT)
+    except KafkaException as e:
+        done = [e.args[0]]
+    except BufferError:  # too many wait
+        done = []
     if not done or done[0] is not None:
-        reason = done[0] if done else "the brokers do not answer"
-        raise EngineProblem("not-inserted", f"the record was not written to topic {insert.source.topic}: {reason}")
+        reason, code, hint = "the brokers do not answer", 50000, None
+        if done and done[0] is not None:
+            reason, code = reason_of(done[0]), error_code_of(done[0])
+            if done[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                reason = f"it has {len(key or b'') + len(value or b''):,} bytes, which are too many for the topic"
+                hint = f"max.message.bytes of topic {topic} says how many it takes"
+        message = f"the record was not written to topic {topic}: {reason}"
+        raise EngineProblem("not-inserted", message, hint=hint, error_code=code)
 
 
 # ---------------------------------------------------------------- SHOW, DESCRIBE, EXPLAIN
@@ -124,6 +146,17 @@ def _check_show(parsed: Parsed, sandbox: Sandbox) -> None:
 
 
 def _show(parsed: Parsed, context: Context) -> Entity:
+    shown = _shown(parsed, context)
+    if parsed.node.args["kind"] in _LOGGED:
+        shown["warnings"] = [{"message": text} for text in context.engine.left_out]
+    return shown
+
+
+_LOGGED = ("STREAMS", "TABLES", "QUERIES", "TYPES")
+"""What comes from the command log, so that entries of it that are left out may be missing there."""
+
+
+def _shown(parsed: Parsed, context: Context) -> Entity:
     engine, node, text = context.engine, parsed.node, parsed.text
     kind, extended = node.args["kind"], node.args.get("extended")
     catalog = engine.catalog
@@ -134,10 +167,16 @@ def _show(parsed: Parsed, context: Context) -> Entity:
         return entities.described_all(text, [_description(s, context, extended=True) for s in of_kind])
     if kind == "QUERIES":
         if extended:
-            return entities.described_queries(text, [_query_description(q, context) for q in catalog.queries])
+            described = [_query_description(q, context) for q in catalog.queries]
+            described += [_push_description(p, context) for p in engine.push_queries]
+            return entities.described_queries(text, described)
         summaries = [
-            entities.query_summary(q, engine.state(q.id), catalog, _errors(q.id, context))
+            entities.query_summary(q, engine.standing(q.id), catalog, _errors(q.id, context))
             for q in catalog.queries.values()
+        ]
+        summaries += [
+            entities.push_summary(p.id, p.asked.statement, engine.standing(p.id), _errors(p.id, context))
+            for p in engine.push_queries
         ]
         return entities.listed_queries(text, summaries)
     if kind == "TOPICS":
@@ -154,7 +193,7 @@ def _show(parsed: Parsed, context: Context) -> Entity:
 def _description(source: Source, context: Context, *, extended: bool) -> Entity:
     engine = context.engine
     if not extended:
-        return entities.source_description(source, engine.catalog, engine.state)
+        return entities.source_description(source, engine.catalog, engine.standing)
     replicas = engine.topics.listed(hidden=True).get(source.topic, [])
     figures = []
     for query_id in (*engine.catalog.writers(source.name), *engine.catalog.readers(source.name)):
@@ -163,12 +202,12 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
     return entities.source_description(
         source,
         engine.catalog,
-        engine.state,
+        engine.standing,
         {
             "partitions": len(replicas),
             "replication": replicas[0] if replicas else 0,
             "statistics": "; ".join(
-                f"{f['queryId']}: {f['state']}, rows in {f['rowsIn']}, rows out {f['rowsOut']}, lag {f['lag']}"
+                f"{f['queryId']}: {_stands(f)}, rows in {f['rowsIn']}, rows out {f['rowsOut']}, lag {f['lag']}"
                 for f in figures
             ),
             "errorStats": "; ".join(
@@ -184,27 +223,33 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
 
 def _errors(query_id: str, context: Context) -> list[Entity]:
     """The last failures of a query, oldest first: USER, SYSTEM or UNKNOWN."""
+    problem = context.engine.catalog.blocked.get(("query", query_id))
+    if problem is not None:
+        return [{"timestamp": context.engine.began_ms, "errorMessage": problem, "type": "USER"}]
     running = context.engine.queries.get(query_id)
     failures = running.failures if running is not None else ()
     return [{"timestamp": int(f.at * 1000), "errorMessage": f.message, "type": f.kind} for f in failures]
 
 
-def _figures(query_id: str, context: Context) -> Entity:
+def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entity:
     """What a query does: rows in, out and late and values that an error made null, since the start of the server.
 
-    Also lag, dead letters, mode, errors, and the last checkpoint.
+    Also state, lag, dead letters, mode, errors, and the last checkpoint.
     """
     engine = context.engine
+    standing = engine.standing(query_id)
     counts = engine.queries.figures(query_id)
-    late_topic = engine.plan_of(query_id).late_topic
+    blocked = ("query", query_id) in engine.catalog.blocked
+    late_topic = None if blocked else (plan or engine.plan_of(query_id)).late_topic
     aside = (engine.topics.dead_letters, late_topic)
     running = engine.queries.get(query_id)
     return {
-        "state": engine.state(query_id),
+        "state": standing.state,
+        **standing.told(),
         "error": running.error if running is not None else None,
         "errors": _errors(query_id, context),
         "live": running is not None and running.live.is_set(),
-        "mode": running.doing if running is not None and running.state == "RUNNING" else None,
+        "mode": running.doing if running is not None and standing.state is State.RUNNING else None,
         "rowsIn": sum(counts["consumed"].values()),
         "rowsOut": sum(n for t, n in counts["sent"].items() if t not in aside),
         "lag": counts["lag"],
@@ -215,6 +260,15 @@ def _figures(query_id: str, context: Context) -> Entity:
         "deadLetters": engine.dead_letters.count(query_id),
         "lastDeadLetter": engine.dead_letters.last_reason(query_id),
     }
+
+
+def _stands(figures: Entity) -> str:
+    """A query's state in one line of DESCRIBE … EXTENDED."""
+    tries, after = figures["tries"], figures["nextTry"]
+    if not tries:
+        return str(figures["state"])
+    when = "is being made" if after is None else f"at {datetime.fromtimestamp(after / 1000, UTC):%H:%M:%S} UTC"
+    return f"{figures['state']} ({tries} failed, next try {when})"
 
 
 def _describe(parsed: Parsed, context: Context) -> Entity:
@@ -239,32 +293,53 @@ def _describe_function(parsed: Parsed, context: Context) -> Entity:
     return entities.described_function(parsed.text, function)
 
 
+def _push_description(push: PushQuery, context: Context) -> Entity:
+    asked, figures = push.asked, _figures(push.id, context, push.asked.plan)
+    return entities.query_description(
+        push.id,
+        asked.statement,
+        asked.plan,
+        asked.mode,
+        asked.sources,
+        [],
+        context.engine.standing(push.id),
+        overriddenProperties=dict(asked.properties),
+        queryErrors=figures["errors"],
+        figures=figures,
+    )
+
+
 def _query_description(query_id: str, context: Context) -> Entity:
     engine = context.engine
     query = engine.catalog.queries[query_id]
-    plan, config = engine.plan_of(query_id), engine.config.for_statement(query.properties)
+    plan = mode = None
+    if ("query", query_id) not in engine.catalog.blocked:
+        plan = engine.plan_of(query_id)
+        mode = mode_of(plan, engine.config.for_statement(query.properties))
     figures = _figures(query_id, context)
     return entities.query_description(
         query_id,
         query.statement,
         plan,
-        mode_of(plan, config),
+        mode,
         list(query.sources),
         [query.sink],
-        figures["state"],
+        engine.standing(query_id),
         overriddenProperties=dict(query.properties),
         queryErrors=figures["errors"],
         figures=figures,
     )
 
 
-def _explained(parsed: Parsed, catalog: Catalog, config: Config) -> tuple[str, TypedQuery, list[str]] | str:
+def _explained(
+    parsed: Parsed, catalog: Catalog, config: Config, pushes: tuple[str, ...]
+) -> tuple[str, TypedQuery, list[str]] | str:
     """The id of the query to explain, or what the statement would run."""
     node, text = parsed.node, Text(parsed.sql, catalog.types)
     statement = node.args.get("statement")
     if statement is None:
         query_id: str = node.this.this
-        if query_id not in catalog.queries:
+        if query_id not in (*catalog.queries, *pushes):
             text.refuse(
                 "unknown-query",
                 f"there is no query {query_id}",
@@ -285,11 +360,14 @@ def _explained(parsed: Parsed, catalog: Catalog, config: Config) -> tuple[str, T
 
 
 def _check_explain(parsed: Parsed, sandbox: Sandbox) -> None:
-    _explained(parsed, sandbox.catalog, sandbox.config)
+    _explained(parsed, sandbox.catalog, sandbox.config, sandbox.engine.open_push_queries)
 
 
 def _explain(parsed: Parsed, context: Context) -> Entity:
-    found = _explained(parsed, context.engine.catalog, context.config)
+    pushes = {p.id: p for p in context.engine.push_queries}
+    found = _explained(parsed, context.engine.catalog, context.config, tuple(pushes))
+    if isinstance(found, str) and found in pushes:
+        return entities.described_query(parsed.text, _push_description(pushes[found], context))
     if isinstance(found, str):
         return entities.described_query(parsed.text, _query_description(found, context))
     name, query, sinks = found

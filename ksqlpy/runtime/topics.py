@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from ksqlpy.analysis import CreateAs, Declare, TopicWish
@@ -17,8 +18,12 @@ _ANY_TIME = {"message.timestamp.after.max.ms": str(2**63 - 1)}
 """ROWTIME is an event's time and may lie in the future; the brokers would refuse that."""
 
 _TAIL_LAG_MS = 24 * 3_600_000
-_TAIL_KEPT = {"min.compaction.lag.ms": str(_TAIL_LAG_MS)}
-"""A query that starts again reads what it wrote since its last checkpoint: compaction must leave that much."""
+_TAIL_KEPT = {"min.compaction.lag.ms": str(_TAIL_LAG_MS), "segment.ms": str(2**63 - 1)}
+"""A query that starts again reads what it wrote since its last checkpoint: compaction must leave that much.
+
+The lag goes by the times of records, which may be years ago. Brokers leave the segment that is written alone; one with
+old records would end at the first that is later by ``segment.ms``, so segments end by their size only.
+"""
 
 
 class Topics:
@@ -29,6 +34,7 @@ class Topics:
         prefix = f"{OWN}{service}"
         self.command_log = f"{prefix}command_log"
         self.dead_letters = f"{prefix}dead_letters"
+        self.producers = f"{prefix}producers"
         self.engine_group = f"{prefix}engine"
         self._transient = prefix
 
@@ -107,7 +113,9 @@ class Topics:
 
     def remove_transients(self) -> None:
         """Deletes the topics of push queries that were open when their engine was killed."""
-        self._kafka.delete_topics([t for t in self._kafka.topics() if t.startswith(f"{self._transient}transient_")])
+        # The whole name: the command log of a service default_transient_ begins like those of default_, too.
+        own = re.compile(rf"{re.escape(self._transient)}transient_[^ ]*_[0-9a-f]{{12}}")
+        self._kafka.delete_topics([t for t in self._kafka.topics() if own.fullmatch(t)])
 
     def remove_transient(self, query_id: str) -> None:
         """Deletes the topic of a push query."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ksqlpy.errors import ConfigProblem
+from ksqlpy.errors import ConfigProblem, file_reason
 from ksqlpy.shell.output import Printer
 from ksqlpy.shell.pieces import Piece, split
 from ksqlpy.shell.session import Limits, Session
@@ -33,7 +33,7 @@ def run_file(
     try:
         sql = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as e:
-        raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {e}") from e
+        raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {file_reason(e)}") from e
     return run_text(sql, server, output, properties, variables=variables, limits=limits)
 
 

@@ -249,6 +249,8 @@ def _named(want: str, words: Sequence[str], names: Names, scope: Scope, prefix: 
     """The things that the parser describes in words."""
     match want:
         case "an expression":
+            if scope.joining and words[-1] == "ON":
+                yield from _conditions(scope)
             yield from _columns(scope, names, prefix)
             yield from (
                 _Offer(f.name, f.signatures[0] if f.signatures else f.kind.lower(), f"{f.name}(", fold=WORDS)
@@ -300,6 +302,13 @@ def _columns(scope: Scope, names: Names, prefix: str) -> Iterator[_Offer]:
         yield _Offer(_quoted(column.name), column.type + (" key" if column.key else ""), text, fold=NAMES)
     if scope.many:
         yield from (_Offer(_quoted(a), "source", f"{_quoted(a)}.", fold=NAMES) for a in scope.aliases)
+
+
+def _conditions(scope: Scope) -> Iterator[_Offer]:
+    """Whole conditions of a join."""
+    for alias, ours, joined, theirs in scope.joins():
+        text = f"{_quoted(alias)}.{_quoted(ours.name)} = {_quoted(joined)}.{_quoted(theirs.name)}"
+        yield _Offer(text, f"{ours.type}, key of {joined if theirs.key else alias}", fold=NAMES)
 
 
 def _ends_operand(token: Token) -> bool:

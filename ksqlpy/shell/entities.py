@@ -32,13 +32,37 @@ def _sources(key: str) -> Callable[[Printer, Entity], None]:
 
 def _queries(out: Printer, e: Entity) -> None:
     rows = [
-        (q["id"], q.get("queryType"), q.get("state"), ", ".join(q.get("sinks") or []), q["queryString"])
+        (q["id"], q.get("queryType"), q.get("state"), ", ".join(q.get("sinks") or []), _first_line(q["queryString"]))
         for q in e["queries"]
     ]
     out.table(("Id", "Type", "State", "Sinks", "Statement"), rows, "no queries")
     for q in e["queries"]:
-        if q.get("state") == "ERROR" and q.get("queryErrors"):
-            out.text(f"{q['id']}: {_error(q['queryErrors'][-1])}")
+        failed = q.get("state") in ("ERROR", "RETRYING") and q.get("queryErrors")
+        if failed or (q.get("since") is not None and q.get("state") not in ("RUNNING", "PAUSED")):
+            out.text(f"{q['id']}: {_stands(q)}" + (f": {_error(q['queryErrors'][-1])}" if failed else ""))
+
+
+def _first_line(statement: str) -> str:
+    """The first line of a statement, and a mark that there is more; comments ahead of it are passed over."""
+    lines = [line.strip() for line in statement.splitlines()]
+    lines = [line for line in lines if line] or [""]
+    first = next((i for i, line in enumerate(lines) if not line.startswith("--")), 0)
+    return lines[first] + (" …" if len(lines) > first + 1 else "")
+
+
+def _stands(d: Entity) -> str:
+    """A state, since when, and the tries; servers other than ksqlpy's tell the state only."""
+    text, tries = str(d.get("state")), d.get("tries")
+    if d.get("since") is not None:
+        text += f" since {_time(d['since'])}"
+    if not tries:
+        return text
+    text += f", {tries} {'try' if tries == 1 else 'tries'} failed"
+    return text + (f", next at {_time(d['nextTry'])}" if d.get("nextTry") is not None else ", the next is being made")
+
+
+def _time(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _source(out: Printer, e: Entity) -> None:
@@ -113,7 +137,7 @@ def _describe_query(out: Printer, d: Entity) -> None:
         {
             "Id": d.get("id"),
             "Type": d.get("queryType"),
-            "State": d.get("state"),
+            "State": d.get("state") and _stands(d),
             "Statement": d.get("statementText"),
             "Sources": ", ".join(d.get("sources") or []),
             "Sinks": ", ".join(d.get("sinks") or []),
@@ -142,10 +166,10 @@ def _query_figures(out: Printer, figures: Entity) -> None:
             "Rows out": figures.get("rowsOut"),
             "Lag": figures.get("lag"),
             "Late rows": figures.get("lateRows"),
-            "Null by an error": figures.get("failedValues"),
+            "Failed expressions": figures.get("failedValues"),
             "Dead letters": figures.get("deadLetters"),
-            "Last commit": commit and f"{datetime.fromtimestamp(commit / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC",
-            "State": f"{figures['stateBytes']:,} bytes" if figures.get("stateBytes") is not None else None,
+            "Last commit": commit and _time(commit),
+            "Size of state": f"{figures['stateBytes']:,} bytes" if figures.get("stateBytes") is not None else None,
         }
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ksqlpy.errors import ConfigProblem
+from ksqlpy.errors import ConfigProblem, file_reason
 
 if TYPE_CHECKING:
     from prompt_toolkit.history import History
@@ -65,7 +65,7 @@ class Favourites:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as e:
-            raise ConfigProblem("bad-favourites", f"{self.file} cannot be read: {e}") from e
+            raise ConfigProblem("bad-favourites", f"{self.file} cannot be read: {file_reason(e)}") from e
         if not isinstance(data, dict) or not all(isinstance(v, str) for v in data.values()):
             raise ConfigProblem("bad-favourites", f"{self.file} holds other things than names and statements")
         return data
@@ -81,4 +81,4 @@ class Favourites:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             self.file.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         except OSError as e:
-            raise ConfigProblem("bad-favourites", f"{self.file} cannot be written: {e}") from e
+            raise ConfigProblem("bad-favourites", f"{self.file} cannot be written: {file_reason(e)}") from e

@@ -13,7 +13,7 @@ from typing import TextIO
 from ksqlpy.shell.entities import SHORT, SHOWN, Entity
 from ksqlpy.shell.screen import Screen
 from ksqlpy.shell.tables import Layout, fitted, stream_layout, upright
-from ksqlpy.shell.text import cell_text, csv_line, escaped, fold, json_text
+from ksqlpy.shell.text import cell_text, csv_line, escaped, fold, json_line, json_text
 
 __all__ = ["FORMATS", "SHOWN", "Printer", "cell_text", "escaped"]
 
@@ -50,7 +50,7 @@ class Printer:
         """Prints what statements gave."""
         for entity in entities:
             if self.json:
-                self._line(json.dumps(entity, ensure_ascii=True))
+                self.data(entity)
                 continue
             show = SHOWN.get(str(entity.get("@type")))
             self._part(block=show not in SHORT)
@@ -62,6 +62,10 @@ class Printer:
                 self._line(escaped(json.dumps(entity, indent=2, ensure_ascii=False), keep="\n"))
             for warning in entity.get("warnings") or []:
                 self._line(f"warning: {escaped(str(warning.get('message')))}")
+
+    def data(self, value: object, indent: int | None = None) -> None:
+        """Prints a value of a command that gives JSON, not entities or rows."""
+        self._json(json.dumps(value, indent=indent, ensure_ascii=False))
 
     def _part(self, block: bool) -> None:
         """Puts an empty line between blocks; messages of one line stand close together."""
@@ -159,7 +163,7 @@ class Printer:
         """Prints a row at once; elsewhere than on a terminal all of it: a long value takes the room it needs."""
         self.rows_shown += 1
         if self.json:
-            self._line(json_text(dict(zip(self._names, row, strict=True)), ascii=True))
+            self._json(json_text(dict(zip(self._names, row, strict=True))))
         elif self.format == "csv":
             self._csv(list(row))
         elif self._layout is None:
@@ -172,6 +176,9 @@ class Printer:
 
     def _csv(self, values: list[object]) -> None:
         self._line(csv_line(values, escape=self.screen.is_terminal))
+
+    def _json(self, text: str) -> None:
+        self._line(json_line(text, self.screen.unicode))
 
     def _line(self, text: str) -> None:
         self.screen.line(text)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
@@ -16,9 +18,11 @@ from prompt_toolkit.filters import completion_is_selected, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History, ThreadedHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.lexers import Lexer, SimpleLexer
 from prompt_toolkit.styles import Style
 
+from ksqlpy.errors import as_problem
 from ksqlpy.shell.names import Names
 from ksqlpy.shell.special import submits
 from ksqlpy.shell.style import CONTINUED, PROMPT, STYLE
@@ -62,7 +66,9 @@ class Prompt:
 
     def read(self, draft: str = "") -> str:
         """The next text; ``draft``: what stands there already. Raises EOFError, KeyboardInterrupt."""
-        return self._prompt.prompt(default=draft)
+        # Its own handler of exceptions shows tracebacks over the prompt; asyncio's writes to the log.
+        with _without_tracebacks():
+            return self._prompt.prompt(default=draft, set_exception_handler=False)
 
     def redraw(self) -> None:
         """Draws anew what has changed; from any thread."""
@@ -86,6 +92,10 @@ class Prompt:
 
 def _keys() -> KeyBindings:
     keys = KeyBindings()
+
+    @keys.add(Keys.Vt100MouseEvent)
+    def _(event: KeyPressEvent) -> None:
+        """Colours in what is pasted, such as ESC[31m, look like reports of a mouse, which is not listened to."""
 
     typing = has_focus(DEFAULT_BUFFER)  # not in the search of the history
 
@@ -111,6 +121,24 @@ def _keys() -> KeyBindings:
         event.app.editing_mode = EditingMode.EMACS if vi else EditingMode.VI
 
     return keys
+
+
+@contextlib.contextmanager
+def _without_tracebacks() -> Iterator[None]:
+    """Lets what fails beside the prompt, such as a completion, be one line of the log."""
+
+    def shorten(record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, Exception) and not os.environ.get("KSQLPY_TRACEBACK"):
+            record.msg, record.args, record.exc_info = "the prompt: %s", (as_problem(error).message,), None
+        return True
+
+    log = logging.getLogger("asyncio")
+    log.addFilter(shorten)
+    try:
+        yield
+    finally:
+        log.removeFilter(shorten)
 
 
 class _Colours(Lexer):
@@ -168,7 +196,7 @@ def edited(text: str) -> str:
     import subprocess
     import tempfile
 
-    from ksqlpy.errors import ConfigProblem
+    from ksqlpy.errors import ConfigProblem, file_reason
 
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     command: Sequence[str] = shlex.split(editor)
@@ -178,6 +206,8 @@ def edited(text: str) -> str:
         try:
             subprocess.run([*command, file.name], check=True)
         except (OSError, subprocess.CalledProcessError) as e:
-            raise ConfigProblem("no-editor", f"the editor {editor} failed: {e}", hint="EDITOR names another") from e
+            raise ConfigProblem(
+                "no-editor", f"the editor {editor} failed: {file_reason(e)}", hint="EDITOR names another"
+            ) from e
         with open(file.name, encoding="utf-8") as written:
             return written.read().strip()

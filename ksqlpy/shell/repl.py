@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from ksqlpy import __version__
-from ksqlpy.errors import KsqlError
+from ksqlpy.errors import KsqlError, as_problem
 from ksqlpy.shell.files import Favourites, open_history
 from ksqlpy.shell.session import INTERRUPTED, Session
 from ksqlpy.shell.special import match, submits
@@ -141,10 +141,10 @@ def _loop(repl: Repl, read: Prompt | _Plain) -> None:
             repl.handle(text)
         except EOFError:
             return
-        except KsqlError as e:
-            repl.show(e)
         except KeyboardInterrupt:
             repl.session.note("nothing is waited for any more; the server may still do it")
+        except Exception as e:  # the shell goes on, whatever it was
+            repl.show(as_problem(e))
 
 
 class _Plain:

@@ -23,12 +23,15 @@ _OTHERS = frozenset(
 class Scope:
     """``aliases``: the sources by the name that the statement has for them, None where nothing is known of one.
 
-    ``common``: queries of WITH; ``conditional``: whether the cursor stands in a condition.
+    ``common``: queries of WITH; ``conditional``: whether the cursor stands in a condition, ``joining``: in that of ON;
+    ``joined``: the source that is joined there.
     """
 
     aliases: dict[str, Source | None]
     common: tuple[str, ...] = ()
     conditional: bool = False
+    joining: bool = False
+    joined: str = ""
 
     @property
     def empty(self) -> bool:
@@ -41,14 +44,32 @@ class Scope:
         return len(self.aliases) > 1
 
     def columns(self) -> Iterator[tuple[Field, str]]:
-        """All columns; with the name of their source where several have one of that name."""
+        """All columns; with the name of their source where several have one of that name, and in ON."""
         counts: dict[str, int] = {}
         for source in self.aliases.values():
             for column in (source.columns if source else None) or ():
                 counts[column.name] = counts.get(column.name, 0) + 1
         for alias, source in self.aliases.items():
             for column in (source.columns if source else None) or ():
-                yield column, alias if counts[column.name] > 1 else ""
+                yield column, alias if counts[column.name] > 1 or (self.joining and self.many) else ""
+
+    def joins(self) -> Iterator[tuple[str, Field, str, Field]]:
+        """Conditions that may join: source and column, joined source and column; likely ones first.
+
+        Types are the same, and of a table it is the primary key, as the language wants it.
+        """
+        found = []
+        joined = self.aliases.get(self.joined)
+        for alias, source in self.aliases.items():
+            if source is None or joined is None or alias == self.joined:
+                continue
+            for theirs in joined.columns or ():
+                for ours in source.columns or ():
+                    fits = ours.type == theirs.type and (theirs.key or joined.kind != "TABLE")
+                    if fits and (ours.key or theirs.key):
+                        found.append((_likelihood(ours, theirs, self.joined, joined), alias, ours, self.joined, theirs))
+        found.sort(key=lambda f: f[0])
+        yield from ((a, o, j, t) for _, a, o, j, t in found)
 
     def fields(self, tokens: Sequence[Token]) -> tuple[Field, ...]:
         """What can follow tokens that end in ``.`` or ``->``: columns of the source, fields of the STRUCT."""
@@ -82,6 +103,16 @@ class Scope:
         return (source.columns if source else None) or ()
 
 
+def _likelihood(ours: Field, theirs: Field, alias: str, joined: Source) -> int:
+    """0: it names the joined source and its column, as ZONE_ID of ZONES; 1: a column of its name; 2: others."""
+    named = [name.upper().removesuffix("S") for name in (joined.name, alias) if len(name) > 1]
+    if any(ours.name.upper() in (f"{n}_{theirs.name}".upper(), f"{n}{theirs.name}".upper(), n) for n in named):
+        return 0
+    if ours.name == theirs.name:
+        return 1
+    return 2 if ours.name.upper().endswith(theirs.name.upper()) else 3
+
+
 def _walk(columns: tuple[Field, ...], steps: list[str]) -> tuple[Field, ...]:
     here: Field | None = None
     fields = columns
@@ -112,7 +143,8 @@ def scope_of(tokens: Sequence[Token], rest: Sequence[Token], names: Names) -> Sc
         aliases[alias] = names.sources.get(name)
     words = [t.text.upper() for t in tokens if t.token_type in (WORD, RESERVED)]
     clause = next((w for w in reversed(words) if w in _CONDITIONS or w in _OTHERS), "")
-    return Scope(aliases, common, clause in _CONDITIONS)
+    joined = next(reversed(scope_of(tokens, (), names).aliases), "") if rest else next(reversed(aliases), "")
+    return Scope(aliases, common, clause in _CONDITIONS, clause == "ON", joined)
 
 
 def _common(tokens: Sequence[Token]) -> Iterator[str]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
-from ksqlpy.errors import ConfigProblem
+from ksqlpy.errors import ConfigProblem, file_reason
+from ksqlpy.shell import pager
+from ksqlpy.shell.text import text_width
 
 __all__ = ["PLAIN", "STYLES", "Screen", "has_colours"]
 
@@ -25,11 +29,13 @@ def has_colours(stream: TextIO) -> bool:
 
 
 class Screen:
-    """A stream for lines."""
+    """A stream for lines. ``paging``: whether what is printed under :meth:`paged` goes through a pager, see there."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
         self._spool: TextIO | None = None
+        self._held: list[str] | None = None
+        self.paging = "on"
 
     @property
     def stream(self) -> TextIO:
@@ -62,9 +68,47 @@ class Screen:
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if text and has_colours(self.stream) else text
 
     def line(self, text: str) -> None:
-        """Writes a line at once; the spool gets it without colours."""
-        print(text, file=self.stream, flush=True)
+        """Writes a line at once, but under :meth:`paged`; the spool gets it without colours."""
+        if self._held is not None:
+            self._held.append(text)
+        else:
+            print(text, file=self.stream, flush=True)
         self.copy(text)
+
+    @contextlib.contextmanager
+    def paged(self) -> Iterator[None]:
+        """Holds the lines of the block, and shows them in a pager if they are more than the terminal has.
+
+        ``paging`` ``off``: never; ``always``: also when they are few. Elsewhere than on a terminal lines go on at once.
+        """
+        dumb = os.environ.get("TERM", "dumb") == "dumb"
+        command = None if self.paging == "off" or not self.is_terminal or dumb else pager.pager()
+        if command is None or self._held is not None:
+            yield
+            return
+        self._held = []
+        try:
+            yield
+        finally:
+            lines, self._held = self._held, None
+            if lines and (self.paging == "always" or self._height(lines) >= self._terminal().lines):
+                pager.show(lines, command)
+            else:
+                for line in lines:
+                    print(line, file=self.stream)
+                self.stream.flush()
+
+    def _height(self, lines: Iterable[str]) -> int:
+        """The rows of the terminal that the lines take."""
+        columns = self.room or 80
+        parts = (part for line in lines for part in PLAIN.sub("", line).split("\n"))
+        return sum(max(1, -(-text_width(part) // columns)) for part in parts)
+
+    def _terminal(self) -> os.terminal_size:
+        try:
+            return os.get_terminal_size(self.stream.fileno())
+        except (OSError, ValueError, AttributeError):
+            return shutil.get_terminal_size()
 
     def copy(self, text: str) -> None:
         """Writes a line into the spool file only, if there is one."""
@@ -81,7 +125,7 @@ class Screen:
             try:
                 spool = Path(file).expanduser().open("a", encoding="utf-8", errors="backslashreplace")
             except OSError as e:
-                raise ConfigProblem("spool-unwritable", f"the file {file} cannot be written: {e.strerror or e}") from e
+                raise ConfigProblem("spool-unwritable", f"the file {file} cannot be written: {file_reason(e)}") from e
         if self._spool is not None:
             self._spool.close()
         self._spool = spool

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ksqlpy.errors import ConfigProblem, KsqlError, Span, SyntaxProblem
+from ksqlpy.errors import ConfigProblem, KsqlError, Span, SyntaxProblem, file_reason
 from ksqlpy.shell.output import Printer
 from ksqlpy.shell.pieces import Piece, split
 from ksqlpy.shell.progress import Progress
@@ -134,7 +134,8 @@ class Session:
                 self.progress.doing(f"waiting for {self.client.url}") if self.interactive else contextlib.nullcontext()
             ):
                 entities = self._answer(lambda: self.client.statements(piece.text, self.properties, self.variables))
-            self.printer.entities(entities)
+            with self.printer.screen.paged() if self.interactive else contextlib.nullcontext():
+                self.printer.entities(entities)
             if not entities and self.interactive:
                 self.note("done")
             self._note_variable(piece)
@@ -161,7 +162,9 @@ class Session:
         try:
             text = Path(name).expanduser().read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as e:
-            raise ConfigProblem("file-unreadable", f"the file {name} cannot be read: {e}", span=place, sql=sql) from e
+            raise ConfigProblem(
+                "file-unreadable", f"the file {name} cannot be read: {file_reason(e)}", span=place, sql=sql
+            ) from e
         self.run_pieces(split(text), text, script=True)
 
     def _note_variable(self, piece: Piece) -> None:
@@ -211,7 +214,7 @@ class Session:
                 with progress.hidden() if progress else contextlib.nullcontext():
                     self.printer.header(header)
                 what = "no rows yet, Ctrl-C ends the query"
-                with contextlib.closing(items), self._timer(query_id):
+                with contextlib.closing(items), self._timer(query_id), self._silence(piece, lambda: rows):
                     for row in items:
                         with progress.hidden() if progress else contextlib.nullcontext():
                             self.printer.row(row)
@@ -230,6 +233,31 @@ class Session:
         if self.interactive:
             self.note(f"query {query_id} has ended: {_count(rows)}")
         return 0
+
+    @contextlib.contextmanager
+    def _silence(self, piece: Piece, rows: Callable[[], int]) -> Iterator[None]:
+        """Tells a person who sees no rows for a while where the query began, and how to see what is there."""
+        if not (self.interactive and self.printer.format == "table" and self.printer.screen.is_terminal):
+            yield
+            return
+        from ksqlpy.shell.silence import SILENCE, where_it_began
+
+        ended = threading.Event()
+
+        def tell() -> None:
+            if ended.wait(SILENCE) or rows():
+                return
+            said = where_it_began(self.server, piece.text, self.properties)
+            with self.progress.hidden():
+                if said is not None and not ended.is_set() and not rows():
+                    self.note(said)
+
+        thread = threading.Thread(target=tell, name="silence", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
 
     def _begin(self, piece: Piece) -> tuple[dict[str, Any], Generator[Any, None, None]]:
         items = self.client.push(piece.text, self.properties, self.variables)
@@ -281,7 +309,7 @@ class Session:
         except (KsqlError, ValueError, KeyError):
             return True
         figures = description.get("figures")
-        if description.get("state") == "ERROR":
+        if description.get("state") in ("ERROR", "RETRYING"):
             errors = description.get("queryErrors") or [{}]
             self.printer.text(f"query {query_id} has failed: {errors[-1].get('errorMessage', 'see its EXPLAIN')}")
             return True

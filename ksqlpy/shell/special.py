@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from ksqlpy.errors import ConfigProblem
+from ksqlpy.errors import ConfigProblem, file_reason
 
 if TYPE_CHECKING:
     from ksqlpy.shell.files import Favourites
@@ -104,8 +104,9 @@ def _help(shell: Shell, about: str) -> None:
         lines = page(about, {n.lower(): (s.usage, s.help) for s in SPECIALS for n in s.names}, room)
     else:
         lines = overview([(s.usage, s.help) for s in SPECIALS], room)
-    for line in lines:
-        screen.line(line)
+    with screen.paged():
+        for line in lines:
+            screen.line(line)
 
 
 def _exit(shell: Shell, rest: str) -> None:
@@ -121,8 +122,9 @@ def _clear(shell: Shell, rest: str) -> None:
 
 def _history(shell: Shell, rest: str) -> None:
     entries = list(enumerate(shell.history(), 1))
-    for number, text in entries[-_number(rest, "history [N]") :] if rest else entries:
-        shell.session.printer.text(f"{number:4}  " + text.replace("\n", "\n      "))
+    with shell.session.printer.screen.paged():
+        for number, text in entries[-_number(rest, "history [N]") :] if rest else entries:
+            shell.session.printer.text(f"{number:4}  " + text.replace("\n", "\n      "))
 
 
 def _version(shell: Shell, rest: str) -> None:
@@ -203,6 +205,7 @@ def _watch(shell: Shell, rest: str) -> None:
     if any(p.words[0] in ("SELECT", "WITH") and "EMIT" in p.words for p in split(sql)):
         raise ConfigProblem("bad-command", "a query with EMIT goes on by itself", hint="run it without \\watch")
     screen = shell.session.printer.screen
+    paging, screen.paging = screen.paging, "off"
     try:
         while True:
             _clear(shell, "")
@@ -212,6 +215,8 @@ def _watch(shell: Shell, rest: str) -> None:
             time.sleep(2 if seconds is None else seconds)
     except KeyboardInterrupt:
         shell.session.note("no longer watched")
+    finally:
+        screen.paging = paging
 
 
 def _upright(shell: Shell, state: str) -> None:
@@ -222,6 +227,17 @@ def _upright(shell: Shell, state: str) -> None:
         printer.vertical = "on" if not state or _switch(state, False, "\\x") else "off"
     how = {"auto": "where they do not fit", "on": "always", "off": "never"}[printer.vertical]
     printer.text(f"rows stand upright {how}")
+
+
+def _pager(shell: Shell, mode: str) -> None:
+    from ksqlpy.shell.pager import MODES, pager
+
+    screen = shell.session.printer.screen
+    if mode:
+        screen.paging = _one_of(mode, [m.upper() for m in MODES], "\\pset pager").lower()
+    when = {"on": "for long output", "always": "for all output of statements", "off": "never"}[screen.paging]
+    command = pager()
+    shell.session.printer.text(f"pager {command} is used {when}" if command else "there is no pager: set PAGER")
 
 
 def _timing(shell: Shell, state: str) -> None:
@@ -252,7 +268,7 @@ def _include(shell: Shell, file: str) -> None:
     try:
         text = Path(name).expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as e:
-        raise ConfigProblem("file-unreadable", f"the file {name} cannot be read: {e}") from e
+        raise ConfigProblem("file-unreadable", f"the file {name} cannot be read: {file_reason(e)}") from e
     shell.run(text)
 
 
@@ -357,6 +373,13 @@ SPECIALS = (
         ("\\watch",), "\\watch [SECONDS] [STATEMENT;]", "Runs a statement, or the last one, over and over.", _watch
     ),
     Special(("\\x",), "\\x [on | off | auto]", "Rows stand upright: a column a line.", _upright, ("on", "off", "auto")),
+    Special(
+        ("\\pset pager",),
+        "\\pset pager [on | off | always]",
+        "Shows long output in $PAGER, never, or all output.",
+        _pager,
+        ("on", "off", "always"),
+    ),
     Special(("\\timing",), "\\timing [on | off]", "Shows how long statements take.", _timing, ("on", "off")),
     Special(("\\d",), "\\d [NAME]", "Lists streams and tables, or describes one.", _describe, ("{sources}",)),
     Special(("\\df",), "\\df [NAME]", "Lists functions, or describes one.", _functions, ("{functions}",)),

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from decimal import Decimal
 
-__all__ = ["cell_text", "csv_line", "cut", "escaped", "fold", "json_text", "pad", "text_width"]
+__all__ = ["cell_text", "csv_line", "cut", "escaped", "fold", "json_line", "json_text", "pad", "text_width"]
 
 NO_WIDTH = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """Characters that turn the direction of what follows on the screen."""
@@ -44,16 +44,30 @@ def cell_text(value: object) -> str:
     return escaped(json_text(value))
 
 
-def json_text(value: object, ascii: bool = False) -> str:
+def json_line(text: str, unicode: bool = True) -> str:
+    """JSON as programs read it and terminals bear it: what would move a cursor is ``\\u001b`` and the like.
+
+    ``unicode``: whether the reader takes more than ASCII; else all other characters are written so too.
+    """
+    if text.isprintable() and (unicode or text.isascii()):
+        return text
+    return "".join(c if c == "\n" or not (_moves(c) or (not unicode and c > "~")) else _json_escape(c) for c in text)
+
+
+def _json_escape(char: str) -> str:
+    return json.dumps(char)[1:-1] if char != "\x7f" else "\\u007f"
+
+
+def json_text(value: object) -> str:
     """A value as JSON; a Decimal becomes a number with all its digits."""
     if isinstance(value, Decimal):
         return format(value, "f") if -40 < value.adjusted() < 40 else str(value)
     if isinstance(value, dict):
-        pairs = (f"{json.dumps(k, ensure_ascii=ascii)}: {json_text(v, ascii)}" for k, v in value.items())
+        pairs = (f"{json.dumps(k, ensure_ascii=False)}: {json_text(v)}" for k, v in value.items())
         return f"{{{', '.join(pairs)}}}"
     if isinstance(value, list):
-        return f"[{', '.join(json_text(v, ascii) for v in value)}]"
-    return json.dumps(value, ensure_ascii=ascii)
+        return f"[{', '.join(json_text(v) for v in value)}]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def csv_line(values: list[object], *, escape: bool) -> str:

@@ -217,7 +217,7 @@ def _backlog(description: Mapping[str, Any]) -> str:
     figures = description.get("figures") or {}
     read, lag = figures.get("rowsIn"), figures.get("lag")
     if description.get("state") == "STARTING" or (figures and not figures.get("live") and not lag):
-        return "starting" if description.get("state") in ("STARTING", "RUNNING") else ""
+        return "starting" if description.get("state") in ("STARTING", "RECOVERING", "RUNNING") else ""
     if description.get("state") != "RUNNING" or not lag or not isinstance(read, int):
         return ""
     return f"{read:,} of {read + lag:,} rows, {100 * read // (read + lag)} %"

@@ -168,7 +168,7 @@ class Run:
         return records
 
     def _kafka(self, stream: bool) -> DataFrame:
-        headers = self._plan.needs_headers
+        headers = self._plan.shows_headers
         reader: Any = (self._session.readStream if stream else self._session.read).format("kafka")
         reader = (
             reader.option("kafka.bootstrap.servers", self._inputs.bootstrap)
@@ -189,7 +189,7 @@ class Run:
         return rows.selectExpr(
             "key", "value", f"{text.string(topic)} AS topic", "0 AS partition", "offset",
             f"timestamp_millis(coalesce(time, {self._inputs.now if source.kind == 'STREAM' else 0}L)) AS timestamp",
-            *([headers] if self._plan.needs_headers else []),
+            *([headers] if self._plan.shows_headers else []),
         )  # fmt: skip
 
     def _output(self, records: DataFrame, *, past: bool) -> DataFrame:

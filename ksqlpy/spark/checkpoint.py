@@ -1,29 +1,36 @@
 """A query's checkpoint: Spark's own folder, and beside it what the engine has to know when the query starts again.
 
     <folder>/spark          Spark's: offsets, commits, state
+    <folder>/made.json      the mark that the command log has of this query
     <folder>/plan.json      which plan wrote it, and the number of partitions of its shuffles
     <folder>/backlog        the first batch is the backlog, in event-time order
     <folder>/sink/<batch>   end offsets of the sink topics, noted before any result of a later batch was written
 
-The folder may lie on any file system that Hadoop knows: all access is by Hadoop's own classes.
+The folder may lie on any file system that Hadoop knows: all access is by Hadoop's own classes. A file of ours is
+written as a whole or not at all, and ends with a line that holds the CRC-32 of its first one. Hadoop keeps checksums of
+the files of offsets and commits (``jvm/LocalFiles.java``); those of states hold their own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from ksqlpy.errors import EngineProblem
+from ksqlpy.errors import EngineProblem, reason_of
+from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.once import Offsets
 
-__all__ = ["Checkpoint", "remove_stale"]
+__all__ = ["MADE", "PLAN", "Checkpoint", "damage"]
 
 KEPT_NOTES = 4
+MADE, PLAN = "made.json", "plan.json"
 
 
 class Checkpoint:
@@ -59,22 +66,47 @@ class Checkpoint:
 
     def offsets(self, batch: int) -> Offsets:
         """The offsets up to which this batch had read, by topic and partition."""
-        lines = (self._text(f"spark/offsets/{batch}") or "").splitlines()
+        lines = (self.text(f"spark/offsets/{batch}") or "").splitlines()
         found: dict[str, dict[str, int]] = json.loads(lines[-1]) if len(lines) > 2 else {}
         return found
 
-    def mend(self) -> str | None:
-        """Removes the newest offsets or commit if its file is torn, as a full disk leaves it; gives its name.
+    def mend(self) -> list[str]:
+        """Goes back to the last batch whose commit and offsets are whole; gives the names of the files that it removed.
 
-        Its batch is done again then; results that are there already are left out.
+        A full disk or a crash of the machine leaves files torn. Batches after that are done again; results that are
+        there already are left out. Raises EngineProblem ``checkpoint-damaged``, and removes nothing, where no batch is
+        left to go on from.
         """
-        for folder in ("spark/offsets", "spark/commits"):
-            newest = max(self._numbers(folder), default=None)
-            if newest is not None and not _is_whole(self._text(f"{folder}/{newest}") or ""):
-                self._delete(f"spark/commits/{newest}")  # first, since a commit needs its offsets
-                self._delete(f"{folder}/{newest}")
-                return f"{folder}/{newest}"
-        return None
+        commits, offsets = self._numbers("spark/commits"), self._numbers("spark/offsets")
+        good = next(
+            (n for n in sorted(set(commits) & set(offsets), reverse=True) if self._is_whole(f"spark/commits/{n}")
+             and self._is_whole(f"spark/offsets/{n}")), -1,
+        )  # fmt: skip
+        # After the first batch the state is part of what was done; before it there is nothing to lose.
+        if good < 0 and max([*commits, *(n - 1 for n in offsets), self.noted or 0]) > 0:
+            raise _damaged(self.folder, "no batch of it has both its offsets and its commit")
+        gone = [f"spark/commits/{n}" for n in sorted(commits, reverse=True) if n > good]  # first: they need offsets
+        gone += [
+            f"spark/offsets/{n}" for n in sorted(offsets, reverse=True)
+            if n > good + 1 or (n > good and not self._is_whole(f"spark/offsets/{n}"))
+        ]  # fmt: skip
+        for name in gone:
+            self._delete(name)
+        return gone
+
+    def _is_whole(self, name: str) -> bool:
+        """Whether a file of Spark's logs, a version and lines of JSON, is all there, and as it was written."""
+        try:
+            lines = (self.text(name) or "").splitlines()
+        except _WrongChecksum:
+            return False
+        if len(lines) < 2 or not lines[0].startswith("v"):
+            return False
+        try:
+            json.loads(lines[-1])
+        except ValueError:
+            return lines[-1] == "-"  # a source without an offset
+        return True
 
     def clear(self) -> None:
         """Removes Spark's part."""
@@ -95,19 +127,47 @@ class Checkpoint:
 
     # ------------------------------------------------------------ the engine's part
 
-    def claim(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str], earlier: Iterable[str] = ()) -> None:
-        """Makes sure that this plan may go on from here, over topics with these ids; the first one signs.
+    def make(self, mark: str) -> None:
+        """Makes the folder, with the mark of the query that it will be of."""
+        self._write(MADE, {"mark": mark})
 
-        ``earlier``: plans that this one has replaced and whose state it takes over; it signs in their place.
+    def check_made(self, mark: str) -> None:
+        """Makes sure that this is the checkpoint that was made with this mark.
+
+        Raises EngineProblem ``checkpoint-missing``: the query would begin anew, silently; or ``checkpoint-foreign``.
+        """
+        found = self._read(MADE)
+        if found is None:
+            what = "has lost its file made.json" if self.names() else "is gone"
+            raise EngineProblem(
+                "checkpoint-missing",
+                f"the checkpoint {self.folder} {what}: without it the query would begin anew",
+                hint="is ksqlpy.checkpoint.dir right, and is its file system there? If it is lost, drop the query and"
+                " create it anew",
+            )
+        if found != {"mark": mark}:
+            raise EngineProblem(
+                "checkpoint-foreign",
+                f"the checkpoint {self.folder} is of another query, which had the same id",
+                hint="bring back the right one, or drop the query and create it anew",
+            )
+
+    def claim(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str], earlier: Iterable[str] = ()) -> bool:
+        """Makes sure that this plan may go on from here, over topics with these ids; gives whether none has begun.
+
+        Then it has to :meth:`sign` ahead of its first result. ``earlier``: plans that this one has replaced and whose
+        state it takes over; it signs in their place.
 
         Raises EngineProblem ``checkpoint-mismatch`` when another plan, or one with other shuffles, has written it:
-        Spark would mistake its state; ``topic-recreated`` when its offsets belong to topics that are gone.
+        Spark would mistake its state; ``topic-recreated`` when its offsets belong to topics that are gone;
+        ``checkpoint-damaged`` when it is not known which plan has.
         """
         mine = {"plan": plan, "shufflePartitions": shuffle_partitions}
-        found = self._read("plan.json")
+        found = self._read(PLAN)
         if found is None:
-            self._write("plan.json", {**mine, "topics": dict(topics)})
-            return
+            if set(self.names()) & {"spark", "backlog"} or (self.noted or -1) >= 0:
+                raise _damaged(self.folder, f"it has lost its file {PLAN}, which says which plan wrote it")
+            return True
         for topic, known in found.pop("topics", {}).items():
             if topic in topics and topics[topic] != known:
                 raise EngineProblem(
@@ -116,8 +176,8 @@ class Checkpoint:
                     hint="drop the query and create it anew",
                 )
         if found.get("plan") in earlier and found.get("shufflePartitions") == shuffle_partitions:
-            self._write("plan.json", {**mine, "topics": dict(topics)})
-            return
+            self.sign(plan, shuffle_partitions, topics)
+            return False
         if found != mine:
             what = (
                 "another plan" if found.get("plan") != plan else f"{found.get('shufflePartitions')} shuffle partitions"
@@ -127,6 +187,11 @@ class Checkpoint:
                 f"the checkpoint {self.folder} was written with {what}",
                 hint="drop the query and create it anew, or go back to the version of ksqlpy that wrote it",
             )
+        return False
+
+    def sign(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str]) -> None:
+        """Notes that this plan goes on from here."""
+        self._write(PLAN, {"plan": plan, "shufflePartitions": shuffle_partitions, "topics": dict(topics)})
 
     def note(self, batch: int, ends: Offsets) -> None:
         """Notes the end offsets of the sink topics: no result of a batch after ``batch`` lies before them."""
@@ -164,10 +229,22 @@ class Checkpoint:
             path = self._path(name)
             yield path.getFileSystem(self._configuration), path
         except Py4JJavaError as e:
+            if e.java_exception.getClass().getName() == _CHECKSUM:
+                raise _WrongChecksum(
+                    "checkpoint-damaged",
+                    f"the checkpoint {self.folder} is damaged: {name} is not as it was written",
+                    hint=_WAY_OUT,
+                ) from e
             raise EngineProblem(
                 "checkpoint-unusable",
-                f"the checkpoint {self.folder} cannot be used: {e.java_exception.toString()}",
+                f"the checkpoint {self.folder} cannot be used: {reason_of(e)}",
                 hint="is ksqlpy.checkpoint.dir right, and is there room?",
+            ) from e
+        except (Py4JError, ConnectionError) as e:
+            raise EngineProblem(
+                "checkpoint-unusable",
+                f"the checkpoint {self.folder} cannot be used: Spark's JVM does not answer",
+                hint="the server starts another one: try again soon",
             ) from e
 
     def names(self, folder: str = "") -> list[str]:
@@ -180,7 +257,8 @@ class Checkpoint:
     def _numbers(self, folder: str) -> list[int]:
         return [int(n) for n in self.names(folder) if n.removeprefix("-").isdigit()]
 
-    def _text(self, name: str) -> str | None:
+    def text(self, name: str) -> str | None:
+        """The text of a file, None if there is none."""
         with self._files(name) as (files, path):
             if not files.exists(path):
                 return None
@@ -192,44 +270,79 @@ class Checkpoint:
             return text
 
     def _read(self, name: str) -> Any:
-        """The JSON of a file; None where there is none, or half of one."""
+        """The JSON of a file; None where there is none, or it is not as it was written."""
         try:
-            return json.loads(self._text(name) or "")
-        except ValueError:
+            lines = (self.text(name) or "").splitlines()
+            if len(lines) > 1 and lines[1] != _checksum(lines[0]):
+                return None
+            return json.loads(lines[0]) if lines else None
+        except (ValueError, _WrongChecksum):
             return None
 
     def _write(self, name: str, content: Any) -> None:
-        with self._files(name) as (files, path):
-            stream = files.create(path, True)
+        text = json.dumps(content)
+        self.write(name, f"{text}\n{_checksum(text)}\n")
+
+    def write(self, name: str, text: str) -> None:
+        """Writes a file, which is there as a whole or not at all; one that is there is replaced."""
+        with self._files(name) as (_, path):
+            spark = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing
+            manager = spark.CheckpointFileManager.create(path.getParent(), self._configuration)
+            manager.mkdirs(path.getParent())
+            stream = manager.createAtomic(path, True)
             try:
-                stream.write(json.dumps(content).encode())
-            finally:
+                stream.write(text.encode())
                 stream.close()
+            except BaseException:
+                stream.cancel()
+                raise
+
+    def rename(self, name: str, to: str) -> None:
+        """Gives a file another name."""
+        with self._files(name) as (files, path):
+            files.rename(path, self._path(to))
 
     def _delete(self, name: str) -> None:
         with self._files(name) as (files, path):
             files.delete(path, True)
 
 
-def remove_stale(session: SparkSession, folder: str, known: Iterable[str]) -> list[str]:
-    """Removes the checkpoints in the folder of queries that are not known any more; gives their ids.
-
-    What is no checkpoint of ours stays.
-    """
-    root, kept = Checkpoint(session, folder), set(known)
-    stale = [name for name in root.names() if name not in kept and "plan.json" in root.names(name)]
-    for name in stale:
-        Checkpoint(session, f"{folder}/{name}").remove()
-    return stale
+_CHECKSUM = "org.apache.hadoop.fs.ChecksumException"
+_WAY_OUT = "bring back a copy of the folder, or drop the query and create it anew"
 
 
-def _is_whole(text: str) -> bool:
-    """Whether a file of Spark's logs, a version and lines of JSON, is all there."""
-    lines = text.splitlines()
-    if len(lines) < 2 or not lines[0].startswith("v"):
-        return False
-    try:
-        json.loads(lines[-1])
-    except ValueError:
-        return lines[-1] == "-"  # a source without an offset
-    return True
+class _WrongChecksum(EngineProblem):
+    """A file is not as it was written."""
+
+
+def _damaged(folder: str, why: str) -> EngineProblem:
+    return EngineProblem("checkpoint-damaged", f"the checkpoint {folder} is damaged: {why}", hint=_WAY_OUT)
+
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+_DAMAGE = re.compile(
+    r"STREAMING_CHECKPOINT_MISSING|CANNOT_LOAD_STATE_STORE|CANNOT_READ_STREAMING_STATE|STATE_STORE_[A-Z_]*(?:CHECKSUM|INVALID|MISSING|READ)"
+    r"|StateStore(?:Snapshot|Changelog|Unexpected)|RocksDBException: Corruption|ChecksumException|ZipException"
+    r"|Malformed|Incomplete log file|Stream is corrupted|InvalidUnsafeRow|InvalidProtocolBuffer"
+)
+_LOST = re.compile(
+    r"FileNotFoundException|NoSuchFile|EOFException|jackson\.(?:core|databind)|UNSUPPORTED_DATATYPE|MatchError|NumberFormat"
+)
+_READERS = re.compile(
+    r"StreamMetadata|OffsetSeqLog|CommitLog|HDFSMetadataLog|StateSchemaCompatibility|SchemaHelper|OperatorStateMetadata"
+)
+"""Classes of Spark that read files of a checkpoint; they stand in the stack of an error."""
+
+
+def damage(folder: str, error: Exception) -> EngineProblem | None:
+    """The failure of a query as EngineProblem ``checkpoint-damaged``, if Spark cannot read this checkpoint."""
+    said = f"{error}\n{getattr(error, '_stackTrace', '')}"
+    if not _DAMAGE.search(said) and not (_LOST.search(said) and (folder in said or _READERS.search(said))):
+        return None
+    why = failure_of(error).message
+    if why.startswith("SQLSTATE"):  # the last line of Spark's message
+        why = str(error).strip().splitlines()[0]
+    return _damaged(folder, why.rstrip("."))

@@ -16,7 +16,8 @@ A row carries its columns under their internal names, and beside them
   number of the row among those that one record brought about, from 0.
 - ``__changed``, ``__seq``: after a join of tables whether the row's result is new, and its number within its key.
 - ``__del``: the record has no value: a tombstone of a table.
-- ``__headers``: the record's headers, where nothing stateful is between source and sink.
+- ``__keyless``: the record of a stream with several key columns has no key, where its key is that of the result.
+- ``__headers``: the headers of the record, which those of its results are, too.
 
 Stateful operators are Spark's own streaming aggregate, which in real-time mode (and with the streamline aggregator in
 micro-batches) merges each row and emits it at once: one output row an input row, in order, per key.
@@ -36,7 +37,6 @@ from ksqlpy.analysis.result import Window
 from ksqlpy.catalog import Column, Source
 from ksqlpy.formats import Part, key_part, read, text, value_part
 from ksqlpy.functions import AggregateSignature
-from ksqlpy.functions.times import time_of_text
 from ksqlpy.plan.nodes import (
     Aggregate,
     Filter,
@@ -54,12 +54,14 @@ from ksqlpy.plan.nodes import (
 )
 from ksqlpy.spark.check import expressions_of
 from ksqlpy.spark.composing import merge, project, source_of, spread
+from ksqlpy.spark.eventtime import before_1970, no_time, time_of
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.grouping import flat_map, grouped, with_replaced
 from ksqlpy.spark.joins import sides, with_result
 from ksqlpy.spark.marks import (
     counted,
     lane_of,
+    last_needed,
     needed_while,
     reached_on_lane,
     seen_columns,
@@ -69,7 +71,8 @@ from ksqlpy.spark.marks import (
     which_result,
 )
 from ksqlpy.spark.once import HEADER, Tail, place
-from ksqlpy.types import BIGINT, STRING, TIMESTAMP
+from ksqlpy.spark.output import holds
+from ksqlpy.types import BIGINT
 
 __all__ = ["Compiler", "Distribution"]
 
@@ -97,7 +100,7 @@ class Compiler:
 
     ``tail``: what the query has written since the checkpoint from which it recovers. Each stateful step then takes the
     rows in the order in which it took them before, so far as results tell (ARCHITECTURE.md, "Exactly once"). ``name``:
-    of the query, under which late rows are counted.
+    of the query, under which late and failed rows are counted.
     """
 
     def __init__(
@@ -120,14 +123,16 @@ class Compiler:
         self._watched = distribution.source_partitions if self._filtered and not several else 0
         self._branch: int | None = None
         self.several = len(plan.scans) > 1
-        self.headers = not plan.stateful and "headers" in records.columns
+        self.headers = "headers" in records.columns
         self.used = _used_columns(plan)
         self._distributed = False
         marked = ", headers" if any(s.relation.source.headers for s in plan.scans) else ""
         self._record = f"key, value, topic, partition, offset, ts{marked}".split(", ")
         late = ", cast(null as bigint) AS late" if plan.late_topic is not None else ""
         place = f"struct(key, value, topic, partition, offset, unix_millis(timestamp) AS ts{marked}{late}) AS __raw"
-        headers = ["headers AS __headers"] if self.headers else []
+        # Most records of other queries have no header but that one, which would be kept in vain.
+        passed = f"CASE WHEN size(headers) = 1 AND headers[0].key = {text.string(HEADER)} THEN null ELSE headers END"
+        headers = [f"{passed if plan.stateful else 'headers'} AS __headers"] if self.headers else []
         # While a backlog is sorted: the place of the partition that a row comes from, up to the first stateful step.
         source = [f"{source_place(plan, 'topic', 'partition')} AS __source"] if distribution.sorted else []
         self.records = records.selectExpr(place, "cast(null as string) AS __reason", *headers, *source)
@@ -209,26 +214,27 @@ class Compiler:
         kept = [c for c in rows.columns if c not in ("__raw", "__reason")]
         parts = [(n, call) for n, present, call in reads if present]
         rows = rows.selectExpr(
-            *(text.name(c) for c in rows.columns),
+            *(text.column(c) for c in rows.columns),
             *(f"{call} AS {n}" if here == "true" else f"CASE WHEN {here} THEN {call} END AS {n}" for n, call in parts),
             f"{here} AS __here",
         )
         columns = []
         for part, prefix in ((key, "__k"), (value, "__v")):
-            for c in part.columns:
-                at = f"{prefix}.row" if part.bare else f"{prefix}.row.{text.name(c.name)}"
+            for i, c in enumerate(part.columns):
+                at = f"{prefix}.row" if part.bare else text.field(f"{prefix}.row", i)
                 columns.append((c.name, at))
         columns += [(c.name, _header_value(c)) for c in source.headers]
         empty = "__raw.value IS NULL" if not value.present else "(__raw.value IS NULL OR __v.row IS NULL)"
         time, time_error = self._time(source, dict(columns), empty)
         errors = [f"{n}.error" for n, _ in parts]
         if source.kind == "TABLE":
-            missing = " OR ".join(f"{at} IS NULL" for n, at in columns if n in {c.name for c in source.keys})
-            errors.append(f"CASE WHEN {missing} THEN 'the key of a table record is null' END")
+            # With several columns some may be null: only without any there is no key.
+            missing = "__k.row" if len(source.keys) > 1 else dict(columns)[source.keys[0].name]
+            errors.append(f"CASE WHEN {missing} IS NULL THEN 'the key of a table record is null' END")
         if time_error:
             errors.append(time_error)
         # No window holds it, and what no broker takes has no result with its time.
-        errors.append(f"CASE WHEN {time} < 0 THEN 'the time of the record is negative' END")
+        errors.append(f"CASE WHEN {time} < 0 THEN {before_1970(time)} END")
         error = f"coalesce({', '.join(errors)})" if len(errors) > 1 else errors[0]
         if relation.internal("ROWTIME") in self.used:
             columns.append(("ROWTIME", time))
@@ -242,6 +248,8 @@ class Compiler:
         if source.window is not None:
             end = "__wx.row" if source.window.size is None else f"__w.row + {source.window.size}"
             system |= {"__ws": "__w.row", "__we": end}
+        if len(source.keys) > 1 and self.plan.keeps_key:
+            system["__keyless"] = "__k.row IS NULL"
         if scan in self.plan.streams and self.plan.late_topic is not None:
             system["__came"] = "__raw"
         rows = rows.selectExpr("*", f"CASE WHEN __here THEN {error} END AS __error")
@@ -250,7 +258,7 @@ class Compiler:
         for name, fresh_value in system.items():
             known = f"CASE WHEN {read_now} THEN {fresh_value} ELSE {name} END"
             out.append(f"{known if name in kept else fresh_value} AS {name}")
-        out += [text.name(c) for c in kept if c not in system]
+        out += [text.column(c) for c in kept if c not in system]
         out.append(f"CASE WHEN NOT {read_now} THEN __raw END AS __raw")
         out.append("coalesce(__reason, __error) AS __reason")
         if self.several:
@@ -258,24 +266,20 @@ class Compiler:
         return rows.selectExpr(*out)
 
     def _time(self, source: Source, columns: dict[str, str], empty: str) -> tuple[str, str | None]:
-        """Spark text of ROWTIME in ms, and of the error where it cannot be told (ksqlDB, WITH TIMESTAMP)."""
+        """Spark text of ROWTIME in ms, and of the error where it cannot be told."""
         if source.timestamp is None:
             return "__raw.ts", None
-        column = source.column(source.timestamp)
-        assert column is not None
-        at = columns[column.name]
-        if column.type == STRING:
-            at = time_of_text(at, source.timestamp_format or "")
-        elif column.type == TIMESTAMP:
-            at = f"unix_millis({at})"
-        time = f"CASE WHEN {empty} THEN __raw.ts ELSE {at} END"
-        problem = text.string(f"column {column.name} gives no time")
-        return time, f"CASE WHEN NOT {empty} AND ({at} IS NULL OR {at} < 0) THEN {problem} END"
+        value = columns[source.timestamp]
+        at = time_of(source, value)
+        return (
+            f"CASE WHEN {empty} THEN __raw.ts ELSE {at} END",
+            f"CASE WHEN NOT {empty} THEN {no_time(source, value, at)} END",
+        )
 
     # ------------------------------------------------------------ stateless
 
     def _filter(self, node: Filter, rows: DataFrame) -> DataFrame:
-        return rows.where(f"__raw IS NOT NULL OR (NOT __del AND {spark_text(node.predicate)})")
+        return rows.where(f"__raw IS NOT NULL OR (NOT __del AND {holds(node.predicate, self.name)})")
 
     # ------------------------------------------------------------ stateful
 
@@ -309,7 +313,7 @@ class Compiler:
         for number, table in enumerate(tables):
             rows = self._scan(table, rows.drop("__read"))
             before = "__side" if number else "cast(null as int)"
-            others = [text.name(c) for c in rows.columns if c != "__side"]
+            others = [text.column(c) for c in rows.columns if c != "__side"]
             rows = rows.selectExpr(*others, f"CASE WHEN __read THEN {number} ELSE {before} END AS __side")
         return rows.drop("__read")
 
@@ -345,7 +349,7 @@ class Compiler:
             state[f"__known{i}"] = f"last({needed_while('NOT __del', f'__side = {i}')}, true)"
         state["__touched"] = f"last({touched('__side IS NOT NULL')}, true)"
         # In one, since Spark makes all cells of a group anew for each row.
-        state["__l"] = f"last(struct({', '.join([*map(text.name, left), '__side', '__raw', '__reason'])}))"
+        state["__l"] = f"last(struct({', '.join([*map(text.column, left), '__side', '__raw', '__reason'])}))"
         rows = self._distribute(rows, ["__jk"], [*replay, *_AS_READ])
         rows = rows.groupBy("__jk").agg(*(F.expr(e).alias(n) for n, e in state.items()))
         found = [f"coalesce(__known{i} = 1Y, false)" for i in range(len(values))]
@@ -353,7 +357,7 @@ class Compiler:
         # Always true, so that Spark does not leave the cell out.
         wanted = " AND ".join(["__l.__side IS NULL", "coalesce(__touched, 1S) = 1S", *needed])
         rows = rows.where(f"__l.__raw IS NOT NULL OR ({wanted})")
-        joined = [f"__l.{text.name(c)} AS {text.name(c)}" for c in left]
+        joined = [f"__l.{text.column(c)} AS {text.column(c)}" for c in left]
         for i, (name, names) in enumerate(zip(keys, values, strict=True)):
             if name in self.used:
                 joined.append(f"CASE WHEN {found[i]} THEN __jk END AS {text.name(name)}")
@@ -390,7 +394,8 @@ class Compiler:
             [n for c in (*(s.relation.source.columns), _ROWTIME) if (n := s.relation.internal(c.name)) in self.used]
             for s in node.tables
         ]
-        state = {"__seq": "count(1)", **sides(names)}
+        headers = ["__headers"] if self.headers else []
+        state = {"__seq": "count(1)", **sides(names, headers)}
         seen = [f"__seen_{i}" for i in range(len(names))]
         state |= {c: f"max(CASE WHEN __side = {i} THEN __offset END)" for i, c in enumerate(seen)}
         rows = self._distribute(rows, ["__jk"], replay)
@@ -400,13 +405,13 @@ class Compiler:
             *with_result(node.kinds, names),
             "__cur.__origin AS __partition", "__cur.__offset AS __offset", "__cur.__side AS __lane",
             f"{group} AS __seen_group", *(f"coalesce({c}, -1L) AS {c}" for c in seen),
-            "__seq", "__cur.__raw AS __raw", "__cur.__reason AS __reason",
+            "__seq", "__cur.__raw AS __raw", "__cur.__reason AS __reason", *(f"__cur.{h} AS {h}" for h in headers),
         )  # fmt: skip
         return rows
 
     def _aggregate(self, node: Aggregate, rows: DataFrame) -> DataFrame:
         place_columns = ["__partition", "__offset", *seen_columns(rows), *(c for c in rows.columns if c == "__lane")]
-        place_columns += [c for c in rows.columns if c == "__row"]
+        place_columns += [c for c in rows.columns if c in ("__row", "__headers")]
         aside = [c for c in rows.columns if c in ("__came", "__source")]
         lane = lane_of(rows)
         reached = reached_on_lane(rows)
@@ -498,14 +503,14 @@ class Compiler:
         rows = rows.where(f"NOT __late OR __ws = {first}")
         record = ", ".join(f"__came.{c} AS {c}" for c in self._record)
         reason = (
-            f"concat('late: the window from ', __ws, ' to ', __ws + {w.size}, ' was closed at ',"
-            f" __ws + {w.size + w.grace}, ', stream time was ', __st)"
+            f"concat('event time ', __ts, ' is late: its window from ', __ws, ' to ', __ws + {w.size},"
+            f" ' was closed at ', __ws + {w.size + w.grace}, ', stream time was ', __st)"
         )
         kept = [c for c in rows.columns if c not in ("__raw", "__reason", "__came", "__late", "__st")]
         # In the group of no key, as rows that could not be read, and without values for its state.
         emptied = [c for c in kept if re.match(r"__([kx]\d|ws$)", c)]
         return rows.selectExpr(
-            *(f"CASE WHEN NOT __late THEN {c} END AS {c}" if c in emptied else text.name(c) for c in kept),
+            *(f"CASE WHEN NOT __late THEN {c} END AS {c}" if c in emptied else text.column(c) for c in kept),
             f"CASE WHEN __late THEN struct({record}, {number} AS late) ELSE __raw END AS __raw",
             f"CASE WHEN __late THEN {reason} ELSE __reason END AS __reason",
         )
@@ -517,13 +522,13 @@ class Compiler:
         if "__seq" not in rows.columns:
             rows = self._numbered(rows, keys)
         carried = [c for c in rows.columns if c != "__del"]
-        passes = f"(NOT __del AND coalesce({spark_text(node.predicate)}, false))"
-        row = f"struct({', '.join(map(text.name, carried))})"
+        passes = f"(NOT __del AND {holds(node.predicate, self.name)})"
+        row = f"struct({', '.join(map(text.column, carried))})"
         rows = rows.selectExpr("*", f"(__raw IS NULL AND {passes}) AS __pass")
         group = [F.expr(k).alias(f"__g{i}") if k != "__wend" else F.col(k) for i, k in enumerate(keys)]
         rows = rows.groupBy(*group).agg(
             F.expr("max(CASE WHEN __pass THEN __seq END)").alias("__passed"),
-            F.expr(f"last({needed_while('__pass')})").alias("__needed"),
+            F.expr(last_needed("__pass", names)).alias("__needed"),
             F.expr(f"last({row})").alias("__r"),
         )
         rows = rows.where("__r.__raw IS NOT NULL OR __needed = 1Y OR __passed = __r.__seq - 1")
@@ -531,12 +536,13 @@ class Compiler:
 
     def _numbered(self, rows: DataFrame, keys: Sequence[str]) -> DataFrame:
         """Adds ``__seq``: the how-many-th row of its key this is."""
-        row = f"struct({', '.join(text.name(c) for c in rows.columns if c not in ('__del', '__source'))})"
+        row = f"struct({', '.join(text.column(c) for c in rows.columns if c not in ('__del', '__source'))})"
         group = [F.expr(f"CASE WHEN __raw IS NULL THEN {k} END").alias(f"__g{i}") for i, k in enumerate(keys)]
         spread = self._distribute(rows, list(keys))
+        count = "count(CASE WHEN __raw IS NULL THEN 1 END)" if len(keys) > 1 else "count(1)"  # see last_needed
         rows = spread.groupBy(*group).agg(
-            F.expr("count(1)").alias("__seq"),
-            F.expr(f"last({needed_while('NOT __del')})").alias("__needed"),
+            F.expr(count).alias("__seq"),
+            F.expr(last_needed("NOT __del", keys)).alias("__needed"),
             F.expr(f"last({row})").alias("__r"),
         )
         return rows.selectExpr("__r.*", "__needed = 0Y AS __del", "__seq")

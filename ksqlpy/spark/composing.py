@@ -61,5 +61,5 @@ def merge(before: DataFrame, rows: DataFrame) -> DataFrame:
     own = [c for c in before.columns if c not in ("__raw", "__reason", "__done")]
     made = sorted(c for c in rows.columns if c not in {*own, "__raw", "__reason", "__done", "__read"})
     earlier = " ELSE __done" if "__done" in before.columns else ""
-    done = f"CASE WHEN __raw IS NULL THEN struct({', '.join(map(text.name, made))}){earlier} END"
+    done = f"CASE WHEN __raw IS NULL THEN struct({', '.join(map(text.column, made))}){earlier} END"
     return rows.selectExpr(*own, "coalesce(__raw, __origin) AS __raw", "__reason", f"{done} AS __done")

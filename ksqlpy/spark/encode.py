@@ -24,11 +24,13 @@ def encoded(lines: DataFrame, source: Source) -> DataFrame:
     """
     part = Part((*source.written, *_PLACE), "JSON", bare=False)
     rows = lines.selectExpr(f"{read(part, 'cast(value as binary)')} AS r")
-    made = {c.name: Written(c.name, c.type, f"r.row.{text.name(c.name)}") for c in source.written}
+    fields = [text.field("r.row", i) for i in range(len(part.columns))]
+    made = {c.name: Written(c.name, c.type, at) for c, at in zip(source.written, fields, strict=False)}
+    time, number = fields[-2:]
     key = write(key_part(source), [made[c.name] for c in source.keys])
     value = write(value_part(source), [made[c.name] for c in source.values])
     return rows.selectExpr(
-        f"{key} AS key", f"{value} AS value", "r.row.__number AS offset", "r.row.__time AS time", "r.error AS error"
+        f"{key} AS key", f"{value} AS value", f"{number} AS offset", f"{time} AS time", "r.error AS error"
     )
 
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from ksqlpy.analysis import Insert
+from ksqlpy.analysis import typed as t
+from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import Written, key_part, value_part, write
-from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.expressions import failure_text, spark_text
 
 __all__ = ["record_of"]
 
 
 def record_of(session: SparkSession, insert: Insert) -> tuple[bytes | None, bytes | None, int | None]:
-    """Key, value and time in ms (None: now) of the record that the statement inserts."""
+    """Key, value and time in ms (None: now) of the record that the statement inserts.
+
+    Raises AnalysisProblem ``insert-failed`` where a value cannot be computed or does not fit: what a user gives is not
+    replaced by null.
+    """
     source = insert.source
     written = {
         c.name: Written(c.name, c.type, spark_text(v)) for c, v in zip(source.written, insert.values, strict=True)
@@ -20,10 +26,32 @@ def record_of(session: SparkSession, insert: Insert) -> tuple[bytes | None, byte
     key = write(key_part(source), [written[c.name] for c in source.keys])
     value = write(value_part(source), [written[c.name] for c in source.values])
     time = spark_text(insert.rowtime) if insert.rowtime is not None else "cast(null as bigint)"
-    row = session.range(0, 1, 1, 1).selectExpr(f"{key} AS k", f"{value} AS v", f"cast({time} as bigint) AS t").head()
+    failures = [_failure(v) for v in insert.values]
+    row = (
+        session.range(0, 1, 1, 1)
+        .selectExpr(
+            f"{key} AS k", f"{value} AS v", f"cast({time} as bigint) AS t", f"array({', '.join(failures)}) AS failed"
+        )
+        .head()
+    )
     assert row is not None
+    for column, failed in zip(source.written, row.failed, strict=True):
+        if failed:
+            raise AnalysisProblem(
+                "insert-failed",
+                f"the value of {column.name} cannot be computed, or does not fit {column.type}",
+                span=insert.spans.get(column.name),
+                hint=f"give a value that {column.type} holds, or null",
+            )
     return (
         bytes(row.k) if row.k is not None else None,
         bytes(row.v) if row.v is not None else None,
         row.t,
     )
+
+
+def _failure(value: t.Expr) -> str:
+    """Spark text of whether an error makes a value null: of a CAST of a constant too, which queries know as null."""
+    if isinstance(value, t.Cast) and isinstance(value.value, t.Literal) and value.value.value is not None:
+        return f"({spark_text(value)}) IS NULL"
+    return failure_text(value) or "false"

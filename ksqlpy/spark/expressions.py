@@ -1,20 +1,27 @@
 """Typed expressions as Spark SQL text, with ksqlDB's meaning where Spark's differs.
 
-The session runs without ANSI rules: a failing expression is NULL. Differences that are treated here: comparisons with
-NULL are false; a NULL condition on the left of AND or OR makes NULL; NaN equals nothing; DOUBLE division by zero is
-Infinity or NaN; text becomes a number only as a whole; an inexact DECIMAL division is NULL (ksqlDB, operators, CAST).
+The session runs without ANSI rules: a failing expression is NULL, and what it is a part of (see :mod:`.failing`).
+Where Spark throws all the same, ``ksqlpy_try`` makes NULL of it, around each call and not around the whole: a part that
+stands twice Spark computes ahead of the whole.
+Differences that are treated here: comparisons with NULL are false; a NULL condition on the left of AND or OR makes
+NULL, in CASE too; NaN equals nothing; DOUBLE division by zero is Infinity or NaN; text becomes a number only as a
+whole; DECIMALs are not rounded, but NULL (ksqlDB, operators, CAST).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.coercion import MAX_PRECISION, decimal_digits
+from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import text
 from ksqlpy.functions import Signature
 from ksqlpy.functions.conditional import comparable
-from ksqlpy.functions.sparktext import bound, exact
+from ksqlpy.functions.sparktext import bound, exact, java, negative, null, once, text_key, tried
+from ksqlpy.spark.failing import failure, never_null, unless_failed
 from ksqlpy.spark.lambdas import breaks_at
 from ksqlpy.types import (
     BIGINT,
@@ -32,10 +39,18 @@ from ksqlpy.types import (
     MapType,
     SqlType,
     StructType,
-    widens_to,
+    is_numeric,
 )
 
-__all__ = ["failure_text", "spark_text", "spark_type"]
+__all__ = ["failure_text", "null_text", "spark_json", "spark_text", "spark_type", "sure"]
+
+_NAMES: Mapping[str, str] = {"int": "integer", "bigint": "long"}
+"""Types that Spark's JSON calls otherwise than its SQL."""
+
+_MOST_TEXT = 1_000_000
+"""Characters of a text that Spark parses in some seconds."""
+
+_SIMPLE_LIKE = re.compile("%?[^%_]*%?|[^%_]*%[^%_]*", re.DOTALL)
 
 _SCALARS: Mapping[SqlType, str] = {
     BOOLEAN: "boolean",
@@ -52,7 +67,7 @@ _SCALARS: Mapping[SqlType, str] = {
 
 
 def spark_type(kind: SqlType) -> str:
-    """The Spark type that holds values of a SQL type; TIME is held as milliseconds of the day."""
+    """The Spark type that holds values of a SQL type, which has no STRUCT; TIME is held as milliseconds of the day."""
     match kind:
         case DecimalType(precision, scale):
             return f"decimal({precision},{scale})"
@@ -60,15 +75,68 @@ def spark_type(kind: SqlType) -> str:
             return f"array<{spark_type(item)}>"
         case MapType(key, value):
             return f"map<{spark_type(key)}, {spark_type(value)}>"
-        case StructType(fields):
-            return f"struct<{', '.join(f'{text.name(n)}: {spark_type(f)}' for n, f in fields)}>"
     return _SCALARS[kind]
 
 
+def spark_json(kind: SqlType) -> object:
+    """The Spark type that holds values of a SQL type, as Spark describes it in JSON."""
+    match kind:
+        case ArrayType(item):
+            return {"type": "array", "elementType": spark_json(item), "containsNull": True}
+        case MapType(key, value):
+            both = {"keyType": spark_json(key), "valueType": spark_json(value)}
+            return {"type": "map", **both, "valueContainsNull": True}
+        case StructType(fields):
+            described = [{"name": n, "type": spark_json(f), "nullable": True, "metadata": {}} for n, f in fields]
+            return {"type": "struct", "fields": described}
+    found = spark_type(kind)
+    return _NAMES.get(found, found)
+
+
+def null_text(kind: SqlType) -> str:
+    """The null of a type."""
+    return null(spark_json(kind)) if _has_names(kind) else f"cast(null as {spark_type(kind)})"
+
+
+def _has_names(kind: SqlType) -> bool:
+    if isinstance(kind, ArrayType):
+        return _has_names(kind.item)
+    if isinstance(kind, MapType):
+        return _has_names(kind.key) or _has_names(kind.value)
+    return isinstance(kind, StructType)
+
+
 def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str:
-    """The expression as Spark SQL text; ``column`` gives the text of a column by its internal name."""
+    """The expression as Spark SQL text; ``column`` gives the text of a column by its internal name.
+
+    Raises AnalysisProblem ``expression-too-large``.
+    """
+    return _texts(column)(expr)
+
+
+def _in_literals(expr: t.Expr) -> int:
+    """Characters of the texts of the expression's literals."""
+    return sum(len(_literal(e)) for e in t.walk(expr) if isinstance(e, t.Literal))
+
+
+def _texts(column: Callable[[str], str] = text.name) -> Callable[[t.Expr], str]:
+    """What gives the texts of expressions and their parts; it makes that of each part once."""
+    known: dict[int, tuple[t.Expr, str]] = {}  # by id, which is another's as soon as nothing holds the expression
 
     def sql(e: t.Expr) -> str:
+        if id(e) not in known:
+            made = made_of(e)
+            # A literal is one word, however long it is; whether it may be so long is for Kafka to say.
+            if len(made) > _MOST_TEXT and len(made) - _in_literals(e) > _MOST_TEXT:
+                raise AnalysisProblem(
+                    "expression-too-large",
+                    "an expression is too large for Spark",
+                    hint="compute parts of it in a stream of their own, and go on from its columns",
+                )
+            known[id(e)] = (e, made)
+        return known[id(e)][1]
+
+    def made_of(e: t.Expr) -> str:
         match e:
             case t.ColumnRef(name="__partition"):  # behind the number of the topic, in a union
                 return f"({column('__partition')} & 65535)"
@@ -84,113 +152,121 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
             case t.LambdaRef(name=name):
                 return name
             case t.Cast(type=target, value=value):
-                return cast_text(sql(value), value.type, target)
+                cast = once([sql(value)], lambda a: cast_text(a[0], value.type, target))
+                return cast if is_numeric(value.type) or value.type == target else tried(cast)
             case t.Arithmetic():
-                return _arithmetic(e, sql(e.left), sql(e.right))
+                return once([sql(e.left), sql(e.right)], lambda a: _arithmetic(e, a[0], a[1]))
             case t.Negate(value=value):
-                return f"(- {sql(value)})"
+                return negative(sql(value), value.type)
             case t.Compare():
-                return _compare(e, sql(e.left), sql(e.right))
+                return unless_failed(_compared(e, sql), (e.left, e.right), sql)
             case t.Logical():
                 return _logical(e, sql)
             case t.Not(value=value):
                 return f"(NOT {sql(value)})"
             case t.IsNull(value=value):
-                return f"({sql(value)} IS NULL)"
+                return unless_failed(f"({sql(value)} IS NULL)", (value,), sql)
             case t.Between(value=value, low=low, high=high):
-                return f"coalesce({sql(value)} BETWEEN {sql(low)} AND {sql(high)}, false)"
-            case t.InList(value=value, items=items) if not comparable(value.type):
-                found = " OR ".join(_equal(sql(value), sql(i), value.type, 0) for i in items)
-                return f"coalesce({found}, false)"
+                v, least, most = _ordered(sql, value, low, high)
+                between = f"coalesce({v} BETWEEN {least} AND {most}, false)"
+                return unless_failed(between, (value, low, high), sql)
             case t.InList(value=value, items=items):
-                return f"coalesce({sql(value)} IN ({', '.join(map(sql, items))}), false)"
+                return unless_failed(_in_list(e, sql), (value, *items), sql)
             case t.Like():
-                return _like(e, sql(e.value), sql(e.pattern))
-            case t.Case(whens=whens, default=default):
-                branches = " ".join(f"WHEN {sql(c)} THEN {sql(r)}" for c, r in whens)
-                return f"CASE {branches} ELSE {sql(default)} END"
+                return unless_failed(_like(e, sql(e.value), sql(e.pattern)), (e.value, e.pattern), sql)
+            case t.Case():
+                return _case(e, sql)
             case t.FieldRef(value=value, name=name):
-                return f"{sql(value)}.{text.name(name)}"
+                return _field(sql(value), value.type, name)
             case t.Index(value=value, index=index):
                 # element_at is from 1 and from the end; 0 would be an error.
                 at = f"cast(nullif({sql(index)}, 0) as int)" if isinstance(value.type, ArrayType) else sql(index)
                 return f"try_element_at({sql(value)}, {at})"
             case t.ArrayOf(items=items):
-                return f"array({', '.join(map(sql, items))})"
+                return unless_failed(f"array({', '.join(map(sql, items))})", items, sql)
             case t.MapOf(entries=entries):
-                return f"map({', '.join(f'{sql(k)}, {sql(v)}' for k, v in entries)})"
+                made = _map([(sql(k), sql(v)) for k, v in entries], e)
+                return unless_failed(made, [part for entry in entries for part in entry], sql)
             case t.StructOf(fields=fields):
-                return f"named_struct({', '.join(f'{text.string(n)}, {sql(v)}' for n, v in fields)})"
+                made = f"named_struct({', '.join(f'{text.string(n)}, {sql(v)}' for n, v in fields)})"
+                return unless_failed(made, [v for _, v in fields], sql)
         raise TypeError(f"no Spark text for {e!r}")
 
-    return sql(expr)
+    return sql
 
 
 def failure_text(expr: t.Expr) -> str | None:
-    """Spark text of whether a part of the expression failed: it is null, and nothing that it was made of is.
-
-    None for an expression that cannot fail. Lambdas and the results of CASE, which are not always computed, are left
-    out.
-    """
-    conditions = []
-    for part in _always_computed(expr):
-        needed = _failing(part)
-        if needed is not None:
-            there = [f"({spark_text(n)}) IS NOT NULL" for n in needed if not isinstance(n, t.Literal)]
-            conditions.append(" AND ".join([f"({spark_text(part)}) IS NULL", *there]))
-    return f"({') OR ('.join(conditions)})" if conditions else None
+    """Spark text of whether a part of the expression failed, see :func:`.failing.failure`."""
+    return failure(expr, _texts(), caught=True)
 
 
-def _always_computed(e: t.Expr) -> Iterator[t.Expr]:
-    if isinstance(e, t.Lambda | t.Case):
-        return
-    yield e
-    for child in t.children(e):
-        yield from _always_computed(child)
-
-
-def _failing(e: t.Expr) -> list[t.Expr] | None:
-    """What must not be null for the expression to fail with null; None if it does not fail."""
-    match e:
-        case t.Cast(type=target, value=value):
-            reads = value.type == STRING and target not in (STRING, BOOLEAN)
-            cuts = isinstance(target, DecimalType) and not widens_to(value.type, target)
-            return [value] if (reads or cuts) and not isinstance(value, t.Literal) else None
-        case t.Arithmetic(type=kind, op=op, left=left, right=right) if kind not in (DOUBLE, STRING):
-            return [left, right] if op in "/%" or isinstance(kind, DecimalType) else None
-        case t.FunctionCall(call=call, arguments=arguments):
-            assert isinstance(call.signature, Signature)
-            needed = [arguments[i] for i in call.signature.needs(len(arguments))]
-            return [n for n in needed if not isinstance(n, t.Lambda)] if call.signature.fails else None
-    return None
+def sure(condition: t.Expr) -> bool:
+    """Whether a condition is true or false for every row, and no part of it can fail."""
+    return never_null(condition, spark_text)
 
 
 def _call(e: t.FunctionCall, sql: Callable[[t.Expr], str]) -> str:
     signature, types = e.call.signature, e.call.arguments
     assert isinstance(signature, Signature)
-    arguments = [sql(a) for a in e.arguments]
     breaks = breaks_at(e, sql)
-    if breaks is None:
-        return signature.spark(arguments, types)
+    lambdas = {i: sql(a) for i, a in enumerate(e.arguments) if isinstance(a, t.Lambda)}
+    values = [i for i in range(len(e.arguments)) if i not in lambdas]
 
-    def unbroken(first: str) -> str:
-        return f"CASE WHEN NOT {breaks(first)} THEN {signature.spark([first, *arguments[1:]], types)} END"
+    def text_of(given: Sequence[str]) -> str:
+        said = {**lambdas, **dict(zip(values, given, strict=True))}
+        arguments = [said[i] for i in range(len(said))]
+        if breaks is None:
+            return signature.spark(arguments, types)
 
-    return bound(arguments[0], unbroken)
+        def unbroken(first: str) -> str:
+            return f"CASE WHEN NOT {breaks(first)} THEN {signature.spark([first, *arguments[1:]], types)} END"
+
+        return bound(arguments[0], unbroken)
+
+    called = once([sql(e.arguments[i]) for i in values], text_of)
+    # Java sees to its exceptions itself, and these families only choose.
+    if not called.startswith('ksqlpy.`{"call":') and e.call.function.category not in ("CONDITIONAL", "OTHER"):
+        called = tried(called)
+    if breaks is not None:
+        return called
+    # What needs an argument is null with it; of the others a failure must not be passed over, but that of a call.
+    needed = signature.needs(len(e.arguments))
+    passed_over = [a for i, a in enumerate(e.arguments) if i not in needed and not isinstance(a, t.FunctionCall)]
+    return unless_failed(called, passed_over, sql)
+
+
+def _case(e: t.Case, sql: Callable[[t.Expr], str]) -> str:
+    branches = []
+    for condition, result in e.whens:
+        if not never_null(condition, sql):  # an error to ksqlDB, and no reason to look at the next one
+            branches.append(f"WHEN ({sql(condition)}) IS NULL THEN {null_text(e.type)}")
+        branches.append(f"WHEN {sql(condition)} THEN {sql(result)}")
+    return f"CASE {' '.join(branches)} ELSE {sql(e.default)} END"
+
+
+def _in_list(e: t.InList, sql: Callable[[t.Expr], str]) -> str:
+    texts, kind = [sql(e.value), *map(sql, e.items)], e.value.type
+    if comparable(kind):
+        return f"coalesce({texts[0]} IN ({', '.join(texts[1:])}), false)"
+    return once(texts, lambda a: f"coalesce({' OR '.join(_equal(a[0], i, kind, 0) for i in a[1:])}, false)")
 
 
 def _logical(e: t.Logical, sql: Callable[[t.Expr], str]) -> str:
     operands = _operands(e, e.op)
-    if all(map(_never_null, operands[:-1])):
+    if all(never_null(o, sql) for o in operands[:-1]):
         return f"({f' {e.op} '.join(map(sql, operands))})"
+    sure = [never_null(o, sql) for o in operands]
     # A NULL on the left is an error to ksqlDB, whatever stands on the right; an error is NULL.
-    whens = []
-    for operand in operands[:-1]:
-        text_ = sql(operand)
-        if not _never_null(operand):
-            whens.append(f"WHEN {text_} IS NULL THEN cast(null as boolean)")
-        whens.append(f"WHEN NOT {text_} THEN false" if e.op == "AND" else f"WHEN {text_} THEN true")
-    return f"CASE {' '.join(whens)} ELSE {sql(operands[-1])} END"
+
+    def text_of(given: Sequence[str]) -> str:
+        whens = []
+        for operand, never in zip(given[:-1], sure, strict=False):
+            if not never:
+                whens.append(f"WHEN {operand} IS NULL THEN cast(null as boolean)")
+            whens.append(f"WHEN NOT {operand} THEN false" if e.op == "AND" else f"WHEN {operand} THEN true")
+        return f"CASE {' '.join(whens)} ELSE {given[-1]} END"
+
+    return once([sql(o) for o in operands], text_of)
 
 
 def _operands(e: t.Expr, op: str) -> list[t.Expr]:
@@ -200,22 +276,10 @@ def _operands(e: t.Expr, op: str) -> list[t.Expr]:
     return [e]
 
 
-def _never_null(e: t.Expr) -> bool:
-    """Whether a condition is true or false for every row."""
-    match e:
-        case t.Compare() | t.IsNull() | t.Between() | t.InList() | t.Like():
-            return True
-        case t.Logical(left=left, right=right):
-            return _never_null(left) and _never_null(right)
-        case t.Not(value=value):
-            return _never_null(value)
-    return isinstance(e, t.Literal) and e.value is not None
-
-
 def _literal(e: t.Literal) -> str:
     value = e.value
     if value is None:
-        return f"cast(null as {spark_type(e.type)})"
+        return null_text(e.type)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -231,26 +295,50 @@ def _literal(e: t.Literal) -> str:
     return f"cast({value} as {spark_type(e.type)})" if value > -(2**63) else f"cast('{value}' as bigint)"
 
 
+def _map(entries: list[tuple[str, str]], e: t.MapOf) -> str:
+    """Spark has no null keys; a null text is the key ``null``, as in ksqlDB, and no other type has one."""
+    fixed = [isinstance(k, t.Literal) and k.value is not None for k, _ in e.entries]
+    assert isinstance(e.type, MapType)
+    if e.type.key == STRING:
+        keys = [k if known else f"coalesce({k}, 'null')" for (k, _), known in zip(entries, fixed, strict=True)]
+        return f"map({', '.join(f'{k}, {v}' for k, (_, v) in zip(keys, entries, strict=True))})"
+    if all(fixed):
+        return f"map({', '.join(f'{k}, {v}' for k, v in entries)})"
+    made = ", ".join(f"named_struct('key', {k}, 'value', {v})" for k, v in entries)
+    return f"map_from_entries(filter(array({made}), __entry -> __entry.key IS NOT NULL))"
+
+
 def _arithmetic(e: t.Arithmetic, a: str, b: str) -> str:
     kind = spark_type(e.type)
     if e.type == STRING:
         return f"concat({a}, {b})"  # a null operand gives null; ksqlDB would write the text null
+    if isinstance(e.type, DecimalType):
+        return _decimal_arithmetic(e, a, b)
     if e.op == "/":
         if e.type in (INTEGER, BIGINT):
             return f"cast({a} div {b} as {kind})"
-        if e.type == DOUBLE:
-            if isinstance(e.right, t.Literal) and e.right.value:
-                return f"({a} / {b})"
-            at_zero = (
-                f"CASE WHEN isnan({a}) OR {a} = 0 THEN double('NaN') WHEN {a} > 0 THEN double('Infinity')"
-                f" WHEN {a} < 0 THEN double('-Infinity') END"
-            )
-            return f"CASE WHEN {b} = 0 THEN {at_zero} ELSE {a} / {b} END"
-        quotient = f"cast({a} / {b} as {kind})"
-        return f"CASE WHEN {quotient} * {b} = {a} THEN {quotient} END"
+        if isinstance(e.right, t.Literal) and e.right.value:
+            return f"({a} / {b})"
+        at_zero = (
+            f"CASE WHEN isnan({a}) OR {a} = 0 THEN double('NaN') WHEN {a} > 0 THEN double('Infinity')"
+            f" WHEN {a} < 0 THEN double('-Infinity') END"
+        )
+        return f"CASE WHEN {b} = 0 THEN {at_zero} ELSE {a} / {b} END"
     if e.op == "%" and e.type == DOUBLE:
         return f"CASE WHEN {b} = 0 AND {a} IS NOT NULL THEN double('NaN') ELSE {a} % {b} END"
-    return f"cast({a} {e.op} {b} as {kind})" if isinstance(e.type, DecimalType) else f"({a} {e.op} {b})"
+    return f"({a} {e.op} {b})"
+
+
+_OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
+
+
+def _decimal_arithmetic(e: t.Arithmetic, a: str, b: str) -> str:
+    left, right = e.left.type, e.right.type
+    assert isinstance(left, DecimalType) and isinstance(right, DecimalType)
+    precision, _ = decimal_digits(e.op, left, right)
+    if e.op == "/" or precision > MAX_PRECISION:  # Spark would round
+        return exact(f"decimal_{_OPERATIONS[e.op]}", objects=[a, b, null_text(e.type)])
+    return f"cast({a} {e.op} {b} as {spark_type(e.type)})"
 
 
 def _equal(a: str, b: str, kind: SqlType, depth: int) -> str:
@@ -259,11 +347,10 @@ def _equal(a: str, b: str, kind: SqlType, depth: int) -> str:
         return f"({a} = {b})"
     x, i = f"__x{depth}", f"__i{depth}"
     if isinstance(kind, StructType):
-        fields = [
-            f"({_equal(f'{a}.{text.name(n)}', f'{b}.{text.name(n)}', f, depth)} <=> true"
-            f" OR {a}.{text.name(n)} IS NULL AND {b}.{text.name(n)} IS NULL)"
-            for n, f in kind.fields
-        ]
+        fields = []
+        for number, (_, of) in enumerate(kind.fields):
+            one, other = text.field(a, number), text.field(b, number)
+            fields.append(f"({_equal(one, other, of, depth)} <=> true OR {one} IS NULL AND {other} IS NULL)")
         return f"CASE WHEN {a} IS NOT NULL AND {b} IS NOT NULL THEN {' AND '.join(fields)} END"
     if isinstance(kind, ArrayType):
         there = f"get({b}, {i})"
@@ -277,6 +364,24 @@ def _equal(a: str, b: str, kind: SqlType, depth: int) -> str:
         f" AND ({_equal(f'{x}.value', there, kind.value, depth + 1)} <=> true OR {x}.value IS NULL AND {there} IS NULL)"
     )
     return f"(cardinality({a}) = cardinality({b}) AND forall(map_entries({a}), {x} -> {same}))"
+
+
+_BEYOND = "\ue000"
+"""From this character on, Spark's order of texts, by UTF-8 bytes, is not Java's."""
+
+
+def _ordered(sql: Callable[[t.Expr], str], value: t.Expr, *bounds: t.Expr) -> list[str]:
+    """The texts of a value and its bounds as they are compared: STRINGs by UTF-16 units, as in Java."""
+    sides = (value, *bounds)
+    plain = [isinstance(b, t.Literal) and all(c < _BEYOND for c in str(b.value)) for b in sides]
+    if value.type != STRING or plain[0] or all(plain[1:]):
+        return [sql(s) for s in sides]
+    return [text_key(sql(s)) for s in sides]
+
+
+def _compared(e: t.Compare, sql: Callable[[t.Expr], str]) -> str:
+    sides = _ordered(sql, e.left, e.right) if e.op in ("<", "<=", ">", ">=") else [sql(e.left), sql(e.right)]
+    return once(sides, lambda a: _compare(e, a[0], a[1]))
 
 
 def _compare(e: t.Compare, a: str, b: str) -> str:
@@ -301,25 +406,12 @@ def _compare(e: t.Compare, a: str, b: str) -> str:
 
 
 def _like(e: t.Like, value: str, pattern: str) -> str:
-    # Spark escapes with a backslash unless told otherwise; ksqlDB has no escape character by default.
-    if isinstance(e.pattern, t.Literal) and isinstance(e.pattern.value, str):
-        pattern = text.string(_like_pattern(e.pattern.value, e.escape))
-    elif e.escape is not None:
-        return f"coalesce({value} LIKE {pattern} ESCAPE {text.string(e.escape)}, false)"
-    else:
-        pattern = f"replace({pattern}, '\\\\', '\\\\\\\\')"
-    return f"coalesce({value} LIKE {pattern}, false)"
-
-
-def _like_pattern(pattern: str, escape: str | None) -> str:
-    """A LIKE pattern with Spark's own escape character, which may stand before %, _ and itself only."""
-    out, characters = [], iter(pattern)
-    for c in characters:
-        escaped = c == escape
-        if escaped:
-            c = next(characters, "")
-        out.append(f"\\{c}" if c == "\\" or (escaped and c in ("%", "_")) else c)
-    return "".join(out)
+    constant = e.pattern.value if isinstance(e.pattern, t.Literal) else None
+    if e.escape is None and isinstance(constant, str) and _SIMPLE_LIKE.fullmatch(constant):
+        # Spark compares beginning, end or middle; it escapes with a backslash.
+        escaped = constant.replace("\\", "\\\\")
+        return f"coalesce({value} LIKE {text.string(escaped)}, false)"
+    return f"coalesce({java('Texts.Like', value, pattern, text.string(e.escape or ''))}, false)"
 
 
 # ---------------------------------------------------------------- CAST
@@ -329,7 +421,8 @@ def cast_text(value: str, source: SqlType, target: SqlType) -> str:
     """The text of a legal CAST."""
     if source == target:
         return value
-    kind = spark_type(target)
+    if source == NULL:
+        return null_text(target)
     if target == STRING:
         return _to_string(value, source)
     if source == STRING:
@@ -348,18 +441,22 @@ def cast_text(value: str, source: SqlType, target: SqlType) -> str:
         parts = []
         for n, wanted in target.fields:
             has = source.field(n)
-            inner = (
-                f"cast(null as {spark_type(wanted)})"
-                if has is None
-                else cast_text(f"{value}.{text.name(n)}", has, wanted)
-            )
+            inner = null_text(wanted) if has is None else cast_text(_field(value, source, n), has, wanted)
             parts.append(f"{text.string(n)}, {inner}")
         return f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
     if source == TIMESTAMP and target == TIME:
         return f"cast(pmod(unix_millis({value}), 86400000) as int)"
     if source == TIMESTAMP and target == BIGINT:  # implied only: a pseudo column beside ISO text
         return f"unix_millis({value})"
-    return f"cast({value} as {kind})"
+    if source == DOUBLE and isinstance(target, DecimalType):  # Spark takes the shortest text of the number
+        return exact("decimal_double", objects=[value, null_text(target)])
+    return f"cast({value} as {spark_type(target)})"
+
+
+def _field(value: str, kind: SqlType, name: str) -> str:
+    """The field of a struct; its name is the user's, and stands in no text."""
+    assert isinstance(kind, StructType)
+    return text.field(value, [n for n, _ in kind.fields].index(name))
 
 
 def _from_string(value: str, target: SqlType) -> str:
@@ -384,7 +481,8 @@ def _to_string(value: str, source: SqlType) -> str:
             return f"concat('{{', array_join(transform(map_entries({value}), e -> {entry}), ', '), '}}')"
         case StructType(fields):
             parts = [
-                f"concat({text.string(n + '=')}, {_to_string(f'{value}.{text.name(n)}', f)})" for n, f in fields
+                f"concat({text.string(n + '=')}, {_to_string(text.field(value, i), f)})"
+                for i, (n, f) in enumerate(fields)
             ]  # a null field makes its concat null, and concat_ws leaves it out
             return (
                 f"CASE WHEN {value} IS NOT NULL THEN concat('Struct{{', concat_ws(',', {', '.join(parts)}), '}}') END"

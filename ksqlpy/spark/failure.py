@@ -6,7 +6,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from ksqlpy.errors import KsqlError
+from ksqlpy.errors import KsqlError, reason_of
 
 __all__ = ["Failure", "failure_of"]
 
@@ -24,7 +24,14 @@ _SYSTEM = re.compile(
     re.IGNORECASE,
 )
 
-_USERS = ("topic-recreated", "missing-topic", "checkpoint-mismatch", "internal-topic")
+_USERS = (
+    "topic-recreated",
+    "missing-topic",
+    "checkpoint-mismatch",
+    "checkpoint-missing",
+    "checkpoint-foreign",
+    "internal-topic",
+)
 
 
 @dataclass(frozen=True)
@@ -42,9 +49,5 @@ def failure_of(error: Exception) -> Failure:
         kind = "USER" if error.code in _USERS else "SYSTEM"
         return Failure(time.time(), kind, error.summary())
     said = str(error)
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.strip().startswith("at ")]
-    causes = [line for line in lines if line.startswith("Caused by:")]
-    text = causes[-1].removeprefix("Caused by:") if causes else lines[0] if lines else type(error).__name__
-    text = text.rpartition("terminated with exception: ")[2]
     kind = "USER" if _USER.search(said) else "SYSTEM" if _SYSTEM.search(said) else "UNKNOWN"
-    return Failure(time.time(), kind, text.strip()[:500])
+    return Failure(time.time(), kind, reason_of(error))

@@ -13,9 +13,10 @@ from pyspark.sql import functions as F
 
 from ksqlpy.formats import text
 from ksqlpy.functions import AggregateSignature, Change, Signature
+from ksqlpy.functions.sparktext import tried
 from ksqlpy.plan.nodes import Aggregate, FlatMap, TableChanges
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import ROWS, needed_while
+from ksqlpy.spark.marks import ROWS, last_needed
 
 __all__ = ["Grouped", "flat_map", "grouped", "with_replaced"]
 
@@ -29,10 +30,10 @@ def flat_map(node: FlatMap, rows: DataFrame) -> DataFrame:
         signature = call.call.signature
         assert isinstance(signature, Signature)
         array = signature.spark([spark_text(a) for a in call.arguments], call.call.arguments)
-        arrays.append(f"coalesce({array}, array())")
+        arrays.append(f"coalesce({tried(array)}, array())")
     # A record without a value has no rows.
     zipped = f"CASE WHEN __raw IS NOT NULL THEN array(null) WHEN NOT __del THEN arrays_zip({', '.join(arrays)}) END"
-    kept = [text.name(c) for c in rows.columns if c != "__row"]
+    kept = [text.column(c) for c in rows.columns if c != "__row"]
     number = f"__row * {ROWS} + __item AS __row" if "__row" in rows.columns else "__item AS __row"
     rows = rows.selectExpr("*", f"posexplode({zipped}) AS (__item, __items)")
     return rows.selectExpr(*kept, number, *(f"__items.`{i}` AS __u{i}" for i in range(len(arrays))))
@@ -43,25 +44,25 @@ def with_replaced(node: TableChanges, rows: DataFrame) -> DataFrame:
 
     The rows of a key must come together, in their order.
     """
-    columns = [c for c in rows.columns if c not in ("__raw", "__reason")]
-    row = f"CASE WHEN {_READ} THEN struct({', '.join(map(text.name, columns))}) END"
-    names = [text.name(c) for c in columns if c != "__del"]
+    last = [c for c in rows.columns if c in ("__raw", "__reason", "__headers")]
+    columns = [c for c in rows.columns if c not in last]
+    row = f"CASE WHEN {_READ} THEN struct({', '.join(map(text.column, columns))}) END"
+    names = [text.column(c) for c in columns if c != "__del"]
     keys = [F.expr(f"CASE WHEN {_READ} THEN {spark_text(k)} END").alias(f"__g{i}") for i, k in enumerate(node.keys)]
     rows = rows.groupBy(*keys).agg(
         F.expr(f"ksqlpy_last_two({row})").alias("__rows"),
-        F.expr(f"last({needed_while('NOT __del')})").alias("__needed"),
-        F.expr("last(struct(__raw, __reason))").alias("__last"),
+        F.expr(last_needed("NOT __del", node.keys)).alias("__needed"),
+        F.expr(f"last(struct({', '.join(last)}))").alias("__last"),
     )
     rows = rows.selectExpr("*", "__last.*")
     rows = rows.selectExpr(
         f"CASE WHEN {_READ} THEN __rows.now END AS __new",
         f"CASE WHEN {_READ} THEN __rows.before END AS __old",
         "__needed = 0Y AS __del",
-        "__raw",
-        "__reason",
+        *last,
     )
     new = [f"__new.{n}" for n in names]
-    return rows.selectExpr(*new, "__del", "CASE WHEN NOT __old.__del THEN __old END AS __old", "__raw", "__reason")
+    return rows.selectExpr(*new, "__del", "CASE WHEN NOT __old.__del THEN __old END AS __old", *last)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from ksqlpy.spark.marks import needed_while
 __all__ = ["sides", "with_result"]
 
 
-def sides(names: Sequence[Sequence[str]]) -> dict[str, str]:
-    """The state: name and Spark text of each aggregate. ``names``: the columns that are needed of each table.
+def sides(names: Sequence[Sequence[str]], more: Sequence[str]) -> dict[str, str]:
+    """The state: name and Spark text of each aggregate. ``names``: the columns that are needed of each table; ``more``:
+    columns of the record that came.
 
     Rows have ``__side``, the number of their table, or null if they could not be read.
     """
@@ -27,7 +28,8 @@ def sides(names: Sequence[Sequence[str]]) -> dict[str, str]:
         state[f"__t{i}"] = f"last(CASE WHEN __side = {i} THEN {row} END, true)"
         state[f"__n{i}"] = f"last({needed_while('NOT __del', f'__side = {i}')}, true)"
         state[f"__h{i}"] = f"ksqlpy_last_two(CASE WHEN __side = {i} THEN NOT __del END)"
-    state["__cur"] = "last(struct(__side, __origin, __offset, __ts, __raw, __reason))"
+    came = ["__side", "__origin", "__offset", "__ts", "__raw", "__reason", *more]
+    state["__cur"] = f"last(struct({', '.join(came)}))"
     return state
 
 

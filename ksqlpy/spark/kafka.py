@@ -13,12 +13,13 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin._group import MemberDescription
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
-from ksqlpy.errors import EngineProblem, EnvironmentProblem
+from ksqlpy.errors import EngineProblem, EnvironmentProblem, reason_of
 
-__all__ = ["Kafka"]
+__all__ = ["Kafka", "error_code_of"]
 
 TIMEOUT = 15.0
 """Seconds that a request to the brokers may take."""
@@ -26,6 +27,39 @@ _NEVER = 3600.0
 """For requests to a group's coordinator: librdkafka 2.16 aborts the process if brokers answer one that it gave up."""
 
 _T = TypeVar("_T")
+
+_REFUSED = {
+    KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.INVALID_MSG_SIZE,
+    KafkaError.RECORD_LIST_TOO_LARGE,
+    KafkaError.INVALID_TIMESTAMP,
+    KafkaError.INVALID_RECORD,
+    KafkaError.INVALID_REPLICATION_FACTOR,
+    KafkaError.INVALID_PARTITIONS,
+    KafkaError.INVALID_CONFIG,
+    KafkaError.INVALID_REQUEST,
+    KafkaError.POLICY_VIOLATION,
+    KafkaError.TOPIC_ALREADY_EXISTS,
+    KafkaError.TOPIC_EXCEPTION,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._INVALID_ARG,
+}
+_FORBIDDEN = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+
+
+def error_code_of(error: KafkaError) -> int:
+    """ksqlDB's number for what the brokers answer: a matter of the statement, of rights (40301), or of the brokers."""
+    return 40001 if error.code() in _REFUSED else 40301 if error.code() in _FORBIDDEN else 50000
+
+
+def _problem(code: str, what: str, error: KafkaError) -> EngineProblem:
+    return EngineProblem(code, f"{what}: {reason_of(error)}", error_code=error_code_of(error))
 
 
 class Kafka:
@@ -36,10 +70,11 @@ class Kafka:
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 10_000})
 
     def _away(self, error: Exception) -> EnvironmentProblem:
+        said = reason_of(error) if isinstance(error, KafkaException) else "no answer in time"
         return EnvironmentProblem(
             "broker-away",
             f"Kafka at {self.bootstrap} does not answer",
-            hint=f"check that it runs and that bootstrap.servers is right ({error})",
+            hint=f"check that it runs and that bootstrap.servers is right ({said})",
             error_code=50000,
         )
 
@@ -56,6 +91,14 @@ class Kafka:
             return str(self._admin.list_topics(timeout=TIMEOUT).cluster_id)
         except KafkaException as e:
             raise self._away(e) from e
+
+    def answers(self, seconds: float) -> bool:
+        """Whether brokers answer in that time."""
+        try:
+            self._admin.list_topics(timeout=seconds)
+        except KafkaException:
+            return False
+        return True
 
     def topics(self) -> dict[str, list[int]]:
         """All topics with the number of replicas of each partition; raises EnvironmentProblem ``broker-away``."""
@@ -84,7 +127,7 @@ class Kafka:
             try:
                 found[name] = str(self._answer(described).topic_id)
             except KafkaException as e:
-                raise EngineProblem("missing-topic", f"topic {name} cannot be read: {e.args[0].str()}") from e
+                raise _problem("missing-topic", f"topic {name} cannot be read", e.args[0]) from e
         return found
 
     def topic_id(self, topic: str) -> str | None:
@@ -108,11 +151,14 @@ class Kafka:
 
     def create_topic(self, name: str, partitions: int, replicas: int | None, config: Mapping[str, str]) -> None:
         """Makes a topic and waits until it is known; raises EngineProblem ``topic-not-made``."""
-        topic = NewTopic(name, partitions, -1 if replicas is None else replicas, config=dict(config))
         try:
+            topic = NewTopic(name, partitions, -1 if replicas is None else replicas, config=dict(config))
             self._answer(self._admin.create_topics([topic], operation_timeout=TIMEOUT)[name])
         except KafkaException as e:
-            raise EngineProblem("topic-not-made", f"topic {name} cannot be made: {e.args[0].str()}") from e
+            raise _problem("topic-not-made", f"topic {name} cannot be made", e.args[0]) from e
+        except (ValueError, OverflowError) as e:  # of the client, for a number that the protocol has no place for
+            message = f"topic {name} cannot be made: {partitions} partitions, {replicas} replicas are too many"
+            raise EngineProblem("topic-not-made", message, error_code=40001) from e
         deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             meta = self._admin.list_topics(name, timeout=TIMEOUT).topics.get(name)
@@ -140,7 +186,7 @@ class Kafka:
             try:
                 self._answer(done)
             except KafkaException as e:
-                raise EngineProblem("topic-not-deleted", f"topic {name} cannot be deleted: {e.args[0].str()}") from e
+                raise _problem("topic-not-deleted", f"topic {name} cannot be deleted", e.args[0]) from e
 
     def offsets(self, topics: Mapping[str, int], *, latest: bool) -> dict[str, dict[str, int]]:
         """First or end offsets of all partitions of the topics (name to number of partitions).
@@ -172,22 +218,37 @@ class Kafka:
 
         Raises EnvironmentProblem ``broker-away``.
         """
+        return {m.group_instance_id or m.member_id: bool(m.assignment.topic_partitions) for m in self._group(group)}
+
+    def client_of(self, group: str, member: str) -> tuple[str, str] | None:
+        """The client id and the address of the member with this identity, None if there is none.
+
+        Raises EnvironmentProblem ``broker-away``.
+        """
+        found = (m for m in self._group(group) if m.group_instance_id == member)
+        return next(((str(m.client_id), str(m.host).lstrip("/")) for m in found), None)
+
+    def _group(self, group: str) -> list[MemberDescription]:
         self.cluster_id()  # else such requests would pile up while brokers are away
         try:
             asked = self._admin.describe_consumer_groups([group], request_timeout=_NEVER)[group]
-            found = self._answer(asked).members
+            return list(self._answer(asked).members)
         except KafkaException as e:
             raise self._away(e) from e
-        return {m.group_instance_id or m.member_id: bool(m.assignment.topic_partitions) for m in found}
 
-    def reader(self) -> Consumer:
-        """A consumer without a group, for partitions that are assigned by hand."""
+    def reader(self, *, ends: bool = False) -> Consumer:
+        """A consumer without a group, for partitions that are assigned by hand.
+
+        ``ends``: it also gives a message with the error ``_PARTITION_EOF`` at the end of each partition. The last
+        offsets may be control records, which consumers never see.
+        """
         return Consumer(
             {
                 "bootstrap.servers": self.bootstrap,
                 "group.id": "ksqlpy-reader",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
+                "enable.partition.eof": ends,
                 "log_level": 0,
             }
         )

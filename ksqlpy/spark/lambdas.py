@@ -1,4 +1,4 @@
-"""Lambdas that break: arithmetic on a null element is an error to ksqlDB, and an error makes the whole column null.
+"""Lambdas that break: arithmetic on a null element is an error to ksqlDB, and any error makes the whole column null.
 
 Source of the rule: ksqlDB computes the body of a lambda as plain Java, where arithmetic on null throws. So TRANSFORM
 and FILTER look whether the body breaks at any element before they give a result; in REDUCE the state becomes null by
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.spark.failing import failed_itself
 from ksqlpy.types import STRING, MapType
 
 __all__ = ["breaks_at"]
@@ -68,6 +69,9 @@ def _breaking(body: t.Expr, sql: Callable[[t.Expr], str]) -> Iterator[str]:
             yield f"coalesce({breaks(sql(body.arguments[0]))}, false)"
             parts = t.children(body)
         case _:
+            failed = failed_itself(body, sql)
+            if failed is not None:
+                yield failed
             parts = t.children(body)
     for part in parts:
         yield from _breaking(part, sql)

@@ -6,6 +6,7 @@ The columns are described in :mod:`ksqlpy.spark.compile`.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
@@ -16,8 +17,11 @@ from ksqlpy.spark.once import place
 
 __all__ = [
     "ROWS",
+    "UNTIMED",
     "counted",
+    "first_attempt",
     "lane_of",
+    "last_needed",
     "needed_while",
     "reached_on_lane",
     "seen_columns",
@@ -34,10 +38,18 @@ ROWS = f"{1 << 24}L"
 LATE = f"{-(1 << 62)}L"
 """Begins the numbers of late records, which are no results: they must not be taken for them."""
 
+UNTIMED = f"{-(1 << 61)}L"
+"""Begins the numbers of results that are not written since they have no time."""
+
 
 def counted(name: str, condition: str) -> str:
     """Spark text of a condition that is counted where it holds."""
     return f"ksqlpy.{text.name(json.dumps({'count': name}))}(coalesce({condition}, false))"
+
+
+def first_attempt(of: str) -> str:
+    """Spark text of a condition that is true, and fails in a task that was tried before; ``of``: any BIGINT."""
+    return f"ksqlpy.{text.name(json.dumps({'attempt': True}))}({of})"
 
 
 def needed_while(condition: str, of: str = "true") -> str:
@@ -46,6 +58,17 @@ def needed_while(condition: str, of: str = "true") -> str:
     Its type is TINYINT, which no other cell of a state has: by it ``jvm/Forgetting.java`` knows what is dead.
     """
     return f"CASE WHEN {of} THEN cast(coalesce({condition}, false) as tinyint) END"
+
+
+def last_needed(condition: str, keys: Sequence[object]) -> str:
+    """Spark text of the aggregate: whether the state of a key of so many columns is needed after its last row.
+
+    Rows that could not be read are in the group of nulls. With several columns that is a key, too, of which they must
+    not say anything.
+    """
+    if len(keys) > 1:
+        return f"last({needed_while(condition, '__raw IS NULL')}, true)"
+    return f"last({needed_while(condition)})"
 
 
 def touched(condition: str) -> str:
@@ -64,10 +87,11 @@ def stream_time(place: str, time: str) -> str:
 
 def source_place(plan: Plan, topic: str, partition: str) -> str:
     """Spark text of the place of a record of any of the plan's topics."""
-    found = place(0, partition)
-    for i, name in enumerate(plan.topics[1:], 1):
-        found = f"CASE WHEN {topic} = {text.string(name)} THEN {place(i, partition)} ELSE {found} END"
-    return found
+    others = list(enumerate(plan.topics))[1:]
+    if not others:
+        return place(0, partition)
+    cases = " ".join(f"WHEN {topic} = {text.string(name)} THEN {place(i, partition)}" for i, name in others)
+    return f"CASE {cases} ELSE {place(0, partition)} END"
 
 
 def which_result(rows: DataFrame, window: Window | None) -> str:

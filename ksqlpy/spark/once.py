@@ -75,6 +75,9 @@ class Tail:
     by_key: bool = False
     """Whether it is asked for the keys of results (:meth:`is_ahead`)."""
 
+    results: str = ""
+    """The topic of the results; the others are those of dead letters and late records."""
+
     @property
     def empty(self) -> bool:
         """Whether nothing at all was written there."""
@@ -90,6 +93,7 @@ class Tail:
                 "tables": self.tables,
                 "bySeen": self.by_seen,
                 "byKey": self.by_key,
+                "results": self.results,
                 "from": self.start,
                 "to": self.end,
             },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -10,14 +10,22 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Output
 from ksqlpy.catalog import Source
 from ksqlpy.formats import Written, json_object, key_part, text, value_part, write
-from ksqlpy.functions.times import time_of_text
-from ksqlpy.plan.nodes import Aggregate, Node, Plan, Project, Scan, TablesJoin, Union, nodes_of
-from ksqlpy.spark.expressions import failure_text, spark_text, spark_type
-from ksqlpy.spark.marks import counted, lane_of, reached_on_lane, seen_columns, source_place, which_result
+from ksqlpy.plan.nodes import Aggregate, Plan, Project, nodes_of
+from ksqlpy.spark.eventtime import no_time, time_of
+from ksqlpy.spark.expressions import failure_text, null_text, spark_text, sure
+from ksqlpy.spark.marks import (
+    UNTIMED,
+    counted,
+    lane_of,
+    reached_on_lane,
+    seen_columns,
+    source_place,
+    which_result,
+)
 from ksqlpy.spark.once import Tail, sink_value
-from ksqlpy.types import STRING, TIMESTAMP
+from ksqlpy.spark.spec import QuerySpec
 
-__all__ = ["HEADERS", "counting", "kafka_output", "undone"]
+__all__ = ["HEADERS", "counting", "holds", "kafka_output", "sink_options", "undone"]
 
 HEADERS = {
     "topic": "ksqlpy.source.topic",
@@ -44,11 +52,14 @@ def kafka_output(
 
     ``sink``: the source that is written, or the topic of a transient query, whose values are JSON objects of all
     columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers; late
-    records likewise to a topic of their own, if the plan has one.
+    records likewise to a topic of their own, if the plan has one. A result without time by the sink's TIMESTAMP is
+    a dead letter, too, with its own bytes.
     ``at``: every record says where it came from. ``tail``: what is there already is left out, if :func:`undone` did not
     do so.
     """
-    rows = _placed(plan, rows, tail) if at or tail is not None else rows
+    timed = not isinstance(sink, str) and sink.timestamp is not None
+    rows = _timed(sink, plan, rows) if timed and not isinstance(sink, str) else rows
+    rows = _placed(plan, rows, tail, query_id) if at or tail is not None else rows
     outputs = [Written(o.name, o.expr.type, _column(plan, o, query_id)) for o in plan.root.outputs]
     if isinstance(sink, str):
         topic, key = sink, "cast(null as binary)"
@@ -58,45 +69,64 @@ def kafka_output(
         topic = sink.topic
         by_name = {o.name: o for o in outputs}
         key = write(key_part(sink), [by_name[c.name] for c in sink.keys])
-        if len(sink.keys) > 1 and _keeps_key(plan):  # no key stays no key, it is not a record of nulls
-            none = " AND ".join(f"{by_name[c.name].value} IS NULL" for c in sink.keys)
-            key = f"CASE WHEN NOT ({none}) THEN {key} END"
+        if "__keyless" in rows.columns:  # no key stays no key, it is not a record of nulls
+            key = f"CASE WHEN NOT __keyless THEN {key} END"
         if sink.window is not None:
             bounds = ["__we", "__ws"] if sink.window.size is None else ["__ws"]
             key = f"concat({key}, {', '.join(f'cast({b} as binary)' for b in bounds)})"
         value = write(value_part(sink), [by_name[c.name] for c in sink.values])
-        rowtime = _sink_time(
-            sink, {o.name: Written(o.name, o.expr.type, spark_text(o.expr)) for o in plan.root.outputs}
-        )
+        rowtime = "if(__untimed IS NULL, __time, __ts)" if timed else "__ts"
     if tail is not None and plan.joined_by_key:
         over = tail.is_ahead("__at", "__at_offset", key)
         rows = rows.where(f"NOT CASE WHEN __raw IS NULL THEN {over} ELSE false END")
     coordinates = ("__at", "__at_offset", "__at_window") if at else ()
     of_group = [c for c in seen_columns(rows) if c.startswith("__seen_")]
     of_tables = [c for c in seen_columns(rows) if c not in of_group]
+    if timed:
+        of_group = [f"CASE WHEN __untimed IS NULL THEN {c} END" for c in of_group]
     sent = sink_value(
         f"CASE WHEN __raw IS NULL THEN {rowtime} ELSE __raw.ts END",
         f"CASE WHEN __raw IS NOT NULL THEN __raw.value WHEN NOT __del THEN {value} END",
         coordinates, of_tables, of_group,
     )  # fmt: skip
-    dead = {
-        HEADERS["topic"]: "__raw.topic",
-        HEADERS["partition"]: "cast(__raw.partition as string)",
-        HEADERS["offset"]: "cast(__raw.offset as string)",
-        HEADERS["timestamp"]: "cast(__raw.ts as string)",
-        HEADERS["reason"]: "__reason",
-        HEADERS["query"]: text.string(query_id),
-    }
-    fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in dead.items()]
-    own = " ELSE __headers" if "__headers" in rows.columns else ""
     late_topic = plan.late_topic
     late = f" WHEN __raw.late IS NOT NULL THEN {text.string(late_topic)}" if late_topic is not None else ""
+    untimed = f"WHEN __untimed IS NOT NULL THEN {text.string(dead_topic)} " if timed else ""
+    headers = f"WHEN __raw IS NOT NULL THEN {_dead_letter(query_id, _RECORD, '__reason')}"
+    if timed:
+        headers += f" WHEN __untimed IS NOT NULL THEN {_dead_letter(query_id, _source(plan), '__untimed')}"
+    own = " ELSE __headers" if "__headers" in rows.columns else ""
     return rows.selectExpr(
-        f"CASE WHEN __raw IS NULL THEN {text.string(topic)}{late} ELSE {text.string(dead_topic)} END AS topic",
+        f"CASE {untimed}WHEN __raw IS NULL THEN {text.string(topic)}{late} ELSE {text.string(dead_topic)} END AS topic",
         f"CASE WHEN __raw IS NULL THEN {key} ELSE __raw.key END AS key",
         f"{sent} AS value",
-        f"CASE WHEN __raw IS NOT NULL THEN array({', '.join(fields)}){own} END AS headers",
+        f"CASE {headers}{own} END AS headers",
     )
+
+
+_RECORD = ("__raw.topic", "__raw.partition", "__raw.offset", "__raw.ts")
+
+
+def _source(plan: Plan) -> tuple[str, str, str, str]:
+    """Topic, partition and offset of the record that brought a result about, and the time of the row."""
+    numbers = enumerate(plan.topics)
+    topic = " ".join(f"WHEN {i} THEN {text.string(name)}" for i, name in numbers)
+    return f"CASE shiftright(__partition, 16) {topic} END", "__partition & 65535", "__offset", "__ts"
+
+
+def _dead_letter(query_id: str, place: Sequence[str], reason: str) -> str:
+    """The headers of a dead letter; ``place``: topic, partition, offset and time of the record that it comes of."""
+    topic, partition, offset, time = place
+    named = {
+        HEADERS["topic"]: topic,
+        HEADERS["partition"]: f"cast({partition} as string)",
+        HEADERS["offset"]: f"cast({offset} as string)",
+        HEADERS["timestamp"]: f"cast({time} as string)",
+        HEADERS["reason"]: reason,
+        HEADERS["query"]: text.string(query_id),
+    }
+    fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in named.items()]
+    return f"array({', '.join(fields)})"
 
 
 def undone(plan: Plan, records: DataFrame, tail: Tail | None) -> DataFrame:
@@ -109,36 +139,18 @@ def undone(plan: Plan, records: DataFrame, tail: Tail | None) -> DataFrame:
     return records.where(f"{tail.position(source_place(plan, 'topic', 'partition'), 'offset', '0L')} IS NULL")
 
 
-def _keeps_key(plan: Plan) -> bool:
-    """Whether the key of the result is that of the records."""
-
-    def keeps(node: Node, keys: list[t.Expr]) -> bool:
-        match node:
-            case Scan(relation):
-                own = [relation.ref(c) for c in relation.source.keys]
-                return all(k in own for k in keys)
-            case Project(below, outputs):
-                named = {o.name: o.expr for o in outputs}
-                inside = [named.get(k.name) if isinstance(k, t.ColumnRef) else None for k in keys]
-                return None not in inside and keeps(below, [k for k in inside if k is not None])
-            case Union(branches):
-                return all(keeps(b, keys) for b in branches)
-            case TablesJoin():
-                return keys == [node.key]
-        return keeps(node.input, keys)
-
-    return keeps(plan.root.input, [o.expr for o in plan.root.outputs if o.key])
-
-
-def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
+def _placed(plan: Plan, rows: DataFrame, tail: Tail | None, query_id: str) -> DataFrame:
     """Adds the source coordinates of each row, also of unread ones; leaves out the rows that the tail holds."""
     raw = source_place(plan, "__raw.topic", "__raw.partition")
     window = next((n.window for n in nodes_of(plan.root) if isinstance(n, Aggregate)), None)
+    number = which_result(rows, window)
+    if "__untimed" in rows.columns and not plan.done_as_read:  # its place among dead letters orders no results
+        number = f"if(__untimed IS NULL, {number}, {UNTIMED} + {number})"
     rows = rows.selectExpr(
         "*",
         f"CASE WHEN __raw IS NULL THEN __partition ELSE {raw} END AS __at",
         "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END AS __at_offset",
-        f"{which_result(rows, window)} AS __at_window",
+        f"{number} AS __at_window",
     )
     if tail is None or plan.done_as_read:
         return rows
@@ -148,19 +160,26 @@ def _placed(plan: Plan, rows: DataFrame, tail: Tail | None) -> DataFrame:
     if "__seen_group" in rows.columns and not plan.regroups_joined:
         done = tail.place_in_group("__seen_group", lane_of(rows), reached_on_lane(rows))
         written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
-    return rows.where(f"{written} IS NULL")
+    # Counted in a column, which keeps Spark from pushing it down: it would double with each branch of a union.
+    rows = rows.selectExpr("*", f"{counted(query_id + ':again', f'{written} IS NOT NULL')} AS __again")
+    return rows.where("NOT __again")
 
 
-def _sink_time(sink: Source, outputs: Mapping[str, Written]) -> str:
-    """ROWTIME of the result: of the row, or the column that the sink's TIMESTAMP names."""
-    if sink.timestamp is None:
-        return "__ts"
-    column = outputs[sink.timestamp]
-    if column.type == STRING:
-        given = time_of_text(column.value, sink.timestamp_format or "")
-    else:
-        given = f"unix_millis({column.value})" if column.type == TIMESTAMP else column.value
-    return f"CASE WHEN {given} >= 0 THEN {given} ELSE __ts END"  # no record can have a negative time
+def _timed(sink: Source, plan: Plan, rows: DataFrame) -> DataFrame:
+    """Adds ``__time`` of each result, by the column of the sink's TIMESTAMP, and ``__untimed``, why it has none.
+
+    A tombstone has the time of its row.
+    """
+    output = next(o for o in plan.root.outputs if o.name == sink.timestamp)
+    value = spark_text(output.expr)
+    given = "__raw IS NULL AND NOT __del"
+    rows = rows.selectExpr("*", f"CASE WHEN {given} THEN {value} END AS __given")
+    time = time_of(sink, "__given")
+    return rows.selectExpr(
+        "*",
+        f"CASE WHEN {given} THEN {time} ELSE __ts END AS __time",
+        f"CASE WHEN {given} THEN {no_time(sink, '__given', time)} END AS __untimed",
+    )
 
 
 def _column(plan: Plan, output: Output, query_id: str) -> str:
@@ -191,4 +210,27 @@ def counting(expr: t.Expr, query_id: str) -> str:
     if failed is None:
         return value
     failure = counted(query_id + ":failed", failed)
-    return f"coalesce({value}, CASE WHEN {failure} THEN cast(null as {spark_type(expr.type)}) END)"
+    return f"coalesce({value}, CASE WHEN {failure} THEN {null_text(expr.type)} END)"
+
+
+def holds(predicate: t.Expr, query_id: str) -> str:
+    """The text of WHERE or HAVING, true or false: where an error makes it neither, the row is dropped and counted."""
+    value = spark_text(predicate)
+    return value if sure(predicate) else f"coalesce({value}, NOT {counted(query_id + ':failed', 'true')})"
+
+
+def sink_options(spec: QuerySpec) -> dict[str, str]:
+    """Options of Spark's Kafka sink for the query's only producer."""
+    return {
+        "kafka.bootstrap.servers": spec.bootstrap,
+        "kafka.interceptor.classes": "ksqlpy.SinkInterceptor,ksqlpy.SenderRest",
+        "kafka.client.id": spec.id,
+        "kafka.linger.ms": "0",
+        # Brokers take any request for the first of a producer that is new to them. With several on their way, one
+        # that has to be sent again while a broker starts is passed by later ones, and lost (KAFKA-15591).
+        "kafka.max.in.flight.requests.per.connection": "1",
+        # By default what could not be sent for two minutes is given up, and what was behind it is sent.
+        "kafka.delivery.timeout.ms": str(2**31 - 1),
+        # Fewer, larger requests where results come faster than they can be sent.
+        "kafka.batch.size": "131072",
+    }

@@ -15,7 +15,6 @@ A query that fails starts again after a while, longer each time.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import threading
@@ -23,7 +22,6 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -32,20 +30,21 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem, KsqlError
-from ksqlpy.plan import PLAN_VERSION, Plan, plan_tree
-from ksqlpy.plan.nodes import Aggregate, TableChanges, TableFilter, TableJoin, TablesJoin, nodes_of
-from ksqlpy.spark.checkpoint import Checkpoint
+from ksqlpy.spark.checkpoint import Checkpoint, damage
 from ksqlpy.spark.compile import Compiler, Distribution
 from ksqlpy.spark.failure import Failure, failure_of
+from ksqlpy.spark.fencing import ProducerRegister, end_others, retire
 from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.once import Offsets, Tail
-from ksqlpy.spark.output import kafka_output, undone
-from ksqlpy.spark.session import admit_forgetting, jvm_alive
+from ksqlpy.spark.output import kafka_output, sink_options, undone
+from ksqlpy.spark.session import admit_forgetting, is_local, jvm_alive
+from ksqlpy.spark.spec import QuerySpec
+from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.turns import Turns
 
-__all__ = ["QuerySpec", "Retry", "RunningQuery", "fingerprint_of", "slots"]
+__all__ = ["Phase", "RunningQuery"]
 
 log = logging.getLogger(__name__)
 
@@ -59,88 +58,8 @@ ENDING = 120.0
 PLANNING = 30.0
 """Seconds after which the next query is planned, though the tasks of this one do not run yet."""
 
-
-@dataclass(frozen=True)
-class Retry:
-    """How a failed query starts again: after ``initial`` seconds, then twice as long each time, up to ``longest``."""
-
-    initial: float = 1.0
-    longest: float = 60.0
-
-    def wait(self, failures: int) -> float:
-        """Seconds to wait after so many failures one after the other."""
-        return float(min(self.longest, self.initial * 2 ** min(failures - 1, 30)))
-
-
-@dataclass(frozen=True)
-class QuerySpec:
-    """All that a query needs to run.
-
-    ``sink``: a source, or the topic of a transient query. ``offsets``: first offset to read, by topic and partition.
-    ``partitions``: of the source topics. ``shuffle_partitions``: of every shuffle; part of the checkpoint.
-    ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
-    ``exactly_once``: results say where they came from, and a restart repeats none. ``upgraded_from``: fingerprints of
-    plans whose checkpoint it takes over. ``batch_ms``: time between micro-batches, each of which is a checkpoint; None
-    in real time.
-    """
-
-    id: str
-    plan: Plan
-    sink: Source | str
-    bootstrap: str
-    offsets: Offsets
-    partitions: Mapping[str, int]
-    shuffle_partitions: int
-    dead_topic: str
-    checkpoint: str
-    interval_ms: int
-    exactly_once: bool = True
-    retry: Retry = Retry()
-    upgraded_from: tuple[str, ...] = ()
-    batch_ms: int | None = None
-
-    @property
-    def shuffled(self) -> bool:
-        """Whether a stateful step shuffles: not with one source partition in all."""
-        return sum(self.partitions.values()) > 1
-
-    @property
-    def order_varies(self) -> bool:
-        """Whether rows of several partitions meet in a state, in an order that is not the same each time."""
-        return self.plan.stateful and self.shuffled
-
-    @property
-    def sink_topics(self) -> tuple[str, ...]:
-        """The topics that it writes: results, dead letters, and late records if they are kept."""
-        results = self.sink if isinstance(self.sink, str) else self.sink.topic
-        late = self.plan.late_topic
-        return (results, self.dead_topic) if late is None else (results, self.dead_topic, late)
-
-    @property
-    def fingerprint(self) -> str:
-        """What the state in a checkpoint depends on, as a short hash."""
-        return fingerprint_of(self.plan)
-
-
-def fingerprint_of(plan: Plan) -> str:
-    """What the state in a checkpoint of this plan depends on, as a short hash."""
-    return hashlib.sha256(f"{PLAN_VERSION} {plan_tree(plan)}".encode()).hexdigest()[:16]
-
-
-def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
-    """How many task slots the query holds for as long as it runs: its source partitions and every shuffle's."""
-    sources = sum(partitions.values())
-    if sources <= 1:
-        return max(sources, 1)
-    stages = 0
-    for node in nodes_of(plan.root):
-        if isinstance(node, TableJoin | TablesJoin | TableChanges):
-            stages += 1
-        elif isinstance(node, Aggregate):
-            stages += 2 if node.window is not None else 1
-        elif isinstance(node, TableFilter) and not isinstance(node.input, Aggregate):
-            stages += 1
-    return sources + stages * shuffle_partitions
+PROVEN = 30.0
+"""Seconds after which a query that failed counts as running again, if it commits no batch sooner."""
 
 
 class Phase(Enum):
@@ -154,10 +73,11 @@ class Phase(Enum):
 class RunningQuery:
     """Starts, watches and stops one query.
 
-    ``state``: STARTING, RUNNING, ERROR or STOPPED; ``phase`` what it does when it runs; ``failures`` the last ones,
-    newest last. In ERROR it waits to start again; ``refused``: until there is room for it. ``changed`` is called when
-    the state changes, mostly from the query's own thread. ``topic_ids``: of the source topics, as brokers know them.
-    ``turns``: it has one for as long as Spark plans.
+    ``standing``: its state, since when, and its tries; ``phase`` what it does when it runs; ``failures`` the last ones,
+    newest last. ``refused``: in ERROR until there is room for it. ``changed`` is called when the state changes, mostly
+    from the query's own thread. ``topic_ids``: of the source topics, as brokers know them.
+    ``turns``: it has one for as long as Spark plans. ``register``: where its producer is noted, so that those of its
+    lives in other JVMs and engines are ended; None for a query whose sink nobody else writes.
     """
 
     def __init__(
@@ -166,9 +86,10 @@ class RunningQuery:
         spec: QuerySpec,
         changed: Callable[[RunningQuery], None],
         turns: Turns,
+        register: ProducerRegister | None = None,
     ) -> None:
         self.spec = spec
-        self.state = "STARTING"
+        self.standing = Standing(State.STARTING)
         self.phase = Phase.LIVE
         self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
         self.checkpoint = Checkpoint(session, spec.checkpoint)
@@ -180,6 +101,8 @@ class RunningQuery:
         self.topic_ids: Mapping[str, str] = {}
         self._changed = changed
         self._turns = turns
+        # On a cluster each executor has producers of its own.
+        self._register = register if is_local(session) else None
         self._session = session
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
@@ -192,15 +115,20 @@ class RunningQuery:
         return "micro-batch" if self.phase is Phase.LIVE and self.spec.batch_ms is not None else self.phase.value
 
     @property
+    def state(self) -> State:
+        """The state alone."""
+        return self.standing.state
+
+    @property
     def error(self) -> str | None:
-        """Why it is in ERROR."""
-        return self.failures[-1].message if self.state == "ERROR" and self.failures else None
+        """Why it does not run, in ERROR and RETRYING."""
+        return self.failures[-1].message if self.standing.failed and self.failures else None
 
     def refuse(self, reason: KsqlError) -> None:
         """Says why it is not started."""
         self.refused = True
         self.failures.append(failure_of(reason))
-        self._set("ERROR")
+        self._set(State.ERROR)
 
     def tell(self, trouble: Failure) -> None:
         """Takes down what may be why it comes no further, though it runs; the same again only with its last time."""
@@ -212,8 +140,8 @@ class RunningQuery:
         """Begins to run, in a thread of its own."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Ends the query; returns when nothing of it runs any more."""
+    def stop(self, *, forget: bool = False) -> None:
+        """Ends the query; returns when nothing of it runs any more. ``forget``: for good."""
         self._stopping.set()
         with self._lock:
             query = self._query
@@ -222,16 +150,32 @@ class RunningQuery:
                 query.stop()
             except (Py4JError, PySparkException, ConnectionError, OSError) as e:
                 log.warning("query %s did not stop cleanly: %s", self.spec.id, failure_of(e).message)
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(timeout=30)
+        self._join(30)
+        self._retire(forget)
         with self._noting:
-            self.state = "STOPPED"
+            self.standing = Standing(State.STOPPED)
+
+    def _join(self, seconds: float) -> None:
+        """Waits for its thread; not if the JVM is gone, as brokers that are away may hold it then, and nothing else."""
+        end = time.monotonic() + seconds
+        if self._thread is not threading.current_thread():
+            while self._thread.is_alive() and time.monotonic() < end and jvm_alive():
+                self._thread.join(timeout=0.2)
+
+    def _retire(self, forget: bool) -> None:
+        """Gives its producer back, and notes that nothing writes its results, if that is so."""
+        if self._register is None or self._thread.is_alive():
+            return
+        try:
+            retire(self._session, self._register, self.spec.id, forget=forget)
+        except (Py4JError, OSError, KsqlError) as e:
+            log.debug("query %s: its producer stays noted: %s", self.spec.id, e)
 
     def abandon(self) -> None:
         """Forgets the query of a JVM that is gone; its thread ends by itself, and who reads a push query is told."""
         self._stopping.set()
         self.failures.append(Failure(time.time(), "SYSTEM", "Spark's JVM is gone"))
-        self.state = "ERROR"
+        self.standing = Standing(State.ERROR)
 
     # ------------------------------------------------------------ its thread
 
@@ -247,14 +191,15 @@ class RunningQuery:
                 if self._stopping.is_set() or not jvm_alive():
                     return  # the engine starts it again, in another JVM
                 failures = 1 if time.monotonic() - begun > 2 * self.spec.retry.longest else failures + 1
-                failure = failure_of(e)
+                failure = failure_of(damage(self.checkpoint.folder, e) or e)
                 self.failures.append(failure)
                 wait = self.spec.retry.wait(failures)
                 log.error(
                     "query %s failed, next try in %.0f s: %s: %s", self.spec.id, wait, failure.kind, failure.message
                 )
-                self._set("ERROR")
+                self._set(State.RETRYING, failures, time.time() + wait)
                 self._stopping.wait(wait)
+                self._set(State.RETRYING, failures)
 
     def _life(self) -> None:
         """From start to end once; returns only when it is stopped."""
@@ -262,15 +207,24 @@ class RunningQuery:
         self._wait_for_tasks()
         kafka = Kafka(spec.bootstrap)
         self.topic_ids = kafka.topic_ids(spec.partitions)
-        checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids, spec.upgraded_from)
-        if (torn := checkpoint.mend()) is not None:
-            log.warning("query %s: %s was cut off in the middle: its batch is done again", spec.id, torn)
+        if spec.mark:
+            checkpoint.check_made(spec.mark)
+        new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids, spec.upgraded_from)
+        if torn := checkpoint.mend():
+            log.warning("query %s: damaged files are removed, their batches are done again: %s", spec.id, torn)
         last = checkpoint.last_commit
-        lost = last is not None and self._look_for_loss(kafka, checkpoint.offsets(last))
+        if last is not None and self.state is State.STARTING:
+            self._set(State.RECOVERING)
+        lost = self._look_for_loss(kafka, spec.offsets if last is None else checkpoint.offsets(last))
         with self._noting:
             self._ends = None
             checkpoint.forget_notes(-1 if last is None else last)
-        tail = self._tail(kafka, -1 if last is None else last)
+        alone = self._register is not None and end_others(
+            self._session, kafka, self._register, spec, sink_options(spec), self._stopping
+        )
+        tail = None if new else self._tail(kafka, -1 if last is None else last, alone=alone)
+        if new:
+            self._begin(kafka)
         # Real-time mode cannot skip records that are gone, a micro-batch can.
         changed = tail is not None and spec.order_varies and (last is None or self._state_changes(kafka, last))
         ahead = Phase.RECOVERY if lost or changed else None
@@ -293,6 +247,13 @@ class RunningQuery:
         if ahead is not None:
             self._go(ahead, tail)
         self._go(Phase.LIVE, tail if ahead is None else None)
+
+    def _begin(self, kafka: Kafka) -> None:
+        """Notes where the sink topics end ahead of the first result of all, and then that there may be one."""
+        spec = self.spec
+        if spec.exactly_once:
+            self.checkpoint.note(-1, kafka.offsets(kafka.partitions(spec.sink_topics), latest=True))
+        self.checkpoint.sign(spec.fingerprint, spec.shuffle_partitions, self.topic_ids)
 
     def _state_changes(self, kafka: Kafka, batch: int) -> bool:
         """Whether records came since the batch that change a state which others meet: else any order is the right one.
@@ -317,28 +278,30 @@ class RunningQuery:
                 found = True
         return found
 
-    def _tail(self, kafka: Kafka, last: int) -> Tail | None:
-        """What may be written already of rows after batch ``last``; None if nothing is. Notes where that begins."""
+    def _tail(self, kafka: Kafka, last: int, *, alone: bool) -> Tail | None:
+        """What may be written already of rows after batch ``last``; None if nothing is. Notes where that begins.
+
+        ``alone``: whether nobody else writes its results.
+        """
         spec = self.spec
         if not spec.exactly_once:
             return None
         partitions = kafka.partitions(spec.sink_topics)
         ends = kafka.offsets(partitions, latest=True)
-        if last < 0 and self.checkpoint.noted is None:
-            self.checkpoint.note(-1, ends)
-            return None
         self._wait_for_senders()
         # Requests of a producer of another JVM that has just died may still be in the broker's queue.
-        for _ in range(50):
+        for _ in range(0 if alone else 50):
             self._stopping.wait(0.2)
             before, ends = ends, kafka.offsets(partitions, latest=True)
             if before == ends:
                 break
+        else:
+            ends = kafka.offsets(partitions, latest=True)
         start = self.checkpoint.ends_before(last)
         plan = spec.plan
         tail = Tail(
             spec.bootstrap, spec.id, plan.seen_tables, start, ends,
-            by_seen=plan.regroups_joined, by_key=plan.joined_by_key,
+            by_seen=plan.regroups_joined, by_key=plan.joined_by_key, results=spec.sink_topics[0],
         )  # fmt: skip
         if tail.empty:
             return None
@@ -403,24 +366,54 @@ class RunningQuery:
             if live:
                 self._in_use = tail
                 self.live.set()
-            self._set("RUNNING")
             try:
-                self._wait_for_first_tasks(query)
+                planned = self._wait_for_first_tasks(query)
                 turn.close()
+                if phase is not Phase.RECOVERY:
+                    self._wait_for_proof(query, planned)
                 query.awaitTermination()
             finally:
                 self._in_use = None
+                self._forget_sessions(query)
         if live and not self._stopping.is_set():
             raise EngineProblem("query-ended", "the query ended by itself")
 
-    def _wait_for_first_tasks(self, query: StreamingQuery) -> None:
-        """Waits until Spark is done with planning it; not for long, as brokers that are away may keep it from that."""
+    def _forget_sessions(self, query: StreamingQuery) -> None:
+        """Takes off Spark's context what the sessions of an ended query have left there."""
         jvm: Any = self._session._jvm
-        spark, end = self._session.sparkContext._jsc.sc(), time.monotonic() + PLANNING
-        while query.isActive and not jvm.ksqlpy.Tasks.running(spark, self.spec.id):
-            idle = query.status["message"].startswith("Waiting")  # of micro-batches, without records or until the next
-            if idle or time.monotonic() > end or self._stopping.wait(0.02):
+        try:
+            jvm.ksqlpy.Sessions.forget(query._jsq)
+        except (Py4JError, OSError) as e:
+            log.debug("query %s: its sessions stay registered: %s", self.spec.id, e)
+
+    def _wait_for_first_tasks(self, query: StreamingQuery) -> bool:
+        """Waits until Spark is done with planning it, and says so; not for long: brokers may keep it from that."""
+        end = time.monotonic() + PLANNING
+        while query.isActive and not self._is_planned(query):
+            if time.monotonic() > end or self._stopping.wait(0.02):
+                return False
+        return True
+
+    def _is_planned(self, query: StreamingQuery) -> bool:
+        """Whether tasks of it run, or it is a query of micro-batches without records, or until its next batch."""
+        jvm: Any = self._session._jvm
+        spark = self._session.sparkContext._jsc.sc()
+        return bool(jvm.ksqlpy.Tasks.running(spark, self.spec.id)) or query.status["message"].startswith("Waiting")
+
+    def _wait_for_proof(self, query: StreamingQuery, planned: bool) -> None:
+        """Says that the query runs when it does: it is planned, and past where it failed the last time."""
+        tried, begun = self.standing.tries > 0, time.monotonic()
+        last = self.checkpoint.last_commit if tried else None
+        while not (planned and not (tried and self._may_fail_again(query, begun, last))):
+            if query.awaitTermination(1 if planned else 0.2) or self._stopping.is_set():  # type: ignore[arg-type]  # takes fractions
                 return
+            planned = planned or self._is_planned(query)
+        self._set(State.RUNNING)
+
+    def _may_fail_again(self, query: StreamingQuery, begun: float, last: int | None) -> bool:
+        """Whether a query that failed has not read on since: it committed no batch, and has not run for long."""
+        idle = query.status["message"].startswith("Waiting")
+        return not idle and time.monotonic() - begun < PROVEN and self.checkpoint.last_commit == last
 
     def _start_spark(self, phase: Phase, tail: Tail | None) -> StreamingQuery | None:
         """Gives Spark the query of a phase; None if it is to stop."""
@@ -431,7 +424,7 @@ class RunningQuery:
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         if live and spec.batch_ms is None:
             admit_forgetting(session)
-        records = undone(spec.plan, _records(session, spec, headers=spec.plan.needs_headers), tail)
+        records = undone(spec.plan, _records(session, spec), tail)
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled,
@@ -444,17 +437,7 @@ class RunningQuery:
         writer = (
             output.writeStream.format("kafka")
             .queryName(spec.id if live else f"{spec.id} ({phase.value})")
-            .option("kafka.bootstrap.servers", spec.bootstrap)
-            .option("kafka.interceptor.classes", "ksqlpy.SinkInterceptor,ksqlpy.SenderRest")
-            .option("kafka.client.id", spec.id)
-            .option("kafka.linger.ms", "0")
-            # Brokers take any request for the first of a producer that is new to them. With several on their way, one
-            # that has to be sent again while a broker starts is passed by later ones, and lost (KAFKA-15591).
-            .option("kafka.max.in.flight.requests.per.connection", "1")
-            # By default what could not be sent for two minutes is given up, and what was behind it is sent.
-            .option("kafka.delivery.timeout.ms", str(2**31 - 1))
-            # Fewer, larger requests where results come faster than they can be sent.
-            .option("kafka.batch.size", "131072")
+            .options(**sink_options(spec))
             .option("checkpointLocation", self.checkpoint.spark)
             .outputMode("update")
         )
@@ -501,7 +484,7 @@ class RunningQuery:
     def note_sink(self, kafka: Kafka) -> None:
         """Notes the ends of the sink topics if a batch was committed since the last note; to be called now and then."""
         with self._noting:
-            if not self.spec.exactly_once or self.state != "RUNNING" or self.phase is not Phase.LIVE:
+            if not self.spec.exactly_once or not self.live.is_set() or self.state is State.STOPPED:
                 return
             last = self.checkpoint.last_commit
             if last is not None and self._has_caught_up(last):
@@ -545,7 +528,7 @@ class RunningQuery:
         """
         found: dict[str, Any] = {"lastCommit": None, "stateBytes": None}
         query = self._query
-        if self.state != "RUNNING" or query is None:
+        if not self.live.is_set() or self.state in (State.ERROR, State.STOPPED) or query is None:
             return found
         try:
             done = query.lastProgress
@@ -558,8 +541,10 @@ class RunningQuery:
             found["stateBytes"] = sum(sizes)
         return found
 
-    def _set(self, state: str) -> None:
-        self.state = state
+    def _set(self, state: State, tries: int = 0, next_try: float | None = None) -> None:
+        """Takes another state, whose tries may count on."""
+        since = self.standing.since if state is self.state else time.time()
+        self.standing = Standing(state, since, tries, next_try)
         self._changed(self)
 
 
@@ -577,15 +562,18 @@ def _apart(spec: QuerySpec) -> int:
     return spec.interval_ms + spec.interval_ms * (zlib.crc32(spec.id.encode()) % 100) // 1000
 
 
-def _records(session: SparkSession, spec: QuerySpec, *, headers: bool) -> Any:
+def _records(session: SparkSession, spec: QuerySpec) -> Any:
     """Spark's stream of records over all topics of the query."""
-    return (
+    records = (
         session.readStream.format("kafka")
         .option("kafka.bootstrap.servers", spec.bootstrap)
         .option("subscribe", ",".join(spec.partitions))
         .option("startingOffsets", json.dumps(_first(spec)))
         .option("failOnDataLoss", "false")
-        .option("includeHeaders", str(headers).lower())
+        .option("includeHeaders", "true")
         .option("groupIdPrefix", spec.id)
         .load()
     )
+    # Else the records of a second attempt would be refused only where its rows are written or kept (SinkValue.java,
+    # Forgetting.java), which is another task, and for which it is the first.
+    return records.where(first_attempt("offset")) if spec.shuffled else records

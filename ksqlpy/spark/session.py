@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.embedded.cache import cache_folder, digest
 from ksqlpy.embedded.classes import ClassArchive
 from ksqlpy.embedded.compilers import optimizer_held_back
+from ksqlpy.embedded.folders import removed
 from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.embedded.spark_home import spark_home
@@ -36,8 +37,11 @@ __all__ = [
     "figures",
     "has_session",
     "is_alive",
+    "is_local",
     "jvm_alive",
+    "kill_jvm",
     "start_session",
+    "work_folder",
 ]
 
 log = logging.getLogger(__name__)
@@ -64,6 +68,11 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    # Spark would replace ${env:HOME} and ${name} in the texts of plans, by the environment and by its own settings.
+    # Set here, these hold also where its configuration files or the options of the JVM say otherwise.
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.catalog.ksqlpy": "ksqlpy.Functions",
     "spark.sql.extensions": "ksqlpy.Extensions",
     # RocksDB; deleted keys of tables do not stay in it.
@@ -77,6 +86,11 @@ SETTINGS: Mapping[str, str] = {
     # (300 ms after half a million changes); it is stored in the background.
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "1",
     "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
+    # A second attempt of a task would write results again, and is refused (jvm/Attempts.java): none is made where Spark
+    # can be told so.
+    "spark.task.maxFailures": "1",
+    "spark.stage.maxConsecutiveAttempts": "1",
+    "spark.speculation": "false",
     # Required by real-time mode.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     # The per-row aggregate in micro-batches too, so that a backlog gives every change.
@@ -90,6 +104,13 @@ SETTINGS: Mapping[str, str] = {
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
     # Above so many source partitions idle consumers are closed at each checkpoint, and made anew for the next batch.
     "spark.kafka.consumer.cache.capacity": "4096",
+    # By default the producers of a query that has ended, with their threads and buffers, stay for ten minutes more.
+    "spark.kafka.producer.cache.timeout": "30s",
+    "spark.kafka.producer.cache.evictorThreadRunInterval": "10s",
+    # What Spark's parser learns of each text it keeps for the life of the JVM, some 6 KB a state: a hundred large
+    # expressions filled a heap of 1 GB.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
     "spark.sql.shuffle.partitions": "1",
     # Else every small job is cut into as many tasks as there are slots.
     "spark.default.parallelism": "1",
@@ -103,6 +124,13 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.debug.maxToStringFields": "0",
     "spark.ui.enabled": "false",
+    # What the interface would show of batches long past stays in memory without it, too: by default 1000 of each.
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
+    "spark.ui.dagGraph.retainedRootRDDs": "10",
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.sql.streaming.ui.retainedQueries": "10",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -140,6 +168,7 @@ def start_session(
     folder.mkdir(parents=True, exist_ok=True)
     if progress is not None:
         progress("starting Spark")
+    work = _begin_work(folder)
     log_settings = folder / "log4j2.properties"
     log_settings.write_text(_LOGGING.format(file=folder / "spark.log"), encoding="utf-8")
     options = (
@@ -148,7 +177,7 @@ def start_session(
         "-XX:ReservedCodeCacheSize=240m",  # with the quick compiler alone it is 48 MB, and full after a minute
         f"-Dlog4j2.configurationFile=file:{log_settings}",
         f"-Dderby.system.home={folder}",
-        f"-Djava.io.tmpdir={tempfile.gettempdir()}",
+        f"-Djava.io.tmpdir={work}",
         java_options,
     )
     builder = SparkSession.builder.appName("ksqlpy").master(master)
@@ -159,7 +188,7 @@ def start_session(
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": " ".join(options),
-        "spark.local.dir": str(folder),
+        "spark.local.dir": str(work),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }.items():
         builder = builder.config(key, value)
@@ -168,6 +197,25 @@ def start_session(
     if progress is not None:
         progress("")
     return session
+
+
+_work: Path | None = None
+
+
+def _begin_work(folder: Path) -> Path:
+    """A folder for the files of a new JVM; a JVM that was killed has left its own, which goes."""
+    global _work
+    if _work is not None and has_session():
+        return _work  # no other JVM is started
+    for old in (f for pattern in ("work-*", "spark-*", "blockmgr-*") for f in folder.glob(pattern)):
+        removed(old)
+    _work = Path(tempfile.mkdtemp(prefix="work-", dir=folder))
+    return _work
+
+
+def work_folder() -> Path | None:
+    """The folder for files that go with this process's session, None without one."""
+    return _work
 
 
 @contextlib.contextmanager
@@ -196,10 +244,22 @@ def has_session() -> bool:
     return SparkContext._active_spark_context is not None
 
 
+def is_local(session: SparkSession) -> bool:
+    """Whether all tasks run in the driver's JVM."""
+    return bool(session.sparkContext._jsc.sc().isLocal())
+
+
 def jvm_alive() -> bool:
     """Whether the JVM of this process's session runs."""
     gateway: Any = SparkContext._gateway
     return gateway is not None and gateway.proc.poll() is None
+
+
+def kill_jvm() -> None:
+    """Ends the JVM of this process's session at once; calls into it fail then."""
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        gateway.proc.kill()
 
 
 def is_alive(session: SparkSession) -> bool:
@@ -214,8 +274,9 @@ def is_alive(session: SparkSession) -> bool:
 def end_session(session: SparkSession, patience: float = ENDING) -> None:
     """Stops the session and ends its JVM, also one that no longer answers; the process may start a new session then.
 
-    ``patience``: seconds that the JVM may take to end by itself.
+    ``patience``: seconds that the JVM may take to end by itself. Its files are removed.
     """
+    global _work
     gateway: Any = SparkContext._gateway
     if gateway is not None and gateway.proc.poll() is None:
         with contextlib.suppress(Py4JError, OSError):
@@ -229,6 +290,9 @@ def end_session(session: SparkSession, patience: float = ENDING) -> None:
     with contextlib.suppress(Py4JError, OSError):
         gateway.shutdown()
     _end_process(gateway.proc, patience)
+    work, _work = _work, None
+    if work is not None:
+        removed(work)
 
 
 def _end_process(jvm: subprocess.Popen[bytes], patience: float) -> None:
@@ -280,9 +344,14 @@ def at_rest(session: SparkSession, query_id: str) -> bool:
 _LOGGING = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
-appender.file.type = File
+appender.file.type = RollingFile
 appender.file.name = file
 appender.file.fileName = {file}
+appender.file.filePattern = {file}.%i
+appender.file.policies.type = SizeBasedTriggeringPolicy
+appender.file.policies.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
 """

@@ -20,10 +20,13 @@ from ksqlpy.analysis import Text, analyze_create, analyze_query
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.embedded.folders import removed
+from ksqlpy.errors import reason_of
 from ksqlpy.plan import Plan, build_plan
 from ksqlpy.spark.compile import Compiler, Distribution
 from ksqlpy.spark.output import kafka_output
-from ksqlpy.spark.query import QuerySpec, RunningQuery
+from ksqlpy.spark.query import RunningQuery
+from ksqlpy.spark.session import work_folder
+from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.turns import Turns
 from ksqlpy.sql import nodes, parse
 
@@ -83,13 +86,13 @@ class WarmUp:
             removed(self._folder)
 
     def _run(self) -> None:
-        self._folder = folder = Path(tempfile.mkdtemp(prefix="ksqlpy-warm-up-"))
+        self._folder = folder = Path(tempfile.mkdtemp(prefix="ksqlpy-warm-up-", dir=work_folder()))
         with contextlib.ExitStack() as stack:
             stack.callback(removed, folder)
             try:
                 self._queries(folder, stack)
             except Exception as e:  # without it the first statement is slower, nothing else
-                log.info("warm-up ended early: %s", str(e).splitlines()[0] if str(e) else type(e).__name__)
+                log.info("warm-up ended early: %s", reason_of(e))
 
     def _queries(self, folder: Path, stack: contextlib.ExitStack) -> None:
         topic = self._command_log

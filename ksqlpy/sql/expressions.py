@@ -252,7 +252,16 @@ class Expressions(Cursor):
         name = self.name()
         if self.text == "(":
             self.index += 1
+            if self.text == "DISTINCT" and self.ahead(1) not in (",", ")"):
+                self._no_distinct_values(name.this)
             args = self._arguments()
+            if self.text == "OVER" and self.ahead(1) == "(":
+                self.fail_at(
+                    self.index,
+                    "no-over",
+                    "There is no OVER: a row knows nothing of those beside it",
+                    hint="aggregates over time take WINDOW TUMBLING (SIZE 1 HOUR) and GROUP BY",
+                )
             return self.placed(exp.Anonymous(this=name.this, expressions=args), begin)
         if self.text == "." and self.ahead(1) != "*":
             self.index += 1
@@ -260,6 +269,12 @@ class Expressions(Cursor):
         if any(name.this in scope for scope in self._scopes):
             return self.placed(nodes.LambdaVariable(this=name), begin)
         return self.placed(exp.Column(this=name), begin)
+
+    def _no_distinct_values(self, function: str) -> NoReturn:
+        """Names the function that takes each value once."""
+        instead = {"COUNT": "COUNT_DISTINCT", "COLLECT_LIST": "COLLECT_SET", "TOPK": "TOPKDISTINCT"}.get(function)
+        hint = f"{instead}(…) takes each value once" if instead is not None else "it takes all values"
+        self.fail_at(self.index, "no-distinct", f"{function} takes no DISTINCT", hint=hint)
 
     def _arguments(self) -> list[exp.Expr]:
         if self.accept(")"):

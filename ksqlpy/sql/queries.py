@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from sqlglot import exp
 
@@ -44,6 +44,14 @@ class Queries(Expressions):
     )
     """Plain words that begin a clause, rather than being an alias, where this word follows."""
 
+    STARTS: ClassVar[frozenset[str | tuple[str, str]]] = CLAUSES - {("UNION", "ALL")} | {
+        *("FROM", "JOIN", "WINDOW", "WHERE", "HAVING", "LIMIT"),
+        ("GROUP", "BY"),
+    }
+    """How clauses begin that have their place ahead of the end of a query."""
+
+    ORDER: ClassVar[str] = "FROM, JOIN, WINDOW, WHERE, GROUP BY, PARTITION BY, HAVING, EMIT CHANGES, LIMIT"
+
     # ------------------------------------------------------------ whole queries
 
     def begins_query(self) -> bool:
@@ -72,6 +80,14 @@ class Queries(Expressions):
         at = self.index
         if self.accept("LIMIT"):
             whole.set("limit", self.placed(exp.Limit(expression=self._whole_number("a number of rows")), at))
+        if (self.text, self.ahead(1)) in self.STARTS or self.text in self.STARTS:
+            clause = self.text if self.text in self.STARTS else f"{self.text} {self.ahead(1)}"
+            self.fail_at(
+                self.index,
+                "misplaced-clause",
+                f"{clause} stands too late here, or for the second time",
+                hint=f"the order of clauses is {self.ORDER}",
+            )
         return self.placed(whole, begin)
 
     def _with(self) -> exp.Expr:
@@ -112,6 +128,8 @@ class Queries(Expressions):
     def _select(self) -> nodes.Query:
         begin = self.index
         self.expect("SELECT")
+        if self.text == "DISTINCT":
+            self._no_distinct()
         query = nodes.Query(expressions=self.comma_list(self._item))
         at = self.index
         self.expect("FROM")
@@ -137,6 +155,18 @@ class Queries(Expressions):
         if self.accept("HAVING"):
             query.set("having", self.placed(exp.Having(this=self.expression()), at))
         return self.placed(query, begin)
+
+    def _no_distinct(self) -> NoReturn:
+        """Says how different rows are had: a table of groups."""
+        begin = self.index + 1
+        end = next((i for i in range(begin, len(self.tokens)) if self._texts[i] in ("FROM", ";")), len(self.tokens))
+        listed = self.sql[self.tokens[begin].start : self.tokens[end - 1].end + 1] if begin < end else "a"
+        self.fail_at(
+            self.index,
+            "no-distinct",
+            "SELECT takes no DISTINCT",
+            hint=f"rows that differ are groups: SELECT {listed}, COUNT(*) AS n FROM … GROUP BY {listed}",
+        )
 
     def _item(self) -> exp.Expr:
         begin = self.index

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ksqlpy.errors import KsqlError, similar_names
+from ksqlpy.errors import KsqlError, file_reason, similar_names
 
 __all__ = ["Case", "FileProblem", "Line", "Section", "read_cases"]
 
@@ -95,7 +95,7 @@ def read_cases(file: Path) -> list[Case]:
     try:
         lines = file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as e:
-        raise FileProblem(str(file), f"the file cannot be read: {e}") from e
+        raise FileProblem(str(file), f"the file cannot be read: {file_reason(e)}") from e
     starts = [i for i, text in enumerate(lines) if text.startswith("===")]
     if not starts:
         raise FileProblem(f"{file}:1", "the file has no cases", hint="a case begins with a line === name")

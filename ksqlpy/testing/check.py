@@ -24,13 +24,15 @@ class Outcome:
     """What a runner saw of a case.
 
     ``sources``: by name, as the file calls them; ``records``: of the topics, in order; ``unordered``: topics of several
-    partitions; ``error``: the drawing of the refusal.
+    partitions; ``failed``: by query, how many values are null since an error made them so; ``error``: the drawing of
+    the refusal.
     """
 
     sources: Mapping[str, Source] = field(default_factory=dict)
     records: Mapping[str, Sequence[Record]] = field(default_factory=dict)
     dead_letters: Sequence[DeadLetter] = ()
     unordered: frozenset[str] = frozenset()
+    failed: Mapping[str, int] = field(default_factory=dict)
     error: str | None = None
 
 
@@ -55,7 +57,11 @@ def check_outcome(case: Case, outcome: Outcome) -> None:
             problems += _output(case, section, outcome)
         problems += _dead_letters(case, outcome)
     if problems:
+        problems += [f"{case.where()}: query {q}: {_FAILED}: {n}" for q, n in outcome.failed.items() if n]
         raise CaseFailed("\n".join([f"{case.where()}: case {case.name!r}", *problems]))
+
+
+_FAILED = "values that an error made null (a number that does not fit its type, a text that is none of its type)"
 
 
 def _refusal(case: Case, outcome: Outcome) -> list[str]:

@@ -13,24 +13,28 @@ import itertools
 import json
 import logging
 import time
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.folders import scratch_folder
-from ksqlpy.errors import KsqlError
+from ksqlpy.errors import KsqlError, reason_of
 from ksqlpy.plan import Plan
 from ksqlpy.runtime import Engine
-from ksqlpy.runtime.commandlog import CommandLog
+from ksqlpy.runtime.commandlog import CommandLog, Entry
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.compile import Compiler, Distribution
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import taken_apart
 from ksqlpy.spark.output import HEADERS, kafka_output
-from ksqlpy.spark.query import QuerySpec, RunningQuery
+from ksqlpy.spark.query import RunningQuery
+from ksqlpy.spark.session import figures
+from ksqlpy.spark.spec import QuerySpec
+from ksqlpy.spark.standing import Standing, State
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import CaseFailed, Outcome
 from ksqlpy.testing.records import DeadLetter, Record, inputs
@@ -67,14 +71,17 @@ class MemoryRunner:
         for record in inputs(case, engine.catalog.sources):
             engine.broker.append(record)
         dead: list[DeadLetter] = []
+        failed: dict[str, int] = {}
         with scratch_folder("ksqlpy-case-", self._folder) as folder:
             for number, (query_id, spec) in enumerate(engine.ordered_specs()):
+                own = replace(spec, id=f"{query_id} {uuid.uuid4().hex}")  # cases that run at once name theirs alike
                 try:
-                    dead += run_query(spec, engine, folder / str(number), _ordered(spec, engine))
+                    dead += run_query(own, engine, folder / str(number), _ordered(spec, engine))
                 except Exception as e:  # whatever Spark raises belongs to the case
-                    why = str(e).split("\n", 1)[0]
+                    why = reason_of(e)
                     raise CaseFailed(f"{case.where()}: query {query_id} failed: {why}") from e
-        return Outcome(engine.catalog.sources, engine.broker.records(), dead)
+                failed[query_id] = figures(self._session, own.id)["failed"]
+        return Outcome(engine.catalog.sources, engine.broker.records(), dead, failed=failed)
 
 
 # ---------------------------------------------------------------- one query
@@ -100,12 +107,11 @@ def run_query(spec: QuerySpec, engine: MemoryEngine, folder: Path, stored: Seque
     own = engine.session.newSession()
     own.conf.set("spark.sql.shuffle.partitions", "1")
     own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-    headers = ["headers"] if spec.plan.needs_headers else []
     if spec.plan.stateful:
         files = own.readStream.schema(_SCHEMA).json(str(file.parent))
     else:  # a micro-batch without state is a batch, which needs no checkpoint
         files = own.read.schema(_SCHEMA).json(str(file))
-    records = files.selectExpr(*_COLUMNS, *headers)
+    records = files.selectExpr(*_COLUMNS, "headers")
     rows = Compiler(spec.plan, records, Distribution(1, shuffled=False)).rows()
     output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic)
     found = _results(output, folder) if spec.plan.stateful else output.collect()
@@ -229,12 +235,15 @@ class _MemoryLog(CommandLog):
 
     def __init__(self, *, queries_only: bool) -> None:
         self.next_offset = 0
+        self.topic = "_ksqlpy-default_command_log"
+        self._largest = 2**20
         self._queries_only = queries_only
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self) -> list[Entry]:
         return []
 
     def append(self, entry: Mapping[str, Any]) -> int:
+        self.check_size(entry)
         number = self.next_offset
         if not self._queries_only or entry.get("query") is not None:
             self.next_offset += 1
@@ -272,6 +281,9 @@ class _Waiting(Queries):
     def checkpoint(self, query_id: str) -> str:
         return query_id
 
+    def reserve(self, query_id: str, mark: str) -> None:
+        return None
+
     def check_room(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> None:
         return None
 
@@ -285,8 +297,8 @@ class _Waiting(Queries):
     def get(self, query_id: str) -> RunningQuery | None:
         return None
 
-    def state(self, query_id: str) -> str:
-        return "RUNNING"
+    def standing(self, query_id: str) -> Standing:
+        return Standing(State.RUNNING)
 
 
 class MemoryEngine(Engine):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, TopicPartition
 
 from ksqlpy.catalog import PersistentQuery
 from ksqlpy.errors import KsqlError
@@ -111,9 +111,8 @@ class Served:
         seen: list[object] = []
 
         def quiet() -> bool:
-            ends = self._ends([*self.partitions, self._dead_topic])
+            ends = self._filled(list(self.partitions))
             read_all = all(self._has_read(q, ends) for q in self.queries)
-            ends.pop(self._dead_topic)
             if not read_all or (seen and seen[-1] != ends):
                 seen.clear()
             if read_all:
@@ -126,8 +125,7 @@ class Served:
         """Waits until there are so many records in its topics, by plain names, or they are too late."""
 
         def there() -> bool:
-            ends = self._ends([t + self.suffix for t in wanted])
-            enough = all(sum(ends[t + self.suffix].values()) >= n for t, n in wanted.items())
+            enough = all(self._count({t + self.suffix: {}}) >= n for t, n in wanted.items())
             return enough and (not dead_letters or len(self.dead_letters()) >= dead_letters)
 
         self._wait(there)
@@ -136,7 +134,7 @@ class Served:
         """Waits until the checkpoints of its queries hold all that is in their topics; raises CaseFailed."""
 
         def kept() -> bool:
-            ends = self._ends([t for q in self.queries for t in q.offsets])
+            ends = self._filled([t for q in self.queries for t in q.offsets])
             return all(self._holds(q, ends) for q in self.queries)
 
         self._wait(kept, "its queries made no checkpoint")
@@ -147,7 +145,7 @@ class Served:
         while not done():
             for query in self.queries:
                 running = self.engine.queries.get(query.id)
-                if running is None or running.state == "ERROR":
+                if running is None or running.standing.failed:
                     why = running.error if running is not None else "it was terminated"
                     raise CaseFailed(f"{self.where}: query {query.id.replace(self.suffix, '')} failed: {why}")
             if time.monotonic() > end:
@@ -183,8 +181,8 @@ class Served:
         consumed = self.engine.queries.figures(query.id)["consumed"]
         begins = self._begins.get(query.id, query.offsets)
         return all(
-            consumed.get(topic, 0) >= sum(ends[topic][p] - begins[topic].get(p, first) for p, first in ps.items())
-            for topic, ps in query.offsets.items()
+            consumed.get(topic, 0) >= self._count({topic: {**first, **begins[topic]}})
+            for topic, first in query.offsets.items()
         ) and self.engine.queries.at_rest(query.id)
 
     def _holds(self, query: PersistentQuery, ends: Offsets) -> bool:
@@ -198,6 +196,24 @@ class Served:
     def _ends(self, topics: Sequence[str]) -> dict[str, dict[str, int]]:
         sizes = {**self.partitions, self._dead_topic: 1}
         return self.engine.kafka.offsets({t: sizes[t] for t in topics}, latest=True) if topics else {}
+
+    def _filled(self, topics: Sequence[str]) -> dict[str, dict[str, int]]:
+        """The offsets behind the last records: where producers of a dead JVM were ended, control records follow."""
+        ends = self._ends(topics)
+        if not self._begins:
+            return ends
+        found = {t: dict.fromkeys(partitions, 0) for t, partitions in ends.items()}
+        for record in self._read(found):
+            found[record.topic][str(record.partition)] = record.offset + 1
+        return found
+
+    def _count(self, begins: Offsets) -> int:
+        """How many records there are from those offsets on; in partitions that are not named, from the first on."""
+        ends = self._ends(list(begins))
+        all_begins = {t: {p: begins[t].get(p, 0) for p in partitions} for t, partitions in ends.items()}
+        if self._begins:  # there may be control records among them
+            return len(self._read(all_begins))
+        return sum(end - all_begins[t][p] for t, partitions in ends.items() for p, end in partitions.items())
 
     # ------------------------------------------------------------ the death of the JVM
 
@@ -271,16 +287,21 @@ class Served:
         }
         if not left:
             return []
-        consumer = self.engine.kafka.reader()
+        consumer = self.engine.kafka.reader(ends=True)
         found: list[Written] = []
         limit = time.monotonic() + self.pace.deadline
         try:
             consumer.assign([TopicPartition(t, p, begins[t][str(p)]) for t, p in left])
             while left and time.monotonic() < limit:
                 message = consumer.poll(0.5)
-                if message is None or message.error() is not None:
+                if message is None:
                     continue
                 place = (message.topic() or "", message.partition() or 0)
+                error = message.error()
+                if error is not None:
+                    if error.code() == KafkaError._PARTITION_EOF:
+                        left.pop(place, None)
+                    continue
                 offset = message.offset() or 0
                 if place in left and offset < left[place]:
                     given: Any = message.headers() or ()  # its stubs allow for more than consumers give

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -33,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "server"))  # the engine that
 
 from fake_engine import FakeEngine
 
+from ksqlpy.errors import KsqlError
 from ksqlpy.server.run import ServerThread
 from ksqlpy.testing.memory import MemoryEngine
 
@@ -91,6 +94,25 @@ def dev(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterat
         assert "Ctrl-C" in said, said
         yield Dev(process, said, temporary)
         process.kill()
+
+
+def test_the_log_does_not_go_over_the_prompt(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    command._log_beside_the_shell(tmp_path)
+    with ServerThread(FakeEngine()) as server, Client(server.url) as client:
+        with pytest.raises(KsqlError, match="nobody saw this coming"):
+            client.statements("BROKEN;", {})
+        with socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) as connection:
+            connection.sendall(b"no HTTP\r\n\r\n")
+            connection.recv(100)
+    for handler in root.handlers:
+        handler.close()
+    file = tmp_path / "server.log"
+    assert "Traceback" in file.read_text()
+    assert capfd.readouterr() == (f"log     {file}\n", "")
 
 
 @pytest.mark.kafka
@@ -266,7 +288,7 @@ def test_piped_statements(
     engine = FakeEngine()
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     with ServerThread(engine) as server:
-        assert command._talk(server.url, Namespace(no_shell=False, output="table")) == 0
+        assert command._talk(server.url, Namespace(no_shell=False, output="table"), lambda: None) == 0
     assert [sql for sql, _ in engine.calls] == [s.strip() if s.endswith(";") else f"{s};" for s in text.split("\n")]
     assert ("Name" in capsys.readouterr().out) == bool(printed)
 
@@ -297,3 +319,19 @@ def test_a_port_in_use_is_told_at_once(ksqlpy: Run) -> None:
 
 def test_a_rate_needs_a_sample(ksqlpy: Run) -> None:
     assert ksqlpy("dev", "--rate", "5/s").code == 2
+
+
+@pytest.mark.parametrize(
+    ("sample", "define", "begin"),
+    [
+        (None, [], "latest"),
+        ("taxi", [], "earliest"),
+        ("taxi", [("auto.offset.reset", "latest")], "latest"),
+        ("taxi", [("ksql.streams.auto.offset.reset", "latest")], "latest"),
+    ],
+)
+def test_queries_over_a_sample_begin_at_its_first_record(
+    sample: str | None, define: list[tuple[str, str]], begin: str
+) -> None:
+    options = Namespace(port="0", kafka_port=None, data_dir=None, define=define, sample=sample, exposed=None)
+    assert command._config(options).get("auto.offset.reset") == begin

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -38,3 +40,16 @@ def test_a_late_writer(tmp_path: Path) -> None:
     for writer in writers:
         writer.join()
     assert not folder.exists()
+
+
+def test_what_killed_processes_left_goes_and_the_living_stays(tmp_path: Path) -> None:
+    script = (
+        "import os, pathlib; from ksqlpy.embedded.folders import scratch_folder\n"
+        "with scratch_folder('kill-', pathlib.Path(os.sys.argv[1])): os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path)]).returncode == -9
+    [left] = tmp_path.iterdir()
+    (tmp_path / "kill-of-somebody").mkdir()
+    with scratch_folder("kill-", tmp_path) as living, scratch_folder("kill-", tmp_path) as second:
+        assert set(tmp_path.iterdir()) == {living, second, tmp_path / "kill-of-somebody"}
+    assert not left.exists()

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType as SparkStruct
 from sqlglot import exp
 
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.functions import FUNCTIONS, Signature
 from ksqlpy.functions.sparktext import bound, quoted, text_constant, whole_constant
-from ksqlpy.spark.expressions import spark_type
+from ksqlpy.spark.expressions import null_text, spark_json, spark_type
 from ksqlpy.sql import nodes, parse
 from ksqlpy.types import (
     BIGINT,
@@ -43,6 +44,7 @@ COLUMNS: dict[str, tuple[SqlType, Any]] = {
     "C_LINES_CAPITAL": (STRING, "One\tTwo\nThree"),
     "C_EMPTY": (STRING, ""),
     "C_POINT": (STRING, "."),
+    "C_MINUS_SIGN": (STRING, "-"),
     "C_QUOTE_END": (STRING, "\\E"),
     "C_PATTERN": (STRING, "yyyy-MM"),
     "C_BAD_PATTERN": (STRING, "YYYY"),
@@ -68,6 +70,15 @@ COLUMNS: dict[str, tuple[SqlType, Any]] = {
 """Values that no literal can say, and texts that are to be no constants."""
 
 SPECIAL = {"HEX": (BYTES, "X{}"), "DATE": (DATE, "date{}"), "TIMESTAMP": (TIMESTAMP, "timestamp{}")}
+
+SCHEMA = SparkStruct.fromJson(
+    {
+        "fields": [
+            {"name": name, "type": spark_json(kind), "nullable": True, "metadata": {}}
+            for name, (kind, _) in COLUMNS.items()
+        ]
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -161,9 +172,8 @@ class Result:
 @pytest.fixture(scope="module")
 def results(spark: SparkSession) -> dict[str, Result]:
     """All cases by their lines, computed at once."""
-    schema = ", ".join(f"{name} {spark_type(t)}" for name, (t, _) in COLUMNS.items())
     # Kept in memory, so that Spark cannot take the columns for constants.
-    source = spark.createDataFrame([tuple(value for _, value in COLUMNS.values())], schema).cache()
+    source = spark.createDataFrame([tuple(value for _, value in COLUMNS.values())], SCHEMA).cache()
     pairs = [tuple(compiled(expression(side)) for side in line.split("  ->  ")) for line in CASES]
     texts = [f"{side.text} as c{i}_{j}" for i, pair in enumerate(pairs) for j, side in enumerate(pair)]
     computed = source.selectExpr(*texts)
@@ -211,7 +221,7 @@ def nulled() -> dict[str, str]:
             assert isinstance(call.signature, Signature)
             brought = [x.brought_to(t) for x, t in zip(arguments, call.arguments, strict=True)]
             for i in call.signature.needs(len(brought)):
-                changed = [*brought[:i], f"cast(null as {spark_type(call.arguments[i])})", *brought[i + 1 :]]
+                changed = [*brought[:i], null_text(call.arguments[i]), *brought[i + 1 :]]
                 found[f"{line}, argument {i + 1}"] = call.signature.spark(changed, call.arguments)
     return found
 
@@ -219,8 +229,7 @@ def nulled() -> dict[str, str]:
 def test_a_null_argument_makes_null_unless_the_signature_says_otherwise(spark: SparkSession) -> None:
     calls = nulled()
     assert len(calls) > 200, len(calls)
-    schema = ", ".join(f"{name} {spark_type(t)}" for name, (t, _) in COLUMNS.items())
-    source = spark.createDataFrame([tuple(value for _, value in COLUMNS.values())], schema)
+    source = spark.createDataFrame([tuple(value for _, value in COLUMNS.values())], SCHEMA)
     [row] = source.selectExpr(*(f"({text}) is null as c{i}" for i, text in enumerate(calls.values()))).collect()
     assert [call for call, null in zip(calls, row, strict=True) if not null] == []
 
@@ -259,7 +268,7 @@ def test_long_arguments_are_named_once() -> None:
     assert bound("x + y", lambda v: f"{v} * {v}") == "(x + y) * (x + y)"
 
 
-@pytest.mark.parametrize("text", ["", "a", "it's", "back\\slash", "\\'", "''"])
+@pytest.mark.parametrize("text", ["", "a", "it's", "back\\slash", "\\'", "''", "${x}", "\n\0é😀", "x" * 99])
 def test_constants_are_read_back(text: str) -> None:
     assert text_constant(quoted(text)) == text
 

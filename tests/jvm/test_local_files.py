@@ -203,4 +203,5 @@ def test_a_stateful_query_runs_no_process_at_a_checkpoint(
             assert not processes(two_more)
         finally:
             query.stop()
-    assert [p for p in tmp_path.rglob("*") if p.name.endswith(".crc")] == []
+    checked = {p.parent.name for p in tmp_path.rglob("*") if p.name.endswith(".crc")}
+    assert checked == {"offsets", "commits"}  # states hold checksums of their own, and their files are many

@@ -176,7 +176,7 @@ def test_what_the_server_would_refuse_is_known_before_anything_is_done(
         code, out, err = command(name, tmp_path, "--server", url)
         assert code == 1 and "+ stream S2" in out
         assert "error[missing-topic]: topic no does not exist" in err
-        assert "--> line 1, column 15" in err and " 1 | CREATE STREAM S2 (" in err
+        assert "--> line 1, column 15" in err and " 1 | CREATE STREAM s2 (" in err
     assert not server.engine.catalog.sources
 
 
@@ -250,5 +250,5 @@ def test_apply_asks_at_a_terminal(command: Command, server: EngineServer, url: s
         child.close()
         return server.engine.catalog.sources["T"].statement
 
-    assert "SUM(V)" in answered("no", "nothing was changed")
-    assert "MAX(V)" in answered("yes", "done: 2 statements")
+    assert "SUM(v)" in answered("no", "nothing was changed")
+    assert "MAX(v)" in answered("yes", "done: 2 statements")

@@ -16,6 +16,7 @@ from ksqlpy.errors import KsqlError
 from ksqlpy.project import show
 from ksqlpy.project.apply import check_on_server, run_steps
 from ksqlpy.project.files import File
+from ksqlpy.project.mirror import replacing
 from ksqlpy.project.plan import Plan, Step, make_plan
 from ksqlpy.project.state import read_state
 from ksqlpy.sql import parse
@@ -105,6 +106,38 @@ def test_what_only_the_server_understands_is_compared_by_its_text() -> None:
     assert show.text(plan).splitlines()[0] == "! stream T (state lost: its query cannot be compared here)"
     plan = make_plan([File("a.sql", source)], state, prune=True)
     assert [s.sql for s in plan.steps] == ["DROP STREAM T;"]
+
+
+OWN_TEXT = """create stream if not exists Rides (id int key, km int) -- all of them
+  with (kafka_topic='rides', value_format='json', partitions=1);
+create or replace stream  far as
+  select id, km from rides where km > ${least};
+"""
+
+
+def test_the_server_keeps_statements_as_they_are_written() -> None:
+    server = EngineServer()
+    for least, action in (("5", "+"), ("6", "~")):
+        plan = make_plan([File("a.sql", OWN_TEXT)], read_state(server), {"least": least})
+        assert show.text(plan).splitlines()[-3 if action == "+" else 0].startswith(action)
+        run_steps(server, plan.steps, lambda line: None)
+    shown = read_state(server)
+    rides, far = OWN_TEXT.replace("${least}", " 6 ").split(";\n")[:2]
+    assert shown.sources["RIDES"].statement == f"{rides};"
+    assert shown.sources["FAR"].statement == f"{far};"
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("create stream s as select 1;", "create OR REPLACE stream s as select 1;"),
+        ("CREATE OR REPLACE TABLE t AS SELECT 1;", "CREATE OR REPLACE TABLE t AS SELECT 1;"),
+        ("create /* so */ table\n if not exists t as select 1;", "create OR REPLACE /* so */ table\n t as select 1;"),
+        ("create or replace stream if not  exists `if` as select 1;", "create or replace stream `if` as select 1;"),
+    ],
+)
+def test_what_is_replaced_is_written_so_too(written: str, sent: str) -> None:
+    assert replacing(written) == sent
 
 
 def test_the_server_says_what_is_wrong_with_a_step() -> None:

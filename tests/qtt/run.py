@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from ksqlpy.catalog import Source
 from ksqlpy.errors import KsqlError
-from ksqlpy.spark.query import QuerySpec
+from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.sql import nodes, parse
 from ksqlpy.testing.memory import MemoryEngine, Stored, run_query
 from ksqlpy.testing.records import DeadLetter

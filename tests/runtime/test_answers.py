@@ -22,6 +22,10 @@ EXAMPLES = [block.split("\n----\n") if "\n----\n" in block else [block, ""] for 
 
 def line(entity: dict[str, Any]) -> str:
     """What an example shows of an answer."""
+    return "\n".join([_message(entity), *(f"warning: {w['message']}" for w in entity["warnings"])])
+
+
+def _message(entity: dict[str, Any]) -> str:
     match entity:
         case {"@type": "currentStatus", "commandStatus": {"message": message}} | {"message": message}:
             return str(message)
@@ -58,6 +62,15 @@ def answer(sql: str) -> str:
 @pytest.mark.parametrize(("sql", "expected"), EXAMPLES, ids=[e[0].split("\n", 1)[0][:70] for e in EXAMPLES])
 def test_answer_is_as_written(sql: str, expected: str) -> None:
     assert answer(sql) == expected
+
+
+def test_a_pull_query_says_what_shows_the_rows() -> None:
+    engine = MemoryEngine(None)  # type: ignore[arg-type]
+    engine.execute(START)
+    with pytest.raises(KsqlError) as refused:
+        engine.push("SELECT * FROM per_city WHERE city = 'Oslo';")
+    assert refused.value.code == "no-emit" and refused.value.span is not None
+    assert refused.value.hint is not None and "EMIT CHANGES at the end, ahead of LIMIT" in refused.value.hint
 
 
 @pytest.mark.skipif("KSQLPY_REWRITE" not in os.environ, reason="rewrites the expectations")

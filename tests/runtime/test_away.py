@@ -60,7 +60,7 @@ def test_a_query_says_that_brokers_are_away_and_goes_on_when_they_are_back(engin
     assert until(lambda: len(query.failures) > 0)
     assert [f.kind for f in query.failures] == ["SYSTEM"]
     assert query.failures[0].message.startswith(f"Kafka at {broker.bootstrap} does not answer")
-    assert engine.queries.state(query_id) == "RUNNING"
+    assert engine.state(query_id) == "RUNNING"
     back.join()
     producer.produce("orders", key=b"a", value=json.dumps({"N": 2}).encode())
     assert producer.flush(20) == 0

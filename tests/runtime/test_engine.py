@@ -96,7 +96,7 @@ def test_restart_replays_the_log_and_touches_nothing(spark: SparkSession, tmp_pa
         assert {t for t in second.kafka.topics() if not t.startswith("_")} == {"rides", "N", "GONE"}
         second.execute("INSERT INTO rides VALUES (1, 6);")
         assert until(lambda: (b"\x00\x00\x00\x01", b'{"N":2}') in records(second, "N", 5, deadline=2))
-        assert second.execute("SHOW QUERIES;")[0]["queries"][0]["state"] == "RUNNING"
+        assert until(lambda: second.execute("SHOW QUERIES;")[0]["queries"][0]["state"] == "RUNNING")
     finally:
         second.stop()
 
@@ -238,6 +238,26 @@ def test_kafka_away_is_said_at_once(spark: SparkSession) -> None:
         Engine(Config.of({"bootstrap.servers": address})).start()
     assert away.value.code == "broker-away"
     assert "bootstrap.servers" in (away.value.hint or "")
+
+
+def test_push_queries_are_listed_explained_and_terminated(engine: Engine) -> None:
+    engine.execute(RIDES + "CREATE STREAM big AS SELECT id, total FROM rides WHERE total >= 40;", EARLIEST)
+    sql = "SELECT id FROM big EMIT CHANGES;"
+    push = engine.push(sql, {"ksql.streams.num.stream.threads": "2"})
+    persistent, shown = engine.execute("SHOW QUERIES;")[0]["queries"]
+    assert (persistent["queryType"], shown["queryType"]) == ("PERSISTENT", "PUSH")
+    assert (shown["id"], shown["queryString"], shown["sinks"]) == (push.id, sql, [])
+    assert shown["statusCount"] == {"RUNNING": 1}
+    described = engine.execute("SHOW QUERIES EXTENDED;")[0]["queryDescriptions"][1]
+    [explained] = engine.execute(f"EXPLAIN `{push.id}`;")
+    for d in (described, explained["queryDescription"]):
+        assert (d["id"], d["statementText"], d["queryType"], d["sources"]) == (push.id, sql, "PUSH", ["BIG"])
+        assert d["overriddenProperties"] == {"ksql.streams.num.stream.threads": "2"}
+        assert d["figures"]["deadLetters"] == 0
+    engine.execute(f"TERMINATE `{push.id}`;")
+    assert until(lambda: len(engine.execute("SHOW QUERIES;")[0]["queries"]) == 1)
+    with pytest.raises(AnalysisProblem, match="there is no query"):
+        engine.execute(f"EXPLAIN `{push.id}`;")
 
 
 def test_a_command_log_that_is_gone_is_said(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

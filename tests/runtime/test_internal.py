@@ -101,6 +101,17 @@ def test_a_query_of_an_old_log_does_not_start(sink: str, source: str, late: str 
     assert queries.get("Q") is running
 
 
+def test_a_start_deletes_the_topics_of_its_own_push_queries_only() -> None:
+    old = engine()
+    own = "_ksqlpy-default_transient_RIDES_0123456789ab"
+    others = ["_ksqlpy-default_transient_command_log", "_ksqlpy-default_transient_dead_letters", "_ksqlpy-x" + own[9:]]
+    for topic in (own, *others):
+        old.kafka.create_topic(topic, 1, None, {})
+    old.topics.remove_transients()
+    assert own not in old.kafka.topics()
+    assert set(others) <= set(old.kafka.topics())
+
+
 def test_what_is_internal() -> None:
     names = [
         LOG,

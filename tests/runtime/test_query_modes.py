@@ -162,6 +162,8 @@ def test_results_and_late_records_come_once(engine: Engine) -> None:
     assert [described[q]["lateRows"] for q in ("BATCHES", "ROWS")] == [8, 8]
     assert [described[q]["rowsOut"] for q in ("BATCHES", "ROWS")] == [32, 32]
     assert [described[q]["lateTopic"] for q in ("PER_KM", "BATCHES", "ROWS")] == [None, *LATE]
+    figures = {q: engine.execute(f"EXPLAIN {q};")[0]["queryDescription"]["figures"] for q in ("PER_KM", "ROWS")}
+    assert [f["rowsOut"] for f in figures.values()] == [40, 32]
     explained = engine.execute("EXPLAIN BATCHES;")[0]["queryDescription"]["topology"]
     assert "late records to topic late_in_batches]" in explained and "mode: micro-batch, every 200 ms" in explained
     for step in (1, 2):
@@ -186,7 +188,7 @@ def test_results_and_late_records_come_once(engine: Engine) -> None:
         for n, (value, headers) in found.items():
             assert json.loads(value) == {"KM": n % 3}
             assert headers["ksqlpy.source.offset"] == str(n // 2).encode()
-            assert headers["ksqlpy.reason"].startswith(b"late: the window from ")
+            assert headers["ksqlpy.reason"].startswith(b"event time ")
 
 
 BACKLOG = """

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -14,6 +17,7 @@ from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+from ksqlpy.spark.once import Tail, place, sink_value
 from ksqlpy.spark.query import RunningQuery
 
 EARLIEST = {"auto.offset.reset": "earliest"}
@@ -106,3 +110,92 @@ def test_only_a_record_that_changes_no_state_and_has_one_result_is_done_with_as_
         found[what] = query.spec.plan.done_as_read
         engine.execute("PAUSE ALL;")
     assert found == {what: done for what, (_, _, done) in QUERIES.items()}
+
+
+def test_results_of_seventeen_topics_are_told_apart(engine: Engine) -> None:
+    """What is numbered 0 and what is numbered 16 are two topics, though offset and partition are the same."""
+    tables = [f"t{i}" for i in range(17)]
+    with_ = "WITH (KAFKA_TOPIC = '{0}', VALUE_FORMAT = 'JSON', PARTITIONS = 1)"
+    engine.execute(" ".join(f"CREATE TABLE {t} (item STRING PRIMARY KEY, n INT) {with_.format(t)};" for t in tables))
+    joined = " ".join(f"FULL JOIN {b} ON {a}.item = {b}.item" for a, b in itertools.pairwise(tables))
+    select = f"SELECT ROWKEY AS item, t0.n AS a, t16.n AS b FROM t0 {joined}"
+    topic = "WITH (KAFKA_TOPIC = 'joined')"
+    started(engine, f"CREATE TABLE joined {topic} AS {select};", **{"commit.interval.ms": 3_600_000})
+    send(engine, "t16", [5])
+    assert until(lambda: written(engine, "joined") == 1)
+    engine.execute("PAUSE ALL;")
+    send(engine, "t0", [7])
+    engine.execute("RESUME ALL;")
+    assert until(lambda: written(engine, "joined") == 2)
+
+
+@dataclass(frozen=True)
+class At:
+    """What a header says: the record's place, which of its results this is, the offsets seen of two joined tables."""
+
+    topic: int
+    partition: int
+    offset: int
+    window: int
+    seen: tuple[int, int]
+
+
+HEADERS = {
+    At(0, 0, 0, 0, (-1, -1)): "fec2dc340000000101",
+    At(0, 3, 7, 1_700_000_000_000, (2, -1)): "fec2dc34060e80a0abfef9620401",
+    At(15, 0, 0, 0, (0, 5)): "fec2dc348080780000000a",
+    At(16, 0, 0, 0, (1, 6)): "fec2dc34808080010000020c",
+    At(17, 65_535, 2**40, 3, (-1, 9)): "fec2dc34feff8f01808080808040060112",
+    At(300, 1, 2**62, -(2**62), (4, 4)): "fec2dc348280e01280808080808080808001ffffffffffffffff7f0808",
+}
+"""Headers of the query Q_1 in hexadecimal, written when a tail had room for 16 topics. They do not change."""
+
+
+@pytest.mark.parametrize("at", HEADERS, ids=lambda at: f"topic {at.topic}")
+def test_a_header_is_written_as_ever(spark: SparkSession, at: At) -> None:
+    where = place(at.topic, str(at.partition))
+    seen = [f"{offset}L" for offset in at.seen]
+    sent = sink_value("1L", "cast(null as binary)", (where, f"{at.offset}L", f"{at.window}L"), seen)
+    [(value,)] = spark.range(1).selectExpr(sent).collect()
+    jvm: Any = spark._jvm
+    interceptor = jvm.ksqlpy.SinkInterceptor()
+    interceptor.configure({"client.id": "Q_1"})
+    record = interceptor.onSend(
+        jvm.org.apache.kafka.clients.producer.ProducerRecord("t", bytearray(), bytearray(value))
+    )
+    assert bytes(record.headers().lastHeader("ksqlpy.at").value()).hex() == HEADERS[at]
+
+
+def test_headers_are_read_as_ever_and_kept_apart(engine: Engine, spark: SparkSession) -> None:
+    engine.kafka.create_topic("results", 1, None, {})
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    for header in HEADERS.values():
+        producer.produce("results", b"{}", headers=[("ksqlpy.at", bytes.fromhex(header))])
+    assert producer.flush(20) == 0
+    tail = Tail(engine.bootstrap, "Q_1", 2, {"results": {"0": 0}}, {"results": {"0": len(HEADERS)}})
+    found = []
+    for at in HEADERS:
+        where, offset = place(at.topic, str(at.partition)), f"{at.offset}L"
+        asked = [tail.position(where, offset, f"{at.window}L"), *(tail.table(where, offset, n) for n in range(2))]
+        # Another topic, partition, offset or window has none.
+        others = [
+            tail.position(place(at.topic + 32, str(at.partition)), offset, f"{at.window}L"),
+            tail.position(where, f"{at.offset + 1}L", f"{at.window}L"),
+            tail.position(where, offset, f"{at.window + 1}L"),
+        ]
+        found.append(tuple(spark.range(1).selectExpr(*asked, *others).collect()[0]))
+    assert found == [(n, *at.seen, None, None, None) for n, at in enumerate(HEADERS)]
+
+
+def test_a_dead_letter_does_not_say_that_the_results_before_it_are_there(engine: Engine, spark: SparkSession) -> None:
+    """The broker may have taken it, and not yet the result of a record before it."""
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    for topic in ("results", "dead"):
+        engine.kafka.create_topic(topic, 1, None, {})
+        header = bytes.fromhex(HEADERS[At(0, 3, 7, 1_700_000_000_000, (2, -1))])
+        producer.produce(topic, key=topic.encode(), value=b"{}", headers=[("ksqlpy.at", header)])
+    assert producer.flush(20) == 0
+    start, end = {"results": {"0": 0}, "dead": {"0": 0}}, {"results": {"0": 1}, "dead": {"0": 1}}
+    tail = Tail(engine.bootstrap, "Q_1", 2, start, end, by_key=True, results="results")
+    asked = [tail.is_ahead("3", "6L", f"cast('{key}' as binary)") for key in ("results", "dead")]
+    assert list(spark.range(1).selectExpr(*asked).collect()[0]) == [True, False]

@@ -93,7 +93,9 @@ def test_a_query_waits_for_its_turn(engine: Engine, taken: Callable[[], None]) -
     query = engine.queries.get(query_id)
     assert query is not None
     assert not query.live.wait(1)
-    assert engine.queries.state(query_id) == "RUNNING"  # as ksqlDB says of one that starts
+    assert engine.state(query_id) == "STARTING"
+    [shown] = engine.execute("SHOW QUERIES;")[0]["queries"]
+    assert (shown["state"], shown["statusCount"], shown["tries"]) == ("STARTING", {"RUNNING": 1}, 0)
     taken()
     assert until(lambda: count(engine, "long_calls") == 1)
     assert until(lambda: free(engine))
@@ -127,4 +129,4 @@ def test_one_without_records_gives_its_turn_back(engine: Engine, mode: str, monk
     assert query is not None
     assert query.live.wait(60)
     assert until(lambda: free(engine))
-    assert engine.queries.state(query_id) == "RUNNING"
+    assert until(lambda: engine.state(query_id) == "RUNNING")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 from pyspark.sql import SparkSession
+from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
@@ -65,7 +66,7 @@ def test_upgrade_keeps_state_and_offsets_through_a_restart(spark: SparkSession, 
         second.execute("INSERT INTO rides VALUES (1, 8); INSERT INTO trams VALUES (2, 9);")
         assert values(second, "COUNTED", 3)[2:] == [b'{"N":3,"I":1}']
         assert sorted(values(second, "FAR", 5)) == [b'{"KM":5}', b'{"KM":6}', b'{"KM":7}', b'{"KM":8}', b'{"KM":9}']
-        assert {q["state"] for q in second.execute("SHOW QUERIES;")[0]["queries"]} == {"RUNNING"}
+        assert until(lambda: {q["state"] for q in second.execute("SHOW QUERIES;")[0]["queries"]} == {"RUNNING"})
         second.execute("DROP STREAM far CASCADE; DROP STREAM rides CASCADE; DROP TYPE distance;")
         assert not second.catalog.queries
         assert list(second.catalog.sources) == ["TRAMS"]

@@ -11,7 +11,7 @@ from typing import Any
 
 from ksqlpy.catalog import Column
 from ksqlpy.config import Config
-from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, Span, StatementError
+from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, ServiceLost, Span, StatementError
 from ksqlpy.types import BIGINT, STRING
 
 
@@ -65,6 +65,7 @@ class FakeEngine:
         self.variables: list[dict[str, str]] = []
         self.pushes: dict[str, FakePush] = {}
         self.healthy = True
+        self.lost = False
         self.stopped = False
         self.count = 0
 
@@ -135,16 +136,25 @@ class FakeEngine:
             push.close()
         return push is not None
 
+    def wait_for(self, sequence: int) -> None:
+        self.waited = sequence
+
     def info(self) -> dict[str, Any]:
         names = {"version": "0.29.0", "kafkaClusterId": "k", "ksqlServiceId": "default_", "ksqlpyVersion": "0"}
         return {**names, "serverStatus": "RUNNING"}
+
+    def fatal(self) -> KsqlError | None:
+        return ServiceLost("service-taken", "another engine has it") if self.lost else None
+
+    def cut_short(self) -> bool:
+        return True
 
     def health(self) -> dict[str, Any]:
         return {"isHealthy": self.healthy, "details": {}, "serverState": "READY"}
 
 
 def main() -> int:
-    """Arguments: port, and for how long the engine starts, or ``fails``."""
+    """Arguments: port, and for how long the engine starts, or ``fails``, or ``lost``: it loses the service at once."""
     from ksqlpy.server.run import serve
 
     engine = FakeEngine()
@@ -154,13 +164,15 @@ def main() -> int:
 
     if sys.argv[2] == "fails":
         vars(engine)["start"] = fail
+    elif sys.argv[2] == "lost":
+        engine.lost = True
     else:
         engine.start_takes = float(sys.argv[2])
     try:
         serve(Config.of({"ksqlpy.port": sys.argv[1]}), engine=engine)
     except KsqlError as e:
         print(e.render())
-        return 1
+        return e.exit_code
     print("stopped" if engine.stopped else "not stopped")
     return 0
 

@@ -148,7 +148,7 @@ class HttpTwo:
         self.socket.close()
 
     def post(self, id: int, path: str, body: object) -> None:
-        head = [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "x")]
+        head = [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "localhost")]
         self.state.send_headers(id, head)
         self.state.send_data(id, json.dumps(body).encode(), end_stream=True)
         self.socket.sendall(self.state.data_to_send())

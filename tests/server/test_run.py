@@ -95,6 +95,12 @@ def test_engine_that_does_not_start(start: Start) -> None:
     assert process.returncode == 1
 
 
+def test_a_server_that_lost_the_service_ends_with_a_code_of_its_own(start: Start) -> None:
+    output, _ = (process := start(0, "lost")).communicate(timeout=10)
+    assert "error[service-taken]: another engine has it\n" in output
+    assert process.returncode == 3
+
+
 def test_port_in_use_is_found_before_anything_starts(start: Start) -> None:
     class Untouched(FakeEngine):
         def start(self) -> None:
@@ -111,7 +117,7 @@ def test_port_in_use_is_found_before_anything_starts(start: Start) -> None:
 @pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
 def test_address_of_another_machine(host: str) -> None:
     with pytest.raises(EnvironmentProblem) as e:
-        listen(host, 0)
+        listen(host, 0, insecure=True)
     assert e.value.code == "address-unusable"
 
 

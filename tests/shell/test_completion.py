@@ -37,10 +37,12 @@ def sources() -> list[Source]:
     )
     zones = (Field("ID", "INTEGER", key=True), Field("NAME", "STRING"))
     mixed = (Field("aB", "INTEGER"),)
+    visits = tuple(Field(n, "INTEGER") for n in ("KM", "FROM_ID", "ZONE_ID"))
     return [
         Source("RIDES", "STREAM", "rides", rides),
         Source("ZONES", "TABLE", "zones", zones),
         Source("Mixed", "STREAM", "mixed", mixed),
+        Source("VISITS", "STREAM", "visits", visits),
     ]
 
 

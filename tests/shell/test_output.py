@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -34,6 +35,39 @@ def shown(entity: dict[str, Any]) -> list[str]:
 )
 def test_cells(value: object, text: str) -> None:
     assert cell_text(value) == text
+
+
+class Encoded(io.StringIO):
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self._encoding = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._encoding
+
+
+@pytest.mark.parametrize(
+    ("encoding", "line"),
+    [
+        ("utf-8", '{"NÅMN": "päivä 日本 🚕", "RAW": "\\u001b[2J \\u009b \\u202e \\ud800 \\u007f"}'),
+        (
+            "ascii",
+            '{"N\\u00c5MN": "p\\u00e4iv\\u00e4 \\u65e5\\u672c \\ud83d\\ude95",'
+            ' "RAW": "\\u001b[2J \\u009b \\u202e \\ud800 \\u007f"}',
+        ),
+    ],
+)
+def test_json_is_utf_8_and_moves_no_cursor(encoding: str, line: str) -> None:
+    stream = Encoded(encoding)
+    printer = Printer("json", stream)
+    printer.header({"columnNames": ["NÅMN", "RAW"]})
+    values = ["päivä 日本 🚕", "\x1b[2J \x9b \u202e \ud800 \x7f"]
+    printer.row(values)
+    printer.entities([dict(zip(["NÅMN", "RAW"], values, strict=True))])
+    printer.data(dict(zip(["NÅMN", "RAW"], values, strict=True)))
+    assert stream.getvalue().splitlines() == [line] * 3
+    assert json.loads(line)["NÅMN"] == values[0]
 
 
 def test_line_ends_may_stay() -> None:
@@ -71,6 +105,43 @@ def test_described_source() -> None:
         "Topic      : t",
         "Partitions : 4",
     ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"state": "RUNNING", "since": 0, "tries": 0, "nextTry": None}, None),
+        ({"state": "STARTING", "since": 0, "tries": 0, "nextTry": None}, "Q: STARTING since 1970-01-01 00:00:00 UTC"),
+        (
+            {"state": "RETRYING", "since": 0, "tries": 2, "nextTry": 4000},
+            "Q: RETRYING since 1970-01-01 00:00:00 UTC, 2 tries failed, next at 1970-01-01 00:00:04 UTC: USER: no room",
+        ),
+        (
+            {"state": "RETRYING", "since": 0, "tries": 1, "nextTry": None},
+            "Q: RETRYING since 1970-01-01 00:00:00 UTC, 1 try failed, the next is being made: USER: no room",
+        ),
+        ({"state": "ERROR"}, "Q: ERROR: USER: no room"),  # ksqlDB's server
+    ],
+)
+def test_a_query_that_does_not_run_says_since_when_and_why(fields: dict[str, Any], line: str | None) -> None:
+    errors = [{"type": "USER", "errorMessage": "no room"}]
+    query = {"id": "Q", "queryType": "PERSISTENT", "queryString": "SELECT 1;", "queryErrors": errors, **fields}
+    assert shown({"@type": "queries", "queries": [query]})[3:] == ([] if line is None else [line])
+
+
+@pytest.mark.parametrize(
+    ("statement", "cell"),
+    [
+        ("CREATE STREAM a AS SELECT 1 FROM b;", "CREATE STREAM a AS SELECT 1 FROM b;"),
+        ("CREATE STREAM a AS\n  SELECT 1\n  FROM b;\n", "CREATE STREAM a AS …"),
+        ("\n-- far ones\n  CREATE STREAM a AS SELECT 1;\n", "CREATE STREAM a AS SELECT 1;"),
+        ("", ""),
+    ],
+)
+def test_of_a_statement_queries_show_the_first_line(statement: str, cell: str) -> None:
+    query = {"id": "Q", "state": "RUNNING", "sinks": ["A"], "queryString": statement}
+    lines = shown({"@type": "queries", "queries": [query]})
+    assert lines[2].split("A", 1)[1].strip() == cell
 
 
 def test_plan_keeps_its_lines() -> None:

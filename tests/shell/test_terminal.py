@@ -306,3 +306,59 @@ def test_password_is_asked_for_and_not_shown(start: Start, address: str) -> None
     terminal.send("hush\r")
     terminal.wait("ready")
     assert b"hush" not in terminal.raw
+
+
+def test_escape_sequences_in_what_comes_as_keys_are_no_error(at_prompt: Terminal) -> None:
+    """ESC[31m, a colour, looks like the report of a mouse to the prompt."""
+    at_prompt.send("SHOW \x1b[31mSTREAMS\x1b[0;5;3m;")
+    at_prompt.wait("SHOW STREAMS;")
+    at_prompt.send(ENTER)
+    screen = at_prompt.wait("RIDES")
+    at_prompt.send("\x1b[200~SELEC '\x1b[31mred\x1b]0;title\x07';\x1b[201~")
+    at_prompt.wait("red^[]0;title^G")
+    at_prompt.send(ENTER)
+    screen += at_prompt.wait("error[")
+    assert "Traceback" not in screen and "Exception" not in screen and "\\x1b[31mred" in screen
+
+
+def test_long_output_goes_through_the_pager(start: Start) -> None:
+    terminal = start(environment={"PAGER": "sed -n 's/^/PAGED /;1,4p'"})
+    terminal.prompt()
+    terminal.type("SHOW FUNCTIONS;")
+    assert "PAGED Function" in terminal.wait("PAGED ABS")
+    terminal.type("SHOW TABLES;")
+    assert "PAGED ZONES" not in terminal.wait("ZONES")
+    terminal.type("\\pset pager always")
+    terminal.wait("is used for all output of statements")
+    terminal.type("SHOW TABLES;")
+    terminal.wait("PAGED ZONES")
+    terminal.type("\\pset pager off")
+    terminal.wait("is used never")
+    terminal.type("clear")
+    terminal.type("SHOW FUNCTIONS;")
+    assert "PAGED" not in terminal.wait("URL_")
+    terminal.type("\\pset pager sometimes")
+    terminal.wait("takes ON or OFF or ALWAYS, not sometimes")
+
+
+def test_a_query_without_rows_says_where_it_began(start: Start, catalog: CatalogEngine) -> None:
+    catalog.played["rides"] = (catalog.played["rides"][0], [])
+    terminal = start()
+    terminal.prompt()
+    for setting, said in (
+        ("", "no rows yet: the query began behind the records that are there; SET 'auto.offset.reset'='earliest';"),
+        ("SET 'auto.offset.reset'='earliest';", "SELECT * FROM RIDES EMIT CHANGES; shows whether there is any"),
+    ):
+        if setting:
+            terminal.type(setting)
+            terminal.wait("auto.offset.reset is earliest")
+        terminal.type("SELECT * FROM rides WHERE fare > 1 EMIT CHANGES;")
+        terminal.wait(lambda s, said=said: said in s.replace("\n", ""), said)
+        terminal.send(CTRL_C)
+        terminal.wait("is closed after 0 rows")
+        terminal.type("clear")
+        terminal.prompt()
+    terminal.type("output json")
+    terminal.type("SELECT * FROM rides EMIT CHANGES;")
+    assert "began" not in terminal.wait("Ctrl-C ends the query (4 s)")
+    catalog.played["rides"] = (catalog.played["rides"][0], RIDES)

@@ -65,7 +65,9 @@ public final class DelimitedReader extends Reader {
       throw new Unreadable("no delimited text: there is no field");
     }
     if (fields.size() != wanted) {
-      throw new Unreadable("the record has " + fields.size() + " fields, there are " + wanted + " columns");
+      String columns = wanted == 1 ? "is 1 column" : "are " + wanted + " columns";
+      throw new Unreadable(
+          "the record has " + fields.size() + (fields.size() == 1 ? " field" : " fields") + ", there " + columns);
     }
     if (bare()) {
       return value((String) fields.get(0), type(), 0);

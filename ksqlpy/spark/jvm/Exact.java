@@ -34,6 +34,15 @@ final class Exact {
     if (name.equals("decimal_text")) {
       return new DecimalText(objects);
     }
+    if (name.equals("decimal_abs") || name.equals("decimal_negate")) {
+      return new DecimalSign(name.equals("decimal_abs"), objects);
+    }
+    if (name.startsWith("decimal_")) {
+      return new DecimalMath(name.substring(8), objects);
+    }
+    if (name.equals("text_key") || name.equals("key_text")) {
+      return new TextOrder(name, objects);
+    }
     if (name.equals("convert_tz")) {
       return new ConvertZone(objects);
     }

@@ -293,6 +293,9 @@ public final class ExpressionReader {
       if (lower.equals("last")) {
         return last();
       }
+      if (lower.equals("ksqlpy_text")) {
+        return passed();
+      }
     } else if (lower.equals("not") || lower.equals("and") || lower.equals("or") || lower.equals("is")) {
       throw new Unknown();
     }
@@ -390,6 +393,19 @@ public final class ExpressionReader {
     return items.size() == 1
         ? (Expression) new Last((Expression) items.get(0), false).toAggregateExpression()
         : function(Collections.singletonList("last"), items);
+  }
+
+  /** See {@link Passed}. */
+  private Expression passed() {
+    must('(');
+    next();
+    int end = text.indexOf("')", at);
+    if (end < 0 || text.charAt(at) != '\'') {
+      throw new Unknown();
+    }
+    Expression literal = Passed.literal(text.substring(at + 1, end));
+    at = end + 2;
+    return literal;
   }
 
   private Expression text() {

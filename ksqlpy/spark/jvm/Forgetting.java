@@ -76,6 +76,7 @@ public final class Forgetting extends RocksDBStateStoreProvider {
   }
 
   private StateStore forgetting(StateStore store) {
+    Attempts.first(); // rows that the attempt before took in would be taken again
     return cells.length == 0 && touched < 0 ? store : new Store(store, cells, touched);
   }
 

@@ -16,10 +16,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * The catalog that Spark asks for our functions, by {@code spark.sql.catalog.ksqlpy=ksqlpy.Functions}.
  *
  * <p>A function's name is its specification, since Spark gives a function no other place for constants that fix the
- * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}, backticks in it doubled.
+ * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}. Where something that a user wrote is
+ * part of it, it is $ and its bytes in hexadecimal digits.
  * {@code read} is JSON, KAFKA or DELIMITED; see {@link Reader} for the result and {@link Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}}, {@code {"of":"group",…}} and {@code {"of":"key",…}}, see {@link Tail}, {@code {"count":name}}, see
- * {@link Counter}, {@code {"clock":true}}, see {@link Clock}, {@code {"exact":name}}, see {@link Exact}, {@code {"sink":true}}, see {@link SinkValue},
+ * {@link Counter}, {@code {"attempt":true}}, see {@link Attempts}, {@code {"clock":true}}, see {@link Clock}, {@code {"exact":name}}, see {@link Exact}, {@code {"sink":true}}, see {@link SinkValue},
  * {@code {"call":function}}, see {@link Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
  * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
  */
@@ -41,7 +42,8 @@ public final class Functions implements FunctionCatalog {
   }
 
   public UnboundFunction loadFunction(Identifier identifier) {
-    return new Unbound(identifier.name());
+    String name = identifier.name();
+    return new Unbound(name.startsWith("$") ? Passed.text(name.substring(1)) : name);
   }
 
   /** A function before Spark knows its arguments. Spark makes an AnalysisException of what bind throws. */
@@ -68,6 +70,10 @@ public final class Functions implements FunctionCatalog {
         }
         if (described.has("exact")) {
           return Exact.named(((JsonNode) described.get("exact")).asText(), arguments);
+        }
+        if (described.has("attempt")) {
+          expect(arguments, 1, "it takes one argument");
+          return new Attempts();
         }
         if (described.has("clock")) {
           expect(arguments, 2, "it takes two arguments: place and time");

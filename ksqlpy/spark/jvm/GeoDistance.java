@@ -10,8 +10,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * The length of the great circle between two places on a sphere: {@code (DOUBLE lat1, DOUBLE lon1, DOUBLE lat2, DOUBLE
- * lon2, STRUCT<STRING unit>) → DOUBLE}, coordinates in degrees, by the haversine formula. Places that are not on the globe and
- * unknown units are errors.
+ * lon2, STRUCT<STRING unit>) → DOUBLE}, coordinates in degrees, by the haversine formula. Without a unit, or with a blank
+ * one, it is in kilometres. Places that are not on the globe and unknown units are errors; NaN is a place and gives NaN.
  */
 public final class GeoDistance implements ScalarFunction<Double> {
   private static final double KILOMETRES = 6371;
@@ -25,7 +25,7 @@ public final class GeoDistance implements ScalarFunction<Double> {
 
   public Double invoke(double lat1, double lon1, double lat2, double lon2, InternalRow given) {
     UTF8String unit = Exact.text(given, 0);
-    double radius = unit == null ? 0 : radius(unit.toString().toLowerCase(Locale.ROOT));
+    double radius = radius(unit == null ? "" : unit.toString().trim().toLowerCase(Locale.ROOT));
     if (radius == 0 || !isPlace(lat1, lon1) || !isPlace(lat2, lon2)) {
       return null;
     }
@@ -38,15 +38,25 @@ public final class GeoDistance implements ScalarFunction<Double> {
   }
 
   private static boolean isPlace(double lat, double lon) {
-    return lat >= -90 && lat <= 90 && lon >= -180 && lon <= 180;
+    return !(lat < -90 || lat > 90 || lon < -180 || lon > 180);
   }
 
   private static double radius(String unit) {
-    if (unit.equals("km") || unit.startsWith("kilomet")) {
-      String rest = unit.equals("km") ? "re" : unit.substring(7);
-      return rest.equals("re") || rest.equals("res") || rest.equals("er") || rest.equals("ers") ? KILOMETRES : 0;
+    switch (unit) {
+      case "":
+      case "km":
+      case "kilometer":
+      case "kilometers":
+      case "kilometre":
+      case "kilometres":
+        return KILOMETRES;
+      case "mi":
+      case "mile":
+      case "miles":
+        return MILES;
+      default:
+        return 0;
     }
-    return unit.equals("mi") || unit.equals("mile") || unit.equals("miles") ? MILES : 0;
   }
 
   public DataType[] inputTypes() {

@@ -3,6 +3,7 @@ package ksqlpy;
 import java.util.Comparator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.util.TypeUtils;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 
 /** Keeps the items with the largest first fields, the largest first; of equal ones the earlier stays ahead. */
@@ -20,7 +21,10 @@ final class Highest extends Items {
 
   void add(List items, byte[] added) {
     if (order == null) {
-      order = (Comparator) TypeUtils.getInterpretedOrdering(first());
+      order =
+          first() instanceof StringType
+              ? TextOrder.BY_UNITS
+              : (Comparator) TypeUtils.getInterpretedOrdering(first());
     }
     Object value = first(added);
     int at = items.size();

@@ -88,7 +88,7 @@ final class JsonTexts {
           steps.add(path.substring(begin, at));
           at = at > begin && path.startsWith("]", at) ? at + 1 : -1;
         } else {
-          at = path.charAt(at) == '.' ? end(path, begin, ":") : -1;
+          at = path.charAt(at) == '.' ? end(path, begin, ":@") : -1;
           steps.add(at > begin ? path.substring(begin, at) : "");
           at = at > begin ? at : -1;
         }

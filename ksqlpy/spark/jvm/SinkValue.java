@@ -25,6 +25,7 @@ public final class SinkValue implements ScalarFunction<byte[]> {
 
   private static final int FIRST = 2; // of the arguments with coordinates
   private final int arguments;
+  private transient boolean checked;
 
   /** Throws UnsupportedOperationException if there are no such arguments. */
   SinkValue(int arguments) {
@@ -87,7 +88,16 @@ public final class SinkValue implements ScalarFunction<byte[]> {
     return given.isNullAt(i) ? null : given.getBinary(i);
   }
 
-  private static ByteBuffer begin(long rowtime, byte[] value, int more) {
+  /** All results come by here: none of a second attempt. */
+  private void check() {
+    if (!checked) {
+      Attempts.first();
+      checked = true;
+    }
+  }
+
+  private ByteBuffer begin(long rowtime, byte[] value, int more) {
+    check();
     int length = value == null ? 0 : value.length;
     ByteBuffer bytes = ByteBuffer.allocate(length + Long.BYTES + more + Integer.BYTES);
     if (value != null) {
@@ -96,7 +106,7 @@ public final class SinkValue implements ScalarFunction<byte[]> {
     return bytes.putLong(rowtime);
   }
 
-  private static ByteBuffer coordinates(
+  private ByteBuffer coordinates(
       long rowtime, byte[] value, byte[] group, int place, long offset, long window, int more) {
     int length = ByteUtils.sizeOfVarlong(place) + ByteUtils.sizeOfVarlong(offset) + ByteUtils.sizeOfVarlong(window);
     ByteBuffer bytes = begin(rowtime, value, length + more + (group == null ? 0 : group.length));

@@ -28,10 +28,10 @@ import org.apache.spark.unsafe.Platform;
  * record carries in a header.
  *
  * <p>The header's value: INT the mark of the query ({@link SinkInterceptor#mark}); as varlongs the place of the source
- * record ({@code index of the topic << 16 | partition}), its offset, the start of the window (0 without one), and for
- * each joined table the offset of the last record that was seen of it (-1 without one); then, where rows may have no
- * result, big-endian BIGINT hash of the group and for each partition of the source BIGINT offset of the last row that
- * the group had seen (-1 without one).
+ * record ({@code index of the topic << 16 | partition}: room for 32,768 topics), its offset, the start of the window (0
+ * without one), and for each joined table the offset of the last record that was seen of it (-1 without one); then,
+ * where rows may have no result, big-endian BIGINT hash of the group and for each partition of the source BIGINT offset
+ * of the last row that the group had seen (-1 without one).
  *
  * <p>Results of one group may lie in several partitions of the sink (tables that are joined, then grouped by something
  * else). With {@code bySeen} not their offsets order them, but the sum of what they had seen, which only grows.
@@ -40,8 +40,8 @@ import org.apache.spark.unsafe.Platform;
  * result was written.
  *
  * <p>A specification names it:
- * {@code {"bootstrap":…,"query":…,"tables":n,"bySeen":…,"byKey":…,"from":{topic:{partition:offset}},"to":{…}}}. It is read once in each
- * JVM that asks, and stays until it is forgotten.
+ * {@code {"bootstrap":…,"query":…,"tables":n,"bySeen":…,"byKey":…,"results":topic,"from":{topic:{partition:offset}},
+ * "to":{…}}}. It is read once in each JVM that asks, and stays until it is forgotten.
  */
 public final class Tail {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -56,6 +56,7 @@ public final class Tail {
   private int tables;
   private boolean bySeen;
   private boolean byKey;
+  private String results;
   // By place and hash of the result's key: the largest offset that has a result.
   private final Map<Long, Long> reached = new ConcurrentHashMap<Long, Long>();
   // By place: the largest offset that has a result.
@@ -111,7 +112,7 @@ public final class Tail {
    * offset of the first joined table's record that the result had seen, -2 for the second's, and so on.
    */
   long find(int place, long offset, long window) {
-    return table.find(key(place, offset), window);
+    return table.find(place, offset, window);
   }
 
   /** The offset of the group's first result that had seen this row of the source, or -2 if there is none. */
@@ -156,6 +157,7 @@ public final class Tail {
     tables = ((JsonNode) spec.get("tables")).asInt();
     bySeen = ((JsonNode) spec.path("bySeen")).asBoolean(false);
     byKey = ((JsonNode) spec.path("byKey")).asBoolean(false);
+    results = ((JsonNode) spec.path("results")).asText();
     Map<TopicPartition, Long> ends = new HashMap<TopicPartition, Long>();
     Map<TopicPartition, Long> starts = new HashMap<TopicPartition, Long>();
     places((JsonNode) spec.get("from"), starts);
@@ -254,16 +256,16 @@ public final class Tail {
     }
     int place = (int) ByteUtils.readVarlong(at);
     long offset = ByteUtils.readVarlong(at);
-    long key = key(place, offset);
     long window = ByteUtils.readVarlong(at);
     records++;
-    put(key, window, record.offset());
+    put(place, offset, window, record.offset());
     Integer source = Integer.valueOf(place);
     Long furthest = (Long) highest.get(source);
     if (furthest == null || furthest.longValue() < offset) {
       highest.put(source, Long.valueOf(offset));
     }
-    if (byKey && record.key() != null) {
+    // A dead letter says nothing of the results before it: it may be in its topic when they are not yet in theirs.
+    if (byKey && record.key() != null && record.topic().equals(results)) {
       Long of = Long.valueOf(keyed(place, (byte[]) record.key()));
       Long before = (Long) reached.get(of);
       if (before == null || before.longValue() < offset) {
@@ -271,7 +273,7 @@ public final class Tail {
       }
     }
     for (int table = 0; table < tables && at.hasRemaining(); table++) {
-      put(key, -1 - table, ByteUtils.readVarlong(at));
+      put(place, offset, -1 - table, ByteUtils.readVarlong(at));
     }
     if (at.remaining() >= Long.BYTES) {
       Long group = Long.valueOf(at.getLong());
@@ -292,63 +294,63 @@ public final class Tail {
     }
   }
 
-  private static long key(int place, long offset) {
-    return ((long) place << 44) + offset + 1;
-  }
-
   /** What was written first counts. */
-  private void put(long key, long window, long value) {
-    if (table.put(key, window, value)) {
+  private void put(int place, long offset, long window, long value) {
+    if (table.put(place, offset, window, value)) {
       size++;
-      if (size * 3L > table.keys.length * 2L) {
+      if (size * 3L > table.numbers.length * 2L) {
         table = table.larger();
       }
     }
   }
 
-  /** A hash table with open addressing; a slot is free where the key is 0, which no key is. */
+  /** A hash table with open addressing; a slot is free where the number, which is the offset + 1, is 0. */
   private static final class Table {
-    private final long[] keys;
+    private final long[] numbers;
+    private final int[] places;
     private final long[] windows;
     private final long[] values;
 
     Table(int slots) {
-      keys = new long[slots];
+      numbers = new long[slots];
+      places = new int[slots];
       windows = new long[slots];
       values = new long[slots];
     }
 
-    long find(long key, long window) {
-      int slot = slot(key, window);
-      return keys[slot] == 0 ? -2 : values[slot];
+    long find(int place, long offset, long window) {
+      int slot = slot(place, offset + 1, window);
+      return numbers[slot] == 0 ? -2 : values[slot];
     }
 
-    boolean put(long key, long window, long value) {
-      int slot = slot(key, window);
-      if (keys[slot] != 0) {
+    boolean put(int place, long offset, long window, long value) {
+      int slot = slot(place, offset + 1, window);
+      if (numbers[slot] != 0) {
         return false;
       }
-      keys[slot] = key;
+      numbers[slot] = offset + 1;
+      places[slot] = place;
       windows[slot] = window;
       values[slot] = value;
       return true;
     }
 
     Table larger() {
-      Table made = new Table(keys.length * 2);
-      for (int i = 0; i < keys.length; i++) {
-        if (keys[i] != 0) {
-          made.put(keys[i], windows[i], values[i]);
+      Table made = new Table(numbers.length * 2);
+      for (int i = 0; i < numbers.length; i++) {
+        if (numbers[i] != 0) {
+          made.put(places[i], numbers[i] - 1, windows[i], values[i]);
         }
       }
       return made;
     }
 
-    private int slot(long key, long window) {
-      long mixed = (key * 31 + window) * 0x9E3779B97F4A7C15L;
-      int mask = keys.length - 1;
+    private int slot(int place, long number, long window) {
+      long mixed = ((((long) place << 44) + number) * 31 + window) * 0x9E3779B97F4A7C15L;
+      int mask = numbers.length - 1;
       int slot = (int) (mixed >>> 32) & mask;
-      while (keys[slot] != 0 && (keys[slot] != key || windows[slot] != window)) {
+      while (numbers[slot] != 0
+          && (numbers[slot] != number || places[slot] != place || windows[slot] != window)) {
         slot = (slot + 1) & mask;
       }
       return slot;

@@ -20,7 +20,7 @@ public final class Tasks {
 
   /** Whether a task of this query runs still, on any executor. */
   public static boolean running(SparkContext spark, String query) {
-    return !of(spark, query).isEmpty();
+    return !ids(spark, query).isEmpty();
   }
 
   /**
@@ -28,7 +28,7 @@ public final class Tasks {
    * for a record: of Kafka, or of another task. A record between two tasks is not seen.
    */
   public static boolean working(SparkContext spark, String query) {
-    Set<String> tasks = of(spark, query);
+    Set<String> tasks = ids(spark, query);
     if (tasks.isEmpty()) {
       return false;
     }
@@ -57,7 +57,7 @@ public final class Tasks {
   }
 
   /** The ids of its tasks. A task is among them until its executor says that it has ended. */
-  private static Set<String> of(SparkContext spark, String query) {
+  public static Set<String> ids(SparkContext spark, String query) {
     Set<String> found = new HashSet<String>();
     TaskScheduler scheduler = spark.taskScheduler();
     if (!(scheduler instanceof TaskSchedulerImpl)) {

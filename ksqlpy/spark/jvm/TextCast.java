@@ -28,6 +28,8 @@ public final class TextCast implements ScalarFunction<Object> {
       Pattern.compile("(\\d{1,2})(?::(\\d{1,2})(?::(\\d{1,2})(?:\\.(\\d{1,9}))?)?)?");
   private static final Pattern ZONE = Pattern.compile("(.*?)(Z|[+-]\\d{2}(?::?\\d{2})?)");
 
+  private static final int LONGEST_NUMBER = 10000; // reading takes the square of it
+
   private final String to;
   private final StructType input;
   private final DataType result;
@@ -93,9 +95,16 @@ public final class TextCast implements ScalarFunction<Object> {
   private Object decimal(UTF8String value) {
     DecimalType type = (DecimalType) result;
     try {
-      BigDecimal number = new BigDecimal(value.toString().trim());
+      String text = value.toString().trim();
+      if (text.length() > LONGEST_NUMBER) {
+        return null;
+      }
+      BigDecimal number = new BigDecimal(text);
       if (number.precision() - (long) number.scale() > type.precision() - type.scale() && number.signum() != 0) {
         return null;
+      }
+      if (number.precision() - (long) number.scale() < -type.scale()) {
+        number = BigDecimal.ZERO; // its exponent can be huge: to cut its digits would first write them out
       }
       number = number.setScale(type.scale(), RoundingMode.HALF_UP);
       return number.precision() > type.precision() ? null : Decimal.apply(number, type.precision(), type.scale());

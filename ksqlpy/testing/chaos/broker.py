@@ -29,13 +29,18 @@ class Broker:
         """``host:port``, also while the broker is away."""
         return f"127.0.0.1:{self._port}"
 
+    @property
+    def pid(self) -> int:
+        """Process id of the broker. Raises RuntimeError unless started."""
+        return self._kafka.pid
+
     def start(self) -> None:
         """Starts it and waits until it answers; raises what :meth:`EmbeddedKafka.start` raises."""
         self._kafka.start()
 
     def kill(self, away: float) -> None:
         """Kills the broker with SIGKILL and starts it again ``away`` seconds later."""
-        os.kill(self._kafka.pid, signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
         self._kafka.stop()  # waits for the process and gives the folder free
         time.sleep(away)
         self._kafka = self._made()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ksqlpy.testing.chaos.broker import Broker
-from ksqlpy.testing.chaos.server import Server
+from ksqlpy.testing.chaos.server import OUTLIVE, Server
 from ksqlpy.testing.chaos.watch import Mark, Watch
 
 __all__ = ["KINDS", "Kill", "Planned", "carry_out", "plan"]
@@ -19,6 +19,9 @@ KINDS = {
     "broker": "the broker gets SIGKILL and is started again some seconds later",
     "stop": "the server is stopped in order and started again",
     "pause": "all queries are paused and resumed some seconds later",
+    "takeover": "server and JVM get SIGSTOP, another server takes the service, both go on for some seconds",
+    "deaf": "as takeover, but the JVM of the first server is not stopped",
+    "orphan": "the JVM gets SIGSTOP, its server SIGKILL and is started again, the JVM goes on",
 }
 """The kinds by name."""
 
@@ -97,6 +100,12 @@ def carry_out(planned: Planned, began: float, server: Server, broker: Broker, wa
             time.sleep(planned.away)
             server.statements(" ".join(f"RESUME {q};" for q in queries), PATIENCE)
             mark = watch.mark()
+        case "takeover" | "deaf":
+            problems += server.be_taken_over(planned.away, jvm=planned.kind == "takeover")
+            mark = watch.mark(begin)
+        case "orphan":
+            problems += server.leave_jvm_behind(OUTLIVE)
+            mark = watch.mark(begin)
         case kind:
             raise ValueError(f"there is no kind {kind}")
     return Kill(planned.kind, begin - began, time.monotonic() - begin, mark, children, problems)

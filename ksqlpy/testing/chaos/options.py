@@ -24,7 +24,7 @@ class Options:
 
     seed: int = 1
     kills: int = 5
-    kinds: tuple[str, ...] = ("jvm", "server", "broker", "stop", "pause")
+    kinds: tuple[str, ...] = ("jvm", "server", "broker", "stop", "pause", "takeover", "deaf", "orphan")
     jobs: tuple[str, ...] = tuple(JOBS)
     rate: float = 1000.0
     partitions: int = 1

@@ -24,6 +24,8 @@ __all__ = ["run"]
 
 LIVE = 180.0
 """Seconds that the queries get until each has a result, before the first kill."""
+PATIENCE = 60.0
+"""Seconds for a query that failed of a kill to come further."""
 CALM = 3.0
 """Seconds without a new result that are enough where nothing is missing."""
 SETTLE = 900.0
@@ -109,9 +111,9 @@ class _Run:
 
     def _wait_until_live(self, watch: Watch, begin: float) -> None:
         """Every query has given a result: what comes before is its start, not its recovery."""
-        while not (watch.ends and all(watch.ends.values())):
+        while not (watch.counts and all(watch.counts.values())):
             if time.monotonic() > begin + LIVE:
-                idle = [t for t, n in watch.ends.items() if not n]
+                idle = [t for t, n in watch.counts.items() if not n]
                 raise EnvironmentProblem("no-results", f"no results came to {', '.join(idle) or 'any topic'}")
             time.sleep(0.1)
         self._tell(f"all {len(self._jobs)} queries give results after {time.monotonic() - begin:.1f} s of load")
@@ -152,7 +154,7 @@ class _Run:
         quiet = self._options.quiet if came_back else CALM  # nothing comes of a server that is gone
         while time.monotonic() < begin + SETTLE:
             still = time.monotonic() - max(watch.changed, begin)
-            enough = all(watch.ends.get(t, 0) >= n for t, n in due.items())
+            enough = all(watch.counts.get(t, 0) >= n for t, n in due.items())
             if still >= (CALM if enough else quiet):
                 verdicts = self._verdicts(sinks)
                 # Records that came twice may hide others that are still to come.
@@ -169,9 +171,13 @@ class _Run:
         return job.check(self._load.sent, self._topics.read(job.sink, partitions))
 
     def _look_at_queries(self, report: Report) -> None:
-        """All queries must run in the end."""
+        """All queries must run in the end; one that failed shows it only once it has come further."""
+        end = time.monotonic() + PATIENCE
         try:
             states = self._server.queries()
+            while set(states.values()) != {"RUNNING"} and time.monotonic() < end:
+                time.sleep(0.5)
+                states = self._server.queries()
         except KsqlError as e:
             report.problems.append(e.message)
             return

@@ -17,7 +17,7 @@ from ksqlpy.client import Client
 from ksqlpy.embedded.guard import Guarded
 from ksqlpy.errors import EnvironmentProblem, KsqlError
 
-__all__ = ["Server", "free_port"]
+__all__ = ["OUTLIVE", "Server", "free_port"]
 
 READY = 180.0
 """Seconds that a start may take, with command log and queries, on a busy machine."""
@@ -32,16 +32,24 @@ OUTLIVE = 15.0
 class Server:
     """``ksqlpy server`` on a free port of 127.0.0.1; ended by :meth:`end` or with this process.
 
-    ``folder``: for its data and its output, kept between starts.
+    ``folder``: for its data and its output, kept between starts. Its checkpoints lie where another server finds them.
     """
 
     def __init__(self, bootstrap: str, folder: Path) -> None:
-        self._bootstrap = bootstrap
-        self._data = folder / "data"
+        self._bootstrap, self._folder = bootstrap, folder
         self.log = folder / "server.log"
-        self._port = free_port()
         self._child: Guarded | None = None
         self._left: list[psutil.Process] = []
+        self._number = 0
+        self._settings = folder / "server.properties"
+        self._settings.write_text(f"ksqlpy.checkpoint.dir={folder / 'checkpoints'}\n", encoding="utf-8")
+        self._begin_another()
+
+    def _begin_another(self) -> None:
+        """The next start is that of another server: with a data folder and a port of its own."""
+        self._number += 1
+        self._data = self._folder / f"data-{self._number}"
+        self._port = free_port()
         self._client = Client(f"http://127.0.0.1:{self._port}")
 
     @property
@@ -54,6 +62,7 @@ class Server:
     def start(self) -> None:
         """Starts the process; raises EnvironmentProblem ``server-not-started`` unless it takes statements in time."""
         options = ["--port", str(self._port), "--bootstrap-servers", self._bootstrap, "--data-dir", str(self._data)]
+        options += ["--config", str(self._settings)]
         self._child = Guarded(
             [sys.executable, "-m", "ksqlpy", "server", *options], log=self.log, cwd=self.log.parent, grace=STOP
         )
@@ -89,7 +98,7 @@ class Server:
     def queries(self) -> dict[str, str]:
         """The states of all persistent queries by their ids; raises as :meth:`statements`."""
         (entity,) = self.statements("SHOW QUERIES;")
-        return {q["id"]: q["state"] for q in entity["queries"]}
+        return {q["id"]: q["state"] for q in entity["queries"] if q["queryType"] == "PERSISTENT"}
 
     def _not_started(self, what: str) -> EnvironmentProblem:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:]
@@ -102,20 +111,20 @@ class Server:
         """Kills the process itself with SIGKILL; its children see only that it is gone."""
         self._end(signal.SIGKILL)
 
-    def stop(self) -> None:
+    def stop(self, seconds: float = STOP) -> None:
         """Asks the process to end, and waits; raises EnvironmentProblem ``server-not-stopped`` when it does not."""
-        self._end(signal.SIGTERM)
+        self._end(signal.SIGTERM, seconds)
 
-    def _end(self, number: signal.Signals) -> None:
+    def _end(self, number: signal.Signals, seconds: float = STOP) -> None:
         process = psutil.Process(self.pid)
         self._left = process.children(recursive=True)
         process.send_signal(number)
         assert self._child is not None
-        deadline = time.monotonic() + STOP
+        deadline = time.monotonic() + seconds
         while self._child.poll() is None:
             if time.monotonic() > deadline:
                 raise EnvironmentProblem(
-                    "server-not-stopped", f"the server does not end within {STOP:g} s of {number.name}"
+                    "server-not-stopped", f"the server does not end within {seconds:g} s of {number.name}"
                 )
             time.sleep(0.02)
         self._child.stop()
@@ -145,6 +154,68 @@ class Server:
         for process in found:
             os.kill(process.pid, signal.SIGKILL)
         _wait_until_gone(found, 5)
+
+    def be_taken_over(self, seconds: float, *, jvm: bool) -> list[str]:
+        """Stops the server with SIGSTOP, and its JVM if ``jvm``; another one takes its service; then it goes on.
+
+        For so many seconds both are there; the first must take no statement then. It is killed in the end. Gives what
+        must not be. Raises as :meth:`start`.
+        """
+        child, client = self._child, self._client
+        frozen = [psutil.Process(self.pid)]
+        if jvm:
+            frozen += jvms(frozen[0].children(recursive=True))
+        for process in frozen:
+            process.send_signal(signal.SIGSTOP)
+        problems: list[str] = []
+        try:
+            self._begin_another()
+            self._child = None
+            self.start()
+            self._wait_for_queries()
+        finally:
+            for process in reversed(frozen):
+                process.send_signal(signal.SIGCONT)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and _runs(frozen[0]):
+            try:
+                client.statements("CREATE STREAM written_by_both (a INT) WITH (KAFKA_TOPIC='both', PARTITIONS=1,"
+                                  " VALUE_FORMAT='JSON');")  # fmt: skip
+                problems.append("the server that lost its service took a statement")
+            except KsqlError:
+                time.sleep(0.5)
+        client.close()
+        assert child is not None
+        child.stop()
+        return problems
+
+    def _wait_for_queries(self) -> None:
+        """Waits until all queries run, at most as long as a start may take: only then two could write at once."""
+        deadline = time.monotonic() + READY
+        while set(self.queries().values()) != {"RUNNING"} and time.monotonic() < deadline:
+            time.sleep(0.2)
+        time.sleep(1)
+
+    def leave_jvm_behind(self, seconds: float) -> list[str]:
+        """Stops the JVM with SIGSTOP and kills the server; it is started again; then the JVM of before goes on.
+
+        It is killed after so many seconds, if it has not seen by itself that its server is gone. Gives what must not
+        be. Raises as :meth:`start`.
+        """
+        left = jvms(psutil.Process(self.pid).children(recursive=True))
+        for process in left:
+            process.send_signal(signal.SIGSTOP)
+        try:
+            self._end(signal.SIGKILL)
+            self.start()
+            self._wait_for_queries()
+        finally:
+            for process in left:
+                process.send_signal(signal.SIGCONT)
+        outlived = _wait_until_gone(left, seconds)
+        for process in outlived:
+            process.kill()
+        return [f"the JVM {p.pid} outlived its server" for p in outlived]
 
     def end(self) -> None:
         """Ends the server if it runs; raises nothing for one that does not end in order."""

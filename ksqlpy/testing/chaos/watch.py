@@ -1,4 +1,4 @@
-"""Looks at the ends of the result topics all the time, and notes after every kill when results come again."""
+"""Counts the records of the result topics all the time, and notes after every kill when results come again."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Watch:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
-        self.ends: dict[str, int] = {}
-        """The last known end offsets, added up by topic."""
+        self.counts: dict[str, int] = {}
+        """How many records each topic had at the last look."""
         self.changed = time.monotonic()
         """When they changed last."""
 
@@ -53,6 +53,7 @@ class Watch:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
+        self._topics.close()
 
     def mark(self, since: float | None = None) -> Mark:
         """From now on results are new; the mark is filled in while they come. ``since``: what times count from."""
@@ -65,22 +66,22 @@ class Watch:
     def _run(self) -> None:
         while not self._stop.wait(LOOK):
             asked = time.monotonic()
-            ends = self._topics.ends(self._partitions)
-            if ends is not None:
-                self._seen(asked, ends)
+            counts = self._topics.count(self._partitions)
+            if counts is not None:
+                self._seen(asked, counts)
 
-    def _seen(self, asked: float, ends: dict[str, int]) -> None:
+    def _seen(self, asked: float, counts: dict[str, int]) -> None:
         now = time.monotonic()
-        if ends != self.ends:
-            self.ends, self.changed = ends, now
+        if counts != self.counts:
+            self.counts, self.changed = counts, now
         with self._lock:
             for mark in self._marks:
                 if mark.made > asked:
                     continue
                 # What was written just before the mark is no new result: the first look after it is what counts from.
-                mark.begin = mark.begin or ends
-                if mark.first is None and ends != mark.begin:
+                mark.begin = mark.begin or counts
+                if mark.first is None and counts != mark.begin:
                     mark.first = now
-                if all(ends[t] > begin for t, begin in mark.begin.items()):
+                if all(counts[t] > begin for t, begin in mark.begin.items()):
                     mark.every = now
             self._marks = [m for m in self._marks if m.every is None]

@@ -1,0 +1,99 @@
+"""What a query needs to run, and what it takes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ksqlpy.catalog import Source
+from ksqlpy.plan import PLAN_VERSION, STATELESS_VERSION, Plan, plan_tree
+from ksqlpy.plan.nodes import Aggregate, TableChanges, TableFilter, TableJoin, TablesJoin, nodes_of
+from ksqlpy.spark.once import Offsets
+
+__all__ = ["QuerySpec", "Retry", "fingerprint_of", "slots"]
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How a failed query starts again: after ``initial`` seconds, then twice as long each time, up to ``longest``."""
+
+    initial: float = 1.0
+    longest: float = 60.0
+
+    def wait(self, failures: int) -> float:
+        """Seconds to wait after so many failures one after the other."""
+        return float(min(self.longest, self.initial * 2 ** min(failures - 1, 30)))
+
+
+@dataclass(frozen=True)
+class QuerySpec:
+    """All that a query needs to run.
+
+    ``sink``: a source, or the topic of a transient query. ``offsets``: first offset to read, by topic and partition.
+    ``partitions``: of the source topics. ``shuffle_partitions``: of every shuffle; part of the checkpoint.
+    ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
+    ``exactly_once``: results say where they came from, and a restart repeats none. ``upgraded_from``: fingerprints of
+    plans whose checkpoint it takes over. ``batch_ms``: time between micro-batches, each of which is a checkpoint; None
+    in real time. ``mark``: what its checkpoint was made with; empty: it makes its checkpoint itself.
+    """
+
+    id: str
+    plan: Plan
+    sink: Source | str
+    bootstrap: str
+    offsets: Offsets
+    partitions: Mapping[str, int]
+    shuffle_partitions: int
+    dead_topic: str
+    checkpoint: str
+    interval_ms: int
+    exactly_once: bool = True
+    retry: Retry = Retry()
+    upgraded_from: tuple[str, ...] = ()
+    batch_ms: int | None = None
+    mark: str = ""
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether a stateful step shuffles: not with one source partition in all."""
+        return sum(self.partitions.values()) > 1
+
+    @property
+    def order_varies(self) -> bool:
+        """Whether rows of several partitions meet in a state, in an order that is not the same each time."""
+        return self.plan.stateful and self.shuffled
+
+    @property
+    def sink_topics(self) -> tuple[str, ...]:
+        """The topics that it writes: results, dead letters, and late records if they are kept."""
+        results = self.sink if isinstance(self.sink, str) else self.sink.topic
+        late = self.plan.late_topic
+        return (results, self.dead_topic) if late is None else (results, self.dead_topic, late)
+
+    @property
+    def fingerprint(self) -> str:
+        """What the state in a checkpoint depends on, as a short hash."""
+        return fingerprint_of(self.plan)
+
+
+def fingerprint_of(plan: Plan) -> str:
+    """What the state in a checkpoint of this plan depends on, as a short hash."""
+    version = PLAN_VERSION if plan.stateful else STATELESS_VERSION
+    return hashlib.sha256(f"{version} {plan_tree(plan)}".encode()).hexdigest()[:16]
+
+
+def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
+    """How many task slots the query holds for as long as it runs: its source partitions and every shuffle's."""
+    sources = sum(partitions.values())
+    if sources <= 1:
+        return max(sources, 1)
+    stages = 0
+    for node in nodes_of(plan.root):
+        if isinstance(node, TableJoin | TablesJoin | TableChanges):
+            stages += 1
+        elif isinstance(node, Aggregate):
+            stages += 2 if node.window is not None else 1
+        elif isinstance(node, TableFilter) and not isinstance(node.input, Aggregate):
+            stages += 1
+    return sources + stages * shuffle_partitions
