@@ -47,6 +47,7 @@ def kafka_output(
     *,
     at: bool = False,
     tail: Tail | None = None,
+    counted_as: str = "",
 ) -> DataFrame:
     """The rows as records for Spark's Kafka sink: topic, key, value (see :func:`.once.sink_value`), headers.
 
@@ -55,12 +56,13 @@ def kafka_output(
     records likewise to a topic of their own, if the plan has one. A result without time by the sink's TIMESTAMP is
     a dead letter, too, with its own bytes.
     ``at``: every record says where it came from. ``tail``: what is there already is left out, if :func:`undone` did not
-    do so.
+    do so. ``counted_as``: the name under which failed rows are counted, if not ``query_id``.
     """
+    counted_as = counted_as or query_id
     timed = not isinstance(sink, str) and sink.timestamp is not None
     rows = _timed(sink, plan, rows) if timed and not isinstance(sink, str) else rows
-    rows = _placed(plan, rows, tail, query_id) if at or tail is not None else rows
-    outputs = [Written(o.name, o.expr.type, _column(plan, o, query_id)) for o in plan.root.outputs]
+    rows = _placed(plan, rows, tail, counted_as) if at or tail is not None else rows
+    outputs = [Written(o.name, o.expr.type, _column(plan, o, counted_as)) for o in plan.root.outputs]
     if isinstance(sink, str):
         topic, key = sink, "cast(null as binary)"
         value = f"cast({json_object(outputs)} as binary)"

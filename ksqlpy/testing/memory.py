@@ -15,7 +15,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,13 +74,13 @@ class MemoryRunner:
         failed: dict[str, int] = {}
         with scratch_folder("ksqlpy-case-", self._folder) as folder:
             for number, (query_id, spec) in enumerate(engine.ordered_specs()):
-                own = replace(spec, id=f"{query_id} {uuid.uuid4().hex}")  # cases that run at once name theirs alike
+                counted = f"{query_id} {uuid.uuid4().hex}"  # cases that run at once name their queries alike
                 try:
-                    dead += run_query(own, engine, folder / str(number), _ordered(spec, engine))
+                    dead += run_query(spec, engine, folder / str(number), _ordered(spec, engine), counted_as=counted)
                 except Exception as e:  # whatever Spark raises belongs to the case
                     why = reason_of(e)
                     raise CaseFailed(f"{case.where()}: query {query_id} failed: {why}") from e
-                failed[query_id] = figures(self._session, own.id)["failed"]
+                failed[query_id] = figures(self._session, counted)["failed"]
         return Outcome(engine.catalog.sources, engine.broker.records(), dead, failed=failed)
 
 
@@ -93,11 +93,14 @@ _SCHEMA = (
 _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp_millis(ts) AS timestamp")
 
 
-def run_query(spec: QuerySpec, engine: MemoryEngine, folder: Path, stored: Sequence[Stored]) -> list[DeadLetter]:
+def run_query(
+    spec: QuerySpec, engine: MemoryEngine, folder: Path, stored: Sequence[Stored], *, counted_as: str = ""
+) -> list[DeadLetter]:
     """Runs a query over records, puts its results into its topic, and returns its dead letters.
 
     ``folder``: for its files; a query that ran in it before goes on with its state. ``stored``: what its topics hold
-    that it has not read yet, in the order of reading. Raises what Spark raises.
+    that it has not read yet, in the order of reading. ``counted_as``: the name under which failed rows are counted.
+    Raises what Spark raises.
     """
     if not stored:
         return []
@@ -112,8 +115,8 @@ def run_query(spec: QuerySpec, engine: MemoryEngine, folder: Path, stored: Seque
     else:  # a micro-batch without state is a batch, which needs no checkpoint
         files = own.read.schema(_SCHEMA).json(str(file))
     records = files.selectExpr(*_COLUMNS, "headers")
-    rows = Compiler(spec.plan, records, Distribution(1, shuffled=False)).rows()
-    output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic)
+    rows = Compiler(spec.plan, records, Distribution(1, shuffled=False), name=counted_as).rows()
+    output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, counted_as=counted_as)
     found = _results(output, folder) if spec.plan.stateful else output.collect()
     return [letter for row in found if (letter := engine.take(row, spec.dead_topic))]
 
