@@ -104,7 +104,12 @@ SETTINGS: Mapping[str, str] = {
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
     # Above so many source partitions idle consumers are closed at each checkpoint, and made anew for the next batch.
     "spark.kafka.consumer.cache.capacity": "4096",
-    # By default the producers of a query that has ended, with their threads and buffers, stay for ten minutes more.
+    # By default the clients of a query that has ended, with their threads and buffers, stay for ten minutes (producers)
+    # and five minutes (consumers and what they had fetched) more.
+    "spark.kafka.consumer.cache.timeout": "30s",
+    "spark.kafka.consumer.cache.evictorThreadRunInterval": "10s",
+    "spark.kafka.consumer.fetchedData.cache.timeout": "30s",
+    "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "10s",
     "spark.kafka.producer.cache.timeout": "30s",
     "spark.kafka.producer.cache.evictorThreadRunInterval": "10s",
     # What Spark's parser learns of each text it keeps for the life of the JVM, some 6 KB a state: a hundred large
