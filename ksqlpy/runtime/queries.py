@@ -18,9 +18,10 @@ from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.checkpoints import Checkpoints, folder_name
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.fencing import ProducerRegister
+from ksqlpy.spark.figures import figures, forget_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import RunningQuery
-from ksqlpy.spark.session import at_rest, figures
+from ksqlpy.spark.session import at_rest
 from ksqlpy.spark.spec import QuerySpec, slots
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.turns import Turns
@@ -130,6 +131,7 @@ class Queries:
             query.stop(forget=forget)
         if forget:
             self._ended.add(query_id)
+            forget_figures(self._session, query_id)
             try:
                 Checkpoint(self._session, self.checkpoint(query_id)).remove()
             except EngineProblem as e:
@@ -221,7 +223,7 @@ class Queries:
         return Standing(State.ERROR, None) if self._gone is None else Standing(State.RECOVERING, self._gone)
 
     def figures(self, query_id: str) -> dict[str, Any]:
-        """Live counts of a query, see :func:`ksqlpy.spark.session.figures`."""
+        """Live counts of a query, see :func:`ksqlpy.spark.figures.figures`."""
         return figures(self._session, query_id)
 
     def at_rest(self, query_id: str) -> bool:

@@ -13,6 +13,7 @@ from ksqlpy.formats import Written, json_object, key_part, text, value_part, wri
 from ksqlpy.plan.nodes import Aggregate, Plan, Project, nodes_of
 from ksqlpy.spark.eventtime import no_time, time_of
 from ksqlpy.spark.expressions import failure_text, null_text, spark_text, sure
+from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.marks import (
     UNTIMED,
     counted,
@@ -227,6 +228,7 @@ def sink_options(spec: QuerySpec) -> dict[str, str]:
         "kafka.bootstrap.servers": spec.bootstrap,
         "kafka.interceptor.classes": "ksqlpy.SinkInterceptor,ksqlpy.SenderRest",
         "kafka.client.id": spec.id,
+        **client_figures(spec.id),
         "kafka.linger.ms": "0",
         # Brokers take any request for the first of a producer that is new to them. With several on their way, one
         # that has to be sent again while a broker starts is passed by later ones, and lost (KAFKA-15591).

@@ -35,6 +35,7 @@ from ksqlpy.spark.checkpoint import Checkpoint, damage
 from ksqlpy.spark.compile import Compiler, Distribution
 from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.fencing import ProducerRegister, end_others, retire
+from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.once import Offsets, Tail
@@ -572,6 +573,7 @@ def _records(session: SparkSession, spec: QuerySpec) -> Any:
         .option("failOnDataLoss", "false")
         .option("includeHeaders", "true")
         .option("groupIdPrefix", spec.id)
+        .options(**client_figures(spec.id))
         .load()
     )
     # Else the records of a second attempt would be refused only where its rows are written or kept (SinkValue.java,

@@ -6,7 +6,6 @@ Why each setting is there stands beside it; they were found by running them (see
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import subprocess
@@ -34,7 +33,6 @@ __all__ = [
     "at_rest",
     "class_archive",
     "end_session",
-    "figures",
     "has_session",
     "is_alive",
     "is_local",
@@ -316,20 +314,6 @@ def admit_forgetting(session: SparkSession) -> None:
     """Lets queries that this session starts in real-time mode have the state store ``ksqlpy.Forgetting``, too."""
     jvm: Any = session._jvm
     jvm.ksqlpy.Admission.of(session._jsparkSession)
-
-
-def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
-    """Live counts: ``consumed`` and ``sent`` by topic, ``lag`` in records, ``late`` rows of closed windows.
-
-    ``failed``: values that an error made null.
-    """
-    try:
-        jvm: Any = session._jvm
-        found: dict[str, Any] = json.loads(jvm.ksqlpy.Figures.read(query_id))
-    except (Py4JError, ValueError, OSError) as e:
-        log.warning("no figures of query %s: %s", query_id, e)
-        return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0}
-    return found
 
 
 def at_rest(session: SparkSession, query_id: str) -> bool:

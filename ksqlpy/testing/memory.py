@@ -28,11 +28,11 @@ from ksqlpy.runtime.commandlog import CommandLog, Entry
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.compile import Compiler, Distribution
+from ksqlpy.spark.figures import figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import taken_apart
 from ksqlpy.spark.output import HEADERS, kafka_output
 from ksqlpy.spark.query import RunningQuery
-from ksqlpy.spark.session import figures
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.testing.cases import Case

@@ -38,8 +38,6 @@ _CALM = replace(PACE, quiet=8)
 _JAVA_OPTIONS = (
     # Most code runs a few times only: without the second compiler it costs a third less of the processor.
     "-XX:TieredStopAtLevel=1",
-    # With a consumer that Spark closes for being idle goes what it has counted, which is waited for.
-    "-Dspark.kafka.consumer.cache.timeout=1h",
 )
 
 

@@ -188,7 +188,7 @@ class Served:
     def _holds(self, query: PersistentQuery, ends: Offsets) -> bool:
         """Whether the checkpoint of the query holds all records; then it has read them, whatever its clients count.
 
-        What a client has counted goes with it, and Spark may close one at every checkpoint.
+        Clients count from the start of their JVM.
         """
         found = committed(self._checkpoint(query)) or {}
         return all(found.get(t, {}).get(p, 0) >= ends[t][p] for t, ps in query.offsets.items() for p in ps)

@@ -1,8 +1,9 @@
-"""The live figures of Kafka clients, here where there are none; with a broker they belong to the tests of queries."""
+"""The live figures of Kafka clients, here without a broker; with one they belong to the tests of queries."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,35 +11,75 @@ from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
-
-def test_no_clients_no_figures(spark: SparkSession) -> None:
-    assert spark._jvm is not None
-    figures = json.loads(spark._jvm.ksqlpy.Figures.read("CSAS_X_1"))
-    assert figures == {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0}
+NONE = {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0}
 
 
-def test_no_name_is_no_client(spark: SparkSession) -> None:
-    assert spark._jvm is not None
-    figures = json.loads(spark._jvm.ksqlpy.Figures.read(""))
-    # Cases in memory have no name, and their late rows are counted.
-    assert (figures["consumed"], figures["lag"], figures["sent"]) == ({}, None, {})
+class Client:
+    """The metrics of one Kafka client, and the reporter that its settings name."""
+
+    def __init__(self, jvm: Any, query: str) -> None:
+        self._kafka = jvm.org.apache.kafka.common.metrics
+        self.metrics = self._kafka.Metrics()
+        reporter = jvm.ksqlpy.ClientFigures()
+        reporter.configure({"ksqlpy.query": query})
+        self.metrics.addReporter(reporter)
+
+    def says(self, name: str, value: float, **tags: str) -> None:
+        sensor = self.metrics.sensor(f"{name} {tags}")
+        sensor.add(self.metrics.metricName(name, "group", "", tags), self._kafka.stats.Value())
+        sensor.record(float(value))
+
+    def close(self) -> None:
+        self.metrics.close()
 
 
-def test_the_newest_consumer_of_a_partition_tells_its_lag(spark: SparkSession) -> None:
+@pytest.fixture
+def read(spark: SparkSession) -> Iterator[Any]:
     jvm: Any = spark._jvm
-    kafka = jvm.org.apache.kafka.common.metrics
-    metrics = kafka.Metrics()
-    reporter = kafka.JmxReporter()
-    reporter.contextChange(kafka.KafkaMetricsContext("kafka.consumer"))
-    metrics.addReporter(reporter)
-    try:
-        # The consumers 9 and 10 have read partition 0 one after the other, 11 reads partition 1.
-        for number, partition, lag in ((9, 0, 1700.0), (10, 0, 3.0), (11, 1, 4.0)):
-            tags = {"client-id": f"consumer-CSAS_LAGS_1-{number}", "topic": "s", "partition": str(partition)}
-            name = metrics.metricName("records-lag", "consumer-fetch-manager-metrics", "", tags)
-            sensor = metrics.sensor(f"lag {number}")
-            sensor.add(name, kafka.stats.Value())
-            sensor.record(lag)
-        assert json.loads(jvm.ksqlpy.Figures.read("CSAS_LAGS_1"))["lag"] == 7
-    finally:
-        metrics.close()
+    yield lambda query: json.loads(jvm.ksqlpy.Figures.read(query))
+    jvm.ksqlpy.Figures.forget("CSAS_FIGURES_1")
+
+
+def test_no_clients_no_figures(read: Any) -> None:
+    assert read("CSAS_X_1") == NONE
+
+
+def test_no_name_is_no_client(read: Any) -> None:
+    # Cases in memory have no name, and their late rows are counted.
+    assert read("") == {**NONE, "late": read("")["late"], "failed": read("")["failed"]}
+
+
+def test_the_newest_consumer_of_a_partition_tells_its_lag(spark: SparkSession, read: Any) -> None:
+    # Two consumers have read partition 0 one after the other, a third reads partition 1.
+    clients = [Client(spark._jvm, "CSAS_FIGURES_1") for _ in range(3)]
+    for client, partition, lag in zip(clients, ("0", "0", "1"), (1700.0, 3.0, 4.0), strict=True):
+        client.says("records-lag", lag, topic="s", partition=partition)
+    assert read("CSAS_FIGURES_1")["lag"] == 7
+    for client in clients:
+        client.close()
+    assert read("CSAS_FIGURES_1")["lag"] is None
+
+
+def test_what_a_closed_client_had_counted_stays(spark: SparkSession, read: Any) -> None:
+    first, second, other = (Client(spark._jvm, q) for q in ("CSAS_FIGURES_1", "CSAS_FIGURES_1", "CSAS_FIGURES_10"))
+    first.says("records-consumed-total", 5, topic="s.1")
+    second.says("records-consumed-total", 2, topic="s.1")
+    second.says("record-send-total", 4, topic="out")
+    other.says("records-consumed-total", 100, topic="s.1")
+    first.close()
+    assert read("CSAS_FIGURES_1") == {**NONE, "consumed": {"s.1": 7}, "sent": {"out": 4}}
+    second.close()
+    assert read("CSAS_FIGURES_1") == {**NONE, "consumed": {"s.1": 7}, "sent": {"out": 4}}
+    other.close()
+    spark._jvm.ksqlpy.Figures.forget("CSAS_FIGURES_10")
+
+
+def test_a_query_that_has_ended_is_forgotten(spark: SparkSession, read: Any) -> None:
+    early, late = Client(spark._jvm, "CSAS_FIGURES_1"), Client(spark._jvm, "CSAS_FIGURES_1")
+    early.says("records-consumed-total", 5, topic="s")
+    late.says("records-consumed-total", 5, topic="s")
+    early.close()
+    spark._jvm.ksqlpy.Figures.forget("CSAS_FIGURES_1")
+    assert read("CSAS_FIGURES_1") == NONE
+    late.close()
+    assert read("CSAS_FIGURES_1") == NONE

@@ -26,6 +26,16 @@ public final class Counter implements ScalarFunction<Boolean> {
     return found == null ? 0 : found.get();
   }
 
+  /** Forgets the counts of a query, whose names begin with its id and a colon. */
+  static void forget(String query) {
+    Object[] names = COUNTS.keySet().toArray();
+    for (int i = 0; i < names.length; i++) {
+      if (((String) names[i]).startsWith(query + ":")) {
+        COUNTS.remove(names[i]);
+      }
+    }
+  }
+
   public boolean invoke(boolean holds) {
     if (holds) {
       AtomicLong found = (AtomicLong) ((Map<String, AtomicLong>) COUNTS).get(counted);

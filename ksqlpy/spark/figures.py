@@ -1,0 +1,42 @@
+"""What queries have done so far: read, written, late and failed rows, and how far behind they are."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+__all__ = ["client_figures", "figures", "forget_figures"]
+
+log = logging.getLogger(__name__)
+
+
+def client_figures(query_id: str) -> dict[str, str]:
+    """Options of Spark's Kafka source and sink by which their clients are counted (jvm/ClientFigures.java)."""
+    return {"kafka.metric.reporters": "ksqlpy.ClientFigures", "kafka.ksqlpy.query": query_id}
+
+
+def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
+    """Counts since this JVM started: ``consumed`` and ``sent`` by topic, ``late`` rows of closed windows.
+
+    ``failed``: values that an error made null. ``lag``: in records, None before a consumer knows any.
+    """
+    try:
+        jvm: Any = session._jvm
+        found: dict[str, Any] = json.loads(jvm.ksqlpy.Figures.read(query_id))
+    except (Py4JError, ValueError, OSError) as e:
+        log.warning("no figures of query %s: %s", query_id, e)
+        return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0}
+    return found
+
+
+def forget_figures(session: SparkSession, query_id: str) -> None:
+    """Drops the counts of a query that has ended for good."""
+    try:
+        jvm: Any = session._jvm
+        jvm.ksqlpy.Figures.forget(query_id)
+    except (Py4JError, OSError) as e:
+        log.debug("the figures of query %s stay: %s", query_id, e)
