@@ -137,13 +137,22 @@ class Generator:
             if form.returns is not None:
                 self._by_type[form.returns].append(form)
 
-    def expressions(self) -> Iterator[str]:
-        """Without end: a call of each signature in turn, and an operator's expression behind each third one."""
+    def expressions(self, names: Names = COLUMNS) -> Iterator[str]:
+        """Without end: a call of each signature in turn, and an operator's expression behind each third one.
+
+        ``names``: what an expression may take its values from, names or calls, with their types.
+        """
         while True:
             for i, (f, s) in enumerate(self._forms):
-                yield self._call(self._form(f.name, s), COLUMNS, 2)
+                yield self._call(self._form(f.name, s), names, 2)
                 if i % 3 == 0:
-                    yield self.of(self.random.choice(_POOL), 3)
+                    yield self.of(self.random.choice(_POOL), 3, names)
+
+    def predicates(self, names: Names = COLUMNS) -> Iterator[str]:
+        """Without end: conditions, and whether an expression is null, by turns."""
+        for expression in self.expressions(names):
+            yield f"({expression}) IS NULL"
+            yield self.of(BOOLEAN, 3, names)
 
     def aggregates(self) -> Iterator[str]:
         """A call of each signature of the aggregates in turn."""

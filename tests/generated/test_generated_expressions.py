@@ -1,13 +1,15 @@
 """No expression ends a query: generated ones, over rows of generated values, in every place where one may stand.
 
 They go the way of a query's: parsed, analysed, planned, compiled over records, written as records.
-``--generated 100000`` makes ten thousand; the figures are printed with ``-s``.
+``--generated 100000`` makes ten thousand in select lists, and a thousand and more in each other place; the figures are
+printed with ``-s``.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count as count_up
@@ -20,7 +22,9 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from ksqlpy import functions
 from ksqlpy.errors import AnalysisProblem
+from ksqlpy.functions import FUNCTIONS
 from ksqlpy.local.query import Question, read_question
 from ksqlpy.local.sources import Declared
 from ksqlpy.spark.compile import Compiler, Distribution
@@ -142,6 +146,12 @@ class Count:
     tried: int = 0
     refused: int = 0
     ended: list[str] = field(default_factory=list)
+    ran: list[str] = field(default_factory=list)
+
+    def stood(self) -> set[str]:
+        """Those of EVERYTHING that were part of an expression that ran, outside of its texts."""
+        texts = [re.sub(r"'(?:[^']|'')*'", "''", x) for x in self.ran]
+        return {x for x in EVERYTHING if any(re.search(rf"(?<![A-Z_]){re.escape(x)}", t) for t in texts)}
 
     def __str__(self) -> str:
         ran = self.tried - self.refused
@@ -173,6 +183,7 @@ class Bench:
             except AnalysisProblem:
                 count.refused += 1
                 continue
+            count.ran.append(expression)
             batch.append(expression)
             if len(batch) == together:
                 self._some(count, batch, sql)
@@ -197,16 +208,42 @@ def selected(items: list[str]) -> str:
     return f"SELECT {', '.join(f'{x} AS C{i}' for i, x in enumerate(items))} FROM X EMIT CHANGES;"
 
 
+def any_of(items: list[str]) -> str:
+    """One condition of several, none of which Spark may skip."""
+    return f"ARRAY_CONTAINS(ARRAY[{', '.join(f'({x})' for x in items)}], TRUE)"
+
+
 def check(count: Count) -> None:
     print(f"\n{count}")
     assert count.tried > count.refused
     assert not count.ended, "\n".join(count.ended)
 
 
+def check_all(count: Count, *without: str) -> None:
+    """Where enough were tried, each function and operator stood there, but those ``without``."""
+    check(count)
+    if count.tried >= ENOUGH:
+        assert sorted(set(EVERYTHING) - count.stood()) == sorted(without)
+
+
+ENOUGH = 1000
+OPERATORS = (
+    "=", "<>", "<", ">", "+", "-", "*", "/", "%", "||", "->", "[", "AND", "OR", "NOT", "IN", "LIKE", "ESCAPE",
+    "BETWEEN", "IS NULL", "IS DISTINCT FROM", "IS NOT DISTINCT FROM", "CASE", "CAST", "ARRAY[", "MAP(", "STRUCT(",
+)  # fmt: skip
+EVERYTHING = (*OPERATORS, *(f"{f.name}(" for f in FUNCTIONS.functions.values() if isinstance(f, functions.Scalar)))
+
+
 @pytest.fixture
 def number(generated: Callable[[int], int]) -> int:
     """So many expressions in select lists, and a part of them in each other place: a tenth of what other tests run."""
     return generated(1600) // 10
+
+
+@pytest.fixture
+def some(number: int) -> int:
+    """So many in each other place."""
+    return number // 8
 
 
 @pytest.fixture(scope="module")
@@ -217,29 +254,38 @@ def bench(records: DataFrame) -> Bench:
 def test_select(bench: Bench, number: int) -> None:
     count = Count("SELECT")
     bench.all(count, Generator(SEED).expressions(), number, TOGETHER, selected)
-    check(count)
+    check_all(count)
 
 
-def test_where(bench: Bench, number: int) -> None:
-    count, made = Count("WHERE"), Generator(SEED + 1)
+def test_where(bench: Bench, some: int) -> None:
+    count = Count("WHERE")
     bench.all(
-        count, (made.of(BOOLEAN, 3) for _ in count_up()), number // 40, 1,
+        count, Generator(SEED + 1).predicates(), some, 20,
+        lambda x: f"SELECT ID FROM X WHERE {any_of(x)} EMIT CHANGES;",
+    )  # fmt: skip
+    check_all(count)
+
+
+def test_where_of_one_condition(bench: Bench, some: int) -> None:
+    count, made = Count("WHERE, one condition"), Generator(SEED + 7)
+    bench.all(
+        count, (made.of(BOOLEAN, 3) for _ in count_up()), some // 5, 1,
         lambda x: f"SELECT ID FROM X WHERE {x[0]} EMIT CHANGES;",
     )  # fmt: skip
     check(count)
 
 
-def test_group_by(bench: Bench, number: int) -> None:
-    count = Count("GROUP BY")
+def test_group_by(bench: Bench, some: int) -> None:
+    count, made = Count("GROUP BY"), Generator(SEED + 2)
     bench.all(
-        count, Generator(SEED + 2).expressions(), number // 20, 4,
+        count, by_turns(made.expressions(), (f"({p})" for p in made.predicates())), some, 8,
         lambda x: f"SELECT COUNT(*) FROM X GROUP BY {', '.join(dict.fromkeys(x))} EMIT CHANGES;",
     )  # fmt: skip
-    check(count)
+    check_all(count)
 
 
-def test_aggregates_and_having(bench: Bench, number: int) -> None:
-    count = Count("aggregates and HAVING")
+def test_aggregates(bench: Bench, number: int) -> None:
+    count = Count("aggregates")
     bench.all(
         count, Generator(SEED + 3).aggregates(), number // 10 + 24, 8,
         lambda x: f"SELECT FLAG, {', '.join(f'{a} AS A{i}' for i, a in enumerate(x))} FROM X GROUP BY FLAG"
@@ -248,14 +294,44 @@ def test_aggregates_and_having(bench: Bench, number: int) -> None:
     check(count)
 
 
-@pytest.mark.parametrize("table", KEYED)
-def test_on(bench: Bench, number: int, table: str) -> None:
-    count, made = Count(f"ON {table}"), Generator(SEED + 4)
+def test_arguments_of_aggregates(bench: Bench, some: int) -> None:
+    count = Count("arguments of aggregates")
     bench.all(
-        count, (made.of(KEYED[table], 2) for _ in count_up()), number // 100 + 1, 1,
+        count, Generator(SEED + 8).expressions(), some, 20,
+        lambda x: f"SELECT FLAG, {', '.join(f'LATEST_BY_OFFSET({a}) AS A{i}' for i, a in enumerate(x))} FROM X"
+        " GROUP BY FLAG EMIT CHANGES;",
+    )  # fmt: skip
+    check_all(count)
+
+
+def test_having(bench: Bench, some: int) -> None:
+    count = Count("HAVING")
+    of_group = {f"LATEST_BY_OFFSET({n})": t for n, t in COLUMNS.items()}
+    bench.all(
+        count, Generator(SEED + 9).predicates(of_group), some, 20,
+        lambda x: f"SELECT FLAG, COUNT(*) FROM X GROUP BY FLAG HAVING {any_of(x)} EMIT CHANGES;",
+    )  # fmt: skip
+    check_all(count)
+
+
+@pytest.mark.parametrize("table", KEYED)
+def test_on(bench: Bench, some: int, table: str) -> None:
+    count, made = Count(f"ON, key of {table}"), Generator(SEED + 4)
+    bench.all(
+        count, (made.of(KEYED[table], 2) for _ in count_up()), some // 10, 1,
         lambda x: f"SELECT X.ID, V FROM X LEFT JOIN {table} ON {x[0]} = {table}.ID EMIT CHANGES;",
     )  # fmt: skip
     check(count)
+
+
+def test_on_with_all_functions(bench: Bench, some: int) -> None:
+    count = Count("ON")
+    bench.all(
+        count, Generator(SEED + 10).predicates(), some, 20,
+        lambda x: "SELECT X.ID, V FROM X LEFT JOIN BY_TEXT"
+        f" ON CASE WHEN {any_of(x)} THEN 'a' ELSE 'b' END = BY_TEXT.ID EMIT CHANGES;",
+    )  # fmt: skip
+    check_all(count)
 
 
 def test_table_functions(bench: Bench, number: int) -> None:
@@ -267,13 +343,53 @@ def test_table_functions(bench: Bench, number: int) -> None:
     check(count)
 
 
-def test_partition_by(bench: Bench, number: int) -> None:
-    count = Count("PARTITION BY")
+def test_arguments_of_table_functions(bench: Bench, some: int) -> None:
+    count = Count("arguments of table functions")
     bench.all(
-        count, Generator(SEED + 6).expressions(), number // 40, 1,
-        lambda x: f"SELECT {x[0]} AS K, S FROM X PARTITION BY {x[0]} EMIT CHANGES;",
+        count, Generator(SEED + 11).expressions(), some, 20,
+        lambda x: f"SELECT {', '.join(f'EXPLODE(ARRAY[{a}]) AS A{i}' for i, a in enumerate(x))} FROM X EMIT CHANGES;",
     )  # fmt: skip
-    check(count)
+    check_all(count)
+
+
+def test_partition_by(bench: Bench, some: int) -> None:
+    count, made = Count("PARTITION BY"), Generator(SEED + 6)
+    bench.all(
+        count, by_turns(made.expressions(), (f"({p})" for p in made.predicates())), some, 8,
+        lambda x: f"SELECT {', '.join(f'{k} AS K{i}' for i, k in enumerate(dict.fromkeys(x)))}, S FROM X"
+        f" PARTITION BY {', '.join(dict.fromkeys(x))} EMIT CHANGES;",
+    )  # fmt: skip
+    check_all(count)
+
+
+ITEMS = {n: t.item for n, t in COLUMNS.items() if isinstance(t, ArrayType)}
+LAMBDAS = (
+    "TRANSFORM({array}, V => {body})",
+    "FILTER({array}, V => ({body}) IS NULL)",
+    "REDUCE({array}, 0, (N_NULL, V) => CASE WHEN ({body}) IS NULL THEN N_NULL + 1 ELSE N_NULL END)",
+)
+
+
+def in_lambdas(seed: int) -> Iterator[str]:
+    """Expressions as bodies of lambdas over each array, in which the parameter stands for all columns of its type."""
+    bodies = {
+        array: Generator(seed + i).expressions({**{n: t for n, t in COLUMNS.items() if t != item}, "V": item})
+        for i, (array, item) in enumerate(ITEMS.items())
+    }
+    for i in count_up():
+        for array, found in bodies.items():
+            yield LAMBDAS[i % len(LAMBDAS)].format(array=array, body=next(found))
+
+
+def test_lambdas(bench: Bench, some: int) -> None:
+    count = Count("lambdas")
+    bench.all(count, in_lambdas(SEED + 12), some * 2, 20, selected)
+    check_all(count)
+
+
+def by_turns(*several: Iterator[str]) -> Iterator[str]:
+    for together in zip(*several, strict=False):
+        yield from together
 
 
 LARGE = {
