@@ -67,6 +67,7 @@ _ARITHMETIC: Mapping[type[exp.Expr], str] = MappingProxyType(
     {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 )
 _MAX_INT = 2**31 - 1
+_LARGEST = {INTEGER: _MAX_INT, BIGINT: 2**63 - 1}
 
 
 class ExpressionAnalyzer:
@@ -171,14 +172,15 @@ class ExpressionAnalyzer:
 
     def _negate(self, node: exp.Expr) -> t.Expr:
         value = self._type(node.this)
+        if not is_numeric(value.type):
+            self.text.refuse("not-a-number", f"- needs a number, this is {value.type}", node.this)
         if isinstance(value, t.Literal) and isinstance(value.value, int | float | Decimal):
             # Not -value: that would cut a DECIMAL to the 28 digits of Python's context.
             negative = value.value.copy_negate() if isinstance(value.value, Decimal) else -value.value
             # 2147483648 alone is a BIGINT, with its sign an INTEGER.
             kind = INTEGER if value.type == BIGINT and negative == -_MAX_INT - 1 else value.type
-            return t.Literal(kind, negative)
-        if not is_numeric(value.type):
-            self.text.refuse("not-a-number", f"- needs a number, this is {value.type}", node.this)
+            if negative <= _LARGEST.get(kind, negative):  # else it wraps, as in Java
+                return t.Literal(kind, negative)
         return t.Negate(value.type, value)
 
     # ------------------------------------------------------------ operators
@@ -287,7 +289,8 @@ class ExpressionAnalyzer:
             if like == DOUBLE or "e" in raw.lower():
                 return self._double_value(raw, node)
             exact = self._decimal_value(raw, node)
-            return exact if "." in raw or Decimal(raw) > _MAX_INT else t.Literal(INTEGER, int(raw))
+            whole = "." not in raw and -_MAX_INT - 1 <= int(raw) <= _MAX_INT
+            return t.Literal(INTEGER, int(raw)) if whole else exact
         word = raw.strip().lower()
         if like == BOOLEAN and word and any(w.startswith(word) for w in ("true", "yes", "false", "no")):
             return t.Literal(BOOLEAN, "true".startswith(word) or "yes".startswith(word))

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import ExpressionAnalyzer
-from ksqlpy.analysis.result import JoinSpec, Output
-from ksqlpy.analysis.scope import Relation, Scope, Text
+from ksqlpy.analysis.result import JoinSpec, Output, Relation
+from ksqlpy.analysis.scope import Scope, Text
 
 __all__ = ["by_key", "check_sides", "check_topics", "free_name", "join_keys", "named_keys", "shared_key"]
 

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coercion import coerce
+from ksqlpy.analysis.scope import Text
 from ksqlpy.functions import LambdaArgument, LambdaParameter
 from ksqlpy.types import NULL, SqlType
 
-if TYPE_CHECKING:
-    from ksqlpy.analysis.expressions import ExpressionAnalyzer
+__all__ = ["BodyAnalyzer", "TypedLambda"]
 
-__all__ = ["TypedLambda"]
+
+class BodyAnalyzer(Protocol):
+    """What types the bodies of lambdas: the analyzer of expressions."""
+
+    text: Text
+
+    @property
+    def lambda_depth(self) -> int:
+        """In how many lambdas the expression that is being typed stands."""
+        ...
+
+    def lambda_body(self, node: exp.Lambda, variables: dict[str, t.LambdaRef]) -> t.Expr:
+        """The typed body of a lambda whose parameters are these."""
+        ...
 
 
 class TypedLambda:
     """A lambda while the overload of its function is looked for, which says of what types its parameters are."""
 
-    def __init__(self, analyzer: ExpressionAnalyzer, node: exp.Lambda) -> None:
+    def __init__(self, analyzer: BodyAnalyzer, node: exp.Lambda) -> None:
         self._analyzer, self._node = analyzer, node
         names = [n.this for n in node.expressions]
         for i, name in enumerate(names):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.scope import Relation
+from ksqlpy.analysis.result import Relation
 from ksqlpy.sql import nodes, to_sql
 
 __all__ = ["bare", "is_system", "key_name", "own_name"]

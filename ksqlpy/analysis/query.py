@@ -17,8 +17,8 @@ from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.joins import by_key, check_sides, check_topics, free_name, join_keys, named_keys, shared_key
 from ksqlpy.analysis.naming import bare, is_system, key_name, own_name
-from ksqlpy.analysis.result import Grouping, JoinSpec, Output, TypedQuery
-from ksqlpy.analysis.scope import Relation, Scope, Text, View, find_source
+from ksqlpy.analysis.result import Grouping, JoinSpec, Output, Relation, TypedQuery, View
+from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
 from ksqlpy.analysis.windows import LATE_TOPIC, read_window
 from ksqlpy.catalog import Catalog, SourceKind

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.scope import Relation
 from ksqlpy.catalog import Column, Source, SourceKind, WindowKey
 
-__all__ = ["Grouping", "JoinKind", "JoinSpec", "Output", "TypedQuery", "Window"]
+__all__ = ["Grouping", "JoinKind", "JoinSpec", "Output", "Relation", "TypedQuery", "View", "Window"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +18,51 @@ class Output:
     name: str
     expr: t.Expr
     key: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """A query in FROM, or what WITH names: one query, or the branches of a UNION ALL.
+
+    ``source``: what can be asked of it, as of a source; its topic is that of the left-most source. All ``queries``
+    have outputs of the same names and types, in the order of the source's columns. ``unkeyed``: why its rows have no
+    key, where those that it reads have one.
+    """
+
+    source: Source
+    queries: tuple[TypedQuery, ...]
+    unkeyed: str | None = None
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A source in FROM or JOIN, under its alias; ``view``: the query that stands there instead of a source."""
+
+    source: Source
+    alias: str
+    joined: bool
+    """Whether the query has several sources, so that internal names carry the alias."""
+    view: View | None = None
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sources of the catalog that are read for it."""
+        if self.view is None:
+            return (self.source,)
+        return tuple(dict.fromkeys(s for q in self.view.queries for s in q.sources))
+
+    def internal(self, column: str) -> str:
+        """The internal name of a column: of no other column of the query, and of none of ours, which begin with __."""
+        if not self.joined and not column.startswith("__") and ".__" not in column:
+            return column
+        alias = self.alias
+        if "." in alias or "`" in alias or alias.startswith("__"):
+            alias = "`" + alias.replace("`", "``") + "`"
+        return f"{alias}.{column}"
+
+    def ref(self, column: Column) -> t.ColumnRef:
+        """A typed reference to a column."""
+        return t.ColumnRef(column.type, self.internal(column.name))
 
 
 JoinKind = Literal["INNER", "LEFT", "RIGHT", "FULL"]

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import Literal, NoReturn
 
 from sqlglot import exp
 
+from ksqlpy.analysis.result import Relation
 from ksqlpy.analysis.typed import SYSTEM, ColumnRef
-from ksqlpy.catalog import Catalog, Column, Source
+from ksqlpy.catalog import Catalog, Source
 from ksqlpy.errors import AnalysisProblem, Span, similar_names
 from ksqlpy.functions import FUNCTIONS, Aggregate
 from ksqlpy.sql import nodes, span_of
 from ksqlpy.types import SqlType
 
-if TYPE_CHECKING:
-    from ksqlpy.analysis.result import TypedQuery
-
-__all__ = ["Relation", "Scope", "Text", "View", "check_blocked", "find_source"]
+__all__ = ["Scope", "Text", "check_blocked", "find_source"]
 
 
 @dataclass(frozen=True)
@@ -68,51 +66,6 @@ def find_source(catalog: Catalog, node: exp.Expr, text: Text) -> Source:
             similar=similar_names(name, catalog.sources),
         )
     return source
-
-
-@dataclass(frozen=True)
-class View:
-    """A query in FROM, or what WITH names: one query, or the branches of a UNION ALL.
-
-    ``source``: what can be asked of it, as of a source; its topic is that of the left-most source. All ``queries``
-    have outputs of the same names and types, in the order of the source's columns. ``unkeyed``: why its rows have no
-    key, where those that it reads have one.
-    """
-
-    source: Source
-    queries: tuple[TypedQuery, ...]
-    unkeyed: str | None = None
-
-
-@dataclass(frozen=True)
-class Relation:
-    """A source in FROM or JOIN, under its alias; ``view``: the query that stands there instead of a source."""
-
-    source: Source
-    alias: str
-    joined: bool
-    """Whether the query has several sources, so that internal names carry the alias."""
-    view: View | None = None
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """The sources of the catalog that are read for it."""
-        if self.view is None:
-            return (self.source,)
-        return tuple(dict.fromkeys(s for q in self.view.queries for s in q.sources))
-
-    def internal(self, column: str) -> str:
-        """The internal name of a column: of no other column of the query, and of none of ours, which begin with __."""
-        if not self.joined and not column.startswith("__") and ".__" not in column:
-            return column
-        alias = self.alias
-        if "." in alias or "`" in alias or alias.startswith("__"):
-            alias = "`" + alias.replace("`", "``") + "`"
-        return f"{alias}.{column}"
-
-    def ref(self, column: Column) -> ColumnRef:
-        """A typed reference to a column."""
-        return ColumnRef(column.type, self.internal(column.name))
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from ksqlpy.analysis.coercion import coerce
-from ksqlpy.analysis.scope import Text, View
+from ksqlpy.analysis.result import TypedQuery, View
+from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.sql import nodes
 from ksqlpy.types import common_type
-
-if TYPE_CHECKING:
-    from ksqlpy.analysis.result import TypedQuery
 
 __all__ = ["as_query", "check_inner", "read_with", "union_view", "view_of"]
 

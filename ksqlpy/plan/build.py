@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.result import Output, TypedQuery
-from ksqlpy.analysis.scope import Relation
+from ksqlpy.analysis.result import Output, Relation, TypedQuery
 from ksqlpy.plan.nodes import (
     Aggregate,
     Filter,

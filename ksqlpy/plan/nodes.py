@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.result import JoinKind, Output, Window
-from ksqlpy.analysis.scope import Relation
+from ksqlpy.analysis.result import JoinKind, Output, Relation, Window
 from ksqlpy.catalog import SourceKind
 
 __all__ = [

@@ -5,32 +5,46 @@ Source of the rules: ksqlDB manual, "ksqlDB REST API", for the fields of entitie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from ksqlpy.shell.output import Printer
+__all__ = ["SHORT", "SHOWN", "Entity", "Output", "type_text"]
 
-__all__ = ["SHORT", "SHOWN", "Entity", "type_text"]
+
+class Output(Protocol):
+    """Where entities are shown, see :class:`ksqlpy.shell.output.Printer`."""
+
+    def text(self, text: str) -> None:
+        """Prints lines."""
+        ...
+
+    def facts(self, facts: Mapping[str, object]) -> None:
+        """Prints names and values, one pair a line; leaves out what is not there."""
+        ...
+
+    def table(self, names: Sequence[str], rows: Iterable[Sequence[object]], nothing: str = "nothing to show") -> None:
+        """Prints a table."""
+        ...
+
 
 Entity = Mapping[str, Any]
 
 
-def _status(out: Printer, e: Entity) -> None:
+def _status(out: Output, e: Entity) -> None:
     out.text(str(e["commandStatus"]["message"]))
 
 
-def _sources(key: str) -> Callable[[Printer, Entity], None]:
-    def show(out: Printer, e: Entity) -> None:
+def _sources(key: str) -> Callable[[Output, Entity], None]:
+    def show(out: Output, e: Entity) -> None:
         rows = [(s["name"], s["topic"], s["keyFormat"], s["valueFormat"], s.get("isWindowed")) for s in e[key]]
         out.table(("Name", "Topic", "Key format", "Value format", "Windowed"), rows, f"no {key}")
 
     return show
 
 
-def _queries(out: Printer, e: Entity) -> None:
+def _queries(out: Output, e: Entity) -> None:
     rows = [
         (q["id"], q.get("queryType"), q.get("state"), ", ".join(q.get("sinks") or []), _first_line(q["queryString"]))
         for q in e["queries"]
@@ -65,11 +79,11 @@ def _time(ms: int) -> str:
     return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _source(out: Printer, e: Entity) -> None:
+def _source(out: Output, e: Entity) -> None:
     _describe(out, e["sourceDescription"])
 
 
-def _source_list(out: Printer, e: Entity) -> None:
+def _source_list(out: Output, e: Entity) -> None:
     for description in e["sourceDescriptions"]:
         _describe(out, description)
         out.text("")
@@ -77,7 +91,7 @@ def _source_list(out: Printer, e: Entity) -> None:
         out.text("(nothing to show)")
 
 
-def _describe(out: Printer, d: Entity) -> None:
+def _describe(out: Output, d: Entity) -> None:
     out.facts({"Name": d["name"], "Type": d.get("type"), "Window": d.get("windowType")})
     _fields(out, d["fields"])
     if d.get("extended"):
@@ -98,7 +112,7 @@ def _describe(out: Printer, d: Entity) -> None:
         )
 
 
-def _fields(out: Printer, fields: Sequence[Entity]) -> None:
+def _fields(out: Output, fields: Sequence[Entity]) -> None:
     rows = [(f["name"], type_text(f["schema"]), {"KEY": "key"}.get(f.get("type") or "", f.get("type"))) for f in fields]
     out.table(("Field", "Type", ""), rows, "no columns")
 
@@ -120,11 +134,11 @@ def type_text(schema: Entity) -> str:
     return name
 
 
-def _query(out: Printer, e: Entity) -> None:
+def _query(out: Output, e: Entity) -> None:
     _describe_query(out, e["queryDescription"])
 
 
-def _query_list(out: Printer, e: Entity) -> None:
+def _query_list(out: Output, e: Entity) -> None:
     for description in e["queryDescriptions"]:
         _describe_query(out, description)
         out.text("")
@@ -132,7 +146,7 @@ def _query_list(out: Printer, e: Entity) -> None:
         out.text("(no queries)")
 
 
-def _describe_query(out: Printer, d: Entity) -> None:
+def _describe_query(out: Output, d: Entity) -> None:
     out.facts(
         {
             "Id": d.get("id"),
@@ -156,7 +170,7 @@ def _describe_query(out: Printer, d: Entity) -> None:
         out.text(f"error: {_error(error)}")
 
 
-def _query_figures(out: Printer, figures: Entity) -> None:
+def _query_figures(out: Output, figures: Entity) -> None:
     """What ksqlpy's servers tell of a running query."""
     commit = figures.get("lastCommit")
     out.facts(
@@ -179,7 +193,7 @@ def _error(error: Entity) -> str:
     return f"{kind}: {error.get('errorMessage')}" if kind else str(error.get("errorMessage", error))
 
 
-def _topics(out: Printer, e: Entity) -> None:
+def _topics(out: Output, e: Entity) -> None:
     rows = [
         (t["name"], len(t["replicaInfo"]), max(t["replicaInfo"], default=0), t.get("consumerCount"))
         for t in e["topics"]
@@ -187,7 +201,7 @@ def _topics(out: Printer, e: Entity) -> None:
     out.table(("Topic", "Partitions", "Replicas", "Consumers"), rows, "no topics")
 
 
-def _properties(out: Printer, e: Entity) -> None:
+def _properties(out: Output, e: Entity) -> None:
     if e["properties"] and isinstance(e["properties"], dict):  # old servers
         rows = [(name, value) for name, value in e["properties"].items()]
         out.table(("Property", "Value"), rows)
@@ -197,12 +211,12 @@ def _properties(out: Printer, e: Entity) -> None:
     out.table(("Property", "Value", ""), rows3, "no properties")
 
 
-def _functions(out: Printer, e: Entity) -> None:
+def _functions(out: Output, e: Entity) -> None:
     rows = [(f["name"], f.get("type"), f.get("category")) for f in e["functions"]]
     out.table(("Function", "Type", "Category"), rows, "no functions")
 
 
-def _function(out: Printer, e: Entity) -> None:
+def _function(out: Output, e: Entity) -> None:
     out.facts({"Name": e["name"], "Type": e.get("type"), "Author": e.get("author"), "About": e.get("description")})
     for f in e["functions"]:
         arguments = ", ".join(
@@ -213,27 +227,27 @@ def _function(out: Printer, e: Entity) -> None:
             out.text(f"    {f['description']}")
 
 
-def _types(out: Printer, e: Entity) -> None:
+def _types(out: Output, e: Entity) -> None:
     out.table(("Type", "Definition"), [(n, type_text(s)) for n, s in e["types"].items()], "no types")
 
 
-def _variables(out: Printer, e: Entity) -> None:
+def _variables(out: Output, e: Entity) -> None:
     out.table(("Variable", "Value"), [(v["name"], v["value"]) for v in e["variables"]], "no variables")
 
 
-def _terminated(out: Printer, e: Entity) -> None:
+def _terminated(out: Output, e: Entity) -> None:
     out.text(f"query {e['queryId']} {'is closed' if e['wasTerminated'] else 'was not running'}")
 
 
-def _asserted(out: Printer, e: Entity) -> None:
+def _asserted(out: Output, e: Entity) -> None:
     out.text(f"topic {e['topicName']} {'is there' if e['exists'] else 'is not there'}, as asserted")
 
 
-def _message(out: Printer, e: Entity) -> None:
+def _message(out: Output, e: Entity) -> None:
     out.text(str(e["message"]))
 
 
-SHOWN: Mapping[str, Callable[[Printer, Entity], None]] = MappingProxyType(
+SHOWN: Mapping[str, Callable[[Output, Entity], None]] = MappingProxyType(
     {
         "currentStatus": _status,
         "streams": _sources("streams"),

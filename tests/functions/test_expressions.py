@@ -16,7 +16,8 @@ from pyspark.sql.types import StructField
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
-from ksqlpy.analysis.scope import Relation, Scope, Text
+from ksqlpy.analysis.result import Relation
+from ksqlpy.analysis.scope import Scope, Text
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.functions import FUNCTIONS, Signature
