@@ -67,7 +67,7 @@ _ARITHMETIC: Mapping[type[exp.Expr], str] = MappingProxyType(
     {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 )
 _MAX_INT = 2**31 - 1
-_LARGEST = {INTEGER: _MAX_INT, BIGINT: 2**63 - 1}
+_LARGEST: dict[SqlType, int] = {INTEGER: _MAX_INT, BIGINT: 2**63 - 1}
 
 
 class ExpressionAnalyzer:
