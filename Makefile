@@ -7,10 +7,10 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test test-chaos test-restore test-leaks test-generated test-damage qtt qtt-live conformance lint format types grammar bench jars lock clean
+.PHONY: help setup demo test test-chaos test-restore test-leaks test-generated test-damage qtt qtt-live conformance lint format types docs grammar bench jars lock clean
 
 help:
-	@echo "make demo | test | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-live | conformance | lint | format | grammar |"
+	@echo "make demo | test | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
 	@echo "     bench | jars [TO=DIR] | lock | clean"
 
 setup: $(STAMP)
@@ -89,6 +89,9 @@ types: setup
 	sed -E 's#^build/typed/(ksqlpy/(server|grammar)/)?#\1#; s#^ksqlpy/(server|grammar)/#\1/#' build/mypy.txt; exit $$status
 
 # The files of grammar/ that are made from the code.
+docs: setup
+	$(BIN)/python docs/make.py
+
 grammar: setup
 	$(BIN)/python -m ksqlpy.functions.listing
 	$(BIN)/python grammar/railroad/make.py

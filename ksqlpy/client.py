@@ -84,7 +84,7 @@ class Connection:
 class Client:
     """A session with one server; to be closed, or used as a context manager.
 
-    Every method raises EnvironmentProblem (``server-away``, ``connection-lost``, ``server-slow``, ``no-access``,
+    Every method raises EnvironmentProblem (``server-unavailable``, ``connection-lost``, ``server-slow``, ``no-access``,
     ``bad-certificate``) when the server cannot be talked to, and what the server refused as the error that it was
     there: code, place and hint included.
     """
@@ -215,7 +215,7 @@ class Client:
                     hint="name what signed it with --cacert FILE, or take any with --insecure",
                 ) from e
             raise EnvironmentProblem(
-                "server-away", f"no server answers at {self.url}", hint="start one: ksqlpy server"
+                "server-unavailable", f"no server answers at {self.url}", hint="start one: ksqlpy server"
             ) from e
         except httpx.TimeoutException as e:
             raise EnvironmentProblem(

@@ -56,7 +56,7 @@ def unforeseen(error: Exception) -> KsqlError:
     """A failure that nobody planned for, as an error for the client."""
     if type(error).__module__.partition(".")[0] == "py4j" or isinstance(error, ConnectionError):
         hint = "it is started again by itself: try again soon"
-        return EngineProblem("spark-away", "Spark does not answer", hint=hint, error_code=50300)
+        return EngineProblem("spark-unavailable", "Spark does not answer", hint=hint, error_code=50300)
     return EngineProblem("internal-error", reason_of(error), hint="the server's log has the details")
 
 

@@ -82,12 +82,12 @@ def _consumer(bootstrap: str) -> Consumer:
 
 
 def written(bootstrap: str, topics: Sequence[str]) -> dict[str, int]:
-    """How many records there are in the first partition of each topic. Raises EngineProblem ``broker-away``."""
+    """How many records there are in the first partition of each topic. Raises EngineProblem ``broker-unavailable``."""
     consumer = _consumer(bootstrap)
     try:
         ends = {t: consumer.get_watermark_offsets(TopicPartition(t, 0), timeout=TIMEOUT) for t in topics}
     except KafkaException as e:
-        raise EngineProblem("broker-away", f"the broker does not answer: {reason_of(e)}") from e
+        raise EngineProblem("broker-unavailable", f"the broker does not answer: {reason_of(e)}") from e
     finally:
         consumer.close()
     return {t: 0 if end is None else end[1] - end[0] for t, end in ends.items()}

@@ -65,7 +65,7 @@ class CommandLog:
     def problem(self) -> str | None:
         """What became of the topic, if it is not the one that was read; one request to the brokers.
 
-        Raises EnvironmentProblem ``broker-away``.
+        Raises EnvironmentProblem ``broker-unavailable``.
         """
         found = self._kafka.topic_id(self.topic)
         if found is None:

@@ -72,21 +72,21 @@ class Kafka:
     def _away(self, error: Exception) -> EnvironmentProblem:
         said = reason_of(error) if isinstance(error, KafkaException) else "no answer in time"
         return EnvironmentProblem(
-            "broker-away",
+            "broker-unavailable",
             f"Kafka at {self.bootstrap} does not answer",
             hint=f"check that it runs and that bootstrap.servers is right ({said})",
             error_code=50000,
         )
 
     def _answer(self, asked: Future[_T]) -> _T:
-        """What the brokers answer; raises EnvironmentProblem ``broker-away`` if they do not in time."""
+        """What the brokers answer; raises EnvironmentProblem ``broker-unavailable`` if they do not in time."""
         try:
             return asked.result(timeout=TIMEOUT)
         except TimeoutError as e:
             raise self._away(e) from e
 
     def cluster_id(self) -> str:
-        """The id of the cluster; raises EnvironmentProblem ``broker-away``."""
+        """The id of the cluster; raises EnvironmentProblem ``broker-unavailable``."""
         try:
             return str(self._admin.list_topics(timeout=TIMEOUT).cluster_id)
         except KafkaException as e:
@@ -101,7 +101,7 @@ class Kafka:
         return True
 
     def topics(self) -> dict[str, list[int]]:
-        """All topics with the number of replicas of each partition; raises EnvironmentProblem ``broker-away``."""
+        """All topics, the replicas of each partition; raises EnvironmentProblem ``broker-unavailable``."""
         try:
             found = self._admin.list_topics(timeout=TIMEOUT).topics
         except KafkaException as e:
@@ -131,7 +131,7 @@ class Kafka:
         return found
 
     def topic_id(self, topic: str) -> str | None:
-        """The id of one topic, None if it does not exist; raises EnvironmentProblem ``broker-away``."""
+        """The id of one topic, None if it does not exist; raises EnvironmentProblem ``broker-unavailable``."""
         asked = self._admin.describe_topics(TopicCollection([topic]), request_timeout=TIMEOUT)
         try:
             return str(self._answer(asked[topic]).topic_id)
@@ -150,15 +150,15 @@ class Kafka:
         return settings[name].value if name in settings else None
 
     def create_topic(self, name: str, partitions: int, replicas: int | None, config: Mapping[str, str]) -> None:
-        """Makes a topic and waits until it is known; raises EngineProblem ``topic-not-made``."""
+        """Makes a topic and waits until it is known; raises EngineProblem ``topic-not-created``."""
         try:
             topic = NewTopic(name, partitions, -1 if replicas is None else replicas, config=dict(config))
             self._answer(self._admin.create_topics([topic], operation_timeout=TIMEOUT)[name])
         except KafkaException as e:
-            raise _problem("topic-not-made", f"topic {name} cannot be made", e.args[0]) from e
+            raise _problem("topic-not-created", f"topic {name} cannot be made", e.args[0]) from e
         except (ValueError, OverflowError) as e:  # of the client, for a number that the protocol has no place for
             message = f"topic {name} cannot be made: {partitions} partitions, {replicas} replicas are too many"
-            raise EngineProblem("topic-not-made", message, error_code=40001) from e
+            raise EngineProblem("topic-not-created", message, error_code=40001) from e
         deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             meta = self._admin.list_topics(name, timeout=TIMEOUT).topics.get(name)
@@ -167,7 +167,7 @@ class Kafka:
                 if all(led) and self._have_offsets(name, partitions):
                     return
             time.sleep(0.02)
-        raise EngineProblem("topic-not-made", f"topic {name} was made, but the brokers do not show it")
+        raise EngineProblem("topic-not-created", f"topic {name} was made, but the brokers do not show it")
 
     def _have_offsets(self, name: str, partitions: int) -> bool:
         """Whether the leaders have begun their work: a moment after a topic is made they refuse."""
@@ -191,7 +191,7 @@ class Kafka:
     def offsets(self, topics: Mapping[str, int], *, latest: bool) -> dict[str, dict[str, int]]:
         """First or end offsets of all partitions of the topics (name to number of partitions).
 
-        Raises EnvironmentProblem ``broker-away``.
+        Raises EnvironmentProblem ``broker-unavailable``.
         """
         try:
             return self._offsets(topics, latest)
@@ -216,14 +216,14 @@ class Kafka:
     def members(self, group: str) -> dict[str, bool]:
         """The members of a consumer group, by the identity that they gave themselves, and whether each has partitions.
 
-        Raises EnvironmentProblem ``broker-away``.
+        Raises EnvironmentProblem ``broker-unavailable``.
         """
         return {m.group_instance_id or m.member_id: bool(m.assignment.topic_partitions) for m in self._group(group)}
 
     def client_of(self, group: str, member: str) -> tuple[str, str] | None:
         """The client id and the address of the member with this identity, None if there is none.
 
-        Raises EnvironmentProblem ``broker-away``.
+        Raises EnvironmentProblem ``broker-unavailable``.
         """
         found = (m for m in self._group(group) if m.group_instance_id == member)
         return next(((str(m.client_id), str(m.host).lstrip("/")) for m in found), None)

@@ -196,7 +196,7 @@ def test_projects_that_are_wrong(command: Callable[..., Ran], tmp_path: Path) ->
     assert refused("info") == "no-project"
     assert command("migrate", "new-project", tmp_path / "p", "http://127.0.0.1:1")[0] == 0
     assert refused("new-project", tmp_path / "p", "http://127.0.0.1:1") == "project-exists"
-    assert refused("info") == "server-away"
+    assert refused("info") == "server-unavailable"
     assert command("migrate", "-c", file, "create", "one")[1].endswith("V000001__one.sql\n")
     assert refused("create", "again", "-v", 1) == "duplicate-version"
     assert refused("create", "far", "-v", 1_000_000) == "bad-version"

@@ -236,7 +236,7 @@ def test_kafka_away_is_said_at_once(spark: SparkSession) -> None:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(EnvironmentProblem, match="does not answer") as away:
         Engine(Config.of({"bootstrap.servers": address})).start()
-    assert away.value.code == "broker-away"
+    assert away.value.code == "broker-unavailable"
     assert "bootstrap.servers" in (away.value.hint or "")
 
 

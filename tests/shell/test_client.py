@@ -85,7 +85,7 @@ def test_no_url(url: str) -> None:
 def test_nobody_there() -> None:
     with Client("http://127.0.0.1:9") as client, pytest.raises(EnvironmentProblem) as e:
         client.info()
-    assert (e.value.code, e.value.hint) == ("server-away", "start one: ksqlpy server")
+    assert (e.value.code, e.value.hint) == ("server-unavailable", "start one: ksqlpy server")
 
 
 class Other(BaseHTTPRequestHandler):

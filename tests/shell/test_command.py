@@ -180,7 +180,7 @@ def test_usage(arguments: list[str], code: int, capsys: pytest.CaptureFixture[st
 
 def test_no_server(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-e", "SHOW STREAMS", "--server", "http://127.0.0.1:9"]) == 1
-    assert "error[server-away]: no server answers at http://127.0.0.1:9" in capsys.readouterr().err
+    assert "error[server-unavailable]: no server answers at http://127.0.0.1:9" in capsys.readouterr().err
 
 
 def test_options_before_and_after_the_command(url: str, engine: FakeEngine, tmp_path: Path) -> None:

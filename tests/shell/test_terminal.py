@@ -248,7 +248,7 @@ def test_server_that_goes_and_comes_back(start: Start, tmp_path: Path) -> None:
         terminal.wait("RIDES")
     terminal.wait("away, trying again")
     terminal.type("SHOW TABLES;")
-    terminal.wait("error[server-away]: no server answers")
+    terminal.wait("error[server-unavailable]: no server answers")
     engine.starting = True
     with ServerThread(engine, port=port):
         terminal.wait("  starting")

@@ -34,12 +34,14 @@ class Topics:
         )
 
     def partitions(self, topics: Sequence[str]) -> dict[str, int]:
-        """How many partitions the topics have; raises EnvironmentProblem ``topics-away``."""
+        """How many partitions the topics have; raises EnvironmentProblem ``topics-unavailable``."""
         try:
             known = self._admin.list_topics(timeout=15).topics
             return {t: len(known[t].partitions) for t in topics}
         except (KafkaException, KeyError) as e:
-            raise EnvironmentProblem("topics-away", f"the topics {', '.join(topics)} are not all there: {e}") from e
+            raise EnvironmentProblem(
+                "topics-unavailable", f"the topics {', '.join(topics)} are not all there: {e}"
+            ) from e
 
     def ends(self, partitions: Mapping[str, int]) -> dict[str, int] | None:
         """The end offsets of the topics, all partitions added up; None when the broker does not answer."""
@@ -110,11 +112,11 @@ class Topics:
     def read(self, topic: str, partitions: int) -> list[Result]:
         """All records of a topic, partition by partition in order, also those of transactions that came to nothing.
 
-        Raises EnvironmentProblem ``topics-away`` when they cannot be read in time.
+        Raises EnvironmentProblem ``topics-unavailable`` when they cannot be read in time.
         """
         found = self._offsets({topic: partitions})
         if found is None:
-            raise EnvironmentProblem("topics-away", f"the broker does not say where {topic} ends")
+            raise EnvironmentProblem("topics-unavailable", f"the broker does not say where {topic} ends")
         left = {p: end for p, end in enumerate(found[topic]) if end > 0}
         consumer = self._consumer()
         results: list[Result] = []
@@ -124,7 +126,7 @@ class Topics:
                 consumer.assign([TopicPartition(topic, p, 0) for p in left])
             while left:
                 if time.monotonic() > deadline:
-                    raise EnvironmentProblem("topics-away", f"{topic} cannot be read within {READ:g} s")
+                    raise EnvironmentProblem("topics-unavailable", f"{topic} cannot be read within {READ:g} s")
                 for message in consumer.consume(5000, 0.5):
                     partition, offset = message.partition() or 0, message.offset() or 0
                     error = message.error()

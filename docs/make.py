@@ -1,0 +1,82 @@
+"""Writes the pages that follow from code and data: ``make docs`` renews ``error-codes.md`` and ``configuration.md``.
+
+With an argument, a folder, it writes there instead.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+from ksqlpy.config import PROPERTIES
+
+DOCS = Path(__file__).resolve().parent
+ERRORS = DOCS.parent / "grammar" / "errors.toml"
+
+_SECTIONS = {
+    "syntax": ("Syntax", "The text is not a statement of the language. Nothing is done."),
+    "analysis": ("Statements", "The statement is not valid for these sources, types and properties. Nothing is done."),
+    "configuration": ("Configuration and commands", "A property, an option, a file or a request has no valid value."),
+    "environment": ("Environment", "The machine or the network lacks something."),
+    "runtime": ("Runtime", "Something failed while it ran."),
+}
+
+_ERRORS_HEAD = """\
+# Error codes
+
+Every error has a code, one sentence, the place in the SQL where there is one, and a hint. The code stands in
+`error[code]: …` at the prompt and in logs. REST answers give the sentence in `message` and ksqlDB's number in
+`error_code`. Written by `make docs` from `grammar/errors.toml`; not to be edited.
+"""
+
+_CONFIGURATION_HEAD = """\
+# Configuration
+
+A property is set in the server's configuration file (`ksqlpy server FILE`) or as an option of the command. Those with
+"yes" under "per statement" may also be set with `SET 'name' = 'value';` and in `streamsProperties` of a request. The
+prefix `ksql.streams.` is accepted where ksqlDB accepts it. `SHOW PROPERTIES;` lists the values in force. Written by
+`make docs` from `ksqlpy/config.py`; not to be edited.
+
+| property | default | per statement | meaning |
+|---|---|---|---|
+"""
+
+
+def error_codes() -> str:
+    """The codes as Markdown, a table a section."""
+    data = tomllib.loads(ERRORS.read_text(encoding="utf-8"))
+    blocks = [_ERRORS_HEAD]
+    for section, (title, what) in _SECTIONS.items():
+        rows = [f"| `{code}` | {_cell(means)} | {_cell(do)} |" for code, (means, do) in sorted(data[section].items())]
+        blocks.append(
+            "\n".join([f"## {title}", "", what, "", "| code | meaning | what to do |", "|---|---|---|", *rows, ""])
+        )
+    return "\n".join(blocks)
+
+
+def configuration() -> str:
+    """The properties as a Markdown table, by name."""
+    rows = [
+        f"| `{p.name}` | {f'`{_cell(p.default)}`' if p.default else '(empty)'} | {'yes' if p.session else 'no'} |"
+        f" {_cell(p.help)} |"
+        for p in sorted(PROPERTIES.values(), key=lambda p: p.name)
+    ]
+    return _CONFIGURATION_HEAD + "\n".join(rows) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+PAGES = {"error-codes.md": error_codes, "configuration.md": configuration}
+
+
+def main(folder: Path = DOCS) -> None:
+    """Writes the pages into the folder."""
+    for name, page in PAGES.items():
+        (folder / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:2]))

@@ -1,0 +1,79 @@
+"""Pages of the documentation that follow from code are up to date, and no error code is missing."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+COMPUTED = {"http-4xx", "other-cluster", "other-command-log", "other-service"}
+"""Codes that are put together at run time: ``http-404`` and the like, and ``ksqlpy/spark/belonging.py``."""
+
+
+def make() -> Any:
+    spec = importlib.util.spec_from_file_location("docs_make", ROOT / "docs" / "make.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", ["error-codes.md", "configuration.md"])
+def test_page_is_up_to_date(page: str) -> None:
+    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == make().PAGES[page](), "run make docs"
+
+
+def test_every_error_code_is_described() -> None:
+    sections = tomllib.loads((ROOT / "grammar" / "errors.toml").read_text(encoding="utf-8"))
+    described = [code for section in sections.values() for code in section]
+    assert sorted(described) == sorted(set(described))
+    assert set(described) == raised() | COMPUTED
+
+
+def raised() -> set[str]:
+    """The codes that the program gives to its errors, and to functions that take a ``code``."""
+    trees = [
+        ast.parse(f.read_text(encoding="utf-8")) for part in ("ksqlpy", "server") for f in (ROOT / part).rglob("*.py")
+    ]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    errors = {"KsqlError"}
+    classes = [n for n in nodes if isinstance(n, ast.ClassDef)]
+    while more := {c.name for c in classes if {name(b) for b in c.bases} & errors} - errors:
+        errors |= more
+    places: dict[str, set[int]] = defaultdict(set)  # where the code stands among the arguments
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+            names = [a.arg for a in node.args.args if a.arg not in ("self", "cls")]
+            places[node.name] |= {i for i, n in enumerate(names) if n == "code"}
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            indexes = {0} if name(node.func) in errors else places.get(name(node.func), set())
+            given = [node.args[i] for i in indexes if i < len(node.args)]
+            given += [k.value for k in node.keywords if k.arg == "code" and (indexes or name(node.func) == "__init__")]
+            found |= {code for value in given for code in codes(value)}
+    # The class of errors of statement files names its code itself.
+    return found | {code for c in classes if c.name in errors for code in own(c)}
+
+
+def name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def codes(value: ast.expr) -> set[str]:
+    values = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+    texts = [v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)]
+    return {text for text in texts if re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", text)}
+
+
+def own(error: ast.ClassDef) -> set[str]:
+    calls = [n for n in ast.walk(error) if isinstance(n, ast.Call) and name(n.func) == "__init__" and n.args]
+    return {code for call in calls for code in codes(call.args[0])}
