@@ -110,10 +110,17 @@ def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int |
     from confluent_kafka import KafkaError, KafkaException  # not needed to check a statement
 
     from ksqlpy.spark.kafka import TIMEOUT, error_code_of
+    from ksqlpy.spark.records import write_record
 
     engine, topic = context.engine, insert.source.topic
     if time is not None and time < 0:
         raise EngineProblem("not-inserted", f"ROWTIME {time} is before 1970", error_code=40001)
+    if time == 0:  # which librdkafka takes for none
+        problem = write_record(engine.session, engine.bootstrap, topic, key, value, time, seconds=TIMEOUT)
+        if problem is not None:
+            message = f"the record was not written to topic {topic}: {problem}"
+            raise EngineProblem("not-inserted", message, error_code=50000)
+        return
     done: list[KafkaError | None] = []
     options: dict[str, Any] = {} if time is None else {"timestamp": time}
     try:

@@ -72,6 +72,26 @@ def test_insert_query_and_result(engine: Engine) -> None:
     assert records(engine, "BIG", 1) == [(b"\x00\x00\x00\x02", b'{"TOTAL":40}')]
 
 
+@pytest.mark.parametrize("rowtime", [0, 1])
+def test_insert_takes_the_earliest_times(engine: Engine, rowtime: int) -> None:
+    # librdkafka writes the present time for 0.
+    engine.execute(RIDES + f"INSERT INTO rides (ROWTIME, id, total) VALUES ({rowtime}, 1, 39);")
+    consumer = engine.kafka.reader()
+    consumer.assign([TopicPartition("rides", 0, 0)])
+    record = consumer.poll(30)
+    consumer.close()
+    assert record is not None
+    assert (record.timestamp()[1], record.key(), record.value()) == (rowtime, b"\x00\x00\x00\x01", b'{"TOTAL":39}')
+
+
+def test_an_insert_of_the_time_zero_that_the_topic_does_not_take_is_refused(engine: Engine) -> None:
+    engine.execute("CREATE STREAM notes (text STRING) WITH (KAFKA_TOPIC='notes', VALUE_FORMAT='KAFKA', PARTITIONS=1);")
+    with pytest.raises(EngineProblem) as refused:
+        engine.execute(f"INSERT INTO notes (ROWTIME, text) VALUES (0, '{'x' * 1_100_000}');")
+    assert refused.value.code == "not-inserted"
+    assert records(engine, "notes", 1, deadline=2) == []
+
+
 def test_restart_replays_the_log_and_touches_nothing(spark: SparkSession, tmp_path: Path) -> None:
     config = Config.of({"ksqlpy.data.dir": str(tmp_path), "commit.interval.ms": 1000})
     first = Engine(config)
