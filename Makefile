@@ -68,10 +68,10 @@ qtt-live: setup
 	@mkdir -p build
 	$(BIN)/python -m tests.qtt $(CASES) --live --jobs 6 --report build/qtt-live.json $(ARGS)
 
-# The table of figures in the README; cases that fail are figures, too.
+# The table of figures in docs/conformance.md; cases that fail are figures, too.
 conformance: setup
 	@mkdir -p build && rm -f build/qtt.json
-	$(BIN)/python -m tests.qtt $(CASES) --readme README.md --report build/qtt.json $(ARGS) || test -s build/qtt.json
+	$(BIN)/python -m tests.qtt $(CASES) --readme docs/conformance.md --report build/qtt.json $(ARGS) || test -s build/qtt.json
 
 lint: setup types
 	$(BIN)/ruff check .

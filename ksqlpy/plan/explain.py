@@ -72,7 +72,7 @@ def _mode(plan: Plan, mode: Mode) -> str:
 
 
 def _guarantee(plan: Plan) -> str:
-    """What a restart may repeat (ARCHITECTURE.md, "Exactly once")."""
+    """What a restart may repeat (docs/internals/exactly-once.md)."""
     nodes = list(nodes_of(plan.root))
     filtered = any(isinstance(n, TableFilter) for n in nodes)
     if any(isinstance(n, TableJoin) and _multiplies(n.input) for n in nodes):

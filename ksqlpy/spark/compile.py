@@ -99,7 +99,7 @@ class Compiler:
     """Compiles one plan over a DataFrame of Kafka records (Spark's Kafka source columns).
 
     ``tail``: what the query has written since the checkpoint from which it recovers. Each stateful step then takes the
-    rows in the order in which it took them before, so far as results tell (ARCHITECTURE.md, "Exactly once"). ``name``:
+    rows in the order in which it took them before, so far as results tell (docs/internals/exactly-once.md). ``name``:
     of the query, under which late and failed rows are counted.
     """
 

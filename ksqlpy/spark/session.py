@@ -1,6 +1,6 @@
 """The Spark session: one a process, with the settings that real-time mode and ksqlDB's semantics need.
 
-Why each setting is there stands beside it; they were found by running them (see ARCHITECTURE.md, "Spark").
+Why each setting is there stands beside it; they were found by running them (see docs/internals/spark.md).
 """
 
 from __future__ import annotations
