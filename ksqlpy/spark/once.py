@@ -2,7 +2,8 @@
 
 The sink is the log of what was done. Every result names the query and the source record that brought it about; a query
 that starts again reads the end of its sink (:class:`Tail`), goes once more through the rows since its last checkpoint,
-in the order in which their results were written, and leaves out what is there already. See docs/internals/exactly-once.md.
+in the order in which their results were written, and leaves out what is there already.
+See docs/internals/exactly-once.md.
 """
 
 from __future__ import annotations

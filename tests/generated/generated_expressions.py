@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature, Scalar, Signature, TableFunction
 from ksqlpy.functions.registry import ArrayOf, Family, LambdaParameter, Parameter
@@ -32,7 +33,7 @@ from ksqlpy.types import (
     is_numeric,
 )
 
-__all__ = ["COLUMNS", "Generator"]
+__all__ = ["COLUMNS", "OPERATORS", "Generator", "Made"]
 
 ROW = StructType((("A", INTEGER), ("B", STRING), ("C", ArrayType(DOUBLE))))
 
@@ -106,6 +107,24 @@ _KEYS = ("'a'", "'b'", "S", "T")
 
 Names = Mapping[str, SqlType]
 
+OPERATORS = (
+    "=", "<>", "<", ">", "IS DISTINCT FROM", "IS NOT DISTINCT FROM", "AND", "OR", "NOT", "IS NULL", "IN", "NOT BETWEEN",
+    "LIKE", "LIKE ESCAPE", "+", "-", "*", "/", "%", "unary -", "text +", "||", "CASE", "CAST", "->", "[index]", "[key]",
+    "ARRAY", "MAP", "STRUCT",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Made:
+    """An expression, and the functions, operators and names that stand in it."""
+
+    text: str
+    holds: frozenset[str]
+
+    def within(self, template: str) -> Made:
+        """The same at the place of ``{}`` in another text, of which nothing counts."""
+        return Made(template.format(self.text), self.holds)
+
 
 @dataclass(frozen=True)
 class _Form:
@@ -122,6 +141,7 @@ class Generator:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        self._holds: set[str] = set()
         self._forms = [(f, s) for f in FUNCTIONS.functions.values() if isinstance(f, Scalar) for s in f.signatures]
         self._aggregates = [
             (f, s) for f in FUNCTIONS.functions.values() if isinstance(f, Aggregate) for s in f.signatures
@@ -137,34 +157,56 @@ class Generator:
             if form.returns is not None:
                 self._by_type[form.returns].append(form)
 
-    def expressions(self, names: Names = COLUMNS) -> Iterator[str]:
-        """Without end: a call of each signature in turn, and an operator's expression behind each third one.
+    def expressions(self, names: Names = COLUMNS, about: Collection[str] | None = None) -> Iterator[Made]:
+        """Without end: a call of each signature in turn, and behind each an operator in turn.
 
-        ``names``: what an expression may take its values from, names or calls, with their types.
+        ``names``: what an expression may take its values from, names or calls, with their types. Each holds one of
+        ``about``, or else of ``names``: what is constant Spark computes but once.
         """
+        wanted = frozenset(names if about is None else about)
         while True:
             for i, (f, s) in enumerate(self._forms):
-                yield self._call(self._form(f.name, s), names, 2)
-                if i % 3 == 0:
-                    yield self.of(self.random.choice(_POOL), 3, names)
+                yield self._made(partial(self._call_of, f.name, s, names), wanted)
+                yield self._made(partial(self._with, OPERATORS[i % len(OPERATORS)], names), wanted)
 
-    def predicates(self, names: Names = COLUMNS) -> Iterator[str]:
-        """Without end: conditions, and whether an expression is null, by turns."""
-        for expression in self.expressions(names):
-            yield f"({expression}) IS NULL"
-            yield self.of(BOOLEAN, 3, names)
+    def _call_of(self, name: str, s: Signature, names: Names) -> str:
+        return self._call(self._form(name, s), names, 2)
 
-    def aggregates(self) -> Iterator[str]:
+    def _made(self, way: Callable[[], str], wanted: frozenset[str]) -> Made:
+        """The first of some tries that holds what is wanted; some calls take no arguments."""
+        for _ in range(50):
+            self._holds = set()
+            text = way()
+            if self._holds & wanted:
+                break
+        return Made(text, frozenset(self._holds))
+
+    def predicates(self, names: Names = COLUMNS) -> Iterator[Made]:
+        """Without end: the same as conditions."""
+        for made in self.expressions(names):
+            yield made.within("TO_JSON_STRING({}) = ''")
+
+    def booleans(self, depth: int) -> Iterator[Made]:
+        """Conditions, at random."""
+        while True:
+            yield self._made(lambda: self.of(BOOLEAN, depth), frozenset(COLUMNS))
+
+    def keys(self, kind: SqlType) -> Iterator[Made]:
+        """Expressions of a type, at random."""
+        while True:
+            yield self._made(lambda: self.of(kind, 2), frozenset(COLUMNS))
+
+    def aggregates(self) -> Iterator[Made]:
         """A call of each signature of the aggregates in turn."""
         while True:
             for f, s in self._aggregates:
-                yield self._call(self._form(f.name, s), COLUMNS, 1, s.constants)
+                yield Made(self._call(self._form(f.name, s), COLUMNS, 1, s.constants), frozenset([f.name]))
 
-    def tables(self) -> Iterator[str]:
+    def tables(self) -> Iterator[Made]:
         """Calls of table functions."""
         while True:
             for f, s in self._tables:
-                yield self._call(self._form(f.name, s), COLUMNS, 1)
+                yield Made(self._call(self._form(f.name, s), COLUMNS, 1), frozenset([f.name]))
 
     def of(self, kind: SqlType, depth: int, names: Names = COLUMNS) -> str:
         """An expression of the type, or of one that is like it."""
@@ -223,6 +265,7 @@ class Generator:
                 arguments.append(self._leaf(p, 0, names) if self.random.random() < 0.9 else "NULL")
             else:
                 arguments.append(self.of(p, depth - 1, names))
+        self._holds.add(form.name)
         return f"{form.name}({', '.join(arguments)})"
 
     def _lambda(self, p: LambdaParameter, types: Sequence[SqlType], names: Names, depth: int) -> str:
@@ -246,9 +289,14 @@ class Generator:
     def _leaf(self, kind: SqlType, depth: int, names: Names) -> str:
         known = [n for n, t in names.items() if t == kind]
         if known and self.random.random() < 0.65:
-            return self.random.choice(known)
+            name = self.random.choice(known)
+            self._holds.add(name)
+            return name
         if self.random.random() < 0.1:
             return f"CAST(NULL AS {kind})"
+        return self._literal(kind, names)
+
+    def _literal(self, kind: SqlType, names: Names) -> str:
         if kind in _LITERALS:
             return self.random.choice(_LITERALS[kind])
         match kind:
@@ -257,16 +305,20 @@ class Generator:
                 literal = f"-{whole or 0}.{rest}" if rest else f"CAST('{whole}' AS {kind})"
                 return self.random.choice((literal, f"CAST(0 AS {kind})", f"CAST(I AS {kind})"))
             case ArrayType(item):
+                self._holds.add("ARRAY")
                 return f"ARRAY[{', '.join(self._leaf(item, 0, names) for _ in range(self.random.randint(1, 3)))}]"
             case MapType(key, item):
+                self._holds.add("MAP")
                 keys = [self.random.choice(_KEYS) if key == STRING else self._leaf(key, 0, names) for _ in range(2)]
                 return f"MAP({', '.join(f'{k} := {self._leaf(item, 0, names)}' for k in keys)})"
             case StructType(fields):
+                self._holds.add("STRUCT")
                 return f"STRUCT({', '.join(f'`{n}` := {self._leaf(t, 0, names)}' for n, t in fields)})"
         return f"CAST(NULL AS {kind})"
 
     def _case(self, kind: SqlType, depth: int, names: Names) -> str:
         values = [self.of(kind, depth, names) for _ in range(2)]
+        self._holds.add("CASE")
         otherwise = f" ELSE {values[1]}" if self.random.random() < 0.7 else ""
         return f"CASE WHEN {self.of(BOOLEAN, depth, names)} THEN {values[0]}{otherwise} END"
 
@@ -285,44 +337,90 @@ class Generator:
                 sources = [STRING, TIMESTAMP]
             case _ if kind == TIMESTAMP:
                 sources = [STRING, DATE]
+        self._holds.add("CAST")
         return f"CAST({self.of(self.random.choice(sources), depth, names)} AS {kind})"
 
     def _near(self, kind: SqlType) -> SqlType:
         return self.random.choice((STRING, DOUBLE, INTEGER)) if is_numeric(kind) else kind
 
     def _access(self, kind: SqlType, depth: int, names: Names) -> str:
-        if kind in (INTEGER, STRING) and self.random.random() < 0.3:
-            return f"({self.of(ROW, depth, names)})->{'A' if kind == INTEGER else 'B'}"
-        if self.random.random() < 0.5:
-            return f"({self.of(ArrayType(kind), depth, names)})[{self.of(INTEGER, depth, names)}]"
-        return f"({self.of(MapType(STRING, kind), depth, names)})[{self.of(STRING, depth, names)}]"
+        ways = ["[index]", "[key]"] + ["->"] * (kind in (INTEGER, STRING))
+        return self._written(self.random.choice(ways), kind, names, depth)
 
     def _operator(self, kind: SqlType, depth: int, names: Names) -> str:
+        if kind == BOOLEAN:
+            return self._written(self.random.choice(_CONDITIONS), kind, names, depth)
+        if kind == STRING:
+            return self._written(self.random.choice(("text +", "||")), kind, names, depth)
+        if is_numeric(kind):
+            return self._written(self.random.choice(("+", "-", "*", "/", "%", "unary -")), kind, names, depth)
+        return self._leaf(kind, depth, names)
+
+    def _with(self, operator: str, names: Names) -> str:
+        """An expression of this operator, of a type that it gives."""
+        kinds: Sequence[SqlType] = _POOL
+        if operator in _CONDITIONS:
+            kinds = (BOOLEAN,)
+        elif operator in ("text +", "||"):
+            kinds = (STRING,)
+        elif operator in ("+", "-", "*", "/", "%", "unary -"):
+            kinds = (INTEGER, BIGINT, DOUBLE, *_DECIMALS)
+        elif operator == "->":
+            kinds = (INTEGER, STRING)
+        elif operator in ("ARRAY", "MAP", "STRUCT"):
+            whole = {"ARRAY": ArrayType, "MAP": MapType, "STRUCT": StructType}[operator]
+            return self._literal(self.random.choice([t for t in COLUMNS.values() if isinstance(t, whole)]), names)
+        kind = self.random.choice(kinds)
+        if operator in ("CASE", "CAST"):
+            return (self._case if operator == "CASE" else self._cast)(kind, 2, names)
+        return self._written(operator, kind, names, 2)
+
+    def _written(self, operator: str, kind: SqlType, names: Names, depth: int) -> str:
+        """The operator over generated operands; the result has the type, or one that is like it."""
+
         def some(t: SqlType) -> str:
             return f"({self.of(t, depth, names)})"
 
         pick = self.random
-        if kind == BOOLEAN:
-            other = pick.choice(_POOL)
-            a, b = some(other), some(other)
-            return pick.choice(
-                (
-                    f"{a} {pick.choice(('=', '<>', 'IS DISTINCT FROM', 'IS NOT DISTINCT FROM'))} {b}",
-                    f"{some(t := pick.choice((INTEGER, DOUBLE, STRING, *_DECIMALS)))} {pick.choice('<>')} {some(t)}",
-                    f"{some(BOOLEAN)} {pick.choice(('AND', 'OR'))} {some(BOOLEAN)}",
-                    f"NOT {some(BOOLEAN)}",
-                    f"{a} IS NULL",
-                    f"{a} IN ({b}, {some(other)})",
-                    f"{some(DOUBLE)} NOT BETWEEN {some(INTEGER)} AND {some(DecimalType(38, 18))}",
-                    f"{some(STRING)} LIKE {some(STRING)}",
-                    f"{some(STRING)} LIKE {some(STRING)} ESCAPE '{pick.choice('a%!_')}'",
-                )
-            )
-        if kind == STRING:
-            return pick.choice((f"{some(STRING)} + {some(STRING)}", f"{some(STRING)} || {some(STRING)}"))
-        if is_numeric(kind):
-            other = pick.choice((kind, INTEGER, *_DECIMALS)) if isinstance(kind, DecimalType) else kind
-            made = f"{some(kind)} {pick.choice('+-*/%')} {some(other)}"
-            made = pick.choice((made, made, f"-{some(kind)}"))
-            return f"CAST({made} AS {kind})" if isinstance(kind, DecimalType) else made
-        return self._leaf(kind, depth, names)
+        self._holds.add(operator)
+        other = pick.choice(_POOL)
+        match operator:
+            case "=" | "<>" | "IS DISTINCT FROM" | "IS NOT DISTINCT FROM":
+                return f"{some(other)} {operator} {some(other)}"
+            case "<" | ">":
+                ordered = pick.choice((INTEGER, DOUBLE, STRING, *_DECIMALS))
+                return f"{some(ordered)} {operator} {some(ordered)}"
+            case "AND" | "OR":
+                return f"{some(BOOLEAN)} {operator} {some(BOOLEAN)}"
+            case "NOT":
+                return f"NOT {some(BOOLEAN)}"
+            case "IS NULL":
+                return f"{some(other)} IS NULL"
+            case "IN":
+                return f"{some(other)} IN ({some(other)}, {some(other)})"
+            case "NOT BETWEEN":
+                return f"{some(DOUBLE)} NOT BETWEEN {some(INTEGER)} AND {some(DecimalType(38, 18))}"
+            case "LIKE":
+                return f"{some(STRING)} LIKE {some(STRING)}"
+            case "LIKE ESCAPE":
+                return f"{some(STRING)} LIKE {some(STRING)} ESCAPE '{pick.choice('a%!_')}'"
+            case "text +" | "||":
+                return f"{some(STRING)} {operator[-1] if operator == 'text +' else operator} {some(STRING)}"
+            case "unary -":
+                made = f"-{some(kind)}"
+            case "->":
+                return f"{some(ROW)}->{'A' if kind == INTEGER else 'B'}"
+            case "[index]":
+                return f"{some(ArrayType(kind))}[{self.of(INTEGER, depth, names)}]"
+            case "[key]":
+                return f"{some(MapType(STRING, kind))}[{self.of(STRING, depth, names)}]"
+            case _:
+                second = pick.choice((kind, INTEGER, *_DECIMALS)) if isinstance(kind, DecimalType) else kind
+                made = f"{some(kind)} {operator} {some(second)}"
+        return f"CAST({made} AS {kind})" if isinstance(kind, DecimalType) else made
+
+
+_CONDITIONS = (
+    "=", "<>", "<", ">", "IS DISTINCT FROM", "IS NOT DISTINCT FROM", "AND", "OR", "NOT", "IS NULL", "IN", "NOT BETWEEN",
+    "LIKE", "LIKE ESCAPE",
+)  # fmt: skip
