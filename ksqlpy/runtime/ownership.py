@@ -30,6 +30,8 @@ SESSION_SECONDS = 6
 """How long the brokers wait for a member that is gone; their least."""
 PATIENCE = 3.0 * SESSION_SECONDS
 """Seconds without the service after which somebody else may have it."""
+GRANTED = 90.0
+"""Seconds in which brokers must assign the service to an engine that is alone."""
 LEAVING = 5.0
 """Seconds that leaving the group may take; brokers that are away would see the end of the session only."""
 
@@ -89,13 +91,29 @@ class Ownership:
         except KafkaException as e:
             raise EngineProblem("service-taken", f"the service cannot be taken: {reason_of(e)}") from e
         self._thread.start()
-        if not self._mine.wait(2 * SESSION_SECONDS):
-            self.release()
-            raise EngineProblem(
-                "service-taken",
-                "another engine runs this service: two would write every result twice",
-                hint="stop that one, or choose another ksql.service.id",
-            )
+        end = time.monotonic() + GRANTED
+        while not self._mine.wait(2 * SESSION_SECONDS):
+            if self._others():
+                self.release()
+                raise EngineProblem(
+                    "service-taken",
+                    "another engine runs this service: two would write every result twice",
+                    hint="stop that one, or choose another ksql.service.id",
+                )
+            if time.monotonic() > end:  # nobody has it, the brokers are slow
+                self.release()
+                raise EnvironmentProblem(
+                    "broker-unavailable",
+                    f"the brokers have not assigned the service to this engine in {GRANTED:g} s",
+                    hint="see whether all brokers run",
+                )
+
+    def _others(self) -> bool:
+        """Whether the group has members besides this engine."""
+        try:
+            return bool(self._kafka.members_of(self._group) - {self._member})
+        except EnvironmentProblem:
+            return False
 
     def _wait_for_other_place(self) -> None:
         end = time.monotonic() + 2 * SESSION_SECONDS

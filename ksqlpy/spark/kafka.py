@@ -228,6 +228,10 @@ class Kafka:
         found = (m for m in self._group(group) if m.group_instance_id == member)
         return next(((str(m.client_id), str(m.host).lstrip("/")) for m in found), None)
 
+    def members_of(self, group: str) -> set[str]:
+        """The identities of the group's members; raises EnvironmentProblem ``broker-unavailable``."""
+        return {str(m.group_instance_id) for m in self._group(group)}
+
     def _group(self, group: str) -> list[MemberDescription]:
         self.cluster_id()  # else such requests would pile up while brokers are away
         try:
