@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -25,7 +26,9 @@ from ksqlpy.embedded.folders import removed
 from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.embedded.spark_home import spark_home
+from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark.jvm.build import helper_jar
+from ksqlpy.spark.version import check_spark
 
 __all__ = [
     "SETTINGS",
@@ -164,8 +167,9 @@ def start_session(
     the log ``spark.log``; ``java_options``: more options of the JVM; ``archive``: whether it may use
     :func:`class_archive`.
 
-    Raises EnvironmentProblem without a fit Java or the pinned jars.
+    Raises EnvironmentProblem without a fit Java or the pinned jars, and ``spark-version`` on another Spark.
     """
+    check_spark(pyspark.__version__)
     java = find_java()
     jars = [*spark_jars(progress), helper_jar(progress)]
     folder.mkdir(parents=True, exist_ok=True)
@@ -197,6 +201,11 @@ def start_session(
         builder = builder.config(key, value)
     with _environment({**java.environ(), "SPARK_HOME": str(spark_home())}), optimizer_held_back(QUICK_START):
         session = builder.getOrCreate()
+    try:
+        check_spark(session.version)  # SPARK_HOME may name another than PySpark's
+    except EnvironmentProblem:
+        end_session(session)
+        raise
     if progress is not None:
         progress("")
     return session

@@ -1,0 +1,45 @@
+"""The tables of ksqlpy/spark/jvm/README.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import ksqlpy.spark.jvm as jvm
+
+FOLDER = Path(jvm.__file__).parent
+
+
+class Internal(NamedTuple):
+    """A class of Spark that is not public: its name below org.apache.spark, and what is used of it, where and why."""
+
+    name: str
+    members: list[str]
+    users: list[str]
+    reason: str
+
+
+def sources() -> dict[str, str]:
+    """The text of each class, by its name."""
+    return {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.java")}
+
+
+def classes() -> list[str]:
+    """The classes of the first table, in its order."""
+    return [row[0].strip("`") for row in _rows(2)]
+
+
+def internals() -> list[Internal]:
+    """The second table."""
+    return [Internal(_words(a)[0], _words(b), _words(c), d) for a, b, c, d in _rows(4)]
+
+
+def _rows(width: int) -> list[list[str]]:
+    lines = (FOLDER / "README.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| `")]
+    return [row for row in rows if len(row) == width]
+
+
+def _words(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
