@@ -7,8 +7,8 @@ import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -29,7 +29,7 @@ final class JsonTexts {
       new ObjectMapper(FACTORY)
           .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
           .enable(JsonGenerator.Feature.WRITE_BIGDECIMAL_AS_PLAIN)
-          .setNodeFactory(JsonNodeFactory.withExactBigDecimals(true));
+          .configure(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES, false);
 
   /** The value; that of an empty text is a missing one. */
   private static JsonNode parse(InternalRow a, int index) throws IOException {
