@@ -30,7 +30,7 @@ _ORDERED = (INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)
 
 
 def java_aggregate(specification: Mapping[str, object], *arguments: str) -> str:
-    """Spark text of one of our own aggregates (``spark/jvm/Functions.java``)."""
+    """Spark text of one of our own aggregates (``spark/jvm/catalog/Functions.java``)."""
     name = json.dumps(specification, separators=(",", ":"))
     return f"ksqlpy.{named(name)}({', '.join(arguments)})"
 

@@ -8,7 +8,7 @@
 
 The folder may lie on any file system that Hadoop knows: all access is by Hadoop's own classes. A file of ours is
 written as a whole or not at all, and ends with a line that holds the CRC-32 of its first one. Hadoop keeps checksums of
-the files of offsets and commits (``jvm/LocalFiles.java``); those of states hold their own.
+the files of offsets and commits (``jvm/state/LocalFiles.java``); those of states hold their own.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ A compacted topic, the register, holds two kinds of records, JSON:
     <engine>/<query>   {"producers": [[jvm, producer id, [topic]]]}    the producers that may write a query's results
 
 An engine that takes the service writes its name. A query notes its producer, reads the register up to that note, and
-has the brokers end all other producers of it (``jvm/SinkProducers.java``) before it looks at what is written. So of two
-engines either the later one finds the earlier one's note, or the earlier one finds that it has lost the service before
-it writes. An engine that was stopped in the midst of its work, for however long, has its next request refused.
+has the brokers end all other producers of it (``jvm/sink/SinkProducers.java``) before it looks at what is written. So
+of two engines either the later one finds the earlier one's note, or the earlier one finds that it has lost the service
+before it writes. An engine that was stopped in the midst of its work, for however long, has its next request refused.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def end_others(
     answer.
     """
     jvm: Any = session._jvm
-    producers, end = jvm.ksqlpy.SinkProducers, time.monotonic() + _STARTING
+    producers, end = jvm.ksqlpy.sink.SinkProducers, time.monotonic() + _STARTING
     while (number := producers.hold(spec.id, dict(options))) < 0:
         if stopping.wait(0.01):
             return False
@@ -222,9 +222,9 @@ def retire(session: SparkSession, register: ProducerRegister, query: str, *, for
     ``forget``: nor ever will. Raises what py4j raises of a JVM that is gone.
     """
     jvm: Any = session._jvm
-    jvm.ksqlpy.SinkProducers.release(query)
+    jvm.ksqlpy.sink.SinkProducers.release(query)
     spark = session.sparkContext._jsc.sc()
-    if not jvm.ksqlpy.Tasks.running(spark, query) and jvm.ksqlpy.Senders.idle(query):
+    if not jvm.ksqlpy.internals.Tasks.running(spark, query) and jvm.ksqlpy.sink.Senders.idle(query):
         register.leave(query, forget=forget)
 
 

@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 
 
 def client_figures(query_id: str) -> dict[str, str]:
-    """Options of Spark's Kafka source and sink by which their clients are counted (jvm/ClientFigures.java)."""
-    return {"kafka.metric.reporters": "ksqlpy.ClientFigures", "kafka.ksqlpy.query": query_id}
+    """Options of Spark's Kafka source and sink by which their clients are counted (jvm/metrics/ClientFigures.java)."""
+    return {"kafka.metric.reporters": "ksqlpy.metrics.ClientFigures", "kafka.ksqlpy.query": query_id}
 
 
 def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
     """
     try:
         jvm: Any = session._jvm
-        found: dict[str, Any] = json.loads(jvm.ksqlpy.Figures.read(query_id))
+        found: dict[str, Any] = json.loads(jvm.ksqlpy.metrics.Figures.read(query_id))
     except (Py4JError, ValueError, OSError) as e:
         log.warning("no figures of query %s: %s", query_id, e)
         return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0}
@@ -37,6 +37,6 @@ def forget_figures(session: SparkSession, query_id: str) -> None:
     """Drops the counts of a query that has ended for good."""
     try:
         jvm: Any = session._jvm
-        jvm.ksqlpy.Figures.forget(query_id)
+        jvm.ksqlpy.metrics.Figures.forget(query_id)
     except (Py4JError, OSError) as e:
         log.debug("the figures of query %s stay: %s", query_id, e)

@@ -55,7 +55,7 @@ def first_attempt(of: str) -> str:
 def needed_while(condition: str, of: str = "true") -> str:
     """Spark text: 1 if the state of a key is needed after this row, else 0; null if rows ``of`` others say so.
 
-    Its type is TINYINT, which no other cell of a state has: by it ``jvm/Forgetting.java`` knows what is dead.
+    Its type is TINYINT, which no other cell of a state has: by it ``jvm/state/Expiry.java`` knows what is dead.
     """
     return f"CASE WHEN {of} THEN cast(coalesce({condition}, false) as tinyint) END"
 
@@ -75,7 +75,7 @@ def touched(condition: str) -> str:
     """Spark text: 1 if the row changes what is remembered of its key, else null.
 
     The last one that is not null makes a cell of the state of type SMALLINT, which no other cell has: while it is null,
-    ``jvm/Forgetting.java`` writes nothing, so rows that only ask leave no trace.
+    ``jvm/internals/ExpiringState.java`` writes nothing, so rows that only ask leave no trace.
     """
     return f"CASE WHEN {condition} THEN 1S END"
 

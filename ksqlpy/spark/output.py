@@ -226,7 +226,7 @@ def sink_options(spec: QuerySpec) -> dict[str, str]:
     """Options of Spark's Kafka sink for the query's only producer."""
     return {
         "kafka.bootstrap.servers": spec.bootstrap,
-        "kafka.interceptor.classes": "ksqlpy.SinkInterceptor,ksqlpy.SenderRest",
+        "kafka.interceptor.classes": "ksqlpy.sink.SinkInterceptor,ksqlpy.sink.SenderRest",
         "kafka.client.id": spec.id,
         **client_figures(spec.id),
         "kafka.linger.ms": "0",

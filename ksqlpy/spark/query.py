@@ -325,7 +325,7 @@ class RunningQuery:
         """Waits while Spark runs tasks of this query, which go on after it was stopped; whether they ended in time."""
         jvm: Any = self._session._jvm
         spark, end = self._session.sparkContext._jsc.sc(), time.monotonic() + ENDING
-        while jvm.ksqlpy.Tasks.running(spark, self.spec.id) and not enough():
+        while jvm.ksqlpy.internals.Tasks.running(spark, self.spec.id) and not enough():
             if time.monotonic() > end:
                 return False
             time.sleep(0.05)
@@ -338,7 +338,7 @@ class RunningQuery:
         """
         jvm: Any = self._session._jvm
         end = time.monotonic() + SENDING
-        while not self._stopping.is_set() and not jvm.ksqlpy.Senders.idle(self.spec.id):
+        while not self._stopping.is_set() and not jvm.ksqlpy.sink.Senders.idle(self.spec.id):
             if time.monotonic() > end:
                 topics = ", ".join(self.spec.sink_topics)
                 raise EngineProblem("results-unsent", f"no broker has taken earlier results for {topics} yet")
@@ -347,7 +347,7 @@ class RunningQuery:
     def _records_of(self, tail: Tail) -> int:
         """How many records of the query are in it."""
         jvm: Any = self._session._jvm
-        return int(jvm.ksqlpy.Tail.load(tail.spec))
+        return int(jvm.ksqlpy.once.Tail.load(tail.spec))
 
     def _go(self, phase: Phase, tail: Tail | None) -> None:
         """Runs one Spark query to its end."""
@@ -383,7 +383,7 @@ class RunningQuery:
         """Takes off Spark's context what the sessions of an ended query have left there."""
         jvm: Any = self._session._jvm
         try:
-            jvm.ksqlpy.Sessions.forget(query._jsq)
+            jvm.ksqlpy.internals.Sessions.forget(query._jsq)
         except (Py4JError, OSError) as e:
             log.debug("query %s: its sessions stay registered: %s", self.spec.id, e)
 
@@ -399,7 +399,8 @@ class RunningQuery:
         """Whether tasks of it run, or it is a query of micro-batches without records, or until its next batch."""
         jvm: Any = self._session._jvm
         spark = self._session.sparkContext._jsc.sc()
-        return bool(jvm.ksqlpy.Tasks.running(spark, self.spec.id)) or query.status["message"].startswith("Waiting")
+        runs = bool(jvm.ksqlpy.internals.Tasks.running(spark, self.spec.id))
+        return runs or query.status["message"].startswith("Waiting")
 
     def _wait_for_proof(self, query: StreamingQuery, planned: bool) -> None:
         """Says that the query runs when it does: it is planned, and past where it failed the last time."""
@@ -475,7 +476,7 @@ class RunningQuery:
 
     def _forget(self, tail: Tail) -> None:
         jvm: Any = self._session._jvm
-        jvm.ksqlpy.Tail.forget(tail.spec)
+        jvm.ksqlpy.once.Tail.forget(tail.spec)
 
     def _has_backlog(self, kafka: Kafka) -> bool:
         spec = self.spec
@@ -514,11 +515,11 @@ class RunningQuery:
             return True
         jvm: Any = self._session._jvm
         read, topics = self.checkpoint.offsets(last), self.spec.plan.topics
-        for place, offset in json.loads(jvm.ksqlpy.Tail.highest(tail.spec)).items():
+        for place, offset in json.loads(jvm.ksqlpy.once.Tail.highest(tail.spec)).items():
             topic, partition = topics[int(place) >> 16], int(place) & 0xFFFF
             if read.get(topic, {}).get(str(partition), 0) <= offset:
                 return False
-        jvm.ksqlpy.Tail.empty(tail.spec)
+        jvm.ksqlpy.once.Tail.empty(tail.spec)
         self._in_use = None
         return True
 
@@ -577,5 +578,5 @@ def _records(session: SparkSession, spec: QuerySpec) -> Any:
         .load()
     )
     # Else the records of a second attempt would be refused only where its rows are written or kept (SinkValue.java,
-    # Forgetting.java), which is another task, and for which it is the first.
+    # ExpiringState.java), which is another task, and for which it is the first.
     return records.where(first_attempt("offset")) if spec.shuffled else records

@@ -39,7 +39,7 @@ def write_record(
     }
     jvm: Any = session._jvm
     try:
-        problem: str | None = jvm.ksqlpy.Records.write(settings, topic, key, value, time)
+        problem: str | None = jvm.ksqlpy.sink.Records.write(settings, topic, key, value, time)
     except Py4JJavaError as e:
         problem = str(e.java_exception.getMessage())
     return problem

@@ -74,9 +74,10 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
-    "spark.sql.catalog.ksqlpy": "ksqlpy.Functions",
-    "spark.sql.extensions": "ksqlpy.Extensions",
+    "spark.sql.catalog.ksqlpy": "ksqlpy.catalog.Functions",
+    "spark.sql.extensions": "ksqlpy.internals.Extensions",
     # RocksDB; deleted keys of tables do not stay in it.
+    # The name of the class stands in checkpoints.
     "spark.sql.streaming.stateStore.providerClass": "ksqlpy.Forgetting",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # Nobody asks how many keys there are. To know it, each write reads its key first, also when a restart makes the
@@ -87,8 +88,8 @@ SETTINGS: Mapping[str, str] = {
     # (300 ms after half a million changes); it is stored in the background.
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "1",
     "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
-    # A second attempt of a task would write results again, and is refused (jvm/Attempts.java): none is made where Spark
-    # can be told so.
+    # A second attempt of a task would write results again, and is refused (jvm/tasks/Attempts.java): none is made where
+    # Spark can be told so.
     "spark.task.maxFailures": "1",
     "spark.stage.maxConsecutiveAttempts": "1",
     "spark.speculation": "false",
@@ -145,7 +146,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # No process for every file of a checkpoint: results wait for it. The manager that Spark takes by itself goes round
     # this file system, and runs readlink twice for every rename besides.
-    "spark.hadoop.fs.file.impl": "ksqlpy.LocalFiles",
+    "spark.hadoop.fs.file.impl": "ksqlpy.state.LocalFiles",
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
@@ -322,7 +323,7 @@ def _end_process(jvm: subprocess.Popen[bytes], patience: float) -> None:
 def admit_forgetting(session: SparkSession) -> None:
     """Lets queries that this session starts in real-time mode have the state store ``ksqlpy.Forgetting``, too."""
     jvm: Any = session._jvm
-    jvm.ksqlpy.Admission.of(session._jsparkSession)
+    jvm.ksqlpy.internals.Admission.of(session._jsparkSession)
 
 
 def at_rest(session: SparkSession, query_id: str) -> bool:
@@ -332,8 +333,8 @@ def at_rest(session: SparkSession, query_id: str) -> bool:
     """
     try:
         jvm: Any = session._jvm
-        working = jvm.ksqlpy.Tasks.working(session.sparkContext._jsc.sc(), query_id)
-        return not working and bool(jvm.ksqlpy.Senders.idle(query_id))
+        working = jvm.ksqlpy.internals.Tasks.working(session.sparkContext._jsc.sc(), query_id)
+        return not working and bool(jvm.ksqlpy.sink.Senders.idle(query_id))
     except (Py4JError, OSError) as e:
         log.warning("not known whether query %s is at rest: %s", query_id, e)
         return False

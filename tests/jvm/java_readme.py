@@ -12,17 +12,17 @@ FOLDER = Path(jvm.__file__).parent
 
 
 class Internal(NamedTuple):
-    """A class of Spark that is not public: its name below org.apache.spark, and what is used of it, where and why."""
+    """A class, or a package, that is not public: its name, the classes that use it, and why."""
 
     name: str
-    members: list[str]
     users: list[str]
     reason: str
 
 
 def sources() -> dict[str, str]:
-    """The text of each class, by its name."""
-    return {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.java")}
+    """The text of each class, by its name below ``ksqlpy``."""
+    files = {file.relative_to(FOLDER).with_suffix(""): file for file in FOLDER.rglob("*.java")}
+    return {".".join(name.parts): file.read_text(encoding="utf-8") for name, file in files.items()}
 
 
 def classes() -> list[str]:
@@ -32,7 +32,7 @@ def classes() -> list[str]:
 
 def internals() -> list[Internal]:
     """The second table."""
-    return [Internal(_words(a)[0], _words(b), _words(c), d) for a, b, c, d in _rows(4)]
+    return [Internal(f"org.apache.{_words(a)[0]}", _words(b), c) for a, b, c in _rows(3)]
 
 
 def _rows(width: int) -> list[list[str]]:

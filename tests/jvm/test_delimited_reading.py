@@ -1,4 +1,4 @@
-"""How ksqlpy.DelimitedReader makes rows of delimited text: the cases of delimited_reading.txt."""
+"""How ksqlpy.read.DelimitedReader makes rows of delimited text: the cases of delimited_reading.txt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ksqlpy.ExpressionReader makes of a text what Spark's parser makes of it: the cases of expression_reading.txt."""
+"""ksqlpy.internals.ExpressionReader makes of a text what Spark's parser does: the cases of expression_reading.txt."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tree(expression: Any) -> str:
 @pytest.fixture
 def reader(spark: SparkSession) -> Any:
     jvm: Any = spark._jvm
-    return jvm.ksqlpy.ExpressionReader.read
+    return jvm.ksqlpy.internals.ExpressionReader.read
 
 
 @pytest.fixture
@@ -63,9 +63,9 @@ def test_spark_says_what_is_wrong(spark: SparkSession, reader: Any, text: str) -
     assert reader(text) is None
     jvm: Any = spark._jvm
     with pytest.raises(PySparkException):
-        jvm.ksqlpy.QuickParser().parseExpression(text)
+        jvm.ksqlpy.internals.QuickParser().parseExpression(text)
 
 
 def test_a_session_uses_it(spark: SparkSession) -> None:
     session: Any = spark.newSession()._jsparkSession
-    assert session.sessionState().sqlParser().getClass().getName() == "ksqlpy.QuickParser"
+    assert session.sessionState().sqlParser().getClass().getName() == "ksqlpy.internals.QuickParser"

@@ -20,7 +20,7 @@ class Client:
     def __init__(self, jvm: Any, query: str) -> None:
         self._kafka = jvm.org.apache.kafka.common.metrics
         self.metrics = self._kafka.Metrics()
-        reporter = jvm.ksqlpy.ClientFigures()
+        reporter = jvm.ksqlpy.metrics.ClientFigures()
         reporter.configure({"ksqlpy.query": query})
         self.metrics.addReporter(reporter)
 
@@ -36,8 +36,8 @@ class Client:
 @pytest.fixture
 def read(spark: SparkSession) -> Iterator[Any]:
     jvm: Any = spark._jvm
-    yield lambda query: json.loads(jvm.ksqlpy.Figures.read(query))
-    jvm.ksqlpy.Figures.forget("CSAS_FIGURES_1")
+    yield lambda query: json.loads(jvm.ksqlpy.metrics.Figures.read(query))
+    jvm.ksqlpy.metrics.Figures.forget("CSAS_FIGURES_1")
 
 
 def test_no_clients_no_figures(read: Any) -> None:
@@ -71,7 +71,7 @@ def test_what_a_closed_client_had_counted_stays(spark: SparkSession, read: Any) 
     second.close()
     assert read("CSAS_FIGURES_1") == {**NONE, "consumed": {"s.1": 7}, "sent": {"out": 4}}
     other.close()
-    spark._jvm.ksqlpy.Figures.forget("CSAS_FIGURES_10")
+    spark._jvm.ksqlpy.metrics.Figures.forget("CSAS_FIGURES_10")
 
 
 def test_a_query_that_has_ended_is_forgotten(spark: SparkSession, read: Any) -> None:
@@ -79,7 +79,7 @@ def test_a_query_that_has_ended_is_forgotten(spark: SparkSession, read: Any) -> 
     early.says("records-consumed-total", 5, topic="s")
     late.says("records-consumed-total", 5, topic="s")
     early.close()
-    spark._jvm.ksqlpy.Figures.forget("CSAS_FIGURES_1")
+    spark._jvm.ksqlpy.metrics.Figures.forget("CSAS_FIGURES_1")
     assert read("CSAS_FIGURES_1") == NONE
     late.close()
     assert read("CSAS_FIGURES_1") == NONE

@@ -1,4 +1,4 @@
-"""How ksqlpy.JsonReader makes rows of JSON: the cases of json_reading.txt, and random rows."""
+"""How ksqlpy.read.JsonReader makes rows of JSON: the cases of json_reading.txt, and random rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ksqlpy.KafkaReader reads what Kafka's own serializers write."""
+"""How ksqlpy.read.KafkaReader reads what Kafka's own serializers write."""
 
 from __future__ import annotations
 

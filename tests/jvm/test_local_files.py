@@ -1,4 +1,4 @@
-"""How ksqlpy.LocalFiles makes, renames and replaces the files of a checkpoint: without a process."""
+"""How ksqlpy.state.LocalFiles makes, renames and replaces the files of a checkpoint: without a process."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_no_process(
 
 
 def test_permissions(jvm: Any, files: Any, tmp_path: Path) -> None:
-    assert files.getClass().getName() == "ksqlpy.LocalFiles"
+    assert files.getClass().getName() == "ksqlpy.state.LocalFiles"
     _write(files.create(_path(jvm, tmp_path / "a" / "b" / "file"), True), "x")
     assert _mode(tmp_path / "a" / "b" / "file") == 0o644
     assert _mode(tmp_path / "a") == _mode(tmp_path / "a" / "b") == 0o755

@@ -1,52 +1,146 @@
-"""The running Spark has the internal classes and members on which our Java classes stand, and a version we know."""
+"""What our Java classes use of Spark and Kafka that is not public: the contract of spark_internals.txt.
+
+It names what our classes are compiled against and what they find by name, and the versions that we know have it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import re
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyspark
 import pytest
-from java_readme import Internal, internals
+from class_files import ClassFile, Library, Member, classes_of
+from java_readme import FOLDER, Internal, internals, sources
 from pyspark.sql import SparkSession
 
+from ksqlpy.embedded.jars import pyspark_jars_folder, spark_jars
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark import session as sessions
+from ksqlpy.spark.jvm.build import helper_jar
 from ksqlpy.spark.version import SPARK_VERSION, check_spark
 
-OTHERS = [
-    # Found by reflection, or by its name in a stack trace: no compiler checks these.
-    ("org.apache.kafka.clients.producer.KafkaProducer", "transactionManager"),
-    ("org.apache.kafka.clients.producer.internals.TransactionManager", "producerIdAndEpoch"),
-    ("org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager", "createAtomic"),
-]
+CONTRACT = Path(__file__).with_name("spark_internals.txt")
+
+PUBLIC = re.compile(
+    r"org\.apache\.spark\.(TaskContext|unsafe|sql\.(connector|streaming|types|util|SparkSessionExtensions))\b"
+    r"|org\.apache\.spark\.sql\.catalyst\.(InternalRow|expressions\.(Unsafe|GenericInternal)Row"
+    r"|util\.(GenericArrayData|ArrayBasedMapData))$"
+)
+"""The public interfaces, and the rows that they pass."""
 
 
-def members(spark: SparkSession, name: str) -> set[str]:
-    """Names of the fields and methods of a class, also of private ones, and of what it inherits."""
-    jvm: Any = spark._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    found: set[str] = set()
-    waiting = [jvm.java.lang.Class.forName(name, False, loader)]
-    while waiting:
-        each = waiting.pop()
-        found |= {m.getName() for m in (*each.getDeclaredFields(), *each.getDeclaredMethods())}
-        waiting += [c for c in (each.getSuperclass(), *each.getInterfaces()) if c is not None]
+def contract(section: str) -> dict[str, set[str]]:
+    """Members by class; ``linked`` ones our classes name, ``by name`` ones they, or Python, find when they run."""
+    found: dict[str, set[str]] = defaultdict(set)
+    now = owner = ""
+    for line in CONTRACT.read_text(encoding="utf-8").splitlines():
+        if line.startswith("== "):
+            now = line.removeprefix("== ")
+        elif now == section and line.startswith("  "):
+            found[owner].add(line.strip())
+        elif now == section and line:
+            owner = line
+            found[owner] = set()
     return found
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("internal", internals(), ids=lambda row: row.name)
-def test_spark_has_the_members(spark: SparkSession, internal: Internal) -> None:
-    assert set(internal.members) - members(spark, f"org.apache.spark.{internal.name}") == set()
+@pytest.fixture(scope="module")
+def spark_classes() -> Iterator[Library]:
+    with contextlib.closing(Library([*pyspark_jars_folder().glob("*.jar"), *spark_jars()])) as library:
+        yield library
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize(("name", "member"), OTHERS)
-def test_what_no_compiler_checks(spark: SparkSession, name: str, member: str) -> None:
-    assert member in members(spark, name)
+@pytest.fixture(scope="module")
+def ours() -> dict[str, ClassFile]:
+    return {c.name: c for c in classes_of(helper_jar())}
+
+
+def reached(ours: dict[str, ClassFile], spark_classes: Library) -> dict[Member, set[str]]:
+    """The members of private classes that ours call or override, each with the classes that do."""
+    found: dict[Member, set[str]] = defaultdict(set)
+    for c in ours.values():
+        members = {each for m in c.used for each in beyond(m, ours)}
+        for parent in above(c, ours):
+            overridden = {Member(parent, name, d) for name, d in c.declared if name not in ("<init>", "<clinit>")}
+            members |= {m for m in overridden if spark_classes.has(m)}
+        for m in members:
+            if m.owner.startswith("org.apache.spark.") and not PUBLIC.match(m.owner):
+                found[m].add(c.name.split("$")[0])
+    return found
+
+
+def beyond(member: Member, ours: dict[str, ClassFile]) -> list[Member]:
+    """The member itself; one that a class of ours inherits, under the names of what this class extends."""
+    if member.owner not in ours:
+        return [member]
+    if (member.name, member.descriptor) in ours[member.owner].declared:
+        return []
+    return [Member(parent, member.name, member.descriptor) for parent in above(ours[member.owner], ours)]
+
+
+def above(c: ClassFile, ours: dict[str, ClassFile]) -> list[str]:
+    """What it extends and implements that is not ours, also by way of ours."""
+    return [name for p in c.parents for name in (above(ours[p], ours) if p in ours else [p])]
+
+
+def test_the_contract_is_what_our_classes_use(ours: dict[str, ClassFile], spark_classes: Library) -> None:
+    used: dict[str, set[str]] = defaultdict(set)
+    for member in reached(ours, spark_classes):
+        if spark_classes.has(member):
+            used[member.owner].add(member.text)
+    assert used == contract("linked")
+
+
+def test_one_package_reaches_for_it(ours: dict[str, ClassFile], spark_classes: Library) -> None:
+    users = {user for users in reached(ours, spark_classes).values() for user in users}
+    assert {user for user in users if not user.startswith("ksqlpy.internals.")} == set()
+
+
+@pytest.mark.parametrize("section", ["linked", "by name"])
+def test_spark_has_the_members(spark_classes: Library, section: str) -> None:
+    missing = []
+    for owner, members in contract(section).items():
+        there: set[str] = set()
+        waiting = [owner]
+        while waiting:
+            found = spark_classes.find(waiting.pop())
+            if found is not None:
+                there |= {Member(owner, name, d).text for name, d in found.declared}
+                waiting += found.parents
+        missing += [f"{owner}: {m}" for m in members - there]
+        if spark_classes.find(owner) is None:
+            missing.append(owner)
+    assert missing == []
+
+
+def test_each_reach_has_its_reason(ours: dict[str, ClassFile], spark_classes: Library) -> None:
+    users = {(m.owner, user.split(".")[-1]) for m, users in reached(ours, spark_classes).items() for user in users}
+    linked = {(row.name, user) for row in internals() for owner, user in users if covers(row, owner)}
+    named = {(row.name, user) for row in internals() for user in row.users}
+    assert linked - named == set()
+    by_name = {row.name for row in internals() for owner in contract("by name") if covers(row, owner)}
+    assert {(name, user) for name, user in named - linked if name not in by_name} == set()
+    owners = {owner for owner, _ in users} | set(contract("by name"))
+    assert {o for o in owners if not any(covers(row, o) for row in internals())} == set()
+    assert all(row.reason for row in internals())
+
+
+def covers(row: Internal, owner: str) -> bool:
+    return owner == row.name or owner.startswith(f"{row.name}.")
+
+
+def test_names_in_texts_are_in_the_contract() -> None:
+    texts = [*sources().values(), *(f.read_text("utf-8") for f in FOLDER.parent.glob("*.py"))]
+    quoted = {name for text in texts for name in re.findall(r'"(org\.apache\.spark\.[\w.]*\w)"', text)}
+    rules = {f"{rule}$" for rule in sessions.SETTINGS["spark.sql.optimizer.excludedRules"].split(",")}
+    assert len(quoted) > 2
+    assert quoted | rules <= {*contract("linked"), *contract("by name")}
 
 
 @pytest.mark.spark

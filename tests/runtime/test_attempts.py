@@ -45,7 +45,7 @@ def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def tasks(spark: SparkSession, query: str) -> list[int]:
     """The ids of the tasks of a query, those that read its topics first."""
     jvm: Any = spark._jvm
-    return sorted(int(i) for i in jvm.ksqlpy.Tasks.ids(spark.sparkContext._jsc.sc(), query))
+    return sorted(int(i) for i in jvm.ksqlpy.internals.Tasks.ids(spark.sparkContext._jsc.sc(), query))
 
 
 def results(engine: Engine, topic: str) -> list[bytes]:

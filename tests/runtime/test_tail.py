@@ -158,7 +158,7 @@ def test_a_header_is_written_as_ever(spark: SparkSession, at: At) -> None:
     sent = sink_value("1L", "cast(null as binary)", (where, f"{at.offset}L", f"{at.window}L"), seen)
     [(value,)] = spark.range(1).selectExpr(sent).collect()
     jvm: Any = spark._jvm
-    interceptor = jvm.ksqlpy.SinkInterceptor()
+    interceptor = jvm.ksqlpy.sink.SinkInterceptor()
     interceptor.configure({"client.id": "Q_1"})
     record = interceptor.onSend(
         jvm.org.apache.kafka.clients.producer.ProducerRecord("t", bytearray(), bytearray(value))

@@ -1,13 +1,14 @@
-"""Makes the jar of ksqlpy's own Java classes, without a JDK: the compiler is the janino that Spark brings.
+"""The jar of ksqlpy's own Java classes: the one that a wheel carries, or one compiled from the sources that lie here.
 
-janino knows Java 7 and a little more: no lambdas, no inference of type arguments, so casts are written where generics
-give an Object.
+The compiler is javac where there is a JDK. A Java runtime alone has none, so there it is Eclipse's, which is one pinned
+jar. Both take today's language level for the oldest Java that Spark runs on.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import zipfile
@@ -15,68 +16,106 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ksqlpy.embedded.cache import Progress, StatusLine, cache_folder, digest, locked
-from ksqlpy.embedded.jars import pyspark_jars_folder, spark_jars
-from ksqlpy.embedded.java import find_java
+from ksqlpy.embedded.jars import jar_set, pyspark_jars_folder, spark_jars
+from ksqlpy.embedded.java import MINIMUM, find_java
 from ksqlpy.errors import EnvironmentProblem
 
-__all__ = ["helper_jar"]
+__all__ = ["JAR", "compile_jar", "find_javac", "helper_jar", "libraries"]
 
-_COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"  # janino's command line, in its own jar
-_LAYOUT = "1"  # to be raised when this file makes another jar of the same sources
+FOLDER = Path(__file__).parent
+JAR = "ksqlpy-jvm.jar"
+"""The file beside this one that a wheel has in place of the sources."""
+
+_LAYOUT = "2"  # to be raised when this file makes another jar of the same sources
+_USED = re.compile(r"spark-|scala-|jackson-|hadoop-client-api|commons-|guava|kryo|slf4j-api|jsr305")
+"""PySpark's jars that our classes name, or that these name: of all 250 the compiler takes a second more."""
 
 
 def helper_jar(progress: Progress | None = None, *, folder: Path | None = None) -> Path:
-    """The jar with the compiled classes of all ``*.java`` files beside this file (or in ``folder``).
+    """The jar with the compiled classes of all ``*.java`` files below this file's folder (or ``folder``).
 
     It is compiled once for each state of sources and jars, into the cache folder. Raises EnvironmentProblem
-    ``helper-jar-not-compiled`` with file, line and column, and those of
-    :func:`~ksqlpy.embedded.jars.spark_jars` and :func:`~ksqlpy.embedded.java.find_java`.
+    ``helper-jar-not-compiled`` with file and line, and those of :func:`~ksqlpy.embedded.jars.jar_set` and
+    :func:`~ksqlpy.embedded.java.find_java`.
     """
-    sources = sorted((folder or Path(__file__).parent).glob("*.java"))
-    theirs = sorted(pyspark_jars_folder().glob("*.jar"))
-    libraries = [*theirs, *spark_jars(progress)]
-    names = [part for s in sources for part in (s.name.encode(), s.read_bytes())]
-    target = cache_folder("jvm") / f"ksqlpy-jvm-{digest(_LAYOUT, *(j.name for j in libraries), *names)}.jar"
+    root = folder or FOLDER
+    sources = _sources(root)
+    if not sources:
+        return root / JAR
+    used = libraries(progress)
+    texts = [part for s in sources for part in (s.as_posix().encode(), (root / s).read_bytes())]
+    target = cache_folder("jvm") / f"ksqlpy-jvm-{digest(_LAYOUT, *(j.name for j in used), *texts)}.jar"
     if target.exists():
         return target
     tell = progress or StatusLine()
-    tell(f"compiling helper classes: {len(sources)} files")
     try:
         with locked(target.with_name("lock")):
             if not target.exists():
-                with tempfile.TemporaryDirectory(prefix=".compile-", dir=target.parent) as scratch:
-                    classes = Path(scratch) / "classes"
-                    _compile(sources, [j for j in theirs if _is_compiler(j)], libraries, classes)
-                    _pack(classes, Path(scratch) / "out.jar").replace(target)
+                compiler = _javac_command() or _eclipse_command(tell)
+                tell(f"compiling helper classes: {len(sources)} files")
+                compile_jar(target, compiler, used, root)
     finally:
         tell("")
     return target
 
 
-def _is_compiler(jar: Path) -> bool:
-    return jar.name.startswith(("janino-", "commons-compiler-"))
+def libraries(progress: Progress | None = None) -> list[Path]:
+    """The jars that our classes are compiled against."""
+    return [*(j for j in sorted(pyspark_jars_folder().glob("*.jar")) if _USED.match(j.name)), *spark_jars(progress)]
 
 
-def _compile(sources: Sequence[Path], compiler: Sequence[Path], libraries: Sequence[Path], to: Path) -> None:
-    command = [str(find_java().executable), "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(map(str, compiler))]
-    command += [_COMPILER, "-g", "-encoding", "UTF-8", "-d", str(to)]
-    command += ["-classpath", os.pathsep.join(map(str, libraries)), *(s.name for s in sources)]
-    # In their folder, so that messages name plain files.
-    done = subprocess.run(
-        command, cwd=sources[0].parent, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
-    )
-    if done.returncode == 0:
-        return
-    said = (done.stdout + done.stderr).strip()
-    place = re.search(r"File '([^']+)', Line (\d+), Column (\d+): (.+)", said)
-    what = f"{place[1]}:{place[2]}:{place[3]}: {place[4]}" if place else said or f"status {done.returncode}"
+def find_javac() -> Path | None:
+    """javac of the Java that runs Spark, else the one in PATH; None where neither is there, or both are too old."""
+    in_path = shutil.which("javac")
+    for javac in (find_java().home / "bin" / "javac", *([Path(in_path)] if in_path else [])):
+        if javac.exists():
+            said = subprocess.run([str(javac), "-version"], capture_output=True, text=True)
+            version = re.match(r"javac (\d+)", said.stdout)
+            if version is not None and int(version[1]) >= MINIMUM:
+                return javac
+    return None
+
+
+def compile_jar(to: Path, compiler: Sequence[str], used: Sequence[Path], root: Path = FOLDER) -> None:
+    """Compiles the sources below ``root`` into the jar ``to`` with this command."""
+    with tempfile.TemporaryDirectory(prefix=".compile-", dir=to.parent) as scratch:
+        classes = Path(scratch) / "classes"
+        command = [*compiler, "-proc:none", "-nowarn", "-g", "-encoding", "UTF-8", "-d", str(classes)]
+        command += ["-classpath", os.pathsep.join(map(str, used)), *map(str, _sources(root))]
+        # In their folder, so that messages name them from there.
+        done = subprocess.run(
+            command, cwd=root, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+        )
+        if done.returncode != 0:
+            raise _problem((done.stdout + done.stderr).strip() or f"status {done.returncode}")
+        _pack(classes, Path(scratch) / "out.jar").replace(to)
+
+
+def _sources(root: Path) -> list[Path]:
+    return sorted(file.relative_to(root) for file in root.rglob("*.java"))
+
+
+def _javac_command() -> list[str]:
+    javac = find_javac()
+    return [str(javac), "-J-XX:TieredStopAtLevel=1", "--release", str(MINIMUM)] if javac else []
+
+
+def _eclipse_command(progress: Progress | None) -> list[str]:
+    # -17, not --release 17: the descriptions of older Javas' classes are in JDKs only.
+    (compiler,) = jar_set("compiler", progress)
+    java = str(find_java().executable)
+    return [java, "-XX:TieredStopAtLevel=1", "-jar", str(compiler), f"-{MINIMUM}", "-Xemacs"]
+
+
+def _problem(said: str) -> EnvironmentProblem:
+    place = re.search(r"^(\S+\.java:\d+): error: (.+)$", said, re.MULTILINE)
     problem = EnvironmentProblem(
         "helper-jar-not-compiled",
-        f"ksqlpy's Java classes do not compile: {what}",
+        f"ksqlpy's Java classes do not compile: {f'{place[1]}: {place[2]}' if place else said}",
         hint="they are written for the versions of PySpark and of the jars that ksqlpy pins: are these installed?",
     )
     problem.add_note(said)
-    raise problem
+    return problem
 
 
 def _pack(classes: Path, jar: Path) -> Path:

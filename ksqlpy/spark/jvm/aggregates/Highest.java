@@ -1,0 +1,49 @@
+package ksqlpy.aggregates;
+
+import java.util.Comparator;
+import java.util.List;
+import ksqlpy.functions.TextOrder;
+import ksqlpy.internals.Orderings;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructType;
+
+/** Keeps the items with the largest first fields, the largest first; of equal ones the earlier stays ahead. */
+public final class Highest extends Items {
+  private final int limit;
+  private final boolean distinct;
+  private transient Comparator order;
+
+  /** {@code distinct}: each value once. */
+  public Highest(String spec, StructType arguments, boolean whole, int limit, boolean distinct) {
+    super(spec, arguments, whole);
+    this.limit = limit;
+    this.distinct = distinct;
+  }
+
+  void add(List items, byte[] added) {
+    if (order == null) {
+      order =
+          first() instanceof StringType
+              ? TextOrder.BY_UNITS
+              : Orderings.of(first());
+    }
+    Object value = first(added);
+    int at = items.size();
+    while (at > 0) {
+      int compared = order.compare(first((byte[]) items.get(at - 1)), value);
+      if (compared == 0 && distinct) {
+        return;
+      }
+      if (compared >= 0) {
+        break;
+      }
+      at--;
+    }
+    if (at < limit) {
+      items.add(at, added);
+      if (items.size() > limit) {
+        items.remove(limit);
+      }
+    }
+  }
+}

@@ -1,0 +1,74 @@
+package ksqlpy.functions;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+
+/**
+ * Counts the rows for which a condition holds, under a name, and passes the condition on: {@code (BOOLEAN) → BOOLEAN},
+ * not null. It says that it is not deterministic, so that Spark evaluates it once a row.
+ */
+public final class Counter implements ScalarFunction<Boolean> {
+  private static final ConcurrentHashMap<String, AtomicLong> COUNTS = new ConcurrentHashMap<String, AtomicLong>();
+
+  private final String counted;
+
+  public Counter(String counted) {
+    this.counted = counted;
+  }
+
+  /** How many there were since this JVM started. */
+  public static long count(String name) {
+    AtomicLong found = (AtomicLong) ((Map<String, AtomicLong>) COUNTS).get(name);
+    return found == null ? 0 : found.get();
+  }
+
+  /** Forgets the counts of a query, whose names begin with its id and a colon. */
+  public static void forget(String query) {
+    Object[] names = COUNTS.keySet().toArray();
+    for (int i = 0; i < names.length; i++) {
+      if (((String) names[i]).startsWith(query + ":")) {
+        COUNTS.remove(names[i]);
+      }
+    }
+  }
+
+  public boolean invoke(boolean holds) {
+    if (holds) {
+      AtomicLong found = (AtomicLong) ((Map<String, AtomicLong>) COUNTS).get(counted);
+      if (found == null) {
+        COUNTS.putIfAbsent(counted, new AtomicLong());
+        found = (AtomicLong) ((Map<String, AtomicLong>) COUNTS).get(counted);
+      }
+      found.incrementAndGet();
+    }
+    return holds;
+  }
+
+  public DataType[] inputTypes() {
+    return new DataType[] {DataTypes.BooleanType};
+  }
+
+  public DataType resultType() {
+    return DataTypes.BooleanType;
+  }
+
+  public boolean isResultNullable() {
+    return false;
+  }
+
+  public boolean isDeterministic() {
+    return false;
+  }
+
+  public String name() {
+    return "count_rows";
+  }
+
+  public String canonicalName() {
+    return "ksqlpy.count." + counted;
+  }
+}

@@ -1,0 +1,125 @@
+package ksqlpy.internals;
+
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
+import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.If;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.aggregate.DeclarativeAggregate;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.Seq;
+import scala.collection.immutable.Seq$;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The last two values of the group that are not null: {@code (T) → STRUCT<`before` T, `now` T>}.
+ *
+ * <p>An aggregate of Spark's own kind, made of its expressions: its state is two cells beside those of the other
+ * aggregates. One of the kind that connectors bring would turn its state into bytes and back at every row.
+ */
+public final class LastTwo extends DeclarativeAggregate {
+  private final Expression value;
+  private final AttributeReference before;
+  private final AttributeReference now;
+
+  public LastTwo(Expression value) {
+    this.value = value;
+    DataType type = value.resolved() ? value.dataType() : DataTypes.NullType;
+    this.before = cell("before", type);
+    this.now = cell("now", type);
+  }
+
+  private static AttributeReference cell(String name, DataType type) {
+    Metadata none = DataTypes.createStructField(name, type, true).metadata();
+    return new AttributeReference(
+        name, type, true, none, NamedExpression$.MODULE$.newExprId(), seq(new Object[0]));
+  }
+
+  private static Seq seq(Object[] items) {
+    return (Seq) Seq$.MODULE$.from(CollectionConverters.asScala(Arrays.asList(items)));
+  }
+
+  public Seq aggBufferAttributes() {
+    return seq(new Object[] {before, now});
+  }
+
+  public Seq initialValues() {
+    return seq(new Object[] {new Literal(null, before.dataType()), new Literal(null, now.dataType())});
+  }
+
+  public Seq updateExpressions() {
+    return seq(new Object[] {new If(new IsNull(value), before, now), new Coalesce(seq(new Object[] {value, now}))});
+  }
+
+  public Seq mergeExpressions() {
+    List<AttributeReference> in = CollectionConverters.asJava(inputAggBufferAttributes());
+    AttributeReference beforeIn = in.get(0);
+    AttributeReference nowIn = in.get(1);
+    Expression previous = new Coalesce(seq(new Object[] {beforeIn, now}));
+    return seq(
+        new Object[] {new If(new IsNull(nowIn), before, previous), new Coalesce(seq(new Object[] {nowIn, now}))});
+  }
+
+  public Expression evaluateExpression() {
+    return new CreateNamedStruct(seq(new Object[] {name("before"), before, name("now"), now}));
+  }
+
+  private static Literal name(String text) {
+    return new Literal(UTF8String.fromString(text), DataTypes.StringType);
+  }
+
+  public DataType dataType() {
+    return new StructType(
+        new StructField[] {
+          DataTypes.createStructField("before", value.dataType(), true),
+          DataTypes.createStructField("now", value.dataType(), true)
+        });
+  }
+
+  public boolean nullable() {
+    return false;
+  }
+
+  public Seq children() {
+    return seq(new Object[] {value});
+  }
+
+  public Expression withNewChildrenInternal(IndexedSeq children) {
+    return new LastTwo((Expression) children.apply(0));
+  }
+
+  public String prettyName() {
+    return "last_two";
+  }
+
+  public int productArity() {
+    return 1;
+  }
+
+  public Object productElement(int index) {
+    return value;
+  }
+
+  public boolean canEqual(Object other) {
+    return other instanceof LastTwo;
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof LastTwo && ((LastTwo) other).value.equals(value);
+  }
+
+  public int hashCode() {
+    return value.hashCode();
+  }
+}

@@ -1,0 +1,25 @@
+package ksqlpy.internals;
+
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.SparkSqlParser;
+import scala.runtime.AbstractFunction2;
+
+/**
+ * Spark's parser, with a short way for expressions as ksqlpy's plans have them. In a JVM that has just started Spark's
+ * grammar needs 10 to 20 ms for each of a plan's hundred, and keeps the compiler busy besides; {@link ExpressionReader}
+ * makes the same trees at once. All else goes to Spark.
+ */
+public final class QuickParser extends SparkSqlParser {
+  @Override
+  public Expression parseExpression(String text) {
+    Expression known = ExpressionReader.read(text);
+    return known == null ? super.parseExpression(text) : known;
+  }
+
+  /** Makes the parser of a session. */
+  static final class Maker extends AbstractFunction2 {
+    public Object apply(Object session, Object spark) {
+      return new QuickParser();
+    }
+  }
+}

@@ -1,0 +1,76 @@
+package ksqlpy.internals;
+
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Set;
+import org.apache.commons.lang3.ThreadUtils;
+import org.apache.spark.SparkContext;
+import org.apache.spark.scheduler.TaskScheduler;
+import org.apache.spark.scheduler.TaskSchedulerImpl;
+import org.apache.spark.scheduler.TaskSetManager;
+
+/** Spark's tasks, which may go on for a while after their query has ended: they are only asked to stop. */
+public final class Tasks {
+  private Tasks() {}
+
+  /** The local property with a query's id, which its tasks have from the thread that started it. */
+  public static final String QUERY = "ksqlpy.query";
+
+  /** Whether a task of this query runs still, on any executor. */
+  public static boolean running(SparkContext spark, String query) {
+    return !ids(spark, query).isEmpty();
+  }
+
+  /**
+   * Whether a task of this query is at work on a record, or on its own start or end, in this JVM. One that is not waits
+   * for a record: of Kafka, or of another task. A record between two tasks is not seen.
+   */
+  public static boolean working(SparkContext spark, String query) {
+    Set<String> tasks = ids(spark, query);
+    if (tasks.isEmpty()) {
+      return false;
+    }
+    Iterator<Thread> threads = ThreadUtils.getAllThreads().iterator();
+    while (threads.hasNext()) {
+      Thread thread = (Thread) threads.next();
+      // Spark names its threads "Executor task launch worker for task 0.0 in stage 1.0 (TID 7)".
+      String name = thread.getName();
+      int at = name.lastIndexOf("(TID ");
+      if (at >= 0 && tasks.contains(name.substring(at + 5, name.length() - 1)) && !waits(thread.getStackTrace())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether it asks for its next record: rows are drawn one by one, so none is worked on then. */
+  private static boolean waits(StackTraceElement[] stack) {
+    for (int i = 0; i < stack.length; i++) {
+      if (stack[i].getMethodName().equals("nextWithTimeout")
+          || stack[i].getClassName().startsWith("org.apache.spark.shuffle.streaming.StreamingShuffleReader")) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The ids of its tasks. A task is among them until its executor says that it has ended. */
+  public static Set<String> ids(SparkContext spark, String query) {
+    Set<String> found = new HashSet<String>();
+    TaskScheduler scheduler = spark.taskScheduler();
+    if (!(scheduler instanceof TaskSchedulerImpl)) {
+      return found;
+    }
+    Iterator tasks = ((TaskSchedulerImpl) scheduler).taskIdToTaskSetManager().entrySet().iterator();
+    while (tasks.hasNext()) {
+      Map.Entry task = (Map.Entry) tasks.next();
+      Properties properties = ((TaskSetManager) task.getValue()).taskSet().properties();
+      if (properties != null && query.equals(properties.getProperty(QUERY))) {
+        found.add(task.getKey().toString());
+      }
+    }
+    return found;
+  }
+}

@@ -1,0 +1,170 @@
+package ksqlpy.metrics;
+
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.kafka.common.metrics.KafkaMetric;
+import org.apache.kafka.common.metrics.MetricsReporter;
+
+/**
+ * What one Kafka client of a query has done so far: Spark's own progress stays empty until a batch ends. A client is
+ * given this class as one of its {@code metric.reporters}, and the query's id by the setting {@link #QUERY}.
+ *
+ * <p>Spark keeps consumers and producers in pools, and closes those that were idle. What a closed client had counted
+ * stays in the query's sums until the query is forgotten.
+ */
+public final class ClientFigures implements MetricsReporter {
+  /** The setting of a client that names its query. */
+  public static final String QUERY = "ksqlpy.query";
+
+  private static final AtomicLong MADE = new AtomicLong();
+
+  /** The clients of each query, by their number; and the sums of those that are closed, by kind and topic. */
+  private static final Map<String, TreeMap<Long, ClientFigures>> OPEN =
+      new HashMap<String, TreeMap<Long, ClientFigures>>();
+
+  private static final Map<String, Map<String, Long>> CLOSED = new HashMap<String, Map<String, Long>>();
+
+  private final Long number = Long.valueOf(MADE.incrementAndGet());
+  private final Map<String, KafkaMetric> totals = new HashMap<String, KafkaMetric>();
+  private final Map<String, KafkaMetric> lags = new HashMap<String, KafkaMetric>();
+  private String query = "";
+
+  public void configure(Map<String, ?> settings) {
+    Object given = settings.get(QUERY);
+    query = given == null ? "" : given.toString();
+  }
+
+  public void init(List<KafkaMetric> metrics) {
+    synchronized (OPEN) {
+      TreeMap<Long, ClientFigures> clients = (TreeMap<Long, ClientFigures>) OPEN.get(query);
+      if (clients == null) {
+        clients = new TreeMap<Long, ClientFigures>();
+        OPEN.put(query, clients);
+      }
+      clients.put(number, this);
+    }
+    for (int i = 0; i < metrics.size(); i++) {
+      metricChange((KafkaMetric) metrics.get(i));
+    }
+  }
+
+  public void metricChange(KafkaMetric metric) {
+    String name = metric.metricName().name();
+    String topic = (String) metric.metricName().tags().get("topic");
+    String partition = (String) metric.metricName().tags().get("partition");
+    if (topic == null) {
+      return;
+    }
+    synchronized (OPEN) {
+      if (partition != null) {
+        if (name.equals("records-lag")) {
+          lags.put(topic + "-" + partition, metric);
+        }
+      } else if (name.equals("records-consumed-total")) {
+        totals.put("consumed:" + topic, metric);
+      } else if (name.equals("record-send-total")) {
+        totals.put("sent:" + topic, metric);
+      }
+    }
+  }
+
+  /** Kafka removes no metric of a topic before the client is closed; a partition's when it is assigned no more. */
+  public void metricRemoval(KafkaMetric metric) {
+    String topic = (String) metric.metricName().tags().get("topic");
+    String partition = (String) metric.metricName().tags().get("partition");
+    if (partition != null && metric.metricName().name().equals("records-lag")) {
+      synchronized (OPEN) {
+        lags.remove(topic + "-" + partition);
+      }
+    }
+  }
+
+  public void close() {
+    synchronized (OPEN) {
+      TreeMap<Long, ClientFigures> clients = (TreeMap<Long, ClientFigures>) OPEN.get(query);
+      if (clients == null || clients.remove(number) == null) {
+        return; // the query is forgotten
+      }
+      Map<String, Long> sums = (Map<String, Long>) CLOSED.get(query);
+      if (sums == null) {
+        sums = new HashMap<String, Long>();
+        CLOSED.put(query, sums);
+      }
+      addTo(sums);
+    }
+  }
+
+  /** Sums of a query by kind ({@code consumed}, {@code sent}) and topic, as {@code consumed:topic}. */
+  static Map<String, Long> sums(String query) {
+    synchronized (OPEN) {
+      Map<String, Long> sums = new HashMap<String, Long>();
+      Map<String, Long> closed = (Map<String, Long>) CLOSED.get(query);
+      if (closed != null) {
+        sums.putAll(closed);
+      }
+      TreeMap<Long, ClientFigures> clients = (TreeMap<Long, ClientFigures>) OPEN.get(query);
+      if (clients != null) {
+        Iterator<ClientFigures> all = clients.values().iterator();
+        while (all.hasNext()) {
+          ((ClientFigures) all.next()).addTo(sums);
+        }
+      }
+      return sums;
+    }
+  }
+
+  /**
+   * How many records its consumers are behind; null before a consumer knows any. Of several consumers of a partition
+   * the newest tells: an idle one of before still says what it saw.
+   */
+  static Long lag(String query) {
+    synchronized (OPEN) {
+      TreeMap<Long, ClientFigures> clients = (TreeMap<Long, ClientFigures>) OPEN.get(query);
+      Map<String, KafkaMetric> newest = new HashMap<String, KafkaMetric>();
+      if (clients != null) {
+        Iterator<ClientFigures> all = clients.values().iterator();
+        while (all.hasNext()) {
+          newest.putAll(((ClientFigures) all.next()).lags);
+        }
+      }
+      Long lag = null;
+      Iterator<KafkaMetric> last = newest.values().iterator();
+      while (last.hasNext()) {
+        double behind = number((KafkaMetric) last.next());
+        if (!Double.isNaN(behind)) {
+          lag = Long.valueOf((lag == null ? 0 : lag.longValue()) + (long) behind);
+        }
+      }
+      return lag;
+    }
+  }
+
+  /** Forgets a query that has ended for good; clients of it that are closed later count nothing. */
+  static void forget(String query) {
+    synchronized (OPEN) {
+      OPEN.remove(query);
+      CLOSED.remove(query);
+    }
+  }
+
+  private void addTo(Map<String, Long> sums) {
+    Iterator<Map.Entry<String, KafkaMetric>> all = totals.entrySet().iterator();
+    while (all.hasNext()) {
+      Map.Entry<String, KafkaMetric> total = (Map.Entry<String, KafkaMetric>) all.next();
+      double count = number((KafkaMetric) total.getValue());
+      if (!Double.isNaN(count)) {
+        Long before = (Long) sums.get(total.getKey());
+        sums.put((String) total.getKey(), Long.valueOf((before == null ? 0 : before.longValue()) + (long) count));
+      }
+    }
+  }
+
+  private static double number(KafkaMetric metric) {
+    Object value = metric.metricValue();
+    return value instanceof Number ? ((Number) value).doubleValue() : Double.NaN;
+  }
+}

@@ -1,0 +1,46 @@
+package ksqlpy.metrics;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import ksqlpy.functions.Counter;
+
+/** What a query has done so far in this JVM: its Kafka clients, see {@link ClientFigures}, and counted rows. */
+public final class Figures {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  private Figures() {}
+
+  /**
+   * {@code {"consumed":{topic:n},"lag":n,"sent":{topic:n},"late":n,"failed":n}} of a query. {@code lag} is null before
+   * a consumer knows any.
+   */
+  public static String read(String query) throws JsonProcessingException {
+    Map<String, Map<String, Long>> kinds = new TreeMap<String, Map<String, Long>>();
+    kinds.put("consumed", new TreeMap<String, Long>());
+    kinds.put("sent", new TreeMap<String, Long>());
+    Iterator<Map.Entry<String, Long>> sums = ClientFigures.sums(query).entrySet().iterator();
+    while (sums.hasNext()) {
+      Map.Entry<String, Long> sum = (Map.Entry<String, Long>) sums.next();
+      String name = (String) sum.getKey();
+      int colon = name.indexOf(':');
+      ((Map<String, Long>) kinds.get(name.substring(0, colon))).put(name.substring(colon + 1), sum.getValue());
+    }
+    Map<String, Object> all = new LinkedHashMap<String, Object>();
+    all.put("consumed", kinds.get("consumed"));
+    all.put("lag", ClientFigures.lag(query));
+    all.put("sent", kinds.get("sent"));
+    all.put("late", Long.valueOf(Counter.count(query + ":late")));
+    all.put("failed", Long.valueOf(Counter.count(query + ":failed")));
+    return MAPPER.writeValueAsString(all);
+  }
+
+  /** Forgets a query that has ended for good. */
+  public static void forget(String query) {
+    ClientFigures.forget(query);
+    Counter.forget(query);
+  }
+}

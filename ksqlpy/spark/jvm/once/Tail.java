@@ -1,0 +1,358 @@
+package ksqlpy.once;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import ksqlpy.internals.Hashes;
+import ksqlpy.sink.SinkInterceptor;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.utils.ByteUtils;
+
+/**
+ * What a query has already written since a checkpoint: the end of its sink topics, by the coordinates that every
+ * record carries in a header.
+ *
+ * <p>The header's value: INT the mark of the query ({@link SinkInterceptor#mark}); as varlongs the place of the source
+ * record ({@code index of the topic << 16 | partition}: room for 32,768 topics), its offset, the start of the window (0
+ * without one), and for each joined table the offset of the last record that was seen of it (-1 without one); then,
+ * where rows may have no result, big-endian BIGINT hash of the group and for each partition of the source BIGINT offset
+ * of the last row that the group had seen (-1 without one).
+ *
+ * <p>Results of one group may lie in several partitions of the sink (tables that are joined, then grouped by something
+ * else). With {@code bySeen} not their offsets order them, but the sum of what they had seen, which only grows.
+ *
+ * <p>With {@code byKey} it also knows, for each key of a result and each place, how far the source was when its last
+ * result was written.
+ *
+ * <p>A specification names it:
+ * {@code {"bootstrap":…,"query":…,"tables":n,"bySeen":…,"byKey":…,"results":topic,"from":{topic:{partition:offset}},
+ * "to":{…}}}. It is read once in each JVM that asks, and stays until it is forgotten.
+ */
+public final class Tail {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final Map<String, Tail> READ = new HashMap<String, Tail>();
+
+  private static final int LARGEST_AT_FIRST = 1 << 20;
+
+  private volatile Table table = new Table(2);
+  private volatile boolean over = false;
+  // By hash of the group: for each of its results, in their order, the position and what it had seen.
+  private final Map<Long, List<long[]>> groups = new ConcurrentHashMap<Long, List<long[]>>();
+  private int tables;
+  private boolean bySeen;
+  private boolean byKey;
+  private String results;
+  // By place and hash of the result's key: the largest offset that has a result.
+  private final Map<Long, Long> reached = new ConcurrentHashMap<Long, Long>();
+  // By place: the largest offset that has a result.
+  private final Map<Integer, Long> highest = new ConcurrentHashMap<Integer, Long>();
+  private int size = 0;
+  private int records = 0;
+
+  /** The tail of this specification, read now if it was not yet. */
+  static Tail of(String spec) throws IOException {
+    synchronized (READ) {
+      Tail known = (Tail) READ.get(spec);
+      if (known == null) {
+        known = new Tail();
+        known.read(MAPPER.readTree(spec));
+        READ.put(spec, known);
+      }
+      return known;
+    }
+  }
+
+  /** Reads it, and returns how many records of the query are in it. */
+  public static int load(String spec) throws IOException {
+    return of(spec).records;
+  }
+
+  /** Up to where, for each place, the source was when it was written: the largest offsets with a result, as JSON. */
+  public static String highest(String spec) throws IOException {
+    return MAPPER.writeValueAsString(of(spec).highest);
+  }
+
+  /** Frees its memory, when nobody asks any more for what it holds; whoever asks is told that nothing was written. */
+  public static void empty(String spec) {
+    synchronized (READ) {
+      Tail known = (Tail) READ.get(spec);
+      if (known != null) {
+        known.over = true;
+        known.table = new Table(2);
+        known.groups.clear();
+        known.reached.clear();
+      }
+    }
+  }
+
+  /** Knows no more of it. Tasks that have it keep it as it is: they must not take what it holds for new. */
+  public static void forget(String spec) {
+    synchronized (READ) {
+      READ.remove(spec);
+    }
+  }
+
+  /**
+   * The offset at which the result of a source record was written, or -2 if it was not. A window of -1 asks for the
+   * offset of the first joined table's record that the result had seen, -2 for the second's, and so on.
+   */
+  long find(int place, long offset, long window) {
+    return table.find(place, offset, window);
+  }
+
+  /** The offset of the group's first result that had seen this row of the source, or -2 if there is none. */
+  long findInGroup(long group, int partition, long offset) {
+    List<long[]> results = over ? null : (List<long[]>) groups.get(Long.valueOf(group));
+    if (results == null) {
+      return -2;
+    }
+    int low = 0;
+    int high = results.size();
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (seen((long[]) results.get(middle), partition) < offset) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low == results.size() ? -2 : ((long[]) results.get(low))[0];
+  }
+
+  /**
+   * Whether a later record of this place has a result with this key. Where rows of one key are worked on one after the
+   * other, the one that is asked for was worked on, too; having no result, it had none to give.
+   */
+  boolean isAhead(int place, long offset, byte[] key) {
+    // Emptied, it is asked for every row still.
+    Long last = key == null || reached.isEmpty() ? null : (Long) reached.get(Long.valueOf(keyed(place, key)));
+    return last != null && last.longValue() > offset;
+  }
+
+  private static long keyed(int place, byte[] key) {
+    return Hashes.of(key) * 31 + place;
+  }
+
+  private static long seen(long[] result, int partition) {
+    return partition + 1 < result.length ? result[partition + 1] : -1;
+  }
+
+  private void read(JsonNode spec) {
+    tables = ((JsonNode) spec.get("tables")).asInt();
+    bySeen = ((JsonNode) spec.path("bySeen")).asBoolean(false);
+    byKey = ((JsonNode) spec.path("byKey")).asBoolean(false);
+    results = ((JsonNode) spec.path("results")).asText();
+    Map<TopicPartition, Long> ends = new HashMap<TopicPartition, Long>();
+    Map<TopicPartition, Long> starts = new HashMap<TopicPartition, Long>();
+    places((JsonNode) spec.get("from"), starts);
+    places((JsonNode) spec.get("to"), ends);
+    int mark = SinkInterceptor.mark(((JsonNode) spec.get("query")).asText());
+    Map<String, Object> settings = new HashMap<String, Object>();
+    settings.put("bootstrap.servers", ((JsonNode) spec.get("bootstrap")).asText());
+    settings.put("enable.auto.commit", "false");
+    settings.put("auto.offset.reset", "earliest");
+    settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
+    settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
+    KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<byte[], byte[]>(settings);
+    try {
+      List<TopicPartition> open = new ArrayList<TopicPartition>();
+      long expected = 0;
+      Iterator<Map.Entry<TopicPartition, Long>> all = ends.entrySet().iterator();
+      while (all.hasNext()) {
+        Map.Entry<TopicPartition, Long> end = (Map.Entry<TopicPartition, Long>) all.next();
+        Long start = (Long) starts.get(end.getKey());
+        long length = ((Long) end.getValue()).longValue() - (start == null ? 0 : start.longValue());
+        if (length > 0) {
+          open.add((TopicPartition) end.getKey());
+          expected += length;
+        }
+      }
+      table = new Table(slots(expected * (1 + tables)));
+      consumer.assign(open);
+      for (int i = 0; i < open.size(); i++) {
+        Long start = (Long) starts.get(open.get(i));
+        consumer.seek((TopicPartition) open.get(i), start == null ? 0 : start.longValue());
+      }
+      while (!open.isEmpty()) {
+        ConsumerRecords<byte[], byte[]> polled = consumer.poll(Duration.ofMillis(200));
+        Iterator<ConsumerRecord<byte[], byte[]>> found = polled.iterator();
+        while (found.hasNext()) {
+          take((ConsumerRecord<byte[], byte[]>) found.next(), mark);
+        }
+        for (int i = open.size() - 1; i >= 0; i--) {
+          TopicPartition place = (TopicPartition) open.get(i);
+          if (consumer.position(place) >= ((Long) ends.get(place)).longValue()) {
+            open.remove(i);
+            consumer.pause(java.util.Collections.singleton(place));
+          }
+        }
+      }
+    } finally {
+      consumer.close();
+    }
+    if (bySeen) {
+      Iterator<List<long[]>> lists = groups.values().iterator();
+      while (lists.hasNext()) {
+        Collections.sort((List<long[]>) lists.next(), BY_POSITION);
+      }
+    }
+  }
+
+  /** For so many entries, if they are not very many: a table that grows works on all of them again. */
+  private static int slots(long entries) {
+    int slots = 1 << 12;
+    while (slots < LARGEST_AT_FIRST && slots * 2L < entries * 3L) {
+      slots *= 2;
+    }
+    return slots;
+  }
+
+  private static final Comparator BY_POSITION =
+      new Comparator() {
+        public int compare(Object a, Object b) {
+          return Long.compare(((long[]) a)[0], ((long[]) b)[0]);
+        }
+      };
+
+  private static void places(JsonNode topics, Map<TopicPartition, Long> into) {
+    Iterator<String> names = topics.fieldNames();
+    while (names.hasNext()) {
+      String topic = (String) names.next();
+      JsonNode offsets = (JsonNode) topics.get(topic);
+      Iterator<String> partitions = offsets.fieldNames();
+      while (partitions.hasNext()) {
+        String partition = (String) partitions.next();
+        into.put(
+            new TopicPartition(topic, Integer.parseInt(partition)),
+            Long.valueOf(((JsonNode) offsets.get(partition)).asLong()));
+      }
+    }
+  }
+
+  private void take(ConsumerRecord<byte[], byte[]> record, int mark) {
+    Header header = record.headers().lastHeader(SinkInterceptor.AT);
+    if (header == null || header.value() == null || header.value().length <= Integer.BYTES) {
+      return;
+    }
+    ByteBuffer at = ByteBuffer.wrap(header.value());
+    if (at.getInt() != mark) {
+      return;
+    }
+    int place = (int) ByteUtils.readVarlong(at);
+    long offset = ByteUtils.readVarlong(at);
+    long window = ByteUtils.readVarlong(at);
+    records++;
+    put(place, offset, window, record.offset());
+    Integer source = Integer.valueOf(place);
+    Long furthest = (Long) highest.get(source);
+    if (furthest == null || furthest.longValue() < offset) {
+      highest.put(source, Long.valueOf(offset));
+    }
+    // A dead letter says nothing of the results before it: it may be in its topic when they are not yet in theirs.
+    if (byKey && record.key() != null && record.topic().equals(results)) {
+      Long of = Long.valueOf(keyed(place, (byte[]) record.key()));
+      Long before = (Long) reached.get(of);
+      if (before == null || before.longValue() < offset) {
+        reached.put(of, Long.valueOf(offset));
+      }
+    }
+    for (int table = 0; table < tables && at.hasRemaining(); table++) {
+      put(place, offset, -1 - table, ByteUtils.readVarlong(at));
+    }
+    if (at.remaining() >= Long.BYTES) {
+      Long group = Long.valueOf(at.getLong());
+      long[] result = new long[1 + at.remaining() / Long.BYTES];
+      result[0] = record.offset();
+      for (int i = 1; i < result.length; i++) {
+        result[i] = at.getLong();
+        if (bySeen) {
+          result[0] = (i == 1 ? 0 : result[0]) + result[i] + 1;
+        }
+      }
+      List<long[]> results = (List<long[]>) groups.get(group);
+      if (results == null) {
+        results = new ArrayList<long[]>();
+        groups.put(group, results);
+      }
+      results.add(result);
+    }
+  }
+
+  /** What was written first counts. */
+  private void put(int place, long offset, long window, long value) {
+    if (table.put(place, offset, window, value)) {
+      size++;
+      if (size * 3L > table.numbers.length * 2L) {
+        table = table.larger();
+      }
+    }
+  }
+
+  /** A hash table with open addressing; a slot is free where the number, which is the offset + 1, is 0. */
+  private static final class Table {
+    private final long[] numbers;
+    private final int[] places;
+    private final long[] windows;
+    private final long[] values;
+
+    Table(int slots) {
+      numbers = new long[slots];
+      places = new int[slots];
+      windows = new long[slots];
+      values = new long[slots];
+    }
+
+    long find(int place, long offset, long window) {
+      int slot = slot(place, offset + 1, window);
+      return numbers[slot] == 0 ? -2 : values[slot];
+    }
+
+    boolean put(int place, long offset, long window, long value) {
+      int slot = slot(place, offset + 1, window);
+      if (numbers[slot] != 0) {
+        return false;
+      }
+      numbers[slot] = offset + 1;
+      places[slot] = place;
+      windows[slot] = window;
+      values[slot] = value;
+      return true;
+    }
+
+    Table larger() {
+      Table made = new Table(numbers.length * 2);
+      for (int i = 0; i < numbers.length; i++) {
+        if (numbers[i] != 0) {
+          made.put(places[i], numbers[i] - 1, windows[i], values[i]);
+        }
+      }
+      return made;
+    }
+
+    private int slot(int place, long number, long window) {
+      long mixed = ((((long) place << 44) + number) * 31 + window) * 0x9E3779B97F4A7C15L;
+      int mask = numbers.length - 1;
+      int slot = (int) (mixed >>> 32) & mask;
+      while (numbers[slot] != 0
+          && (numbers[slot] != number || places[slot] != place || windows[slot] != window)) {
+        slot = (slot + 1) & mask;
+      }
+      return slot;
+    }
+  }
+}

@@ -1,0 +1,28 @@
+package ksqlpy.sink;
+
+import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+
+/** Single records that librdkafka cannot write: it takes the time 0 for none, and writes the present one. */
+public final class Records {
+  private Records() {}
+
+  /**
+   * Writes a record with this time in ms since 1970, and waits until the brokers have it. Returns null, or why they do
+   * not take it.
+   */
+  public static String write(Map<String, Object> settings, String topic, byte[] key, byte[] value, long time)
+      throws InterruptedException {
+    KafkaProducer<byte[], byte[]> producer = new KafkaProducer<byte[], byte[]>(settings);
+    try {
+      producer.send(new ProducerRecord<byte[], byte[]>(topic, null, Long.valueOf(time), key, value)).get();
+      return null;
+    } catch (ExecutionException e) {
+      return String.valueOf(e.getCause().getMessage());
+    } finally {
+      producer.close();
+    }
+  }
+}

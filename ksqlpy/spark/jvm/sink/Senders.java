@@ -1,0 +1,51 @@
+package ksqlpy.sink;
+
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import javax.management.Attribute;
+import javax.management.AttributeList;
+import javax.management.JMException;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+
+/** The producers of this JVM, which Spark keeps when a query ends: what they have taken they go on sending. */
+public final class Senders {
+  private Senders() {}
+
+  /** Whether the producers with this client id have sent all that they were given, by Kafka's own metrics. */
+  public static boolean idle(String client) throws JMException {
+    MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
+    List<ObjectName> names = of(client);
+    for (int i = 0; i < names.size(); i++) {
+      // The bytes of a batch are free again when the brokers have answered.
+      AttributeList found =
+          beans.getAttributes(
+              (ObjectName) names.get(i), new String[] {"buffer-available-bytes", "buffer-total-bytes"});
+      if (found.size() == 2 && value(found, 0) < value(found, 1)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static List<ObjectName> of(String client) throws JMException {
+    List<ObjectName> found = new ArrayList<ObjectName>();
+    MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
+    Iterator<ObjectName> names =
+        beans.queryNames(new ObjectName("kafka.producer:type=producer-metrics,*"), null).iterator();
+    while (names.hasNext()) {
+      ObjectName name = (ObjectName) names.next();
+      String id = name.getKeyProperty("client-id");
+      if (client.equals(id) || ObjectName.quote(client).equals(id)) {
+        found.add(name);
+      }
+    }
+    return found;
+  }
+
+  private static double value(AttributeList of, int index) {
+    return ((Number) ((Attribute) of.get(index)).getValue()).doubleValue();
+  }
+}

@@ -1,0 +1,83 @@
+package ksqlpy.sink;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.zip.CRC32;
+import org.apache.kafka.clients.producer.ProducerInterceptor;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.header.Header;
+
+/**
+ * Takes apart the value of each record that Spark's Kafka sink sends, see {@link SinkValue}: its timestamp is the rowtime
+ * (one below 0 is none: no record can be older), and the coordinates, if there are any, become the header {@code
+ * ksqlpy.at}, with 4 bytes ahead that tell queries apart: CRC-32 of the client id, which is that of the query.
+ * Coordinates that were copied from a source record go.
+ */
+public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]> {
+  public static final String AT = "ksqlpy.at";
+
+  private int own;
+
+  public void configure(Map<String, ?> settings) {
+    own = mark(String.valueOf(settings.get("client.id")));
+  }
+
+  /** What begins the coordinates of a query's results. */
+  public static int mark(String query) {
+    CRC32 sum = new CRC32();
+    sum.update(query.getBytes(StandardCharsets.UTF_8));
+    return (int) sum.getValue();
+  }
+
+  public ProducerRecord<byte[], byte[]> onSend(ProducerRecord<byte[], byte[]> record) {
+    byte[] given = (byte[]) record.value();
+    ByteBuffer bytes = ByteBuffer.wrap(given);
+    int end = given.length - Integer.BYTES;
+    int length = bytes.getInt(end);
+    int begin = end - (length < 0 ? length - SinkValue.NONE : length);
+    long rowtime = bytes.getLong(begin);
+    ProducerRecord<byte[], byte[]> result =
+        new ProducerRecord(
+            record.topic(),
+            record.partition(),
+            rowtime < 0 ? null : Long.valueOf(rowtime),
+            (byte[]) record.key(),
+            length < 0 ? null : Arrays.copyOf(given, begin));
+    Header[] headers = record.headers().toArray(); // mostly none
+    for (int i = 0; i < headers.length; i++) {
+      if (!headers[i].key().equals(AT)) {
+        result.headers().add(headers[i]);
+      }
+    }
+    int coordinates = begin + Long.BYTES;
+    if (coordinates < end) {
+      byte[] value = Arrays.copyOfRange(given, coordinates - Integer.BYTES, end);
+      ByteBuffer.wrap(value).putInt(own);
+      result.headers().add(new Coordinates(value));
+    }
+    return result;
+  }
+
+  public void onAcknowledgement(RecordMetadata metadata, Exception error) {}
+
+  public void close() {}
+
+  private static final class Coordinates implements Header {
+    private final byte[] value;
+
+    Coordinates(byte[] value) {
+      this.value = value;
+    }
+
+    public String key() {
+      return AT;
+    }
+
+    public byte[] value() {
+      return value;
+    }
+  }
+}

@@ -1,0 +1,101 @@
+package ksqlpy.sink;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.ExecutionException;
+import ksqlpy.internals.ProducerPool;
+import org.apache.kafka.clients.admin.AbortTransactionSpec;
+import org.apache.kafka.clients.admin.AdminClient;
+import org.apache.kafka.common.KafkaFuture;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.AuthorizationException;
+import org.apache.kafka.common.errors.InvalidProducerEpochException;
+import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
+import org.apache.kafka.common.errors.UnsupportedVersionException;
+
+/**
+ * The producers with which queries of this JVM write their results, and the end of those of earlier engines.
+ *
+ * <p>Spark's sink takes a producer for a query's settings from a pool, see {@link ProducerPool}.
+ *
+ * <p>The brokers refuse a producer whose epoch is older than one that they know for its id. So a control record with the
+ * last of all epochs, which an abort of a transaction writes (KIP-664), ends a producer for good, whatever it has on its
+ * way. Consumers do not see it; it takes one offset.
+ */
+public final class SinkProducers {
+  private SinkProducers() {}
+
+  /** Tells this JVM from all others. */
+  public static final String JVM = UUID.randomUUID().toString();
+
+  private static final Map<String, ProducerPool> HELD = new HashMap<String, ProducerPool>();
+
+  /** Takes the producer that Spark's sink takes with these options; gives its id, -1 until the brokers have told it. */
+  public static long hold(String query, Map<String, String> options) throws Exception {
+    ProducerPool held;
+    synchronized (HELD) {
+      held = (ProducerPool) HELD.get(query);
+      if (held == null) {
+        held = ProducerPool.take(options);
+        HELD.put(query, held);
+      }
+    }
+    return held.id();
+  }
+
+  /** Gives it back to Spark. */
+  public static void release(String query) {
+    synchronized (HELD) {
+      ProducerPool held = (ProducerPool) HELD.remove(query);
+      if (held != null) {
+        held.release();
+      }
+    }
+  }
+
+  /**
+   * Ends producers on partitions of topics: when this returns, the brokers take nothing from them any more. A producer
+   * that was ended before stays so. Partitions that do not exist are left out.
+   *
+   * <p>Returns null, or why the brokers do not let us, which lacks the right or the version.
+   */
+  public static String fence(Map<String, Object> settings, List<Long> producers, Map<String, Integer> topics)
+      throws Exception {
+    AdminClient admin = AdminClient.create(settings);
+    try {
+      List<KafkaFuture<Void>> asked = new ArrayList<KafkaFuture<Void>>();
+      for (int i = 0; i < producers.size(); i++) {
+        long id = ((Number) producers.get(i)).longValue();
+        Iterator<Map.Entry<String, Integer>> all = topics.entrySet().iterator();
+        while (all.hasNext()) {
+          Map.Entry<String, Integer> topic = (Map.Entry<String, Integer>) all.next();
+          for (int p = 0; p < ((Integer) topic.getValue()).intValue(); p++) {
+            TopicPartition place = new TopicPartition((String) topic.getKey(), p);
+            // The epoch of the coordinator is none, as of one that never was.
+            asked.add(admin.abortTransaction(new AbortTransactionSpec(place, id, Short.MAX_VALUE, -1)).all());
+          }
+        }
+      }
+      for (int i = 0; i < asked.size(); i++) {
+        try {
+          ((KafkaFuture<Void>) asked.get(i)).get();
+        } catch (ExecutionException e) {
+          Throwable why = e.getCause();
+          if (why instanceof AuthorizationException || why instanceof UnsupportedVersionException) {
+            return String.valueOf(why.getMessage());
+          }
+          if (!(why instanceof UnknownTopicOrPartitionException || why instanceof InvalidProducerEpochException)) {
+            throw e;
+          }
+        }
+      }
+      return null;
+    } finally {
+      admin.close();
+    }
+  }
+}
