@@ -7,11 +7,11 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test test-chaos test-restore test-leaks test-generated test-damage qtt qtt-live conformance lint format types docs grammar bench jars lock clean
+.PHONY: help setup demo test test-chaos test-restore test-leaks test-generated test-damage qtt qtt-live conformance lint format types docs grammar bench jars wheel lock clean
 
 help:
 	@echo "make demo | test | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
-	@echo "     bench | jars [TO=DIR] | lock | clean"
+	@echo "     bench | jars [TO=DIR] | wheel | lock | clean"
 
 setup: $(STAMP)
 
@@ -109,6 +109,10 @@ lock: setup
 	  -o requirements.lock pyproject.toml
 	@{ echo '# The exact versions that `make setup` installs: everything that ksqlpy and its development need.' \
 	  'Written by `make lock`.'; cat requirements.lock; } > .venv/lock && mv .venv/lock requirements.lock
+
+# With the Java classes compiled: needs a JDK.
+wheel: setup
+	$(BIN)/python -m build --wheel --no-isolation $(ARGS)
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,19 +1,55 @@
-"""Which packages there are, the one thing that pyproject.toml cannot say: it can look for packages or move them.
+"""Which packages there are, and the jar of a wheel: what pyproject.toml cannot say.
 
 ``server/``, ``grammar/`` and ``examples/`` are top-level folders of the repository and are installed as
 ``ksqlpy.server``, ``ksqlpy.grammar`` and ``ksqlpy.examples``; packages that are added below these folders are found by
 themselves.
+
+A wheel has the Java classes compiled, where it is built with a JDK beside PySpark: ``make wheel``. Elsewhere it has
+their sources, and the first start compiles them.
 """
 
-from setuptools import find_namespace_packages, find_packages, setup
+import shutil
+import sys
+from pathlib import Path
 
+from setuptools import find_namespace_packages, find_packages, setup
+from setuptools.command.build_py import build_py
+
+ROOT = Path(__file__).parent
+JVM = Path("ksqlpy", "spark", "jvm")
 MOVED = ["server", "grammar", "examples"]
 drawings = "grammar.railroad"  # for who reads the repository
 moved = find_namespace_packages(
     include=[p for name in MOVED for p in (name, f"{name}.*")], exclude=["*.__pycache__", drawings]
 )
 
+
+class Build(build_py):
+    """Adds the Java classes."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            self._add_java(Path(self.build_lib, JVM))
+
+    def _add_java(self, to: Path) -> None:
+        sys.path.insert(0, str(ROOT))
+        from ksqlpy.errors import EnvironmentProblem
+        from ksqlpy.spark.jvm import build
+
+        try:
+            build.compile_with_javac(to / build.JAR)
+        except EnvironmentProblem as e:
+            if e.code == "helper-jar-not-compiled":
+                raise
+            self.warn(f"the wheel has the sources of the Java classes, not their jar: {e}")
+            for source in build.sources():
+                (to / source).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(build.FOLDER / source, to / source)
+
+
 setup(
     packages=[*find_packages(include=["ksqlpy", "ksqlpy.*"]), *(f"ksqlpy.{name}" for name in moved)],
     package_dir={f"ksqlpy.{name}": name for name in MOVED},
+    cmdclass={"build_py": Build},
 )

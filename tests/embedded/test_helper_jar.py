@@ -45,7 +45,7 @@ def eclipse() -> list[str]:
 
 def test_all_classes_are_in_the_jar() -> None:
     jar = helper_jar()
-    sources = {s.with_suffix(".class").as_posix() for s in build._sources(build.FOLDER)}
+    sources = {s.with_suffix(".class").as_posix() for s in build.sources()}
     assert {f"ksqlpy/{s}" for s in sources} <= names(jar)
     modified = jar.stat().st_mtime_ns
     assert helper_jar() == jar
@@ -85,7 +85,7 @@ def test_without_a_jdk_the_same_classes_are_made(tmp_path: Path, eclipse: list[s
 def test_javac_takes_the_sources_for_java_17_without_a_warning(tmp_path: Path, javac: str) -> None:
     jars = os.pathsep.join(map(str, build.libraries()))
     command = [javac, "--release", "17", "-proc:none", "-encoding", "UTF-8", LINT, "-Werror", "-cp", jars]
-    sources = map(str, build._sources(build.FOLDER))
+    sources = map(str, build.sources())
     done = subprocess.run([*command, "-d", str(tmp_path), *sources], cwd=build.FOLDER, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     made = {file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*.class")}

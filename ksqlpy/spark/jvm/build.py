@@ -20,7 +20,7 @@ from ksqlpy.embedded.jars import jar_set, pyspark_jars_folder, spark_jars
 from ksqlpy.embedded.java import MINIMUM, find_java
 from ksqlpy.errors import EnvironmentProblem
 
-__all__ = ["JAR", "compile_jar", "find_javac", "helper_jar", "libraries"]
+__all__ = ["FOLDER", "JAR", "compile_with_javac", "helper_jar", "sources"]
 
 FOLDER = Path(__file__).parent
 JAR = "ksqlpy-jvm.jar"
@@ -39,11 +39,11 @@ def helper_jar(progress: Progress | None = None, *, folder: Path | None = None) 
     :func:`~ksqlpy.embedded.java.find_java`.
     """
     root = folder or FOLDER
-    sources = _sources(root)
-    if not sources:
+    files = sources(root)
+    if not files:
         return root / JAR
     used = libraries(progress)
-    texts = [part for s in sources for part in (s.as_posix().encode(), (root / s).read_bytes())]
+    texts = [part for s in files for part in (s.as_posix().encode(), (root / s).read_bytes())]
     target = cache_folder("jvm") / f"ksqlpy-jvm-{digest(_LAYOUT, *(j.name for j in used), *texts)}.jar"
     if target.exists():
         return target
@@ -52,7 +52,7 @@ def helper_jar(progress: Progress | None = None, *, folder: Path | None = None) 
         with locked(target.with_name("lock")):
             if not target.exists():
                 compiler = _javac_command() or _eclipse_command(tell)
-                tell(f"compiling helper classes: {len(sources)} files")
+                tell(f"compiling helper classes: {len(files)} files")
                 compile_jar(target, compiler, used, root)
     finally:
         tell("")
@@ -76,12 +76,20 @@ def find_javac() -> Path | None:
     return None
 
 
+def compile_with_javac(to: Path) -> None:
+    """Compiles our classes into the jar ``to``. Raises as :func:`helper_jar`, and ``java-missing`` without a JDK."""
+    compiler = _javac_command()
+    if not compiler:
+        raise EnvironmentProblem("java-missing", f"a JDK {MINIMUM} or newer is needed to compile the Java classes")
+    compile_jar(to, compiler, libraries())
+
+
 def compile_jar(to: Path, compiler: Sequence[str], used: Sequence[Path], root: Path = FOLDER) -> None:
     """Compiles the sources below ``root`` into the jar ``to`` with this command."""
     with tempfile.TemporaryDirectory(prefix=".compile-", dir=to.parent) as scratch:
         classes = Path(scratch) / "classes"
         command = [*compiler, "-proc:none", "-nowarn", "-g", "-encoding", "UTF-8", "-d", str(classes)]
-        command += ["-classpath", os.pathsep.join(map(str, used)), *map(str, _sources(root))]
+        command += ["-classpath", os.pathsep.join(map(str, used)), *map(str, sources(root))]
         # In their folder, so that messages name them from there.
         done = subprocess.run(
             command, cwd=root, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
@@ -91,7 +99,8 @@ def compile_jar(to: Path, compiler: Sequence[str], used: Sequence[Path], root: P
         _pack(classes, Path(scratch) / "out.jar").replace(to)
 
 
-def _sources(root: Path) -> list[Path]:
+def sources(root: Path = FOLDER) -> list[Path]:
+    """The ``*.java`` files below a folder, as paths from there."""
     return sorted(file.relative_to(root) for file in root.rglob("*.java"))
 
 
