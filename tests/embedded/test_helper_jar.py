@@ -14,9 +14,8 @@ from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark.jvm import build
 from ksqlpy.spark.jvm.build import helper_jar
 
-# Left out: casts, raw types and what follows of them in our older classes, serialization that nobody uses, faults in
-# the jars of others.
-LINT = "-Xlint:all,-cast,-classfile,-path,-rawtypes,-serial,-unchecked"
+# Left out: faults in the jars of others.
+LINT = "-Xlint:all,-classfile,-path"
 
 
 def names(jar: Path) -> set[str]:

@@ -1,8 +1,6 @@
 package ksqlpy.aggregates;
 
-import java.io.Serializable;
 import java.nio.ByteBuffer;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -22,7 +20,9 @@ import org.apache.spark.sql.types.StructType;
  * and NULL otherwise. The state is plain bytes: each count, length and bytes of the value as a row of Spark. A count
  * may be below zero in the state of one input row; what the group does not hold is forgotten when it is merged.
  */
-public final class Bag implements AggregateFunction {
+public final class Bag implements AggregateFunction<byte[], Object> {
+  private static final long serialVersionUID = 1L;
+
   private static final byte[] NONE = new byte[0];
 
   private final StructType item;
@@ -44,12 +44,12 @@ public final class Bag implements AggregateFunction {
     this.single = single;
   }
 
-  public Serializable newAggregationState() {
+  public byte[] newAggregationState() {
     return NONE;
   }
 
-  public Serializable update(Serializable state, InternalRow input) {
-    Map counts = decode((byte[]) state);
+  public byte[] update(byte[] state, InternalRow input) {
+    Map<ByteBuffer, Long> counts = decode(state);
     if (inputs.length == 2 && !input.isNullAt(1)) {
       count(counts, bytes(input, 1), -1);
     }
@@ -59,58 +59,49 @@ public final class Bag implements AggregateFunction {
     return encode(counts);
   }
 
-  public Serializable merge(Serializable left, Serializable right) {
-    if (((byte[]) left).length == 0) {
+  public byte[] merge(byte[] left, byte[] right) {
+    if (left.length == 0) {
       return right;
     }
-    Map counts = decode((byte[]) left);
-    Map changes = decode((byte[]) right);
+    Map<ByteBuffer, Long> counts = decode(left);
+    Map<ByteBuffer, Long> changes = decode(right);
     // What goes out makes room for what comes in.
     for (int sign = -1; sign <= 1; sign += 2) {
-      Iterator all = changes.entrySet().iterator();
-      while (all.hasNext()) {
-        Map.Entry change = (Map.Entry) all.next();
-        long by = ((Long) change.getValue()).longValue();
+      for (Map.Entry<ByteBuffer, Long> change : changes.entrySet()) {
+        long by = change.getValue();
         if (by * sign > 0 && (by > 0 || counts.containsKey(change.getKey()))) {
-          count(counts, ((ByteBuffer) change.getKey()).array(), by);
+          count(counts, change.getKey().array(), by);
         }
       }
     }
     return encode(counts);
   }
 
-  private void count(Map counts, byte[] value, long by) {
+  private void count(Map<ByteBuffer, Long> counts, byte[] value, long by) {
     ByteBuffer key = ByteBuffer.wrap(value);
-    Long known = (Long) counts.get(key);
+    Long known = counts.get(key);
     if (known == null) {
       if (by < 0 || counts.size() < limit) {
-        counts.put(key, Long.valueOf(by));
+        counts.put(key, by);
       }
-    } else if (known.longValue() + by == 0) {
+    } else if (known + by == 0) {
       counts.remove(key);
     } else {
-      counts.put(key, Long.valueOf(known.longValue() + by));
+      counts.put(key, known + by);
     }
   }
 
-  public Object produceResult(Serializable state) {
-    Map counts = decode((byte[]) state);
-    Iterator all = counts.entrySet().iterator();
+  public Object produceResult(byte[] state) {
+    Map<ByteBuffer, Long> counts = decode(state);
+    Object[] keys = counts.keySet().stream().map(this::value).toArray();
     if (single) {
-      return counts.size() == 1 ? value(((Map.Entry) all.next()).getKey()) : null;
+      return keys.length == 1 ? keys[0] : null;
     }
-    Object[] keys = new Object[counts.size()];
-    Object[] values = new Object[keys.length];
-    for (int i = 0; i < keys.length; i++) {
-      Map.Entry entry = (Map.Entry) all.next();
-      keys[i] = value(entry.getKey());
-      values[i] = entry.getValue();
-    }
-    return new ArrayBasedMapData(new GenericArrayData(keys), new GenericArrayData(values));
+    return new ArrayBasedMapData(new GenericArrayData(keys), new GenericArrayData(counts.values().toArray()));
   }
 
-  private Object value(Object key) {
-    byte[] bytes = ((ByteBuffer) key).array();
+  private Object value(ByteBuffer key) {
+    byte[] bytes = key.array();
     UnsafeRow row = new UnsafeRow(1);
     row.pointTo(bytes, bytes.length);
     return row.get(0, item.apply(0).dataType());
@@ -120,11 +111,11 @@ public final class Bag implements AggregateFunction {
     return ((UnsafeRow) input.getStruct(argument, 1)).getBytes();
   }
 
-  private static Map decode(byte[] state) {
-    Map counts = new LinkedHashMap();
+  private static Map<ByteBuffer, Long> decode(byte[] state) {
+    Map<ByteBuffer, Long> counts = new LinkedHashMap<>();
     ByteBuffer from = ByteBuffer.wrap(state);
     while (from.hasRemaining()) {
-      Long count = Long.valueOf(from.getLong());
+      long count = from.getLong();
       byte[] bytes = new byte[from.getInt()];
       from.get(bytes);
       counts.put(ByteBuffer.wrap(bytes), count);
@@ -132,19 +123,13 @@ public final class Bag implements AggregateFunction {
     return counts;
   }
 
-  private static byte[] encode(Map counts) {
+  private static byte[] encode(Map<ByteBuffer, Long> counts) {
     int length = 0;
-    Iterator keys = counts.keySet().iterator();
-    while (keys.hasNext()) {
-      length += Long.BYTES + Integer.BYTES + ((ByteBuffer) keys.next()).capacity();
+    for (ByteBuffer value : counts.keySet()) {
+      length += Long.BYTES + Integer.BYTES + value.capacity();
     }
     ByteBuffer to = ByteBuffer.allocate(length);
-    Iterator all = counts.entrySet().iterator();
-    while (all.hasNext()) {
-      Map.Entry entry = (Map.Entry) all.next();
-      byte[] bytes = ((ByteBuffer) entry.getKey()).array();
-      to.putLong(((Long) entry.getValue()).longValue()).putInt(bytes.length).put(bytes);
-    }
+    counts.forEach((value, count) -> to.putLong(count).putInt(value.capacity()).put(value.array()));
     return to.array();
   }
 
@@ -154,7 +139,7 @@ public final class Bag implements AggregateFunction {
 
   public DataType resultType() {
     DataType value = item.apply(0).dataType();
-    return single ? value : (DataType) DataTypes.createMapType(value, DataTypes.LongType, false);
+    return single ? value : DataTypes.createMapType(value, DataTypes.LongType, false);
   }
 
   public boolean isResultNullable() {

@@ -9,9 +9,11 @@ import org.apache.spark.sql.types.StructType;
 
 /** Keeps the items with the largest first fields, the largest first; of equal ones the earlier stays ahead. */
 public final class Highest extends Items {
+  private static final long serialVersionUID = 1L;
+
   private final int limit;
   private final boolean distinct;
-  private transient Comparator order;
+  private transient Comparator<Object> order;
 
   /** {@code distinct}: each value once. */
   public Highest(String spec, StructType arguments, boolean whole, int limit, boolean distinct) {
@@ -20,17 +22,15 @@ public final class Highest extends Items {
     this.distinct = distinct;
   }
 
-  void add(List items, byte[] added) {
+  @Override
+  void add(List<byte[]> items, byte[] added) {
     if (order == null) {
-      order =
-          first() instanceof StringType
-              ? TextOrder.BY_UNITS
-              : Orderings.of(first());
+      order = first() instanceof StringType ? TextOrder.BY_UNITS : Orderings.of(first());
     }
     Object value = first(added);
     int at = items.size();
     while (at > 0) {
-      int compared = order.compare(first((byte[]) items.get(at - 1)), value);
+      int compared = order.compare(first(items.get(at - 1)), value);
       if (compared == 0 && distinct) {
         return;
       }

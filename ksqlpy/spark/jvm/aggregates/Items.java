@@ -1,6 +1,5 @@
 package ksqlpy.aggregates;
 
-import java.io.Serializable;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -24,7 +23,9 @@ import org.apache.spark.sql.types.StructType;
  * hold is forgotten then. A state is plain bytes, for which Spark needs no class of ours: INT number gone, INT number
  * kept, then each item with its length ahead.
  */
-public abstract class Items implements AggregateFunction {
+public abstract class Items implements AggregateFunction<byte[], Object> {
+  private static final long serialVersionUID = 1L;
+
   private static final byte[] NONE = new byte[0];
 
   private final StructType item;
@@ -47,13 +48,13 @@ public abstract class Items implements AggregateFunction {
     this.whole = whole;
   }
 
-  /** Takes an item in; the list holds byte arrays. */
-  abstract void add(List items, byte[] added);
+  /** Takes an item in. */
+  abstract void add(List<byte[]> items, byte[] added);
 
   /** Takes the last item out that is equal; returns whether there was one. */
-  boolean remove(List items, byte[] gone) {
+  boolean remove(List<byte[]> items, byte[] gone) {
     for (int i = items.size() - 1; i >= 0; i--) {
-      if (Arrays.equals((byte[]) items.get(i), gone)) {
+      if (Arrays.equals(items.get(i), gone)) {
         items.remove(i);
         return true;
       }
@@ -77,14 +78,14 @@ public abstract class Items implements AggregateFunction {
     return row;
   }
 
-  public Serializable newAggregationState() {
+  public byte[] newAggregationState() {
     return NONE;
   }
 
-  public Serializable update(Serializable state, InternalRow input) {
-    List gone = new ArrayList();
-    List kept = new ArrayList();
-    decode((byte[]) state, gone, kept);
+  public byte[] update(byte[] state, InternalRow input) {
+    List<byte[]> gone = new ArrayList<>();
+    List<byte[]> kept = new ArrayList<>();
+    decode(state, gone, kept);
     if (inputs.length == 2 && !input.isNullAt(1)) {
       byte[] out = bytes(input, 1);
       if (!remove(kept, out)) {
@@ -97,34 +98,33 @@ public abstract class Items implements AggregateFunction {
     return encode(gone, kept);
   }
 
-  public Serializable merge(Serializable left, Serializable right) {
-    if (((byte[]) right).length == 0) {
+  public byte[] merge(byte[] left, byte[] right) {
+    if (right.length == 0) {
       return left;
     }
-    if (((byte[]) left).length == 0) {
+    if (left.length == 0) {
       return right;
     }
-    List kept = new ArrayList();
-    decode((byte[]) left, new ArrayList(), kept);
-    List gone = new ArrayList();
-    List added = new ArrayList();
-    decode((byte[]) right, gone, added);
-    for (int i = 0; i < gone.size(); i++) {
-      remove(kept, (byte[]) gone.get(i));
+    List<byte[]> kept = new ArrayList<>();
+    decode(left, new ArrayList<>(), kept);
+    List<byte[]> gone = new ArrayList<>();
+    List<byte[]> added = new ArrayList<>();
+    decode(right, gone, added);
+    for (byte[] each : gone) {
+      remove(kept, each);
     }
-    for (int i = 0; i < added.size(); i++) {
-      add(kept, (byte[]) added.get(i));
+    for (byte[] each : added) {
+      add(kept, each);
     }
-    return encode(new ArrayList(), kept);
+    return encode(List.of(), kept);
   }
 
-  public Object produceResult(Serializable state) {
-    List kept = new ArrayList();
-    decode((byte[]) state, new ArrayList(), kept);
+  public Object produceResult(byte[] state) {
+    List<byte[]> kept = new ArrayList<>();
+    decode(state, new ArrayList<>(), kept);
     Object[] values = new Object[kept.size()];
     for (int i = 0; i < values.length; i++) {
-      byte[] bytes = (byte[]) kept.get(i);
-      values[i] = whole ? (Object) row(bytes) : first(bytes);
+      values[i] = whole ? row(kept.get(i)) : first(kept.get(i));
     }
     return new GenericArrayData(values);
   }
@@ -133,7 +133,7 @@ public abstract class Items implements AggregateFunction {
     return ((UnsafeRow) input.getStruct(argument, item.length())).getBytes();
   }
 
-  private static void decode(byte[] state, List gone, List kept) {
+  private static void decode(byte[] state, List<byte[]> gone, List<byte[]> kept) {
     if (state.length == 0) {
       return;
     }
@@ -147,24 +147,24 @@ public abstract class Items implements AggregateFunction {
     }
   }
 
-  private static byte[] encode(List gone, List kept) {
-    int length = 2 * Integer.BYTES;
-    for (int i = 0; i < gone.size(); i++) {
-      length += Integer.BYTES + ((byte[]) gone.get(i)).length;
-    }
-    for (int i = 0; i < kept.size(); i++) {
-      length += Integer.BYTES + ((byte[]) kept.get(i)).length;
-    }
-    ByteBuffer to = ByteBuffer.allocate(length);
+  private static byte[] encode(List<byte[]> gone, List<byte[]> kept) {
+    ByteBuffer to = ByteBuffer.allocate(2 * Integer.BYTES + size(gone) + size(kept));
     to.putInt(gone.size()).putInt(kept.size());
     write(gone, to);
     write(kept, to);
     return to.array();
   }
 
-  private static void write(List items, ByteBuffer to) {
-    for (int i = 0; i < items.size(); i++) {
-      byte[] bytes = (byte[]) items.get(i);
+  private static int size(List<byte[]> items) {
+    int size = 0;
+    for (byte[] bytes : items) {
+      size += Integer.BYTES + bytes.length;
+    }
+    return size;
+  }
+
+  private static void write(List<byte[]> items, ByteBuffer to) {
+    for (byte[] bytes : items) {
       to.putInt(bytes.length).put(bytes);
     }
   }
@@ -174,7 +174,7 @@ public abstract class Items implements AggregateFunction {
   }
 
   public DataType resultType() {
-    return DataTypes.createArrayType(whole ? (DataType) item : first(), true);
+    return DataTypes.createArrayType(whole ? item : first(), true);
   }
 
   public boolean isResultNullable() {

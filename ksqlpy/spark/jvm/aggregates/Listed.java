@@ -1,10 +1,13 @@
 package ksqlpy.aggregates;
 
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.types.StructType;
 
 /** Keeps the first or the last so many items, in the order in which they came. */
 public final class Listed extends Items {
+  private static final long serialVersionUID = 1L;
+
   private final int limit;
   private final boolean last;
   private final boolean distinct;
@@ -17,25 +20,17 @@ public final class Listed extends Items {
     this.distinct = distinct;
   }
 
-  void add(List items, byte[] added) {
+  @Override
+  void add(List<byte[]> items, byte[] added) {
     if (items.size() >= limit && !last) {
       return;
     }
-    if (distinct && contains(items, added)) {
+    if (distinct && items.stream().anyMatch(item -> Arrays.equals(item, added))) {
       return;
     }
     items.add(added);
     if (items.size() > limit) {
       items.remove(0);
     }
-  }
-
-  private static boolean contains(List items, byte[] sought) {
-    for (int i = 0; i < items.size(); i++) {
-      if (java.util.Arrays.equals((byte[]) items.get(i), sought)) {
-        return true;
-      }
-    }
-    return false;
   }
 }

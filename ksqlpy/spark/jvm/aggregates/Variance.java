@@ -1,6 +1,5 @@
 package ksqlpy.aggregates;
 
-import java.io.Serializable;
 import java.nio.ByteBuffer;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.AggregateFunction;
@@ -14,7 +13,9 @@ import org.apache.spark.sql.types.DataTypes;
  * which keeps its digits where a sum of squares would lose them. The state is plain bytes: number, sum and squared
  * distances of the values that came, and in the state of one input row also of those that are gone.
  */
-public final class Variance implements AggregateFunction {
+public final class Variance implements AggregateFunction<byte[], Double> {
+  private static final long serialVersionUID = 1L;
+
   private static final int LENGTH = 3 * 8;
 
   private final boolean undoes;
@@ -23,12 +24,12 @@ public final class Variance implements AggregateFunction {
     this.undoes = undoes;
   }
 
-  public Serializable newAggregationState() {
+  public byte[] newAggregationState() {
     return new byte[0];
   }
 
-  public Serializable update(Serializable state, InternalRow input) {
-    double[] known = decode((byte[]) state);
+  public byte[] update(byte[] state, InternalRow input) {
+    double[] known = decode(state);
     if (undoes && !input.isNullAt(1)) {
       add(known, 3, 1, input.getDouble(1), 0);
     }
@@ -38,12 +39,12 @@ public final class Variance implements AggregateFunction {
     return encode(known);
   }
 
-  public Serializable merge(Serializable left, Serializable right) {
-    if (((byte[]) left).length == 0) {
+  public byte[] merge(byte[] left, byte[] right) {
+    if (left.length == 0) {
       return right;
     }
-    double[] known = decode((byte[]) left);
-    double[] more = decode((byte[]) right);
+    double[] known = decode(left);
+    double[] more = decode(right);
     takeOut(known, more[3], more[4], more[5]);
     add(known, 0, more[0], more[1], more[2]);
     return encode(known);
@@ -78,8 +79,8 @@ public final class Variance implements AggregateFunction {
     known[2] = Math.max(0, known[2] - squares - apart * apart / (known[0] * n * (known[0] + n)));
   }
 
-  public Object produceResult(Serializable state) {
-    double[] known = decode((byte[]) state);
+  public Double produceResult(byte[] state) {
+    double[] known = decode(state);
     return Double.valueOf(known[0] < 2 ? 0.0 : known[2] / (known[0] - 1));
   }
 

@@ -66,6 +66,8 @@ public final class Functions implements FunctionCatalog {
 
   /** A function before Spark knows its arguments. Spark makes an AnalysisException of what bind throws. */
   private static final class Unbound implements UnboundFunction {
+    private static final long serialVersionUID = 1L;
+
     private final String spec;
 
     Unbound(String spec) {
@@ -84,10 +86,10 @@ public final class Functions implements FunctionCatalog {
           if (!(given instanceof StructType)) {
             throw new UnsupportedOperationException("it takes a struct of the function's arguments");
           }
-          return new ScalarCall(((JsonNode) described.get("call")).asText(), (StructType) given);
+          return new ScalarCall(described.get("call").asText(), (StructType) given);
         }
         if (described.has("exact")) {
-          return Exact.named(((JsonNode) described.get("exact")).asText(), arguments);
+          return Exact.named(described.get("exact").asText(), arguments);
         }
         if (described.has("attempt")) {
           expect(arguments, 1, "it takes one argument");
@@ -99,18 +101,18 @@ public final class Functions implements FunctionCatalog {
         }
         if (described.has("count")) {
           expect(arguments, 1, "it takes one argument, the condition");
-          return new Counter(((JsonNode) described.get("count")).asText());
+          return new Counter(described.get("count").asText());
         }
         if (described.has("aggregate")) {
           return aggregate(described, arguments);
         }
         if (described.has("tail")) {
           String tail = MAPPER.writeValueAsString(described.get("tail"));
-          if (((JsonNode) described.path("of")).asText().equals("key")) {
+          if (described.path("of").asText().equals("key")) {
             expect(arguments, 3, "it takes three arguments: place, offset, key");
             return new TailAhead(tail);
           }
-          if (((JsonNode) described.path("of")).asText().equals("group")) {
+          if (described.path("of").asText().equals("group")) {
             expect(arguments, 3, "it takes three arguments: group, partition, offset");
             return new TailPlace(tail);
           }
@@ -135,10 +137,10 @@ public final class Functions implements FunctionCatalog {
     }
 
     private BoundFunction aggregate(JsonNode described, StructType arguments) {
-      String kind = ((JsonNode) described.get("aggregate")).asText();
-      int limit = ((JsonNode) described.path("limit")).asInt(Integer.MAX_VALUE);
-      boolean whole = ((JsonNode) described.path("whole")).asBoolean();
-      boolean distinct = ((JsonNode) described.path("distinct")).asBoolean();
+      String kind = described.get("aggregate").asText();
+      int limit = described.path("limit").asInt(Integer.MAX_VALUE);
+      boolean whole = described.path("whole").asBoolean();
+      boolean distinct = described.path("distinct").asBoolean();
       if (kind.equals("first") || kind.equals("last")) {
         return new Listed(spec, arguments, whole, limit, kind.equals("last"), distinct);
       }
@@ -155,7 +157,7 @@ public final class Functions implements FunctionCatalog {
     }
 
     private Reader reader(JsonNode described) throws IOException {
-      String format = ((JsonNode) described.path("read")).asText();
+      String format = described.path("read").asText();
       if (format.equals("JSON")) {
         return new JsonReader(spec);
       }

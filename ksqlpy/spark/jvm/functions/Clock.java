@@ -11,13 +11,15 @@ import org.apache.spark.sql.types.DataTypes;
  * does. It says that it is not deterministic, so that Spark evaluates it once a row, and where it stands.
  */
 public final class Clock implements ScalarFunction<Long> {
+  private static final long serialVersionUID = 1L;
+
   private transient HashMap<Integer, long[]> times;
 
   public long invoke(int place, long time) {
     if (times == null) {
-      times = new HashMap<Integer, long[]>();
+      times = new HashMap<>();
     }
-    long[] known = (long[]) times.get(Integer.valueOf(place));
+    long[] known = times.get(Integer.valueOf(place));
     if (known == null) {
       known = new long[] {time};
       times.put(Integer.valueOf(place), known);

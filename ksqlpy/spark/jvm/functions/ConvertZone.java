@@ -15,6 +15,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * → TIMESTAMP}. An unknown zone is an error.
  */
 public final class ConvertZone implements ScalarFunction<Long> {
+  private static final long serialVersionUID = 1L;
+
   private final StructType zones;
 
   ConvertZone(StructType zones) {

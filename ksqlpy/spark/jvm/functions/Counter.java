@@ -12,7 +12,9 @@ import org.apache.spark.sql.types.DataTypes;
  * not null. It says that it is not deterministic, so that Spark evaluates it once a row.
  */
 public final class Counter implements ScalarFunction<Boolean> {
-  private static final ConcurrentHashMap<String, AtomicLong> COUNTS = new ConcurrentHashMap<String, AtomicLong>();
+  private static final long serialVersionUID = 1L;
+
+  private static final ConcurrentHashMap<String, AtomicLong> COUNTS = new ConcurrentHashMap<>();
 
   private final String counted;
 
@@ -22,7 +24,7 @@ public final class Counter implements ScalarFunction<Boolean> {
 
   /** How many there were since this JVM started. */
   public static long count(String name) {
-    AtomicLong found = (AtomicLong) ((Map<String, AtomicLong>) COUNTS).get(name);
+    AtomicLong found = ((Map<String, AtomicLong>) COUNTS).get(name);
     return found == null ? 0 : found.get();
   }
 
@@ -38,10 +40,10 @@ public final class Counter implements ScalarFunction<Boolean> {
 
   public boolean invoke(boolean holds) {
     if (holds) {
-      AtomicLong found = (AtomicLong) ((Map<String, AtomicLong>) COUNTS).get(counted);
+      AtomicLong found = ((Map<String, AtomicLong>) COUNTS).get(counted);
       if (found == null) {
         COUNTS.putIfAbsent(counted, new AtomicLong());
-        found = (AtomicLong) ((Map<String, AtomicLong>) COUNTS).get(counted);
+        found = ((Map<String, AtomicLong>) COUNTS).get(counted);
       }
       found.incrementAndGet();
     }

@@ -17,6 +17,8 @@ import org.apache.spark.sql.types.StructType;
  * the bits are, cut to the digits of the type and then rounded to its places.
  */
 public final class DecimalMath implements ScalarFunction<Decimal> {
+  private static final long serialVersionUID = 1L;
+
   private final String operation;
   private final StructType input;
   private final DecimalType result;

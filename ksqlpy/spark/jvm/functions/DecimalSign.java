@@ -13,6 +13,8 @@ import org.apache.spark.sql.types.StructType;
  * 34 digits, and end the query where the result has 39.
  */
 public final class DecimalSign implements ScalarFunction<Decimal> {
+  private static final long serialVersionUID = 1L;
+
   private final boolean absolute;
   private final StructType input;
   private final DecimalType type;

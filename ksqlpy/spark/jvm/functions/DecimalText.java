@@ -10,6 +10,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** All digits of a DECIMAL, never an exponent: {@code (STRUCT<DECIMAL>) → STRING}. */
 public final class DecimalText implements ScalarFunction<UTF8String> {
+  private static final long serialVersionUID = 1L;
+
   private final StructType input;
   private final DecimalType type;
 

@@ -183,7 +183,7 @@ public final class Encodings {
     Object of(InternalRow a) {
       byte[] bytes = a.getBinary(0);
       byte[] delimiter = a.getBinary(1);
-      ArrayList<byte[]> parts = new ArrayList<byte[]>();
+      ArrayList<byte[]> parts = new ArrayList<>();
       int begin = 0;
       if (delimiter.length == 0) {
         for (; begin < bytes.length - 1; begin++) {

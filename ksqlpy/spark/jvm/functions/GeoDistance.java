@@ -14,6 +14,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * one, it is in kilometres. Places that are not on the globe and unknown units are errors; NaN is a place and gives NaN.
  */
 public final class GeoDistance implements ScalarFunction<Double> {
+  private static final long serialVersionUID = 1L;
+
   private static final double KILOMETRES = 6371;
   private static final double MILES = 3959;
 

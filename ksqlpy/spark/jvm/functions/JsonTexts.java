@@ -60,15 +60,15 @@ public final class JsonTexts {
       }
       JsonNode found = parse(a, 0);
       for (int i = 0; i < steps.size() && found != null; i++) {
-        String step = (String) steps.get(i);
-        found = (JsonNode) (found.isArray() ? found.get(Integer.parseInt(step)) : found.get(step));
+        String step = steps.get(i);
+        found = (found.isArray() ? found.get(Integer.parseInt(step)) : found.get(step));
       }
       return found == null || found.isMissingNode() ? null : bare(found);
     }
 
     /** The names and numbers of a path: {@code $.name.name[number]["name"]}. */
     private static List<String> steps(String path) {
-      ArrayList<String> steps = new ArrayList<String>();
+      ArrayList<String> steps = new ArrayList<>();
       int at = path.startsWith("$") ? 1 : -1;
       while (at >= 0 && at < path.length()) {
         int begin = at + 1;
@@ -269,9 +269,9 @@ public final class JsonTexts {
       if (!value.isArray()) {
         return null;
       }
-      ArrayList<String> items = new ArrayList<String>();
+      ArrayList<String> items = new ArrayList<>();
       for (int i = 0; i < value.size(); i++) {
-        items.add(((JsonNode) value.get(i)).toString());
+        items.add(value.get(i).toString());
       }
       return items;
     }
@@ -288,9 +288,9 @@ public final class JsonTexts {
       if (!value.isObject()) {
         return null;
       }
-      ArrayList<String> keys = new ArrayList<String>();
+      ArrayList<String> keys = new ArrayList<>();
       for (Iterator<String> names = value.fieldNames(); names.hasNext(); ) {
-        keys.add((String) names.next());
+        keys.add(names.next());
       }
       return keys;
     }
@@ -307,10 +307,10 @@ public final class JsonTexts {
       if (!value.isObject()) {
         return null;
       }
-      Map<String, String> records = new LinkedHashMap<String, String>();
+      Map<String, String> records = new LinkedHashMap<>();
       for (Iterator<String> names = value.fieldNames(); names.hasNext(); ) {
-        String name = (String) names.next();
-        records.put(name, bare((JsonNode) value.get(name)));
+        String name = names.next();
+        records.put(name, bare(value.get(name)));
       }
       return records;
     }

@@ -1,6 +1,5 @@
 package ksqlpy.functions;
 
-import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
@@ -8,12 +7,12 @@ import org.apache.spark.sql.types.DataTypes;
 
 /** The functions of {@link Math}, to the last digit: {@code (DOUBLE [, DOUBLE]) → DOUBLE}. */
 public final class MathCall implements ScalarFunction<Double> {
-  private static final List NAMES =
-      Arrays.asList(
-          new Object[] {
+  private static final long serialVersionUID = 1L;
+
+  private static final List<String> NAMES =
+      List.of(
             "acos", "asin", "atan", "cos", "cosh", "cot", "sin", "sinh", "tan", "tanh", "cbrt", "degrees", "radians",
-            "exp", "ln", "sqrt", "atan2", "power", "log"
-          });
+            "exp", "ln", "sqrt", "atan2", "power", "log");
   private static final int FIRST_OF_TWO = 16;
 
   private final String name;

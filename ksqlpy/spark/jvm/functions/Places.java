@@ -11,6 +11,8 @@ import org.apache.spark.sql.types.DataTypes;
  * goes up. NaN and the infinities have no digits, an error.
  */
 public final class Places implements ScalarFunction<Double> {
+  private static final long serialVersionUID = 1L;
+
   private final boolean round;
 
   Places(boolean round) {

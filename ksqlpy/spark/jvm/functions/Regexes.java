@@ -96,7 +96,7 @@ public final class Regexes {
       if (group > matcher.groupCount()) {
         return null;
       }
-      ArrayList<String> found = new ArrayList<String>();
+      ArrayList<String> found = new ArrayList<>();
       while (matcher.find()) {
         found.add(matcher.group(group));
       }

@@ -15,6 +15,8 @@ import org.apache.spark.sql.types.StructType;
  * functions, of any number and types of arguments; Spark compiles the making of the struct and the call.
  */
 public final class ScalarCall implements ScalarFunction<Object> {
+  private static final long serialVersionUID = 1L;
+
   private static final String PACKAGE = ScalarCall.class.getPackageName() + ".";
 
   private final String name;
@@ -41,7 +43,7 @@ public final class ScalarCall implements ScalarFunction<Object> {
     try {
       Class<?> found = Class.forName(PACKAGE + name.replace('.', '$'), true, Scalar.class.getClassLoader());
       if (Scalar.class.isAssignableFrom(found) && !Modifier.isAbstract(found.getModifiers())) {
-        return (Scalar) found.getDeclaredConstructor(new Class[0]).newInstance(new Object[0]);
+        return (Scalar) found.getDeclaredConstructor().newInstance();
       }
     } catch (ReflectiveOperationException e) {
       throw new IllegalArgumentException("no such function: " + name + " (" + e + ")");

@@ -23,6 +23,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * ISO 8601: a date may leave out day and month, a time seconds and minutes, a zone is that of UTC.
  */
 public final class TextCast implements ScalarFunction<Object> {
+  private static final long serialVersionUID = 1L;
+
   private static final Pattern DATE = Pattern.compile("([+-]?\\d{4,9})(?:-(\\d{1,2})(?:-(\\d{1,2}))?)?");
   private static final Pattern TIME =
       Pattern.compile("(\\d{1,2})(?::(\\d{1,2})(?::(\\d{1,2})(?:\\.(\\d{1,9}))?)?)?");

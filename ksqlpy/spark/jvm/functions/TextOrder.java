@@ -1,5 +1,6 @@
 package ksqlpy.functions;
 
+import java.util.Arrays;
 import java.util.Comparator;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
@@ -17,6 +18,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * above do not occur. So EE and EF become F5 and F6.
  */
 public final class TextOrder implements ScalarFunction<Object> {
+  private static final long serialVersionUID = 1L;
+
   private static final int SHIFT = 0xF5 - 0xEE;
 
   private final boolean key;
@@ -47,7 +50,7 @@ public final class TextOrder implements ScalarFunction<Object> {
     for (int i = 0; i < bytes.length; i++) {
       int b = bytes[i] & 0xFF;
       if (b == first || b == first + 1) {
-        changed = changed == null ? (byte[]) bytes.clone() : changed;
+        changed = changed == null ? bytes.clone() : changed;
         changed[i] = (byte) (b + by);
       }
     }
@@ -55,12 +58,8 @@ public final class TextOrder implements ScalarFunction<Object> {
   }
 
   /** Compares UTF8Strings. */
-  public static final Comparator BY_UNITS =
-      new Comparator() {
-        public int compare(Object left, Object right) {
-          return java.util.Arrays.compareUnsigned(key((UTF8String) left), key((UTF8String) right));
-        }
-      };
+  public static final Comparator<Object> BY_UNITS =
+      (left, right) -> Arrays.compareUnsigned(key((UTF8String) left), key((UTF8String) right));
 
   public DataType[] inputTypes() {
     return new DataType[] {input};

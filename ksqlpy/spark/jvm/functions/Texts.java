@@ -251,12 +251,12 @@ public final class Texts {
       if (between.isEmpty() || inside.isEmpty() || between.equals(inside)) {
         return null;
       }
-      LinkedHashMap<String, String> map = new LinkedHashMap<String, String>();
+      LinkedHashMap<String, String> map = new LinkedHashMap<>();
       for (String entry : Splitter.on(between).omitEmptyStrings().split(text(a, 0))) {
         if (entry.contains(inside)) {
           Iterator<String> parts = Splitter.on(inside).split(entry).iterator();
-          String key = (String) parts.next();
-          map.put(key, (String) parts.next());
+          String key = parts.next();
+          map.put(key, parts.next());
         }
       }
       return map;

@@ -17,6 +17,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * zone it is the server's.
  */
 public final class TimeFormat implements ScalarFunction<UTF8String> {
+  private static final long serialVersionUID = 1L;
+
   private final String kind;
   private final StructType texts;
   private transient volatile TimePattern known;

@@ -25,6 +25,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * may say no date.
  */
 public final class TimeParse implements ScalarFunction<Object> {
+  private static final long serialVersionUID = 1L;
+
   private static final LocalDate FIRST_DAY = LocalDate.ofEpochDay(0);
   private static final long DAY = 86400000;
   private static final long MOST_MILLIS = Long.MAX_VALUE / 1000;
@@ -97,16 +99,16 @@ public final class TimeParse implements ScalarFunction<Object> {
   }
 
   private static ZonedDateTime completed(TemporalAccessor parsed, ZoneId otherwise) {
-    ZoneId said = (ZoneId) parsed.query(TemporalQueries.zone());
-    LocalDate date = (LocalDate) parsed.query(TemporalQueries.localDate());
-    LocalTime time = (LocalTime) parsed.query(TemporalQueries.localTime());
+    ZoneId said = parsed.query(TemporalQueries.zone());
+    LocalDate date = parsed.query(TemporalQueries.localDate());
+    LocalTime time = parsed.query(TemporalQueries.localTime());
     ChronoField[] fields = ChronoField.values();
     if (date == null) {
       date = FIRST_DAY;
       if (parsed.isSupported(ChronoField.YEAR)) { // first, since it says how long its months are
         date = date.withYear(parsed.get(ChronoField.YEAR));
       } else if (parsed.isSupported(ChronoField.YEAR_OF_ERA)) {
-        date = (LocalDate) date.with(ChronoField.YEAR_OF_ERA, parsed.getLong(ChronoField.YEAR_OF_ERA));
+        date = date.with(ChronoField.YEAR_OF_ERA, parsed.getLong(ChronoField.YEAR_OF_ERA));
       }
       if (parsed.isSupported(ChronoField.MONTH_OF_YEAR)) {
         date = date.withMonth(parsed.get(ChronoField.MONTH_OF_YEAR));
@@ -114,7 +116,7 @@ public final class TimeParse implements ScalarFunction<Object> {
       for (int i = 0; i < fields.length; i++) {
         boolean day = fields[i].isDateBased() && fields[i].compareTo(ChronoField.MONTH_OF_YEAR) < 0;
         if (day && parsed.isSupported(fields[i])) {
-          date = (LocalDate) date.with(fields[i], parsed.getLong(fields[i]));
+          date = date.with(fields[i], parsed.getLong(fields[i]));
         }
       }
     }
@@ -122,7 +124,7 @@ public final class TimeParse implements ScalarFunction<Object> {
       time = LocalTime.MIDNIGHT;
       for (int i = 0; i < fields.length; i++) {
         if (fields[i].isTimeBased() && parsed.isSupported(fields[i])) {
-          time = (LocalTime) time.with(fields[i], parsed.getLong(fields[i]));
+          time = time.with(fields[i], parsed.getLong(fields[i]));
         }
       }
     }

@@ -2,7 +2,6 @@ package ksqlpy.internals;
 
 import ksqlpy.Forgetting;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.classic.StreamingQueryManager;
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
@@ -15,6 +14,8 @@ import org.apache.spark.sql.streaming.StreamingQueryListener;
  * first batch holds. Spark tells listeners of a start at that very moment, and waits for them.
  */
 public final class Admission extends StreamingQueryListener {
+  private static final long serialVersionUID = 1L;
+
   private static final String KEY = "spark.sql.streaming.stateStore.providerClass";
 
   private final SparkSession session;
@@ -31,7 +32,7 @@ public final class Admission extends StreamingQueryListener {
 
   @Override
   public void onQueryStarted(QueryStartedEvent event) {
-    Object query = ((StreamingQueryManager) session.streams()).get(event.id());
+    Object query = session.streams().get(event.id());
     StreamExecution execution = ((StreamingQueryWrapper) query).streamingQuery();
     execution.sparkSessionForStream().conf().set(KEY, Forgetting.class.getName());
   }

@@ -70,7 +70,7 @@ public class ExpiringState extends RocksDBStateStoreProvider {
     private final StateStore store;
     private final Expiry expiry;
     private final int remembered;
-    private final Set<UnsafeRow> expired = new HashSet<UnsafeRow>();
+    private final Set<UnsafeRow> expired = new HashSet<>();
     private String family;
     private boolean tooMany;
 
@@ -117,10 +117,10 @@ public class ExpiringState extends RocksDBStateStoreProvider {
 
     /** Removes expired keys as it finds them: RocksDB's iterator sees the state as it was when it began. */
     private void lookThrough() {
-      StateStoreIterator all = store.iterator(family);
+      StateStoreIterator<UnsafeRowPair> all = store.iterator(family);
       try {
         while (all.hasNext()) {
-          UnsafeRowPair pair = (UnsafeRowPair) all.next();
+          UnsafeRowPair pair = all.next();
           if (expiry.isExpired(pair.value())) {
             store.remove(pair.key(), family);
           }

@@ -1,10 +1,6 @@
 package ksqlpy.internals;
 
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Collections;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -47,6 +43,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.Tuple2;
+import scala.collection.immutable.List$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.BoxedUnit;
@@ -57,34 +54,29 @@ import scala.runtime.BoxedUnit;
  */
 public final class ExpressionReader {
   /** Words that are no column where they stand alone, and no plain function ahead of a parenthesis. */
-  private static final Set OTHER =
-      new HashSet(
-          Arrays.asList(
-              new String[] {
-                "all", "any", "any_value", "between", "collate", "current_date", "current_schema", "current_time",
-                "current_timestamp", "current_user", "date_add", "date_diff", "dateadd", "datediff", "distinct", "div",
-                "else", "end", "exists", "extract", "filter", "first", "first_value", "from", "identifier", "in",
-                "interval", "lambda", "last_value", "like", "listagg", "localtime", "mode", "overlay",
-                "percentile_cont", "percentile_disc", "position", "rlike", "select", "session_user", "some",
-                "string_agg", "table", "then", "timestampadd", "timestampdiff", "trim",
-                "try_cast", "user", "using", "when", "with"
-              }));
+  private static final Set<String> OTHER =
+      Set.of(
+          "all", "any", "any_value", "between", "collate", "current_date", "current_schema", "current_time",
+          "current_timestamp", "current_user", "date_add", "date_diff", "dateadd", "datediff", "distinct",
+          "div", "else", "end", "exists", "extract", "filter", "first", "first_value", "from", "identifier",
+          "in", "interval", "lambda", "last_value", "like", "listagg", "localtime", "mode", "overlay",
+          "percentile_cont", "percentile_disc", "position", "rlike", "select", "session_user", "some",
+          "string_agg", "table", "then", "timestampadd", "timestampdiff", "trim", "try_cast", "user", "using",
+          "when", "with");
 
   /** Types that are one word. */
-  private static final Map TYPES = new HashMap();
-
-  static {
-    TYPES.put("bigint", DataTypes.LongType);
-    TYPES.put("binary", DataTypes.BinaryType);
-    TYPES.put("boolean", DataTypes.BooleanType);
-    TYPES.put("date", DataTypes.DateType);
-    TYPES.put("double", DataTypes.DoubleType);
-    TYPES.put("int", DataTypes.IntegerType);
-    TYPES.put("smallint", DataTypes.ShortType);
-    TYPES.put("string", DataTypes.StringType);
-    TYPES.put("timestamp", DataTypes.TimestampType);
-    TYPES.put("tinyint", DataTypes.ByteType);
-  }
+  private static final Map<String, DataType> TYPES =
+      Map.of(
+          "bigint", DataTypes.LongType,
+          "binary", DataTypes.BinaryType,
+          "boolean", DataTypes.BooleanType,
+          "date", DataTypes.DateType,
+          "double", DataTypes.DoubleType,
+          "int", DataTypes.IntegerType,
+          "smallint", DataTypes.ShortType,
+          "string", DataTypes.StringType,
+          "timestamp", DataTypes.TimestampType,
+          "tinyint", DataTypes.ByteType);
 
   private final String text;
   private int at;
@@ -114,7 +106,7 @@ public final class ExpressionReader {
     if (!comes('(')) {
       return new Alias(value, name(), NamedExpression$.MODULE$.newExprId(), none(), Option.empty(), none());
     }
-    List names = new ArrayList();
+    List<String> names = new ArrayList<>();
     do {
       names.add(name());
     } while (comes(','));
@@ -123,7 +115,7 @@ public final class ExpressionReader {
   }
 
   private Expression either() {
-    List parts = new ArrayList();
+    List<Expression> parts = new ArrayList<>();
     do {
       parts.add(both());
     } while (comesWord("or"));
@@ -131,7 +123,7 @@ public final class ExpressionReader {
   }
 
   private Expression both() {
-    List parts = new ArrayList();
+    List<Expression> parts = new ArrayList<>();
     do {
       parts.add(negated());
     } while (comesWord("and"));
@@ -139,9 +131,9 @@ public final class ExpressionReader {
   }
 
   /** Spark makes a flat tree of a chain. */
-  private Expression balanced(List parts, int low, int high, boolean or) {
+  private Expression balanced(List<Expression> parts, int low, int high, boolean or) {
     if (low == high) {
-      return (Expression) parts.get(low);
+      return parts.get(low);
     }
     int middle = high - low == 1 ? low : low + (high - low) / 2;
     Expression left = balanced(parts, low, middle, or);
@@ -196,7 +188,7 @@ public final class ExpressionReader {
       } else if (comesAlone('-', "->")) {
         left = new Subtract(left, product());
       } else if (comesAll("||")) {
-        left = new Concat(seq(Arrays.asList(new Object[] {left, product()})));
+        left = new Concat(seq(List.of(left, product())));
       } else {
         return left;
       }
@@ -233,8 +225,8 @@ public final class ExpressionReader {
     while (true) {
       if (comes('.')) {
         String field = name();
-        if (value instanceof UnresolvedAttribute) {
-          List parts = new ArrayList(CollectionConverters.asJava(((UnresolvedAttribute) value).nameParts()));
+        if (value instanceof UnresolvedAttribute column) {
+          List<String> parts = new ArrayList<>(CollectionConverters.asJava(column.nameParts()));
           parts.add(field);
           value = new UnresolvedAttribute(seq(parts));
         } else {
@@ -304,7 +296,7 @@ public final class ExpressionReader {
 
   /** A column, all columns of one, or what a function gives. */
   private Expression called(String first) {
-    List parts = new ArrayList();
+    List<String> parts = new ArrayList<>();
     parts.add(first);
     while (comes('.')) {
       if (comes('*')) {
@@ -318,17 +310,17 @@ public final class ExpressionReader {
     return function(parts, items(false));
   }
 
-  private static Expression function(List parts, List arguments) {
+  private static Expression function(List<String> parts, List<Expression> arguments) {
     return new UnresolvedFunction(seq(parts), seq(arguments), false, Option.empty(), Option.empty(), none(), false);
   }
 
-  private Expression star(List parts) {
+  private Expression star(List<String> parts) {
     return new UnresolvedStar(parts == null ? Option.empty() : Option.apply(seq(parts)));
   }
 
   /** In parentheses. */
-  private List items(boolean named) {
-    List items = new ArrayList();
+  private List<Expression> items(boolean named) {
+    List<Expression> items = new ArrayList<>();
     must('(');
     if (comes(')')) {
       return items;
@@ -344,15 +336,15 @@ public final class ExpressionReader {
   }
 
   private Expression choice() {
-    List branches = new ArrayList();
+    List<Tuple2<Expression, Expression>> branches = new ArrayList<>();
     while (comesWord("when")) {
       Expression condition = either();
       if (!comesWord("then")) {
         throw new Unknown();
       }
-      branches.add(new Tuple2(condition, either()));
+      branches.add(new Tuple2<>(condition, either()));
     }
-    Option otherwise = comesWord("else") ? Option.apply(either()) : Option.empty();
+    Option<Expression> otherwise = comesWord("else") ? Option.apply(either()) : Option.empty();
     if (branches.isEmpty() || !comesWord("end")) {
       throw new Unknown();
     }
@@ -381,7 +373,7 @@ public final class ExpressionReader {
         return DataTypes.createDecimalType(precision, scale);
       }
     }
-    DataType type = (DataType) TYPES.get(name);
+    DataType type = TYPES.get(name);
     if (type == null) {
       throw new Unknown();
     }
@@ -389,10 +381,10 @@ public final class ExpressionReader {
   }
 
   private Expression last() {
-    List items = items(false);
+    List<Expression> items = items(false);
     return items.size() == 1
-        ? (Expression) new Last((Expression) items.get(0), false).toAggregateExpression()
-        : function(Collections.singletonList("last"), items);
+        ? new Last(items.get(0), false).toAggregateExpression()
+        : function(List.of("last"), items);
   }
 
   /** See {@link Passed}. */
@@ -571,16 +563,18 @@ public final class ExpressionReader {
     return isDigit(c) || c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z';
   }
 
-  private static Seq seq(List items) {
-    return CollectionConverters.asScala(items).toList();
+  private static <T> Seq<T> seq(List<T> items) {
+    return List$.MODULE$.from(CollectionConverters.asScala(items));
   }
 
-  private static Seq none() {
-    return seq(Collections.emptyList());
+  private static <T> Seq<T> none() {
+    return seq(List.of());
   }
 
   /** Something that is left to Spark's parser. */
   private static final class Unknown extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
     Unknown() {
       super(null, null, false, false);
     }

@@ -1,5 +1,6 @@
 package ksqlpy.internals;
 
+import java.util.function.UnaryOperator;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -16,31 +17,32 @@ import scala.runtime.BoxedUnit;
  * Passed}, {@code ksqlpy_try}, which is null where its argument throws, and expressions without Spark's grammar, see
  * {@link QuickParser}.
  */
-public final class Extensions extends AbstractFunction1 {
-  public Object apply(Object extensions) {
-    SparkSessionExtensions known = (SparkSessionExtensions) extensions;
-    known.injectParser(new QuickParser.Maker());
-    add(known, "ksqlpy_last_two", LastTwo.class, new Maker());
-    add(known, "ksqlpy_text", Passed.class, new Passed.Text());
-    add(known, "ksqlpy_null", Passed.class, new Passed.Null());
-    add(known, "ksqlpy_field", Passed.class, new Passed.Field());
-    add(known, "ksqlpy_try", TryEval.class, new TryMaker());
+public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
+  public BoxedUnit apply(SparkSessionExtensions extensions) {
+    extensions.injectParser(new QuickParser.Maker());
+    add(extensions, "ksqlpy_last_two", LastTwo.class, new Of(LastTwo::new));
+    add(extensions, "ksqlpy_text", Passed.class, new Passed.Text());
+    add(extensions, "ksqlpy_null", Passed.class, new Passed.Null());
+    add(extensions, "ksqlpy_field", Passed.class, new Passed.Field());
+    add(extensions, "ksqlpy_try", TryEval.class, new Of(TryEval::new));
     return BoxedUnit.UNIT;
   }
 
-  private static void add(SparkSessionExtensions to, String name, Class of, AbstractFunction1 maker) {
-    to.injectFunction(new Tuple3(new FunctionIdentifier(name), new ExpressionInfo(of.getName(), name), maker));
+  private static void add(
+      SparkSessionExtensions to, String name, Class<?> of, AbstractFunction1<Seq<Expression>, Expression> maker) {
+    to.injectFunction(new Tuple3<>(new FunctionIdentifier(name), new ExpressionInfo(of.getName(), name), maker));
   }
 
-  private static final class Maker extends AbstractFunction1 {
-    public Object apply(Object arguments) {
-      return new LastTwo((Expression) ((Seq) arguments).apply(0));
+  /** An expression of one argument. */
+  private static final class Of extends AbstractFunction1<Seq<Expression>, Expression> {
+    private final UnaryOperator<Expression> maker;
+
+    Of(UnaryOperator<Expression> maker) {
+      this.maker = maker;
     }
-  }
 
-  private static final class TryMaker extends AbstractFunction1 {
-    public Object apply(Object arguments) {
-      return new TryEval((Expression) ((Seq) arguments).apply(0));
+    public Expression apply(Seq<Expression> arguments) {
+      return maker.apply(Passed.argument(arguments, 0));
     }
   }
 }

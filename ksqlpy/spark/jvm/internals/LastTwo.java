@@ -1,6 +1,5 @@
 package ksqlpy.internals;
 
-import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
@@ -18,8 +17,8 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.collection.immutable.IndexedSeq;
+import scala.collection.immutable.List$;
 import scala.collection.immutable.Seq;
-import scala.collection.immutable.Seq$;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -29,6 +28,8 @@ import scala.jdk.javaapi.CollectionConverters;
  * aggregates. One of the kind that connectors bring would turn its state into bytes and back at every row.
  */
 public final class LastTwo extends DeclarativeAggregate {
+  private static final long serialVersionUID = 1L;
+
   private final Expression value;
   private final AttributeReference before;
   private final AttributeReference now;
@@ -42,37 +43,39 @@ public final class LastTwo extends DeclarativeAggregate {
 
   private static AttributeReference cell(String name, DataType type) {
     Metadata none = DataTypes.createStructField(name, type, true).metadata();
-    return new AttributeReference(
-        name, type, true, none, NamedExpression$.MODULE$.newExprId(), seq(new Object[0]));
+    return new AttributeReference(name, type, true, none, NamedExpression$.MODULE$.newExprId(), seq(List.of()));
   }
 
-  private static Seq seq(Object[] items) {
-    return (Seq) Seq$.MODULE$.from(CollectionConverters.asScala(Arrays.asList(items)));
+  private static <T> Seq<T> seq(List<T> items) {
+    return List$.MODULE$.from(CollectionConverters.asScala(items));
   }
 
-  public Seq aggBufferAttributes() {
-    return seq(new Object[] {before, now});
+  private static Seq<Expression> expressions(Expression... items) {
+    return seq(List.of(items));
   }
 
-  public Seq initialValues() {
-    return seq(new Object[] {new Literal(null, before.dataType()), new Literal(null, now.dataType())});
+  public Seq<AttributeReference> aggBufferAttributes() {
+    return seq(List.of(before, now));
   }
 
-  public Seq updateExpressions() {
-    return seq(new Object[] {new If(new IsNull(value), before, now), new Coalesce(seq(new Object[] {value, now}))});
+  public Seq<Expression> initialValues() {
+    return expressions(new Literal(null, before.dataType()), new Literal(null, now.dataType()));
   }
 
-  public Seq mergeExpressions() {
+  public Seq<Expression> updateExpressions() {
+    return expressions(new If(new IsNull(value), before, now), new Coalesce(expressions(value, now)));
+  }
+
+  public Seq<Expression> mergeExpressions() {
     List<AttributeReference> in = CollectionConverters.asJava(inputAggBufferAttributes());
     AttributeReference beforeIn = in.get(0);
     AttributeReference nowIn = in.get(1);
-    Expression previous = new Coalesce(seq(new Object[] {beforeIn, now}));
-    return seq(
-        new Object[] {new If(new IsNull(nowIn), before, previous), new Coalesce(seq(new Object[] {nowIn, now}))});
+    Expression previous = new Coalesce(expressions(beforeIn, now));
+    return expressions(new If(new IsNull(nowIn), before, previous), new Coalesce(expressions(nowIn, now)));
   }
 
   public Expression evaluateExpression() {
-    return new CreateNamedStruct(seq(new Object[] {name("before"), before, name("now"), now}));
+    return new CreateNamedStruct(expressions(name("before"), before, name("now"), now));
   }
 
   private static Literal name(String text) {
@@ -91,12 +94,12 @@ public final class LastTwo extends DeclarativeAggregate {
     return false;
   }
 
-  public Seq children() {
-    return seq(new Object[] {value});
+  public Seq<Expression> children() {
+    return expressions(value);
   }
 
-  public Expression withNewChildrenInternal(IndexedSeq children) {
-    return new LastTwo((Expression) children.apply(0));
+  public Expression withNewChildrenInternal(IndexedSeq<Expression> children) {
+    return new LastTwo(CollectionConverters.asJava(children).get(0));
   }
 
   public String prettyName() {
@@ -116,7 +119,7 @@ public final class LastTwo extends DeclarativeAggregate {
   }
 
   public boolean equals(Object other) {
-    return other instanceof LastTwo && ((LastTwo) other).value.equals(value);
+    return other instanceof LastTwo that && that.value.equals(value);
   }
 
   public int hashCode() {

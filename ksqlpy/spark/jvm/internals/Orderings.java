@@ -9,7 +9,7 @@ public final class Orderings {
   private Orderings() {}
 
   /** Compares values of this type that are not null. */
-  public static Comparator of(DataType type) {
+  public static Comparator<Object> of(DataType type) {
     return TypeUtils.getInterpretedOrdering(type);
   }
 }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 
 /**
@@ -29,31 +30,35 @@ public final class Passed {
     return Literal.create(UTF8String.fromBytes(HexFormat.of().parseHex(digits)), DataTypes.StringType);
   }
 
-  private static String digits(Object literal) {
+  private static String digits(Expression literal) {
     return ((Literal) literal).value().toString();
   }
 
+  /** One of the arguments of a call. */
+  static Expression argument(Seq<Expression> arguments, int index) {
+    return CollectionConverters.asJava(arguments).get(index);
+  }
+
   /** {@code ksqlpy_text('digits')}: a literal. */
-  static final class Text extends AbstractFunction1 {
-    public Object apply(Object arguments) {
-      return literal(digits(((Seq) arguments).apply(0)));
+  static final class Text extends AbstractFunction1<Seq<Expression>, Expression> {
+    public Expression apply(Seq<Expression> arguments) {
+      return literal(digits(argument(arguments, 0)));
     }
   }
 
   /** {@code ksqlpy_null('digits')}: the null of a type, which is described in Spark's JSON. */
-  static final class Null extends AbstractFunction1 {
-    public Object apply(Object arguments) {
-      DataType type = DataType.fromJson(text(digits(((Seq) arguments).apply(0))));
+  static final class Null extends AbstractFunction1<Seq<Expression>, Expression> {
+    public Expression apply(Seq<Expression> arguments) {
+      DataType type = DataType.fromJson(text(digits(argument(arguments, 0))));
       return Literal.create(null, type);
     }
   }
 
   /** {@code ksqlpy_field(struct, n)}: its n-th field, from 0. */
-  static final class Field extends AbstractFunction1 {
-    public Object apply(Object arguments) {
-      Seq given = (Seq) arguments;
-      int number = ((Integer) ((Literal) given.apply(1)).value()).intValue();
-      return new GetStructField((Expression) given.apply(0), number, Option.empty());
+  static final class Field extends AbstractFunction1<Seq<Expression>, Expression> {
+    public Expression apply(Seq<Expression> arguments) {
+      int number = (Integer) ((Literal) argument(arguments, 1)).value();
+      return new GetStructField(argument(arguments, 0), number, Option.empty());
     }
   }
 }

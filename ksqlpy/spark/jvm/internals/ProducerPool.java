@@ -27,7 +27,7 @@ public final class ProducerPool {
   public static ProducerPool take(Map<String, String> options) {
     CaseInsensitiveMap<String> given =
         CaseInsensitiveMap$.MODULE$.apply(
-            (scala.collection.immutable.Map<String, String>)
+
                 scala.collection.immutable.Map$.MODULE$.from(scala.jdk.javaapi.CollectionConverters.asScala(options)));
     return new ProducerPool(
         InternalKafkaProducerPool$.MODULE$.acquire(KafkaSourceProvider$.MODULE$.kafkaParamsForProducer(given)));
@@ -43,8 +43,8 @@ public final class ProducerPool {
     Field field = KafkaProducer.class.getDeclaredField("transactionManager");
     field.setAccessible(true);
     Object manager = field.get(held.producer());
-    Method asked = manager.getClass().getDeclaredMethod("producerIdAndEpoch", new Class[0]);
+    Method asked = manager.getClass().getDeclaredMethod("producerIdAndEpoch");
     asked.setAccessible(true);
-    return ((ProducerIdAndEpoch) asked.invoke(manager, new Object[0])).producerId;
+    return ((ProducerIdAndEpoch) asked.invoke(manager)).producerId;
   }
 }

@@ -1,6 +1,8 @@
 package ksqlpy.internals;
 
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.execution.SparkSqlParser;
 import scala.runtime.AbstractFunction2;
 
@@ -17,8 +19,8 @@ public final class QuickParser extends SparkSqlParser {
   }
 
   /** Makes the parser of a session. */
-  static final class Maker extends AbstractFunction2 {
-    public Object apply(Object session, Object spark) {
+  static final class Maker extends AbstractFunction2<SparkSession, ParserInterface, ParserInterface> {
+    public ParserInterface apply(SparkSession session, ParserInterface spark) {
       return new QuickParser();
     }
   }

@@ -15,7 +15,7 @@ public final class Sessions {
    * listeners of its queries, which the context would keep, and give all events to, as long as it lives.
    */
   public static void forget(StreamingQueryWrapper query) throws ReflectiveOperationException {
-    StreamExecution execution = (StreamExecution) query.streamingQuery();
+    StreamExecution execution = query.streamingQuery();
     release(execution.sparkSession());
     release(execution.sparkSessionForStream());
   }

@@ -1,15 +1,12 @@
 package ksqlpy.internals;
 
 import java.util.HashSet;
-import java.util.Iterator;
-import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import org.apache.commons.lang3.ThreadUtils;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.TaskScheduler;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
-import org.apache.spark.scheduler.TaskSetManager;
 
 /** Spark's tasks, which may go on for a while after their query has ended: they are only asked to stop. */
 public final class Tasks {
@@ -32,9 +29,7 @@ public final class Tasks {
     if (tasks.isEmpty()) {
       return false;
     }
-    Iterator<Thread> threads = ThreadUtils.getAllThreads().iterator();
-    while (threads.hasNext()) {
-      Thread thread = (Thread) threads.next();
+    for (Thread thread : ThreadUtils.getAllThreads()) {
       // Spark names its threads "Executor task launch worker for task 0.0 in stage 1.0 (TID 7)".
       String name = thread.getName();
       int at = name.lastIndexOf("(TID ");
@@ -58,18 +53,16 @@ public final class Tasks {
 
   /** The ids of its tasks. A task is among them until its executor says that it has ended. */
   public static Set<String> ids(SparkContext spark, String query) {
-    Set<String> found = new HashSet<String>();
+    Set<String> found = new HashSet<>();
     TaskScheduler scheduler = spark.taskScheduler();
-    if (!(scheduler instanceof TaskSchedulerImpl)) {
-      return found;
-    }
-    Iterator tasks = ((TaskSchedulerImpl) scheduler).taskIdToTaskSetManager().entrySet().iterator();
-    while (tasks.hasNext()) {
-      Map.Entry task = (Map.Entry) tasks.next();
-      Properties properties = ((TaskSetManager) task.getValue()).taskSet().properties();
-      if (properties != null && query.equals(properties.getProperty(QUERY))) {
-        found.add(task.getKey().toString());
-      }
+    if (scheduler instanceof TaskSchedulerImpl local) {
+      local.taskIdToTaskSetManager().forEach(
+          (id, manager) -> {
+            Properties properties = manager.taskSet().properties();
+            if (properties != null && query.equals(properties.getProperty(QUERY))) {
+              found.add(id.toString());
+            }
+          });
     }
     return found;
   }

@@ -1,7 +1,6 @@
 package ksqlpy.metrics;
 
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -23,14 +22,13 @@ public final class ClientFigures implements MetricsReporter {
   private static final AtomicLong MADE = new AtomicLong();
 
   /** The clients of each query, by their number; and the sums of those that are closed, by kind and topic. */
-  private static final Map<String, TreeMap<Long, ClientFigures>> OPEN =
-      new HashMap<String, TreeMap<Long, ClientFigures>>();
+  private static final Map<String, TreeMap<Long, ClientFigures>> OPEN = new HashMap<>();
 
-  private static final Map<String, Map<String, Long>> CLOSED = new HashMap<String, Map<String, Long>>();
+  private static final Map<String, Map<String, Long>> CLOSED = new HashMap<>();
 
   private final Long number = Long.valueOf(MADE.incrementAndGet());
-  private final Map<String, KafkaMetric> totals = new HashMap<String, KafkaMetric>();
-  private final Map<String, KafkaMetric> lags = new HashMap<String, KafkaMetric>();
+  private final Map<String, KafkaMetric> totals = new HashMap<>();
+  private final Map<String, KafkaMetric> lags = new HashMap<>();
   private String query = "";
 
   public void configure(Map<String, ?> settings) {
@@ -40,22 +38,22 @@ public final class ClientFigures implements MetricsReporter {
 
   public void init(List<KafkaMetric> metrics) {
     synchronized (OPEN) {
-      TreeMap<Long, ClientFigures> clients = (TreeMap<Long, ClientFigures>) OPEN.get(query);
+      TreeMap<Long, ClientFigures> clients = OPEN.get(query);
       if (clients == null) {
-        clients = new TreeMap<Long, ClientFigures>();
+        clients = new TreeMap<>();
         OPEN.put(query, clients);
       }
       clients.put(number, this);
     }
     for (int i = 0; i < metrics.size(); i++) {
-      metricChange((KafkaMetric) metrics.get(i));
+      metricChange(metrics.get(i));
     }
   }
 
   public void metricChange(KafkaMetric metric) {
     String name = metric.metricName().name();
-    String topic = (String) metric.metricName().tags().get("topic");
-    String partition = (String) metric.metricName().tags().get("partition");
+    String topic = metric.metricName().tags().get("topic");
+    String partition = metric.metricName().tags().get("partition");
     if (topic == null) {
       return;
     }
@@ -74,8 +72,8 @@ public final class ClientFigures implements MetricsReporter {
 
   /** Kafka removes no metric of a topic before the client is closed; a partition's when it is assigned no more. */
   public void metricRemoval(KafkaMetric metric) {
-    String topic = (String) metric.metricName().tags().get("topic");
-    String partition = (String) metric.metricName().tags().get("partition");
+    String topic = metric.metricName().tags().get("topic");
+    String partition = metric.metricName().tags().get("partition");
     if (partition != null && metric.metricName().name().equals("records-lag")) {
       synchronized (OPEN) {
         lags.remove(topic + "-" + partition);
@@ -85,13 +83,13 @@ public final class ClientFigures implements MetricsReporter {
 
   public void close() {
     synchronized (OPEN) {
-      TreeMap<Long, ClientFigures> clients = (TreeMap<Long, ClientFigures>) OPEN.get(query);
+      TreeMap<Long, ClientFigures> clients = OPEN.get(query);
       if (clients == null || clients.remove(number) == null) {
         return; // the query is forgotten
       }
-      Map<String, Long> sums = (Map<String, Long>) CLOSED.get(query);
+      Map<String, Long> sums = CLOSED.get(query);
       if (sums == null) {
-        sums = new HashMap<String, Long>();
+        sums = new HashMap<>();
         CLOSED.put(query, sums);
       }
       addTo(sums);
@@ -101,17 +99,14 @@ public final class ClientFigures implements MetricsReporter {
   /** Sums of a query by kind ({@code consumed}, {@code sent}) and topic, as {@code consumed:topic}. */
   static Map<String, Long> sums(String query) {
     synchronized (OPEN) {
-      Map<String, Long> sums = new HashMap<String, Long>();
-      Map<String, Long> closed = (Map<String, Long>) CLOSED.get(query);
+      Map<String, Long> sums = new HashMap<>();
+      Map<String, Long> closed = CLOSED.get(query);
       if (closed != null) {
         sums.putAll(closed);
       }
-      TreeMap<Long, ClientFigures> clients = (TreeMap<Long, ClientFigures>) OPEN.get(query);
+      TreeMap<Long, ClientFigures> clients = OPEN.get(query);
       if (clients != null) {
-        Iterator<ClientFigures> all = clients.values().iterator();
-        while (all.hasNext()) {
-          ((ClientFigures) all.next()).addTo(sums);
-        }
+        clients.values().forEach(client -> client.addTo(sums));
       }
       return sums;
     }
@@ -123,18 +118,14 @@ public final class ClientFigures implements MetricsReporter {
    */
   static Long lag(String query) {
     synchronized (OPEN) {
-      TreeMap<Long, ClientFigures> clients = (TreeMap<Long, ClientFigures>) OPEN.get(query);
-      Map<String, KafkaMetric> newest = new HashMap<String, KafkaMetric>();
+      TreeMap<Long, ClientFigures> clients = OPEN.get(query);
+      Map<String, KafkaMetric> newest = new HashMap<>();
       if (clients != null) {
-        Iterator<ClientFigures> all = clients.values().iterator();
-        while (all.hasNext()) {
-          newest.putAll(((ClientFigures) all.next()).lags);
-        }
+        clients.values().forEach(client -> newest.putAll(client.lags));
       }
       Long lag = null;
-      Iterator<KafkaMetric> last = newest.values().iterator();
-      while (last.hasNext()) {
-        double behind = number((KafkaMetric) last.next());
+      for (KafkaMetric last : newest.values()) {
+        double behind = number(last);
         if (!Double.isNaN(behind)) {
           lag = Long.valueOf((lag == null ? 0 : lag.longValue()) + (long) behind);
         }
@@ -152,13 +143,11 @@ public final class ClientFigures implements MetricsReporter {
   }
 
   private void addTo(Map<String, Long> sums) {
-    Iterator<Map.Entry<String, KafkaMetric>> all = totals.entrySet().iterator();
-    while (all.hasNext()) {
-      Map.Entry<String, KafkaMetric> total = (Map.Entry<String, KafkaMetric>) all.next();
-      double count = number((KafkaMetric) total.getValue());
+    for (Map.Entry<String, KafkaMetric> total : totals.entrySet()) {
+      double count = number(total.getValue());
       if (!Double.isNaN(count)) {
-        Long before = (Long) sums.get(total.getKey());
-        sums.put((String) total.getKey(), Long.valueOf((before == null ? 0 : before.longValue()) + (long) count));
+        Long before = sums.get(total.getKey());
+        sums.put(total.getKey(), Long.valueOf((before == null ? 0 : before.longValue()) + (long) count));
       }
     }
   }

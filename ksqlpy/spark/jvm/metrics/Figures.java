@@ -2,7 +2,6 @@ package ksqlpy.metrics;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;
@@ -19,17 +18,15 @@ public final class Figures {
    * a consumer knows any.
    */
   public static String read(String query) throws JsonProcessingException {
-    Map<String, Map<String, Long>> kinds = new TreeMap<String, Map<String, Long>>();
-    kinds.put("consumed", new TreeMap<String, Long>());
-    kinds.put("sent", new TreeMap<String, Long>());
-    Iterator<Map.Entry<String, Long>> sums = ClientFigures.sums(query).entrySet().iterator();
-    while (sums.hasNext()) {
-      Map.Entry<String, Long> sum = (Map.Entry<String, Long>) sums.next();
-      String name = (String) sum.getKey();
+    Map<String, Map<String, Long>> kinds = new TreeMap<>();
+    kinds.put("consumed", new TreeMap<>());
+    kinds.put("sent", new TreeMap<>());
+    for (Map.Entry<String, Long> sum : ClientFigures.sums(query).entrySet()) {
+      String name = sum.getKey();
       int colon = name.indexOf(':');
-      ((Map<String, Long>) kinds.get(name.substring(0, colon))).put(name.substring(colon + 1), sum.getValue());
+      kinds.get(name.substring(0, colon)).put(name.substring(colon + 1), sum.getValue());
     }
-    Map<String, Object> all = new LinkedHashMap<String, Object>();
+    Map<String, Object> all = new LinkedHashMap<>();
     all.put("consumed", kinds.get("consumed"));
     all.put("lag", ClientFigures.lag(query));
     all.put("sent", kinds.get("sent"));

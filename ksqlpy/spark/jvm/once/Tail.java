@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -45,29 +44,29 @@ import org.apache.kafka.common.utils.ByteUtils;
  */
 public final class Tail {
   private static final ObjectMapper MAPPER = new ObjectMapper();
-  private static final Map<String, Tail> READ = new HashMap<String, Tail>();
+  private static final Map<String, Tail> READ = new HashMap<>();
 
   private static final int LARGEST_AT_FIRST = 1 << 20;
 
   private volatile Table table = new Table(2);
   private volatile boolean over = false;
   // By hash of the group: for each of its results, in their order, the position and what it had seen.
-  private final Map<Long, List<long[]>> groups = new ConcurrentHashMap<Long, List<long[]>>();
+  private final Map<Long, List<long[]>> groups = new ConcurrentHashMap<>();
   private int tables;
   private boolean bySeen;
   private boolean byKey;
   private String results;
   // By place and hash of the result's key: the largest offset that has a result.
-  private final Map<Long, Long> reached = new ConcurrentHashMap<Long, Long>();
+  private final Map<Long, Long> reached = new ConcurrentHashMap<>();
   // By place: the largest offset that has a result.
-  private final Map<Integer, Long> highest = new ConcurrentHashMap<Integer, Long>();
+  private final Map<Integer, Long> highest = new ConcurrentHashMap<>();
   private int size = 0;
   private int records = 0;
 
   /** The tail of this specification, read now if it was not yet. */
   static Tail of(String spec) throws IOException {
     synchronized (READ) {
-      Tail known = (Tail) READ.get(spec);
+      Tail known = READ.get(spec);
       if (known == null) {
         known = new Tail();
         known.read(MAPPER.readTree(spec));
@@ -90,7 +89,7 @@ public final class Tail {
   /** Frees its memory, when nobody asks any more for what it holds; whoever asks is told that nothing was written. */
   public static void empty(String spec) {
     synchronized (READ) {
-      Tail known = (Tail) READ.get(spec);
+      Tail known = READ.get(spec);
       if (known != null) {
         known.over = true;
         known.table = new Table(2);
@@ -117,7 +116,7 @@ public final class Tail {
 
   /** The offset of the group's first result that had seen this row of the source, or -2 if there is none. */
   long findInGroup(long group, int partition, long offset) {
-    List<long[]> results = over ? null : (List<long[]>) groups.get(Long.valueOf(group));
+    List<long[]> results = over ? null : groups.get(Long.valueOf(group));
     if (results == null) {
       return -2;
     }
@@ -125,13 +124,13 @@ public final class Tail {
     int high = results.size();
     while (low < high) {
       int middle = (low + high) >>> 1;
-      if (seen((long[]) results.get(middle), partition) < offset) {
+      if (seen(results.get(middle), partition) < offset) {
         low = middle + 1;
       } else {
         high = middle;
       }
     }
-    return low == results.size() ? -2 : ((long[]) results.get(low))[0];
+    return low == results.size() ? -2 : results.get(low)[0];
   }
 
   /**
@@ -140,7 +139,7 @@ public final class Tail {
    */
   boolean isAhead(int place, long offset, byte[] key) {
     // Emptied, it is asked for every row still.
-    Long last = key == null || reached.isEmpty() ? null : (Long) reached.get(Long.valueOf(keyed(place, key)));
+    Long last = key == null || reached.isEmpty() ? null : reached.get(Long.valueOf(keyed(place, key)));
     return last != null && last.longValue() > offset;
   }
 
@@ -153,52 +152,49 @@ public final class Tail {
   }
 
   private void read(JsonNode spec) {
-    tables = ((JsonNode) spec.get("tables")).asInt();
-    bySeen = ((JsonNode) spec.path("bySeen")).asBoolean(false);
-    byKey = ((JsonNode) spec.path("byKey")).asBoolean(false);
-    results = ((JsonNode) spec.path("results")).asText();
-    Map<TopicPartition, Long> ends = new HashMap<TopicPartition, Long>();
-    Map<TopicPartition, Long> starts = new HashMap<TopicPartition, Long>();
-    places((JsonNode) spec.get("from"), starts);
-    places((JsonNode) spec.get("to"), ends);
-    int mark = SinkInterceptor.mark(((JsonNode) spec.get("query")).asText());
-    Map<String, Object> settings = new HashMap<String, Object>();
-    settings.put("bootstrap.servers", ((JsonNode) spec.get("bootstrap")).asText());
+    tables = spec.get("tables").asInt();
+    bySeen = spec.path("bySeen").asBoolean(false);
+    byKey = spec.path("byKey").asBoolean(false);
+    results = spec.path("results").asText();
+    Map<TopicPartition, Long> ends = new HashMap<>();
+    Map<TopicPartition, Long> starts = new HashMap<>();
+    places(spec.get("from"), starts);
+    places(spec.get("to"), ends);
+    int mark = SinkInterceptor.mark(spec.get("query").asText());
+    Map<String, Object> settings = new HashMap<>();
+    settings.put("bootstrap.servers", spec.get("bootstrap").asText());
     settings.put("enable.auto.commit", "false");
     settings.put("auto.offset.reset", "earliest");
     settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
     settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
-    KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<byte[], byte[]>(settings);
+    KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings);
     try {
-      List<TopicPartition> open = new ArrayList<TopicPartition>();
+      List<TopicPartition> open = new ArrayList<>();
       long expected = 0;
-      Iterator<Map.Entry<TopicPartition, Long>> all = ends.entrySet().iterator();
-      while (all.hasNext()) {
-        Map.Entry<TopicPartition, Long> end = (Map.Entry<TopicPartition, Long>) all.next();
-        Long start = (Long) starts.get(end.getKey());
-        long length = ((Long) end.getValue()).longValue() - (start == null ? 0 : start.longValue());
+      for (Map.Entry<TopicPartition, Long> end : ends.entrySet()) {
+        Long start = starts.get(end.getKey());
+        long length = end.getValue().longValue() - (start == null ? 0 : start.longValue());
         if (length > 0) {
-          open.add((TopicPartition) end.getKey());
+          open.add(end.getKey());
           expected += length;
         }
       }
       table = new Table(slots(expected * (1 + tables)));
       consumer.assign(open);
       for (int i = 0; i < open.size(); i++) {
-        Long start = (Long) starts.get(open.get(i));
-        consumer.seek((TopicPartition) open.get(i), start == null ? 0 : start.longValue());
+        Long start = starts.get(open.get(i));
+        consumer.seek(open.get(i), start == null ? 0 : start.longValue());
       }
       while (!open.isEmpty()) {
         ConsumerRecords<byte[], byte[]> polled = consumer.poll(Duration.ofMillis(200));
-        Iterator<ConsumerRecord<byte[], byte[]>> found = polled.iterator();
-        while (found.hasNext()) {
-          take((ConsumerRecord<byte[], byte[]>) found.next(), mark);
+        for (ConsumerRecord<byte[], byte[]> found : polled) {
+          take(found, mark);
         }
         for (int i = open.size() - 1; i >= 0; i--) {
-          TopicPartition place = (TopicPartition) open.get(i);
-          if (consumer.position(place) >= ((Long) ends.get(place)).longValue()) {
+          TopicPartition place = open.get(i);
+          if (consumer.position(place) >= ends.get(place).longValue()) {
             open.remove(i);
-            consumer.pause(java.util.Collections.singleton(place));
+            consumer.pause(List.of(place));
           }
         }
       }
@@ -206,9 +202,8 @@ public final class Tail {
       consumer.close();
     }
     if (bySeen) {
-      Iterator<List<long[]>> lists = groups.values().iterator();
-      while (lists.hasNext()) {
-        Collections.sort((List<long[]>) lists.next(), BY_POSITION);
+      for (List<long[]> results : groups.values()) {
+        results.sort(Comparator.comparingLong(result -> result[0]));
       }
     }
   }
@@ -222,24 +217,17 @@ public final class Tail {
     return slots;
   }
 
-  private static final Comparator BY_POSITION =
-      new Comparator() {
-        public int compare(Object a, Object b) {
-          return Long.compare(((long[]) a)[0], ((long[]) b)[0]);
-        }
-      };
-
   private static void places(JsonNode topics, Map<TopicPartition, Long> into) {
     Iterator<String> names = topics.fieldNames();
     while (names.hasNext()) {
-      String topic = (String) names.next();
-      JsonNode offsets = (JsonNode) topics.get(topic);
+      String topic = names.next();
+      JsonNode offsets = topics.get(topic);
       Iterator<String> partitions = offsets.fieldNames();
       while (partitions.hasNext()) {
-        String partition = (String) partitions.next();
+        String partition = partitions.next();
         into.put(
             new TopicPartition(topic, Integer.parseInt(partition)),
-            Long.valueOf(((JsonNode) offsets.get(partition)).asLong()));
+            Long.valueOf(offsets.get(partition).asLong()));
       }
     }
   }
@@ -259,14 +247,14 @@ public final class Tail {
     records++;
     put(place, offset, window, record.offset());
     Integer source = Integer.valueOf(place);
-    Long furthest = (Long) highest.get(source);
+    Long furthest = highest.get(source);
     if (furthest == null || furthest.longValue() < offset) {
       highest.put(source, Long.valueOf(offset));
     }
     // A dead letter says nothing of the results before it: it may be in its topic when they are not yet in theirs.
     if (byKey && record.key() != null && record.topic().equals(results)) {
-      Long of = Long.valueOf(keyed(place, (byte[]) record.key()));
-      Long before = (Long) reached.get(of);
+      Long of = Long.valueOf(keyed(place, record.key()));
+      Long before = reached.get(of);
       if (before == null || before.longValue() < offset) {
         reached.put(of, Long.valueOf(offset));
       }
@@ -284,9 +272,9 @@ public final class Tail {
           result[0] = (i == 1 ? 0 : result[0]) + result[i] + 1;
         }
       }
-      List<long[]> results = (List<long[]>) groups.get(group);
+      List<long[]> results = groups.get(group);
       if (results == null) {
-        results = new ArrayList<long[]>();
+        results = new ArrayList<>();
         groups.put(group, results);
       }
       results.add(result);

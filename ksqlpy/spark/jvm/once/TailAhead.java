@@ -9,6 +9,8 @@ import org.apache.spark.sql.types.StructType;
 
 /** Asks a {@link Tail}, see its isAhead: {@code (place INT, offset BIGINT, STRUCT<key BINARY>) → BOOLEAN}, not null. */
 public final class TailAhead implements ScalarFunction<Boolean> {
+  private static final long serialVersionUID = 1L;
+
   private final String tail;
   private transient volatile Tail read;
 

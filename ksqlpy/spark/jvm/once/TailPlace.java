@@ -7,6 +7,8 @@ import org.apache.spark.sql.types.DataTypes;
 
 /** Asks a {@link Tail}, see its findInGroup: {@code (group BIGINT, partition INT, offset BIGINT) → BIGINT}, not null. */
 public final class TailPlace implements ScalarFunction<Long> {
+  private static final long serialVersionUID = 1L;
+
   private final String tail;
   private transient volatile Tail read;
 

@@ -7,6 +7,8 @@ import org.apache.spark.sql.types.DataTypes;
 
 /** Asks a {@link Tail}, see {@link Tail#find}: {@code (place INT, offset BIGINT, window BIGINT) → BIGINT}, not null. */
 public final class TailPosition implements ScalarFunction<Long> {
+  private static final long serialVersionUID = 1L;
+
   private final String tail;
   private transient volatile Tail read;
 

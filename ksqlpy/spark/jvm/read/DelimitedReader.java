@@ -1,6 +1,5 @@
 package ksqlpy.read;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.math.BigDecimal;
@@ -22,6 +21,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * BYTES are base64, DATE is a day number, TIME and TIMESTAMP are milliseconds.
  */
 public final class DelimitedReader extends Reader {
+  private static final long serialVersionUID = 1L;
+
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final int LONGEST_NUMBER = 1000;
   private static final long DAY = 86400000L; // allowed, as in JSON
@@ -30,7 +31,7 @@ public final class DelimitedReader extends Reader {
 
   public DelimitedReader(String spec) throws IOException {
     super(spec);
-    String written = ((JsonNode) MAPPER.readTree(spec).path("delimiter")).asText();
+    String written = MAPPER.readTree(spec).path("delimiter").asText();
     if (written.length() != 1) {
       throw new IllegalArgumentException("\"delimiter\" must be one character, not \"" + written + "\"");
     }
@@ -70,18 +71,18 @@ public final class DelimitedReader extends Reader {
           "the record has " + fields.size() + (fields.size() == 1 ? " field" : " fields") + ", there " + columns);
     }
     if (bare()) {
-      return value((String) fields.get(0), type(), 0);
+      return value(fields.get(0), type(), 0);
     }
     Object[] values = new Object[wanted];
     for (int i = 0; i < wanted; i++) {
-      values[i] = value((String) fields.get(i), type().fields[i], i);
+      values[i] = value(fields.get(i), type().fields[i], i);
     }
     return new GenericInternalRow(values);
   }
 
   /** The fields of the first line that is not empty. */
   private ArrayList<String> fields(String text) {
-    ArrayList<String> fields = new ArrayList<String>();
+    ArrayList<String> fields = new ArrayList<>();
     int at = 0;
     while (at < text.length() && isEnd(text.charAt(at))) {
       at++;

@@ -30,6 +30,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <p>Unlike ksqlDB's it makes no tree of a text, and bounds what a number such as 1e999999999 can cost.
  */
 public final class JsonReader extends Reader {
+  private static final long serialVersionUID = 1L;
+
   // Names are data of strangers: they must not end in the JVM's table of interned strings.
   private static final JsonFactory JSON =
       JsonFactory.builder().disable(JsonFactory.Feature.INTERN_FIELD_NAMES).build();
@@ -236,7 +238,7 @@ public final class JsonReader extends Reader {
     if (token != JsonToken.START_ARRAY) {
       throw unreadable(parser, type, null);
     }
-    ArrayList<Object> items = new ArrayList<Object>();
+    ArrayList<Object> items = new ArrayList<>();
     for (JsonToken next = parser.nextToken(); next != JsonToken.END_ARRAY; next = parser.nextToken()) {
       items.add(value(parser, next, type.item));
     }
@@ -247,7 +249,7 @@ public final class JsonReader extends Reader {
     if (token != JsonToken.START_OBJECT) {
       throw unreadable(parser, type, null);
     }
-    LinkedHashMap<UTF8String, Object> entries = new LinkedHashMap<UTF8String, Object>();
+    LinkedHashMap<UTF8String, Object> entries = new LinkedHashMap<>();
     while (parser.nextToken() != JsonToken.END_OBJECT) {
       UTF8String key = UTF8String.fromString(parser.currentName());
       entries.put(key, value(parser, parser.nextToken(), type.item));

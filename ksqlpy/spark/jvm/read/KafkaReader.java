@@ -11,6 +11,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * length, text is UTF-8 (bad bytes become replacement characters, as in Kafka's), BYTES are as they are.
  */
 public final class KafkaReader extends Reader {
+  private static final long serialVersionUID = 1L;
+
   private static final int[] LENGTHS = {-1, Integer.BYTES, Long.BYTES, Double.BYTES};
 
   private final int kind;

@@ -21,6 +21,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <p>Spark looks for a method {@code invoke} in the class itself, so each reader has its own.
  */
 public abstract class Reader implements ScalarFunction<InternalRow> {
+  private static final long serialVersionUID = 1L;
+
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   private final String spec;
@@ -30,7 +32,7 @@ public abstract class Reader implements ScalarFunction<InternalRow> {
   protected Reader(String spec) throws IOException {
     this.spec = spec;
     JsonNode described = MAPPER.readTree(spec);
-    this.bare = ((JsonNode) described.path("bare")).asBoolean();
+    this.bare = described.path("bare").asBoolean();
     this.type = type(described);
     if (!bare && type.kind != Type.STRUCT) {
       throw new IllegalArgumentException("only a bare value can be of type " + type);
@@ -41,7 +43,7 @@ public abstract class Reader implements ScalarFunction<InternalRow> {
     if (!described.has("type")) {
       throw new IllegalArgumentException("no \"type\" in " + described);
     }
-    return new Type((JsonNode) described.get("type"));
+    return new Type(described.get("type"));
   }
 
   /** Whether the row is the value itself, not a struct of columns. */

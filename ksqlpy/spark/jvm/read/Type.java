@@ -53,10 +53,10 @@ public final class Type {
   final Type[] fields;
 
   private final String[] names;
-  private final Map<String, Integer> indexes = new HashMap<String, Integer>();
+  private final Map<String, Integer> indexes = new HashMap<>();
 
   /** What was found for the names in the texts read so far: upper-casing each name of each record would cost time. */
-  private final Map<String, Place> places = new ConcurrentHashMap<String, Place>();
+  private final Map<String, Place> places = new ConcurrentHashMap<>();
 
   private static final int MOST_PLACES = 1000; // texts whose names are data must not fill the memory
 
@@ -107,12 +107,12 @@ public final class Type {
         fields = new Type[list.size()];
         StructField[] columns = new StructField[list.size()];
         for (int i = 0; i < fields.length; i++) {
-          JsonNode pair = (JsonNode) list.get(i);
-          if (pair.size() != 2 || !((JsonNode) pair.get(0)).isTextual()) {
+          JsonNode pair = list.get(i);
+          if (pair.size() != 2 || !pair.get(0).isTextual()) {
             throw new IllegalArgumentException("a field is [name, type], not " + pair);
           }
-          names[i] = ((JsonNode) pair.get(0)).asText();
-          fields[i] = new Type((JsonNode) pair.get(1));
+          names[i] = pair.get(0).asText();
+          fields[i] = new Type(pair.get(1));
           columns[i] = DataTypes.createStructField(names[i], fields[i].spark, true);
           indexes.put(names[i], Integer.valueOf(i));
         }
@@ -139,7 +139,7 @@ public final class Type {
   }
 
   private static JsonNode part(JsonNode described, String name) {
-    JsonNode part = (JsonNode) described.get(name);
+    JsonNode part = described.get(name);
     if (part == null) {
       throw new IllegalArgumentException("no \"" + name + "\" in " + described);
     }
@@ -159,7 +159,7 @@ public final class Type {
    * whose name it is in upper case. That one takes it unless its own name is in the text too.
    */
   Place place(String name) {
-    Place known = (Place) places.get(name);
+    Place known = places.get(name);
     if (known != null) {
       return known;
     }
@@ -173,7 +173,7 @@ public final class Type {
   }
 
   private int index(String name) {
-    Integer index = (Integer) indexes.get(name);
+    Integer index = indexes.get(name);
     return index == null ? -1 : index.intValue();
   }
 

@@ -2,6 +2,8 @@ package ksqlpy.read;
 
 /** Says why a record cannot be read. Thrown once a bad record, so it goes without a stack trace. */
 public final class Unreadable extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
   private static final int LONGEST = 60;
 
   Unreadable(String message) {

@@ -15,9 +15,9 @@ public final class Records {
    */
   public static String write(Map<String, Object> settings, String topic, byte[] key, byte[] value, long time)
       throws InterruptedException {
-    KafkaProducer<byte[], byte[]> producer = new KafkaProducer<byte[], byte[]>(settings);
+    KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings);
     try {
-      producer.send(new ProducerRecord<byte[], byte[]>(topic, null, Long.valueOf(time), key, value)).get();
+      producer.send(new ProducerRecord<>(topic, null, Long.valueOf(time), key, value)).get();
       return null;
     } catch (ExecutionException e) {
       return String.valueOf(e.getCause().getMessage());

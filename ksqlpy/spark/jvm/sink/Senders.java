@@ -2,7 +2,6 @@ package ksqlpy.sink;
 
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import javax.management.Attribute;
 import javax.management.AttributeList;
@@ -22,7 +21,7 @@ public final class Senders {
       // The bytes of a batch are free again when the brokers have answered.
       AttributeList found =
           beans.getAttributes(
-              (ObjectName) names.get(i), new String[] {"buffer-available-bytes", "buffer-total-bytes"});
+              names.get(i), new String[] {"buffer-available-bytes", "buffer-total-bytes"});
       if (found.size() == 2 && value(found, 0) < value(found, 1)) {
         return false;
       }
@@ -31,12 +30,9 @@ public final class Senders {
   }
 
   private static List<ObjectName> of(String client) throws JMException {
-    List<ObjectName> found = new ArrayList<ObjectName>();
+    List<ObjectName> found = new ArrayList<>();
     MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
-    Iterator<ObjectName> names =
-        beans.queryNames(new ObjectName("kafka.producer:type=producer-metrics,*"), null).iterator();
-    while (names.hasNext()) {
-      ObjectName name = (ObjectName) names.next();
+    for (ObjectName name : beans.queryNames(new ObjectName("kafka.producer:type=producer-metrics,*"), null)) {
       String id = name.getKeyProperty("client-id");
       if (client.equals(id) || ObjectName.quote(client).equals(id)) {
         found.add(name);

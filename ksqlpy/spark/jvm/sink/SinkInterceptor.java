@@ -33,18 +33,18 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
   }
 
   public ProducerRecord<byte[], byte[]> onSend(ProducerRecord<byte[], byte[]> record) {
-    byte[] given = (byte[]) record.value();
+    byte[] given = record.value();
     ByteBuffer bytes = ByteBuffer.wrap(given);
     int end = given.length - Integer.BYTES;
     int length = bytes.getInt(end);
     int begin = end - (length < 0 ? length - SinkValue.NONE : length);
     long rowtime = bytes.getLong(begin);
     ProducerRecord<byte[], byte[]> result =
-        new ProducerRecord(
+        new ProducerRecord<>(
             record.topic(),
             record.partition(),
             rowtime < 0 ? null : Long.valueOf(rowtime),
-            (byte[]) record.key(),
+            record.key(),
             length < 0 ? null : Arrays.copyOf(given, begin));
     Header[] headers = record.headers().toArray(); // mostly none
     for (int i = 0; i < headers.length; i++) {

@@ -2,7 +2,6 @@ package ksqlpy.sink;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -32,13 +31,13 @@ public final class SinkProducers {
   /** Tells this JVM from all others. */
   public static final String JVM = UUID.randomUUID().toString();
 
-  private static final Map<String, ProducerPool> HELD = new HashMap<String, ProducerPool>();
+  private static final Map<String, ProducerPool> HELD = new HashMap<>();
 
   /** Takes the producer that Spark's sink takes with these options; gives its id, -1 until the brokers have told it. */
   public static long hold(String query, Map<String, String> options) throws Exception {
     ProducerPool held;
     synchronized (HELD) {
-      held = (ProducerPool) HELD.get(query);
+      held = HELD.get(query);
       if (held == null) {
         held = ProducerPool.take(options);
         HELD.put(query, held);
@@ -50,7 +49,7 @@ public final class SinkProducers {
   /** Gives it back to Spark. */
   public static void release(String query) {
     synchronized (HELD) {
-      ProducerPool held = (ProducerPool) HELD.remove(query);
+      ProducerPool held = HELD.remove(query);
       if (held != null) {
         held.release();
       }
@@ -67,14 +66,12 @@ public final class SinkProducers {
       throws Exception {
     AdminClient admin = AdminClient.create(settings);
     try {
-      List<KafkaFuture<Void>> asked = new ArrayList<KafkaFuture<Void>>();
+      List<KafkaFuture<Void>> asked = new ArrayList<>();
       for (int i = 0; i < producers.size(); i++) {
         long id = ((Number) producers.get(i)).longValue();
-        Iterator<Map.Entry<String, Integer>> all = topics.entrySet().iterator();
-        while (all.hasNext()) {
-          Map.Entry<String, Integer> topic = (Map.Entry<String, Integer>) all.next();
-          for (int p = 0; p < ((Integer) topic.getValue()).intValue(); p++) {
-            TopicPartition place = new TopicPartition((String) topic.getKey(), p);
+        for (Map.Entry<String, Integer> topic : topics.entrySet()) {
+          for (int p = 0; p < topic.getValue().intValue(); p++) {
+            TopicPartition place = new TopicPartition(topic.getKey(), p);
             // The epoch of the coordinator is none, as of one that never was.
             asked.add(admin.abortTransaction(new AbortTransactionSpec(place, id, Short.MAX_VALUE, -1)).all());
           }
@@ -82,7 +79,7 @@ public final class SinkProducers {
       }
       for (int i = 0; i < asked.size(); i++) {
         try {
-          ((KafkaFuture<Void>) asked.get(i)).get();
+          asked.get(i).get();
         } catch (ExecutionException e) {
           Throwable why = e.getCause();
           if (why instanceof AuthorizationException || why instanceof UnsupportedVersionException) {

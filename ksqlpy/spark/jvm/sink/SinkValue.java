@@ -21,6 +21,8 @@ import org.apache.spark.sql.types.StructType;
  * in a struct, since Spark passes the value of the row before for a null that CASE makes.
  */
 public final class SinkValue implements ScalarFunction<byte[]> {
+  private static final long serialVersionUID = 1L;
+
   /** Added to the length where the value is null. */
   static final int NONE = Integer.MIN_VALUE;
 

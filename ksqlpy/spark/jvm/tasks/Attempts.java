@@ -14,6 +14,8 @@ import org.apache.spark.sql.types.DataTypes;
  * for executors that were lost.
  */
 public final class Attempts implements ScalarFunction<Boolean> {
+  private static final long serialVersionUID = 1L;
+
   private transient boolean checked;
 
   /** Throws IllegalStateException in a task that was tried before. */
