@@ -43,6 +43,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def wheel(sources: Path, to: Path, **environ: str) -> Path:
+    shutil.rmtree(sources / "build", ignore_errors=True)  # of the wheel before
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(to), str(sources)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environ})
     assert done.returncode == 0, done.stdout + done.stderr
@@ -61,7 +62,7 @@ def test_a_session_runs_on_the_jar_of_the_wheel(sources: Path, tmp_path: Path) -
         z.extractall(tmp_path / "site")
     command = [sys.executable, "-c", SESSION, str(tmp_path / "spark")]
     environ = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-    said = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environ)
+    said = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environ, cwd=tmp_path)
     assert said.stdout.splitlines()[-1:] == [f"{tmp_path / 'site' / 'ksqlpy' / 'spark' / 'jvm'} -3.0"], said.stderr
 
 

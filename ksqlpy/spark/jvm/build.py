@@ -86,7 +86,7 @@ def compile_with_javac(to: Path) -> None:
 
 def compile_jar(to: Path, compiler: Sequence[str], used: Sequence[Path], root: Path = FOLDER) -> None:
     """Compiles the sources below ``root`` into the jar ``to`` with this command."""
-    with tempfile.TemporaryDirectory(prefix=".compile-", dir=to.parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".compile-", dir=to.parent.absolute()) as scratch:
         classes = Path(scratch) / "classes"
         command = [*compiler, "-proc:none", "-nowarn", "-g", "-encoding", "UTF-8", "-d", str(classes)]
         command += ["-classpath", os.pathsep.join(map(str, used)), *map(str, sources(root))]
