@@ -1,0 +1,73 @@
+"""The names under which classes and fields stand in stored plans.
+
+A name is kept for ever: who renames a class or a field in the code leaves the name here as it is (for a field: with a
+line in :data:`FIELDS`). ``tests/plan/stored_names.txt`` lists all names and holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ksqlpy import catalog
+from ksqlpy.analysis import result
+from ksqlpy.analysis import typed as t
+from ksqlpy.plan import nodes
+
+__all__ = ["CLASSES", "FIELDS"]
+
+CLASSES: Mapping[str, type] = {
+    # what exists
+    "source": catalog.Source,
+    "column": catalog.Column,
+    "header": catalog.Header,
+    "window-key": catalog.WindowKey,
+    "query": catalog.PersistentQuery,
+    # a plan and its nodes
+    "plan": nodes.Plan,
+    "scan": nodes.Scan,
+    "filter": nodes.Filter,
+    "table-filter": nodes.TableFilter,
+    "stream-table-join": nodes.TableJoin,
+    "table-table-join": nodes.TablesJoin,
+    "flat-map": nodes.FlatMap,
+    "table-changes": nodes.TableChanges,
+    "aggregate": nodes.Aggregate,
+    "project": nodes.Project,
+    "union": nodes.Union,
+    # what nodes are made of
+    "output": result.Output,
+    "relation": result.Relation,
+    "view": result.View,
+    "select": result.TypedQuery,
+    "join": result.JoinSpec,
+    "window": result.Window,
+    "grouping": result.Grouping,
+    # expressions
+    "column-ref": t.ColumnRef,
+    "literal": t.Literal,
+    "function-call": t.FunctionCall,
+    "aggregate-call": t.AggregateCall,
+    "table-call": t.TableCall,
+    "cast": t.Cast,
+    "arithmetic": t.Arithmetic,
+    "negate": t.Negate,
+    "compare": t.Compare,
+    "logical": t.Logical,
+    "not": t.Not,
+    "is-null": t.IsNull,
+    "between": t.Between,
+    "in-list": t.InList,
+    "like": t.Like,
+    "case": t.Case,
+    "field": t.FieldRef,
+    "index": t.Index,
+    "array": t.ArrayOf,
+    "map": t.MapOf,
+    "struct": t.StructOf,
+    "lambda": t.Lambda,
+    "lambda-ref": t.LambdaRef,
+}
+"""The class of each stored name."""
+
+FIELDS: Mapping[type, Mapping[str, str]] = {}
+"""Of each class the stored names of those fields that the code calls otherwise, by their names in the code."""
