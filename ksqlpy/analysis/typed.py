@@ -42,6 +42,7 @@ __all__ = [
     "StructOf",
     "TableCall",
     "rewrite",
+    "system",
     "walk",
 ]
 
@@ -53,6 +54,12 @@ SYSTEM: dict[str, tuple[str, SqlType]] = {
     "WINDOWEND": ("__we", BIGINT),
 }
 """Pseudo columns: their internal names and types (ksqlDB, data definition: pseudo columns)."""
+
+
+def system(name: str) -> ColumnRef:
+    """A typed reference to a pseudo column, by the name that users write."""
+    internal, kind = SYSTEM[name]
+    return ColumnRef(kind, internal)
 
 
 @dataclass(frozen=True)
@@ -280,4 +287,4 @@ def rewrite(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
     return replace(expr, **new) if new else expr
 
 
-ROWTIME = ColumnRef(BIGINT, "__ts")
+ROWTIME = system("ROWTIME")

@@ -51,7 +51,7 @@ class Question:
     @property
     def sources(self) -> tuple[Source, ...]:
         """The sources that it reads."""
-        return tuple({s.relation.source.name: s.relation.source for s in self.plan.scans}.values())
+        return tuple({r.source.name: r.source for r in self.plan.relations}.values())
 
 
 def read_question(declared: Declared) -> tuple[Question, bool]:

@@ -1,22 +1,18 @@
 """How a query is run: in real time, row by row, or in micro-batches; and why.
 
-Real time needs that every step of the plan is one of those that Spark runs row by row. So the plan decides, if
+Real time needs that every step of the plan is one of those that Spark runs row by row. So the operators decide, if
 ``ksqlpy.query.mode`` does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem
-from ksqlpy.plan.nodes import Node, Plan, nodes_of
+from ksqlpy.plan.plan import Plan
 
 __all__ = ["REAL_TIME", "Mode", "mode_of"]
-
-NEEDS_BATCHES: Mapping[type[Node], str] = {}
-"""Why a step cannot run row by row. Every step of today can."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ REAL_TIME = Mode()
 def mode_of(plan: Plan, config: Config) -> Mode:
     """The mode by ``ksqlpy.query.mode``; raises AnalysisProblem ``not-real-time`` where that cannot be."""
     asked = config.get("ksqlpy.query.mode")
-    reasons = tuple(dict.fromkeys(NEEDS_BATCHES[type(n)] for n in nodes_of(plan.root) if type(n) in NEEDS_BATCHES))
+    reasons = tuple(dict.fromkeys(n.needs_batches for n in plan.nodes if n.needs_batches is not None))
     if asked == "real-time" and reasons:
         raise AnalysisProblem(
             "not-real-time",

@@ -122,13 +122,13 @@ def _check_query(query: TypedQuery, sandbox: Sandbox, parsed: Parsed) -> Plan:
     check_plan(plan)
     check_read(plan, sandbox.config, parsed)
     mode_of(plan, sandbox.config)
-    topics = [s.relation.source.topic for s in plan.scans]
+    topics = [r.source.topic for r in plan.relations]
     sandbox.engine.topics.partitions([t for t in topics if t not in sandbox.topics])
     return plan
 
 
 def _add_query(sandbox: Sandbox, query_id: str, sink: Source, plan: Plan, parsed: Parsed) -> None:
-    sources = tuple(dict.fromkeys(s.relation.source.name for s in plan.scans))
+    sources = tuple(dict.fromkeys(r.source.name for r in plan.relations))
     sandbox.plans[query_id] = plan
     sandbox.catalog = sandbox.catalog.with_query(PersistentQuery(query_id, parsed.text, sink.name, sources))
 

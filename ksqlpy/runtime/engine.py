@@ -476,9 +476,11 @@ class Engine:
         config: Config,
         properties: Mapping[str, object],
     ) -> tuple[PersistentQuery, dict[str, int]]:
-        sources = {s.relation.source.name: s.relation.source for s in plan.scans}
+        sources = {r.source.name: r.source for r in plan.relations}
         partitions = self.topics.partitions([s.topic for s in sources.values()])
-        if plan.windowed:  # part of the state, so that a server that is started with another value changes nothing
+        if (
+            plan.window is not None
+        ):  # part of the state, so that a server that is started with another value changes nothing
             properties = {**properties, LATE_TOPIC: config.get(LATE_TOPIC)}
         query = PersistentQuery(
             query_id,
@@ -633,7 +635,7 @@ class Engine:
             sandbox = statements.Sandbox(self, self.catalog, dict(properties or {}))
             config = sandbox.config
             typed, plan = statements.check_push(parsed[0], sandbox)
-            sources = tuple({s.relation.source.name: s.relation.source for s in plan.scans}.values())
+            sources = tuple({r.source.name: r.source for r in plan.relations}.values())
             partitions = self.topics.partitions([s.topic for s in sources])
             width = config.number("ksql.query.parallelism") or max(partitions.values())
             self.queries.check_room(plan, partitions, width)

@@ -37,7 +37,7 @@ class Asked:
     @property
     def sources(self) -> list[str]:
         """The names of its streams and tables."""
-        return list(dict.fromkeys(s.relation.source.name for s in self.plan.scans))
+        return list(dict.fromkeys(r.source.name for r in self.plan.relations))
 
 
 class PushQuery:

@@ -24,7 +24,7 @@ from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Written, json_object, text
 from ksqlpy.plan import Plan
-from ksqlpy.spark.compile import Compiler, Distribution
+from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.encode import encoded
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.failure import failure_of
@@ -200,15 +200,15 @@ class Run:
             self._width,
             several,
             sorted=past and (self._plan.ordered_backlog or (self._plan.stateful and several)),
-            source_partitions=partitions[self._plan.scans[0].relation.source.topic],
+            source_partitions=partitions[self._plan.relations[0].source.topic],
         )
-        rows = Compiler(self._plan, records, distribution).rows()
+        rows = compile_plan(self._plan, records, distribution)
         shown = json_object([Written(o.name, o.expr.type, spark_text(o.expr)) for o in self._visible])
         identity = [Written(o.name, o.expr.type, spark_text(o.expr)) for o in self._hidden]
-        if "__ws" in rows.columns:
+        if rows.shape.bounded:
             identity.append(Written("__ws", t.SYSTEM["WINDOWSTART"][1], "__ws"))
         key = json_object(identity) if identity else "''"
-        return rows.selectExpr(
+        return rows.frame.selectExpr(
             f"CASE WHEN __raw IS NULL THEN {key} END AS key",
             f"CASE WHEN __raw IS NULL AND NOT __del THEN {shown} END AS columns",
             "__raw.topic AS topic", "__raw.partition AS partition", "__raw.offset AS offset", "__reason AS reason",

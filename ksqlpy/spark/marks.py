@@ -1,6 +1,6 @@
 """What rows carry beside their columns, as Spark text: their place, their number, what they had seen.
 
-The columns are described in :mod:`ksqlpy.spark.compile`.
+The columns are described in :mod:`ksqlpy.spark.rows`.
 """
 
 from __future__ import annotations
@@ -8,23 +8,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
-
 from ksqlpy.analysis.result import Window
 from ksqlpy.formats import text
-from ksqlpy.plan.nodes import Plan
+from ksqlpy.plan import Plan
 from ksqlpy.spark.once import place
+from ksqlpy.spark.rows import RowShape
 
 __all__ = [
     "ROWS",
     "UNTIMED",
     "counted",
     "first_attempt",
-    "lane_of",
     "last_needed",
     "needed_while",
     "reached_on_lane",
-    "seen_columns",
     "source_place",
     "stream_time",
     "touched",
@@ -94,38 +91,26 @@ def source_place(plan: Plan, topic: str, partition: str) -> str:
     return f"CASE {cases} ELSE {place(0, partition)} END"
 
 
-def which_result(rows: DataFrame, window: Window | None) -> str:
+def which_result(shape: RowShape, window: Window | None) -> str:
     """Spark text: which of the results that one record brings about this is: its window, its number, both, or 0.
 
     For both, windows are counted: those of one row follow each other. A late record is told by ``__raw.late``.
     """
-    found = _result(rows, window)
-    late = window is not None and window.late_topic is not None and "__came" not in rows.columns
+    found = _result(shape, window)
+    late = window is not None and window.late_topic is not None and not shape.late
     return f"coalesce({LATE} + __raw.late, {found})" if late else found
 
 
-def _result(rows: DataFrame, window: Window | None) -> str:
-    row = "cast(coalesce(__row, 0) as bigint)" if "__row" in rows.columns else "0L"
+def _result(shape: RowShape, window: Window | None) -> str:
+    row = "cast(coalesce(__row, 0) as bigint)" if shape.numbered else "0L"
     if window is None:
         return row
-    if "__row" not in rows.columns:
+    if not shape.numbered:
         return "coalesce(__ws, 0L)"
     windows = -(-window.size // window.advance)
     return f"{row} * {windows} + coalesce(pmod(__ws div {window.advance}, {windows}), 0L)"
 
 
-def reached_on_lane(rows: DataFrame) -> str:
+def reached_on_lane(shape: RowShape) -> str:
     """Spark text: how far a row is on its lane; one record may have several rows in a group, if it is no table's."""
-    if "__row" in rows.columns and "__lane" not in rows.columns:
-        return f"(__offset * {ROWS} + __row)"
-    return "__offset"
-
-
-def lane_of(rows: DataFrame) -> str:
-    """The column that says on which way a row comes to its group in the order of its offsets."""
-    return "__lane" if "__lane" in rows.columns else "__partition"
-
-
-def seen_columns(rows: DataFrame) -> list[str]:
-    """The columns that say what a row had seen of joined tables, or its group of its lanes."""
-    return [c for c in rows.columns if c.startswith("__seen")]
+    return f"(__offset * {ROWS} + __row)" if shape.numbered and not shape.laned else "__offset"

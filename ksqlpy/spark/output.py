@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
@@ -10,23 +10,24 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Output
 from ksqlpy.catalog import Source
 from ksqlpy.formats import Written, json_object, key_part, text, value_part, write
-from ksqlpy.plan.nodes import Aggregate, Plan, Project, nodes_of
+from ksqlpy.plan import Plan
+from ksqlpy.plan.operators import Project
+from ksqlpy.spark.counting import counting
 from ksqlpy.spark.eventtime import no_time, time_of
-from ksqlpy.spark.expressions import failure_text, null_text, spark_text, sure
+from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.marks import (
     UNTIMED,
     counted,
-    lane_of,
     reached_on_lane,
-    seen_columns,
     source_place,
     which_result,
 )
 from ksqlpy.spark.once import Tail, sink_value
+from ksqlpy.spark.rows import Rows
 from ksqlpy.spark.spec import QuerySpec
 
-__all__ = ["HEADERS", "counting", "holds", "kafka_output", "sink_options", "undone"]
+__all__ = ["HEADERS", "kafka_output", "sink_options", "undone"]
 
 HEADERS = {
     "topic": "ksqlpy.source.topic",
@@ -41,7 +42,7 @@ HEADERS = {
 
 def kafka_output(
     plan: Plan,
-    rows: DataFrame,
+    rows: Rows,
     query_id: str,
     sink: Source | str,
     dead_topic: str,
@@ -72,7 +73,7 @@ def kafka_output(
         topic = sink.topic
         by_name = {o.name: o for o in outputs}
         key = write(key_part(sink), [by_name[c.name] for c in sink.keys])
-        if "__keyless" in rows.columns:  # no key stays no key, it is not a record of nulls
+        if rows.shape.keyless:  # no key stays no key, it is not a record of nulls
             key = f"CASE WHEN NOT __keyless THEN {key} END"
         if sink.window is not None:
             bounds = ["__we", "__ws"] if sink.window.size is None else ["__ws"]
@@ -83,14 +84,13 @@ def kafka_output(
         over = tail.is_ahead("__at", "__at_offset", key)
         rows = rows.where(f"NOT CASE WHEN __raw IS NULL THEN {over} ELSE false END")
     coordinates = ("__at", "__at_offset", "__at_window") if at else ()
-    of_group = [c for c in seen_columns(rows) if c.startswith("__seen_")]
-    of_tables = [c for c in seen_columns(rows) if c not in of_group]
+    of_group = list(rows.shape.seen_of_group)
     if timed:
         of_group = [f"CASE WHEN __untimed IS NULL THEN {c} END" for c in of_group]
     sent = sink_value(
         f"CASE WHEN __raw IS NULL THEN {rowtime} ELSE __raw.ts END",
         f"CASE WHEN __raw IS NOT NULL THEN __raw.value WHEN NOT __del THEN {value} END",
-        coordinates, of_tables, of_group,
+        coordinates, rows.shape.seen_of_tables, of_group,
     )  # fmt: skip
     late_topic = plan.late_topic
     late = f" WHEN __raw.late IS NOT NULL THEN {text.string(late_topic)}" if late_topic is not None else ""
@@ -98,8 +98,8 @@ def kafka_output(
     headers = f"WHEN __raw IS NOT NULL THEN {_dead_letter(query_id, _RECORD, '__reason')}"
     if timed:
         headers += f" WHEN __untimed IS NOT NULL THEN {_dead_letter(query_id, _source(plan), '__untimed')}"
-    own = " ELSE __headers" if "__headers" in rows.columns else ""
-    return rows.selectExpr(
+    own = " ELSE __headers" if rows.shape.headers else ""
+    return rows.frame.selectExpr(
         f"CASE {untimed}WHEN __raw IS NULL THEN {text.string(topic)}{late} ELSE {text.string(dead_topic)} END AS topic",
         f"CASE WHEN __raw IS NULL THEN {key} ELSE __raw.key END AS key",
         f"{sent} AS value",
@@ -142,46 +142,41 @@ def undone(plan: Plan, records: DataFrame, tail: Tail | None) -> DataFrame:
     return records.where(f"{tail.position(source_place(plan, 'topic', 'partition'), 'offset', '0L')} IS NULL")
 
 
-def _placed(plan: Plan, rows: DataFrame, tail: Tail | None, query_id: str) -> DataFrame:
+def _placed(plan: Plan, rows: Rows, tail: Tail | None, query_id: str) -> Rows:
     """Adds the source coordinates of each row, also of unread ones; leaves out the rows that the tail holds."""
     raw = source_place(plan, "__raw.topic", "__raw.partition")
-    window = next((n.window for n in nodes_of(plan.root) if isinstance(n, Aggregate)), None)
-    number = which_result(rows, window)
-    if "__untimed" in rows.columns and not plan.done_as_read:  # its place among dead letters orders no results
+    number = which_result(rows.shape, plan.window)
+    if rows.shape.untimed and not plan.done_as_read:  # its place among dead letters orders no results
         number = f"if(__untimed IS NULL, {number}, {UNTIMED} + {number})"
-    rows = rows.selectExpr(
-        "*",
-        f"CASE WHEN __raw IS NULL THEN __partition ELSE {raw} END AS __at",
-        "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END AS __at_offset",
-        f"{number} AS __at_window",
+    rows = rows.plus(
+        ("__at", f"CASE WHEN __raw IS NULL THEN __partition ELSE {raw} END"),
+        ("__at_offset", "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END"),
+        ("__at_window", number),
     )
     if tail is None or plan.done_as_read:
         return rows
     written = tail.position("__at", "__at_offset", "__at_window")
     # A row that a result had seen is done, with or without a result of its own. Where joined tables are grouped, what
     # was seen is of the join, and says nothing of the several results of a record.
-    if "__seen_group" in rows.columns and not plan.regroups_joined:
-        done = tail.place_in_group("__seen_group", lane_of(rows), reached_on_lane(rows))
+    if rows.shape.seen_of_group and not plan.regroups_joined:
+        done = tail.place_in_group("__seen_group", rows.shape.lane, reached_on_lane(rows.shape))
         written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
     # Counted in a column, which keeps Spark from pushing it down: it would double with each branch of a union.
-    rows = rows.selectExpr("*", f"{counted(query_id + ':again', f'{written} IS NOT NULL')} AS __again")
-    return rows.where("NOT __again")
+    return rows.plus(("__again", counted(query_id + ":again", f"{written} IS NOT NULL"))).where("NOT __again")
 
 
-def _timed(sink: Source, plan: Plan, rows: DataFrame) -> DataFrame:
+def _timed(sink: Source, plan: Plan, rows: Rows) -> Rows:
     """Adds ``__time`` of each result, by the column of the sink's TIMESTAMP, and ``__untimed``, why it has none.
 
     A tombstone has the time of its row.
     """
     output = next(o for o in plan.root.outputs if o.name == sink.timestamp)
-    value = spark_text(output.expr)
     given = "__raw IS NULL AND NOT __del"
-    rows = rows.selectExpr("*", f"CASE WHEN {given} THEN {value} END AS __given")
+    rows = rows.plus(("__given", f"CASE WHEN {given} THEN {spark_text(output.expr)} END"))
     time = time_of(sink, "__given")
-    return rows.selectExpr(
-        "*",
-        f"CASE WHEN {given} THEN {time} ELSE __ts END AS __time",
-        f"CASE WHEN {given} THEN {no_time(sink, '__given', time)} END AS __untimed",
+    return rows.plus(
+        ("__time", f"CASE WHEN {given} THEN {time} ELSE __ts END"),
+        ("__untimed", f"CASE WHEN {given} THEN {no_time(sink, '__given', time)} END"),
     )
 
 
@@ -196,30 +191,10 @@ def _column(plan: Plan, output: Output, query_id: str) -> str:
         return value
     expr, node = output.expr, plan.root.input
     while isinstance(node, Project):  # what an inner query calls a column may be a key
-        expr, node = t.rewrite(expr, _column_of(node)), node.input
-    keys = {s.relation.internal(c.name) for s in plan.scans for c in s.relation.source.keys}
+        expr, node = t.rewrite(expr, node.column), node.input
+    keys = {r.internal(c.name) for r in plan.relations for c in r.source.keys}
     made_of = {e.name for e in t.walk(expr) if isinstance(e, t.ColumnRef)}
     return value if made_of <= keys else f"CASE WHEN NOT __del THEN {value} END"
-
-
-def _column_of(node: Project) -> Callable[[t.Expr], t.Expr | None]:
-    named = {o.name: o.expr for o in node.outputs}
-    return lambda e: named.get(e.name) if isinstance(e, t.ColumnRef) else None
-
-
-def counting(expr: t.Expr, query_id: str) -> str:
-    """The text of a result's column. Where an error made it null, that is counted; all others cost one look."""
-    value, failed = spark_text(expr), failure_text(expr)
-    if failed is None:
-        return value
-    failure = counted(query_id + ":failed", failed)
-    return f"coalesce({value}, CASE WHEN {failure} THEN {null_text(expr.type)} END)"
-
-
-def holds(predicate: t.Expr, query_id: str) -> str:
-    """The text of WHERE or HAVING, true or false: where an error makes it neither, the row is dropped and counted."""
-    value = spark_text(predicate)
-    return value if sure(predicate) else f"coalesce({value}, NOT {counted(query_id + ':failed', 'true')})"
 
 
 def sink_options(spec: QuerySpec) -> dict[str, str]:

@@ -32,7 +32,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.spark.checkpoint import Checkpoint, damage
-from ksqlpy.spark.compile import Compiler, Distribution
+from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.fencing import ProducerRegister, end_others, retire
 from ksqlpy.spark.figures import client_figures
@@ -431,10 +431,10 @@ class RunningQuery:
             spec.shuffle_partitions,
             spec.shuffled,
             sorted=phase is Phase.BACKLOG,
-            source_partitions=len(spec.offsets[spec.plan.scans[0].relation.source.topic]),
+            source_partitions=len(spec.offsets[spec.plan.relations[0].source.topic]),
         )
         # Live, rows come as they come; what is left to do then is to leave out the results that are there.
-        rows = Compiler(spec.plan, records, distribution, None if live else tail, name=spec.id).rows()
+        rows = compile_plan(spec.plan, records, distribution, None if live else tail, name=spec.id)
         output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail)
         writer = (
             output.writeStream.format("kafka")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from ksqlpy.catalog import Source
 from ksqlpy.plan import PLAN_VERSION, STATELESS_VERSION, Plan, plan_tree
-from ksqlpy.plan.nodes import Aggregate, TableChanges, TableFilter, TableJoin, TablesJoin, nodes_of
 from ksqlpy.spark.once import Offsets
 
 __all__ = ["QuerySpec", "Retry", "fingerprint_of", "slots"]
@@ -88,12 +87,4 @@ def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) ->
     sources = sum(partitions.values())
     if sources <= 1:
         return max(sources, 1)
-    stages = 0
-    for node in nodes_of(plan.root):
-        if isinstance(node, TableJoin | TablesJoin | TableChanges):
-            stages += 1
-        elif isinstance(node, Aggregate):
-            stages += 2 if node.window is not None else 1
-        elif isinstance(node, TableFilter) and not isinstance(node.input, Aggregate):
-            stages += 1
-    return sources + stages * shuffle_partitions
+    return sources + plan.stages * shuffle_partitions

@@ -22,7 +22,7 @@ from ksqlpy.config import Config
 from ksqlpy.embedded.folders import removed
 from ksqlpy.errors import reason_of
 from ksqlpy.plan import Plan, build_plan
-from ksqlpy.spark.compile import Compiler, Distribution
+from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.output import kafka_output
 from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.session import work_folder
@@ -115,7 +115,7 @@ class WarmUp:
             plan = _plan(sql, catalog)
             made_up = own.readStream.format("rate-micro-batch").option("rowsPerBatch", 4).option("numPartitions", 1)
             records = made_up.load().selectExpr(*_RECORD)
-            rows = Compiler(plan, records, Distribution(1, shuffled=False, sorted=i == 0)).rows()
+            rows = compile_plan(plan, records, Distribution(1, shuffled=False, sorted=i == 0))
             query = (
                 kafka_output(plan, rows, "warm-up", "out", "dead")
                 .writeStream.format("noop")

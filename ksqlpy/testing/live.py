@@ -101,7 +101,7 @@ class LiveCase:
     def _united(self) -> set[str]:
         """The topics of results that come from streams of several topics."""
         plans = {q.sink: self._engine.plan_of(q.id) for q in self.served.queries}
-        sinks = {name for name, plan in plans.items() if len({s.relation.source.topic for s in plan.streams}) > 1}
+        sinks = {name for name, plan in plans.items() if len({r.source.topic for r in plan.streams}) > 1}
         return {self.served.sources[self.served.plain(name)].topic for name in sinks}
 
     def _record(self, w: Written) -> Record:

@@ -27,7 +27,7 @@ from ksqlpy.runtime import Engine
 from ksqlpy.runtime.commandlog import CommandLog, Entry
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
-from ksqlpy.spark.compile import Compiler, Distribution
+from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.figures import figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import taken_apart
@@ -115,7 +115,7 @@ def run_query(
     else:  # a micro-batch without state is a batch, which needs no checkpoint
         files = own.read.schema(_SCHEMA).json(str(file))
     records = files.selectExpr(*_COLUMNS, "headers")
-    rows = Compiler(spec.plan, records, Distribution(1, shuffled=False), name=counted_as).rows()
+    rows = compile_plan(spec.plan, records, Distribution(1, shuffled=False), name=counted_as)
     output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, counted_as=counted_as)
     found = _results(output, folder) if spec.plan.stateful else output.collect()
     return [letter for row in found if (letter := engine.take(row, spec.dead_topic))]
@@ -143,7 +143,7 @@ def _ordered(spec: QuerySpec, engine: MemoryEngine) -> list[Stored]:
         s for topic, first in spec.offsets.items() for s in engine.broker.log[topic] if s.offset >= first.get("0", 0)
     ]
     if len(spec.offsets) > 1 and any(s.written_by_query for s in found):
-        streams = {s.relation.source.topic for s in spec.plan.streams}
+        streams = {r.source.topic for r in spec.plan.streams}
         reached: dict[str, int] = {}  # a topic's records stay in their order
         turns = {}
         for s in sorted(found, key=lambda s: s.offset):

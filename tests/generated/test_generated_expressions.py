@@ -26,7 +26,7 @@ from ksqlpy.errors import AnalysisProblem
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.local.query import Question, read_question
 from ksqlpy.local.sources import Declared
-from ksqlpy.spark.compile import Compiler, Distribution
+from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.output import kafka_output
 from ksqlpy.types import BIGINT, INTEGER, STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
@@ -162,7 +162,7 @@ class Bench:
     def run(self, sql: str) -> None:
         """Computes all results; raises PySparkException."""
         asked = question(sql)
-        made = Compiler(asked.plan, self.records, Distribution(1, False), name="generated").rows()
+        made = compile_plan(asked.plan, self.records, Distribution(1, False), name="generated")
         out = kafka_output(asked.plan, made, "generated", "sink", "dead")
         out.write.format("noop").mode("overwrite").save()
 

@@ -1,4 +1,4 @@
-"""What comes of tables that are joined by one key: the result of a key after each record, as Spark text.
+"""Tables joined by one key: the result of a key after each record.
 
 Of every table the state of a key has ``__t0``, ``__t1``, …, its row as it is now, ``__n0``, …, whether it has a
 value, and ``__h0``, …, whether its last two rows had one; ``__cur`` is the record that came.
@@ -11,12 +11,52 @@ from collections.abc import Sequence
 
 from ksqlpy.analysis.result import JoinKind
 from ksqlpy.formats import text
+from ksqlpy.plan.operators import TableTableJoin
 from ksqlpy.spark.marks import needed_while
+from ksqlpy.spark.once import place
+from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
+from ksqlpy.spark.operators.scan import read_tables
+from ksqlpy.spark.rows import Rows
 
-__all__ = ["sides", "with_result"]
+__all__ = ["build"]
 
 
-def sides(names: Sequence[Sequence[str]], more: Sequence[str]) -> dict[str, str]:
+def build(node: TableTableJoin, context: Context, records: Rows) -> Rows:
+    """The new result of a key at each record of a table; a tombstone where there is none any more.
+
+    Each row says what its key had seen of every table, so that a restart can bring rows without a result to
+    their place among the others (``__lane`` is the number of the table).
+    """
+    rows = read_tables(node.tables, context, records)
+    keys = [text.name(k.name) for k in node.table_keys]
+    group = "xxhash64(__jk)"
+    rows = rows.plus(
+        ("__jk", f"CASE WHEN __raw IS NULL THEN coalesce({', '.join(keys)}) END"),
+        ("__origin", f"CASE WHEN __raw IS NULL THEN {place('__side', '__partition')} END"),
+    )
+    replay = list(AS_READ)
+    if context.tail is not None:
+        position = context.tail.place_in_group(group, "__side", "__offset")
+        rows = context.replayed(rows, position, context.tail.position("__origin", "__offset", "0L"))
+        replay = ["__place", "__has_result", *replay]
+    names = [
+        context.used_of([r.internal(n) for n in (*(c.name for c in r.source.columns), "ROWTIME")])
+        for r in (s.relation for s in node.tables)
+    ]
+    headers = ["__headers"] if context.headers else []
+    seen = {f"__seen_{i}": f"max(CASE WHEN __side = {i} THEN __offset END)" for i in range(len(names))}
+    state = {"__seq": "count(1)", **_sides(names, headers), **seen}
+    rows = context.distribute(rows, ["__jk"], replay).grouped({"__jk": "__jk"}, state)
+    return rows.select(
+        (node.key.name, "__jk"),
+        *_with_result(node.kinds, names),
+        ("__partition", "__cur.__origin"), ("__offset", "__cur.__offset"), ("__lane", "__cur.__side"),
+        ("__seen_group", group), *((c, f"coalesce({c}, -1L)") for c in seen),
+        "__seq", ("__raw", "__cur.__raw"), ("__reason", "__cur.__reason"), *((h, f"__cur.{h}") for h in headers),
+    )  # fmt: skip
+
+
+def _sides(names: Sequence[Sequence[str]], more: Sequence[str]) -> dict[str, str]:
     """The state: name and Spark text of each aggregate. ``names``: the columns that are needed of each table; ``more``:
     columns of the record that came.
 
@@ -24,17 +64,17 @@ def sides(names: Sequence[Sequence[str]], more: Sequence[str]) -> dict[str, str]
     """
     state = {}
     for i, columns in enumerate(names):
-        row = f"struct({', '.join(['__ts', *map(text.name, columns)])})"
+        row = struct_of(["__ts", *columns])
         state[f"__t{i}"] = f"last(CASE WHEN __side = {i} THEN {row} END, true)"
         state[f"__n{i}"] = f"last({needed_while('NOT __del', f'__side = {i}')}, true)"
         state[f"__h{i}"] = f"ksqlpy_last_two(CASE WHEN __side = {i} THEN NOT __del END)"
     came = ["__side", "__origin", "__offset", "__ts", "__raw", "__reason", *more]
-    state["__cur"] = f"last(struct({', '.join(came)}))"
+    state["__cur"] = f"last({struct_of(came)})"
     return state
 
 
-def with_result(kinds: Sequence[JoinKind], names: Sequence[Sequence[str]]) -> list[str]:
-    """Spark text of the columns, of ``__ts``, ``__del`` and ``__changed``.
+def _with_result(kinds: Sequence[JoinKind], names: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+    """Names and Spark texts of the columns, of ``__ts``, ``__del`` and ``__changed``.
 
     A record changes the result if each step that it passes has a result, or had one before it (Kafka Streams: every
     change of either side is passed on, a tombstone only after a result). ROWTIME is the latest of the record's and of
@@ -58,15 +98,13 @@ def with_result(kinds: Sequence[JoinKind], names: Sequence[Sequence[str]]) -> li
     ]
     times = [f"CASE WHEN {m} THEN __t{i}.__ts END" for i, m in enumerate(met)]
     columns = [
-        f"CASE WHEN {shown[i]} THEN __t{i}.{text.name(c)} END AS {text.name(c)}"
-        for i, table in enumerate(names)
-        for c in table
+        (c, f"CASE WHEN {shown[i]} THEN __t{i}.{text.name(c)} END") for i, table in enumerate(names) for c in table
     ]
     return [
         *columns,
-        f"greatest(__cur.__ts, {', '.join(times)}) AS __ts",
-        f"NOT {exists[-1]} AS __del",
-        f"({' AND '.join(passed)}) AS __changed",
+        ("__ts", f"greatest(__cur.__ts, {', '.join(times)})"),
+        ("__del", f"NOT {exists[-1]}"),
+        ("__changed", f"({' AND '.join(passed)})"),
     ]
 
 

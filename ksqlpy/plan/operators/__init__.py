@@ -1,0 +1,32 @@
+"""The operators of a logical plan, one in a file; what each must say of itself is in :mod:`.contract`."""
+
+from ksqlpy.plan.operators.aggregate import Aggregate
+from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results, Stateless
+from ksqlpy.plan.operators.filter import Filter
+from ksqlpy.plan.operators.flat_map import FlatMap
+from ksqlpy.plan.operators.project import Project
+from ksqlpy.plan.operators.scan import Scan
+from ksqlpy.plan.operators.stream_table_join import StreamTableJoin
+from ksqlpy.plan.operators.table_changes import TableChanges
+from ksqlpy.plan.operators.table_filter import TableFilter
+from ksqlpy.plan.operators.table_table_join import TableTableJoin
+from ksqlpy.plan.operators.union import Union
+
+__all__ = [
+    "Aggregate",
+    "Depends",
+    "Filter",
+    "FlatMap",
+    "Lanes",
+    "Operator",
+    "Project",
+    "Replay",
+    "Results",
+    "Scan",
+    "Stateless",
+    "StreamTableJoin",
+    "TableChanges",
+    "TableFilter",
+    "TableTableJoin",
+    "Union",
+]

@@ -1,0 +1,96 @@
+"""Reading a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.result import Relation
+from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results, Stateless
+
+__all__ = ["Scan"]
+
+
+@dataclass(frozen=True)
+class Scan(Stateless):
+    """Records of a source's topic, read by its formats."""
+
+    relation: Relation
+
+    @property
+    def title(self) -> str:
+        """As messages name it."""
+        return "a source"
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """None: it begins a plan."""
+        return ()
+
+    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
+        """Itself."""
+        return self
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """Its own."""
+        return (self.relation,)
+
+    @property
+    def expressions(self) -> tuple[t.Expr, ...]:
+        """None."""
+        return ()
+
+    @property
+    def identity(self) -> tuple[t.Expr, ...] | None:
+        """The key columns of a table, with the bounds of its window."""
+        source = self.relation.source
+        if source.kind != "TABLE":
+            return None
+        bounds = ("WINDOWSTART", "WINDOWEND") if source.window is not None else ()
+        return (*map(self.relation.ref, source.keys), *map(t.system, bounds))
+
+    @property
+    def results(self) -> Results:
+        """One."""
+        return Results.ONE
+
+    @property
+    def replay(self) -> Replay:
+        """Records come in the order of their offsets."""
+        return Replay(Depends.ROW, Lanes.KEPT)
+
+    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
+        """Where the keys are its key columns, in another type perhaps."""
+        own = set(map(self.relation.ref, self.relation.source.keys))
+        return {k.value if isinstance(k, t.Cast) else k for k in keys} == own
+
+    def passive(self, *, stateful: bool) -> bool:
+        """False."""
+        return False
+
+    @property
+    def upgradable(self) -> bool:
+        """True: what it reads must stay."""
+        return True
+
+    def upgrade(self, new: Self) -> str | None:
+        """The source, its formats and its time must stay."""
+        before, after = self.relation.source, new.relation.source
+        if (before.name, before.topic) != (after.name, after.topic):
+            return f"it would read {after.name}, not {before.name}"
+        formats = [(s.key_format, s.value_format, s.key_delimiter, s.value_delimiter) for s in (before, after)]
+        if formats[0] != formats[1]:
+            return f"the formats of {before.name} are others"
+        if (before.timestamp, before.timestamp_format) != (after.timestamp, after.timestamp_format):
+            return f"the TIMESTAMP of {before.name} is another"
+        return None
+
+    def explain(self) -> tuple[str, str]:
+        """The source, its topic and its formats."""
+        s = self.relation.source
+        alias = "" if self.relation.alias == s.name else f" AS {self.relation.alias}"
+        formats = f"key {s.key_format}, value {s.value_format}"
+        return f"Scan {s.kind.lower()}", f"{s.name}{alias} [topic {s.topic}, {formats}]"

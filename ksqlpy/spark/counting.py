@@ -1,0 +1,24 @@
+"""Expressions whose failures are counted, as Spark text."""
+
+from __future__ import annotations
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.spark.expressions import failure_text, null_text, spark_text, sure
+from ksqlpy.spark.marks import counted
+
+__all__ = ["counting", "holds"]
+
+
+def counting(expr: t.Expr, query_id: str) -> str:
+    """The text of a result's column. Where an error made it null, that is counted; all others cost one look."""
+    value, failed = spark_text(expr), failure_text(expr)
+    if failed is None:
+        return value
+    failure = counted(query_id + ":failed", failed)
+    return f"coalesce({value}, CASE WHEN {failure} THEN {null_text(expr.type)} END)"
+
+
+def holds(predicate: t.Expr, query_id: str) -> str:
+    """The text of WHERE or HAVING, true or false: where an error makes it neither, the row is dropped and counted."""
+    value = spark_text(predicate)
+    return value if sure(predicate) else f"coalesce({value}, NOT {counted(query_id + ':failed', 'true')})"

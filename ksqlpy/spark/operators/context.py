@@ -1,0 +1,129 @@
+"""What builders of operators share: the plan, how stateful steps are spread, and what is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ksqlpy.formats import text
+from ksqlpy.plan import Plan
+from ksqlpy.plan.operators import Operator
+from ksqlpy.spark.marks import stream_time
+from ksqlpy.spark.once import Tail
+from ksqlpy.spark.rows import Rows
+
+__all__ = ["AS_READ", "LAST", "Builder", "Context", "Distribution", "struct_of"]
+
+AS_READ = ("coalesce(__partition, __raw.partition)", "coalesce(__offset, __raw.offset)")
+"""The order in which a source's records are read, per partition."""
+
+LAST = f"{2**63 - 1}L"
+"""The place of rows that have none: behind all others."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How stateful steps are spread.
+
+    ``partitions``: of every shuffle. ``shuffled``: False where all rows come from one source partition, so that a
+    shuffle would only cost latency. ``sorted``: for the micro-batch that reads a backlog in event-time order.
+    ``source_partitions``: of the first source when the query was made; part of the state of queries with HAVING.
+    """
+
+    partitions: int
+    shuffled: bool
+    sorted: bool = False
+    source_partitions: int = 1
+
+
+Builder = Callable[[Operator, "Context", Rows], Rows]
+"""Builds an operator: the rows that come out, from the records of all topics as far as others have read them."""
+
+
+class Context:
+    """One plan while it is built.
+
+    ``tail``: what the query has written since the checkpoint from which it recovers. Each stateful step then takes the
+    rows in the order in which it took them before, so far as results tell (docs/internals/exactly-once.md). ``name``:
+    of the query, under which late and failed rows are counted. ``headers``: whether records come with their headers.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        builders: Callable[[type[Operator]], Builder],
+        distribution: Distribution,
+        tail: Tail | None,
+        *,
+        name: str,
+        headers: bool,
+    ) -> None:
+        self.plan = plan
+        self.name = name
+        self.headers = headers
+        self.distribution = distribution
+        # With one source partition the order is the same each time.
+        self.tail = tail if distribution.shuffled and not distribution.sorted else None
+        # Of groups that HAVING hides, how many lanes of the source are watched.
+        self.watched = distribution.source_partitions if plan.hides_groups and plan.lanes_kept else 0
+        self.several = len(plan.relations) > 1
+        self.used = plan.used
+        shown = ("headers",) if plan.shows_headers else ()
+        self.record = ("key", "value", "topic", "partition", "offset", "ts", *shown)
+        """The fields of a record as it came."""
+        self.branch: int | None = None
+        """The number of the branch of a union that is being built."""
+        self._builders = builders
+        self._distributed = False
+
+    def build(self, node: Operator, records: Rows) -> Rows:
+        """The rows that come out of an operator."""
+        return self._builders(type(node))(node, self, records)
+
+    def changed(self, rows: Rows) -> Rows:
+        """Without the rows that leave the result of joined tables as it is; a filter of it must count them."""
+        return rows.where("__raw IS NOT NULL OR __changed").drop("__changed") if rows.shape.of_joined_tables else rows
+
+    def distribute(self, rows: Rows, keys: Sequence[str], replay: Sequence[str] = AS_READ) -> Rows:
+        """Brings rows of one key together, ahead of a stateful step.
+
+        Spark shuffles by itself. With one source partition it need not; the backlog is sorted once, ahead of the first
+        step, by the stream time of its partitions, so that the records of one stay in their order; a table's row comes
+        before a stream's row of the same time. A recovering query sorts ahead of each step, by ``replay``.
+        """
+        d = self.distribution
+        if self.tail is not None:
+            return self._sorted(rows, keys, replay)
+        if self._distributed:
+            return rows
+        self._distributed = True
+        if d.sorted:
+            table_first = ["__side DESC"] if rows.shape.sided else []
+            rows = rows.plus(("__turn", stream_time("__source", "coalesce(__ts, __raw.ts)")))
+            return self._sorted(rows, keys, ["__turn", *table_first, *AS_READ]).drop("__source", "__turn")
+        return rows if d.shuffled else rows.together()
+
+    def _sorted(self, rows: Rows, keys: Sequence[str], order: Sequence[str]) -> Rows:
+        number = ["__row"] if rows.shape.numbered else []
+        return rows.spread(self.distribution.partitions, keys, [*order, *number])
+
+    def replayed(self, rows: Rows, position: str, own: str) -> Rows:
+        """Adds ``__place``, the ``position`` of what a row's result had seen, and whether it has one by ``own``."""
+        return rows.plus(
+            ("__place", f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {LAST})"),
+            ("__has_result", f"(__raw IS NULL AND {own} IS NOT NULL)"),
+        )
+
+    def lane_of_table(self, keys: Sequence[str]) -> str:
+        """Spark text of the lane of a table's row: Spark sends a key to the task that this hash names."""
+        n = self.distribution.partitions
+        return f"CASE WHEN __raw IS NULL THEN __partition * {n} + pmod(hash({', '.join(keys)}), {n}) END"
+
+    def used_of(self, columns: Sequence[str]) -> list[str]:
+        """Those of the columns, by internal names, that the plan needs."""
+        return [c for c in columns if c in self.used]
+
+
+def struct_of(columns: Sequence[str]) -> str:
+    """Spark text of a struct of columns."""
+    return f"struct({', '.join(map(text.name, columns))})"

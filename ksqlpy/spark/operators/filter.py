@@ -1,0 +1,16 @@
+"""Drops the rows of a stream that do not pass."""
+
+from __future__ import annotations
+
+from ksqlpy.plan.operators import Filter
+from ksqlpy.spark.counting import holds
+from ksqlpy.spark.operators.context import Context
+from ksqlpy.spark.rows import Rows
+
+__all__ = ["build"]
+
+
+def build(node: Filter, context: Context, records: Rows) -> Rows:
+    """Records without a value never pass."""
+    rows = context.build(node.input, records)
+    return rows.where(f"__raw IS NOT NULL OR (NOT __del AND {holds(node.predicate, context.name)})")

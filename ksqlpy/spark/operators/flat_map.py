@@ -1,0 +1,30 @@
+"""Table functions: a row for each item of their arrays."""
+
+from __future__ import annotations
+
+from ksqlpy.functions import Signature
+from ksqlpy.functions.sparktext import tried
+from ksqlpy.plan.operators import FlatMap
+from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.marks import ROWS
+from ksqlpy.spark.operators.context import Context
+from ksqlpy.spark.rows import Rows
+
+__all__ = ["build"]
+
+
+def build(node: FlatMap, context: Context, records: Rows) -> Rows:
+    """The arrays side by side, the shorter filled up with nulls; ``__row`` numbers the rows."""
+    rows = context.build(node.input, records)
+    arrays = []
+    for call in node.calls:
+        signature = call.call.signature
+        assert isinstance(signature, Signature)
+        array = signature.spark([spark_text(a) for a in call.arguments], call.call.arguments)
+        arrays.append(f"coalesce({tried(array)}, array())")
+    # A record without a value has no rows.
+    zipped = f"CASE WHEN __raw IS NOT NULL THEN array(null) WHEN NOT __del THEN arrays_zip({', '.join(arrays)}) END"
+    kept = rows.shape.without("__row")
+    number = f"__row * {ROWS} + __item" if rows.shape.numbered else "__item"
+    rows = rows.several(("__item", "__items"), f"posexplode({zipped})")
+    return rows.select(*kept, ("__row", number), *((f"__u{i}", f"__items.`{i}`") for i in range(len(arrays))))

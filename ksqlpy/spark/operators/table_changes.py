@@ -1,0 +1,44 @@
+"""The rows of a table with those that they replace."""
+
+from __future__ import annotations
+
+from ksqlpy.plan.operators import TableChanges
+from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.marks import last_needed
+from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
+from ksqlpy.spark.rows import Rows
+
+__all__ = ["build"]
+
+
+def build(node: TableChanges, context: Context, records: Rows) -> Rows:
+    """Adds ``__old``, the row of the same key that a row replaces, null if there is none, or a tombstone."""
+    rows = context.changed(context.build(node.input, records))
+    keys = [spark_text(k) for k in node.key]
+    # Rows of joined tables are numbered in the order of their key already.
+    order = ["__seq"] if rows.shape.seen_of_group else AS_READ
+    rows = _with_replaced(context.distribute(rows, keys, order), keys)
+    return rows.plus(("__lane", context.lane_of_table(keys))) if context.watched else rows
+
+
+def _with_replaced(rows: Rows, keys: list[str]) -> Rows:
+    last = rows.shape.only("__raw", "__reason", "__headers")
+    columns = rows.shape.without(*last)
+    group = {f"__g{i}": f"CASE WHEN __raw IS NULL THEN {k} END" for i, k in enumerate(keys)}
+    rows = rows.grouped(
+        group,
+        {
+            "__rows": f"ksqlpy_last_two(CASE WHEN __raw IS NULL THEN {struct_of(columns)} END)",
+            "__needed": last_needed("NOT __del", keys),
+            "__last": f"last({struct_of(last)})",
+        },
+    )
+    rows = rows.select(*rows.shape.columns, *((c, f"__last.{c}") for c in last))
+    rows = rows.select(
+        ("__new", "CASE WHEN __raw IS NULL THEN __rows.now END"),
+        ("__old", "CASE WHEN __raw IS NULL THEN __rows.before END"),
+        ("__del", "__needed = 0Y"),
+        *last,
+    )
+    new = [c for c in columns if c != "__del"]
+    return rows.unpacked("__new", new, "__del", ("__old", "CASE WHEN NOT __old.__del THEN __old END"), *last)

@@ -1,0 +1,219 @@
+"""Rows between the operators of a running query: a DataFrame, and the typed shape of what it carries.
+
+A row carries its columns under their internal names, and beside them the system columns, which are named here and
+nowhere else:
+
+=================  ====================================================================================================
+``__raw``,         The record as it came, for rows that no scan has read yet or that cannot be read (then with the
+``__reason``       reason); null for all others. Such rows pass every operator unchanged and leave as dead letters.
+``__came``         With a topic for late records: the record as it came, up to the windows. What is late there becomes a
+                   row like those that cannot be read, with ``__raw.late``, the number of the first result that it would
+                   have had.
+``__ts``           ROWTIME in ms.
+``__partition``,   The place of the record; with several topics of a union the topic's number is part of
+``__offset``       ``__partition``.
+``__seen0``, …     After a join: the offset of the last record of its table that the row saw.
+``__seen_group``,  After GROUP BY with HAVING: the group's hash, and the last offset of each lane.
+``__seen_0``, …
+``__lane``         With HAVING: the way on which rows come to their group in the order of their offsets: the source
+                   partition, and for a table, whose rows are spread by their key before, also the part of the keys.
+``__row``          After table functions, after a union whose branches read the same topic, and after GROUP BY of a
+                   table: the number of the row among those that one record brought about, from 0.
+``__changed``,     After a join of tables: whether the row's result is new, and its number within its key.
+``__seq``
+``__del``          The record has no value: a tombstone of a table.
+``__keyless``      The record of a stream with several key columns has no key, where its key is that of the result.
+``__headers``      The headers of the record, which those of its results are, too.
+``__ws``, ``__we`` The bounds of the window, in ms; ``__wend`` is its end as Spark's watermark needs it.
+``__source``       While a backlog is sorted: the place of the partition, up to the first stateful step.
+``__side``         Up to a join: the number of the row's table; null for all other rows.
+``__read``         Whether the last scan has read the row.
+``__branch``,      Within a union: the branch that reads the row, the record itself, and the finished row.
+``__origin``,
+``__done``
+``__old``          Ahead of GROUP BY of a table: the row that is replaced.
+``__time``,        With TIMESTAMP of the sink: the time of the result, and why it has none.
+``__untimed``
+=================  ====================================================================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ksqlpy.formats import text
+
+__all__ = ["RowShape", "Rows"]
+
+_VALUE = re.compile(r"__[uka]\d")
+"""Begins the names of columns that only the projection above them speaks of."""
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """What rows carry: ``columns`` are all their columns in order, the system columns among them."""
+
+    columns: tuple[str, ...]
+
+    def _has(self, name: str) -> bool:
+        return name in self.columns
+
+    @property
+    def windowed(self) -> bool:
+        """Whether rows were put into windows by this query."""
+        return self._has("__wend")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether rows have the start of a window, by this query or in the key of their source."""
+        return self._has("__ws")
+
+    @property
+    def numbered(self) -> bool:
+        """Whether one record may have several rows, which are numbered."""
+        return self._has("__row")
+
+    @property
+    def laned(self) -> bool:
+        """Whether rows come to their group on lanes other than source partitions."""
+        return self._has("__lane")
+
+    @property
+    def lane(self) -> str:
+        """The column that says on which way a row comes to its group in the order of its offsets."""
+        return "__lane" if self.laned else "__partition"
+
+    @property
+    def seen_of_tables(self) -> tuple[str, ...]:
+        """The columns that say what a row had seen of joined tables."""
+        return tuple(c for c in self.columns if c.startswith("__seen") and not c.startswith("__seen_"))
+
+    @property
+    def seen_of_group(self) -> tuple[str, ...]:
+        """The columns that say what the row's group had seen of its lanes: first the group's hash."""
+        return tuple(c for c in self.columns if c.startswith("__seen_"))
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """Both, in their order."""
+        return tuple(c for c in self.columns if c.startswith("__seen"))
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The column of the record's headers, if they are passed on."""
+        return ("__headers",) if self._has("__headers") else ()
+
+    @property
+    def late(self) -> bool:
+        """Whether rows carry the record as it came, since it may be late for its window."""
+        return self._has("__came")
+
+    @property
+    def keyless(self) -> bool:
+        """Whether rows say that their record had no key."""
+        return self._has("__keyless")
+
+    @property
+    def of_joined_tables(self) -> bool:
+        """Whether rows are results of a key of joined tables, of which some leave the result as it is."""
+        return self._has("__changed")
+
+    @property
+    def counted(self) -> bool:
+        """Whether the rows of a key are numbered."""
+        return self._has("__seq")
+
+    @property
+    def sided(self) -> bool:
+        """Whether rows of tables and of a stream are told apart, ahead of their join."""
+        return self._has("__side")
+
+    @property
+    def untimed(self) -> bool:
+        """Whether rows say why they have no time for their result."""
+        return self._has("__untimed")
+
+    @property
+    def finished(self) -> bool:
+        """Whether a branch of a union has finished rows already."""
+        return self._has("__done")
+
+    @property
+    def system(self) -> tuple[str, ...]:
+        """All but the columns of the query."""
+        return tuple(c for c in self.columns if c.startswith("__") and not _VALUE.match(c))
+
+    def only(self, *names: str) -> tuple[str, ...]:
+        """Those of the names that rows have, in the order of the rows."""
+        return tuple(c for c in self.columns if c in names)
+
+    def without(self, *names: str) -> tuple[str, ...]:
+        """All columns but these, in their order."""
+        return tuple(c for c in self.columns if c not in names)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A DataFrame, and the shape of its rows. Every method gives new rows, whose shape follows from the call."""
+
+    frame: DataFrame
+    shape: RowShape
+
+    def select(self, *parts: str | tuple[str, str]) -> Rows:
+        """Rows of these columns: a name keeps one, a pair gives the name and the Spark text of another."""
+        names = [p if isinstance(p, str) else p[0] for p in parts]
+        made = [text.name(p) if isinstance(p, str) else f"{p[1]} AS {text.name(p[0])}" for p in parts]
+        return Rows(self.frame.selectExpr(*made), RowShape(tuple(names)))
+
+    def plus(self, *made: tuple[str, str]) -> Rows:
+        """The same rows with further columns: name and Spark text."""
+        added = [f"{expr} AS {text.name(name)}" for name, expr in made]
+        return Rows(self.frame.selectExpr("*", *added), RowShape((*self.shape.columns, *(n for n, _ in made))))
+
+    def several(self, names: tuple[str, ...], expr: str) -> Rows:
+        """The same with several columns by one Spark text, as ``posexplode`` makes them."""
+        made = f"{expr} AS ({', '.join(names)})"
+        return Rows(self.frame.selectExpr("*", made), RowShape((*self.shape.columns, *names)))
+
+    def unpacked(self, struct: str, fields: Iterable[str], *more: str | tuple[str, str]) -> Rows:
+        """The fields of a column as columns, then others as in :meth:`select`."""
+        return self.select(*((f, f"{struct}.{text.name(f)}") for f in fields), *more)
+
+    def where(self, condition: str) -> Rows:
+        """The rows for which it holds."""
+        return Rows(self.frame.where(condition), self.shape)
+
+    def drop(self, *names: str) -> Rows:
+        """The rows without these columns, so far as they have them."""
+        gone = self.shape.only(*names)
+        return Rows(self.frame.drop(*gone), RowShape(self.shape.without(*gone))) if gone else self
+
+    def grouped(self, by: Mapping[str, str], state: Mapping[str, str]) -> Rows:
+        """One row for each row, with the state of its group after it (``state``: aggregates), in update mode.
+
+        ``by``: the columns of the group, and the Spark text of each. A column stands for itself.
+        """
+        keys = [F.col(text.name(n)) if n == e else F.expr(e).alias(n) for n, e in by.items()]
+        cells = [F.expr(e).alias(n) for n, e in state.items()]
+        return Rows(self.frame.groupBy(*keys).agg(*cells), RowShape((*by, *state)))
+
+    def spread(self, partitions: int, keys: Iterable[str], order: Iterable[str]) -> Rows:
+        """The rows of one key in one partition, which is sorted; ``order``: Spark texts, ``DESC`` behind it or not."""
+        by = [o for o in order]
+        columns = [F.expr(o.removesuffix(" DESC")) for o in by]
+        spread = self.frame.repartition(partitions, *(F.expr(k) for k in keys))
+        ascending = [not o.endswith(" DESC") for o in by]
+        return Rows(spread.sortWithinPartitions(*columns, ascending=ascending), self.shape)
+
+    def together(self) -> Rows:
+        """All rows in one partition, without a shuffle."""
+        return Rows(self.frame.coalesce(1), self.shape)
+
+    def with_watermark(self, column: str, delay_ms: int) -> Rows:
+        """The rows with a watermark so many milliseconds behind a TIMESTAMP column."""
+        return Rows(self.frame.withWatermark(column, f"{delay_ms} milliseconds"), self.shape)

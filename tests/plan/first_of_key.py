@@ -1,0 +1,76 @@
+"""One more operator, as someone would add it: keeps the first row of each key of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.result import Window
+from ksqlpy.plan.operators import Depends, Lanes, Operator, Replay, Results
+from ksqlpy.plan.text import listed
+from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.operators import Context
+from ksqlpy.spark.operators.context import struct_of
+from ksqlpy.spark.rows import Rows
+
+
+@dataclass(frozen=True)
+class FirstOfKey(Operator):
+    """Of all rows with equal ``key`` the first."""
+
+    input: Operator
+    key: tuple[t.Expr, ...]
+
+    title = "the first of a key"
+    lookups = ()
+    needed: frozenset[str] = frozenset()
+    stages = 1
+    stateful = True
+    window: Window | None = None
+    identity = None
+    results = Results.ONE
+    replay = Replay(Depends.HISTORY, Lanes.KEPT)
+    equal = ()
+    needs_batches = None
+    upgradable = False
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[Any]) -> Self:
+        return replace(self, input=inputs[0])
+
+    @property
+    def expressions(self) -> tuple[t.Expr, ...]:
+        return self.key
+
+    @property
+    def keys(self) -> tuple[t.Expr, ...]:
+        return self.key
+
+    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
+        return self.input.keeps_key(keys)
+
+    def passive(self, *, stateful: bool) -> bool:
+        return False
+
+    def upgrade(self, new: Self) -> str | None:
+        return None if self.key == new.key else "the key would be another"
+
+    def explain(self) -> tuple[str, str]:
+        return "First of key", listed(self.key)
+
+
+def build(node: FirstOfKey, context: Context, records: Rows) -> Rows:
+    """Rows of a key are counted; those that could not be read pass by."""
+    rows = context.build(node.input, records)
+    keys = [spark_text(k) for k in node.key]
+    columns = rows.shape.columns
+    rows = context.distribute(rows, keys).grouped(
+        {f"__g{i}": f"CASE WHEN __raw IS NULL THEN {k} END" for i, k in enumerate(keys)},
+        {"__count": "count(CASE WHEN __raw IS NULL THEN 1 END)", "__r": f"last({struct_of(columns)})"},
+    )
+    return rows.where("__r.__raw IS NOT NULL OR __count = 1").unpacked("__r", columns)
