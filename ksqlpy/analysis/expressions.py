@@ -227,7 +227,7 @@ class ExpressionAnalyzer:
         """An ISO string literal beside a time, a date or a timestamp is one."""
         if isinstance(value, t.Literal) and value.type == STRING and other.type in TEMPORAL:
             return t.Cast(other.type, value)
-        magic = isinstance(other, t.ColumnRef) and other.name in ("__ts", "__ws", "__we")
+        magic = isinstance(other, t.ColumnRef) and other.name in t.TIMES
         if isinstance(value, t.Literal) and value.type == STRING and magic:
             return t.Cast(BIGINT, t.Cast(TIMESTAMP, value))
         return value

@@ -446,7 +446,7 @@ class _QueryAnalyzer:
         node: exp.Expr,
         hint: str = "they are known once the rows of a window are aggregated: select them",
     ) -> None:
-        if any(isinstance(e, t.ColumnRef) and e.name in ("__ws", "__we") for e in t.walk(expr)):
+        if any(isinstance(e, t.ColumnRef) and e.name in t.BOUNDS for e in t.walk(expr)):
             self.text.refuse(
                 "window-bounds",
                 f"WINDOWSTART and WINDOWEND cannot stand in {where}",
@@ -467,7 +467,7 @@ class _QueryAnalyzer:
                 if e not in aggregates:
                     aggregates.append(e)
                 return t.ColumnRef(e.type, f"__a{aggregates.index(e)}")
-            if isinstance(e, t.ColumnRef) and e.name not in ("__ws", "__we", "__ts"):
+            if isinstance(e, t.ColumnRef) and e.name not in t.TIMES:
                 self.text.refuse(
                     "not-grouped",
                     f"column {e.name} is neither in GROUP BY nor inside an aggregate function",

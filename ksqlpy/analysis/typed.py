@@ -15,8 +15,10 @@ from ksqlpy.functions import Call as Resolved
 from ksqlpy.types import BIGINT, INTEGER, SqlType
 
 __all__ = [
+    "BOUNDS",
     "ROWTIME",
     "SYSTEM",
+    "TIMES",
     "AggregateCall",
     "Arithmetic",
     "ArrayOf",
@@ -54,6 +56,13 @@ SYSTEM: dict[str, tuple[str, SqlType]] = {
     "WINDOWEND": ("__we", BIGINT),
 }
 """Pseudo columns: their internal names and types (ksqlDB, data definition: pseudo columns)."""
+
+
+BOUNDS = frozenset(SYSTEM[n][0] for n in ("WINDOWSTART", "WINDOWEND"))
+"""Internal names of the bounds of a window."""
+
+TIMES = BOUNDS | {SYSTEM["ROWTIME"][0]}
+"""Internal names of the pseudo columns that hold a time, in ms."""
 
 
 def system(name: str) -> ColumnRef:

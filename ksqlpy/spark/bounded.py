@@ -29,6 +29,7 @@ from ksqlpy.spark.encode import encoded
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.once import Offsets
+from ksqlpy.spark.rows import Col
 
 __all__ = ["Change", "Inputs", "Run", "Unread"]
 
@@ -206,12 +207,12 @@ class Run:
         shown = json_object([Written(o.name, o.expr.type, spark_text(o.expr)) for o in self._visible])
         identity = [Written(o.name, o.expr.type, spark_text(o.expr)) for o in self._hidden]
         if rows.shape.bounded:
-            identity.append(Written("__ws", t.SYSTEM["WINDOWSTART"][1], "__ws"))
+            identity.append(Written(Col.WINDOW_START, t.SYSTEM["WINDOWSTART"][1], Col.WINDOW_START))
         key = json_object(identity) if identity else "''"
         return rows.frame.selectExpr(
-            f"CASE WHEN __raw IS NULL THEN {key} END AS key",
-            f"CASE WHEN __raw IS NULL AND NOT __del THEN {shown} END AS columns",
-            "__raw.topic AS topic", "__raw.partition AS partition", "__raw.offset AS offset", "__reason AS reason",
+            f"CASE WHEN {Col.RAW} IS NULL THEN {key} END AS key",
+            f"CASE WHEN {Col.RAW} IS NULL AND NOT {Col.DELETED} THEN {shown} END AS columns",
+            *(f"{Col.RAW}.{c} AS {c}" for c in ("topic", "partition", "offset")), f"{Col.REASON} AS reason",
         )  # fmt: skip
 
 

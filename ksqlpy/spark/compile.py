@@ -9,7 +9,7 @@ from ksqlpy.plan import Plan
 from ksqlpy.spark.marks import source_place
 from ksqlpy.spark.once import HEADER, Tail
 from ksqlpy.spark.operators import Context, Distribution, builder_of
-from ksqlpy.spark.rows import Rows, RowShape
+from ksqlpy.spark.rows import Col, Rows, RowShape
 
 __all__ = ["Distribution", "compile_plan"]
 
@@ -38,12 +38,12 @@ def _unread(context: Context, records: DataFrame) -> Rows:
     taken = [f"unix_millis(timestamp) AS {c}" if c == "ts" else c for c in context.record]
     if plan.late_topic is not None:
         taken.append("cast(null as bigint) AS late")
-    made = [("__raw", f"struct({', '.join(taken)})"), ("__reason", "cast(null as string)")]
+    made = [(Col.RAW, f"struct({', '.join(taken)})"), (Col.REASON, "cast(null as string)")]
     if context.headers:
         # Most records of other queries have no header but that one, which would be kept in vain.
         passed = f"CASE WHEN size(headers) = 1 AND headers[0].key = {text.string(HEADER)} THEN null ELSE headers END"
-        made.append(("__headers", passed if plan.stateful else "headers"))
+        made.append((Col.HEADERS, passed if plan.stateful else "headers"))
     if context.distribution.sorted:
         # While a backlog is sorted: the place of the partition that a row comes from, up to the first stateful step.
-        made.append(("__source", source_place(plan, "topic", "partition")))
+        made.append((Col.SOURCE, source_place(plan, "topic", "partition")))
     return Rows(records, RowShape(tuple(records.columns))).select(*made)

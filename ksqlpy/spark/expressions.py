@@ -106,6 +106,9 @@ def _has_names(kind: SqlType) -> bool:
     return isinstance(kind, StructType)
 
 
+PARTITION = t.SYSTEM["ROWPARTITION"][0]
+
+
 def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str:
     """The expression as Spark SQL text; ``column`` gives the text of a column by its internal name.
 
@@ -138,10 +141,9 @@ def _texts(column: Callable[[str], str] = text.name) -> Callable[[t.Expr], str]:
 
     def made_of(e: t.Expr) -> str:
         match e:
-            case t.ColumnRef(name="__partition"):  # behind the number of the topic, in a union
-                return f"({column('__partition')} & 65535)"
             case t.ColumnRef(name=name):
-                return column(name)
+                # The number of the topic in a union stands before it.
+                return f"({column(name)} & 65535)" if name == PARTITION else column(name)
             case t.Literal():
                 return _literal(e)
             case t.FunctionCall():

@@ -12,7 +12,7 @@ from ksqlpy.analysis.result import Window
 from ksqlpy.formats import text
 from ksqlpy.plan import Plan
 from ksqlpy.spark.once import place
-from ksqlpy.spark.rows import RowShape
+from ksqlpy.spark.rows import Col, RowShape
 
 __all__ = [
     "ROWS",
@@ -64,7 +64,7 @@ def last_needed(condition: str, keys: Sequence[object]) -> str:
     not say anything.
     """
     if len(keys) > 1:
-        return f"last({needed_while(condition, '__raw IS NULL')}, true)"
+        return f"last({needed_while(condition, '{Col.RAW} IS NULL')}, true)"
     return f"last({needed_while(condition)})"
 
 
@@ -98,19 +98,19 @@ def which_result(shape: RowShape, window: Window | None) -> str:
     """
     found = _result(shape, window)
     late = window is not None and window.late_topic is not None and not shape.late
-    return f"coalesce({LATE} + __raw.late, {found})" if late else found
+    return f"coalesce({LATE} + {Col.RAW}.late, {found})" if late else found
 
 
 def _result(shape: RowShape, window: Window | None) -> str:
-    row = "cast(coalesce(__row, 0) as bigint)" if shape.numbered else "0L"
+    row = f"cast(coalesce({Col.ROW}, 0) as bigint)" if shape.numbered else "0L"
     if window is None:
         return row
     if not shape.numbered:
-        return "coalesce(__ws, 0L)"
+        return f"coalesce({Col.WINDOW_START}, 0L)"
     windows = -(-window.size // window.advance)
-    return f"{row} * {windows} + coalesce(pmod(__ws div {window.advance}, {windows}), 0L)"
+    return f"{row} * {windows} + coalesce(pmod({Col.WINDOW_START} div {window.advance}, {windows}), 0L)"
 
 
 def reached_on_lane(shape: RowShape) -> str:
     """Spark text: how far a row is on its lane; one record may have several rows in a group, if it is no table's."""
-    return f"(__offset * {ROWS} + __row)" if shape.numbered and not shape.laned else "__offset"
+    return f"({Col.OFFSET} * {ROWS} + {Col.ROW})" if shape.numbered and not shape.laned else Col.OFFSET

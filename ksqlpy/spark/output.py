@@ -24,7 +24,7 @@ from ksqlpy.spark.marks import (
     which_result,
 )
 from ksqlpy.spark.once import Tail, sink_value
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 from ksqlpy.spark.spec import QuerySpec
 
 __all__ = ["HEADERS", "kafka_output", "sink_options", "undone"]
@@ -68,53 +68,54 @@ def kafka_output(
     if isinstance(sink, str):
         topic, key = sink, "cast(null as binary)"
         value = f"cast({json_object(outputs)} as binary)"
-        rowtime = "__ts"
+        rowtime = Col.ROWTIME
     else:
         topic = sink.topic
         by_name = {o.name: o for o in outputs}
         key = write(key_part(sink), [by_name[c.name] for c in sink.keys])
         if rows.shape.keyless:  # no key stays no key, it is not a record of nulls
-            key = f"CASE WHEN NOT __keyless THEN {key} END"
+            key = f"CASE WHEN NOT {Col.KEYLESS} THEN {key} END"
         if sink.window is not None:
-            bounds = ["__we", "__ws"] if sink.window.size is None else ["__ws"]
+            bounds = [Col.WINDOW_END, Col.WINDOW_START] if sink.window.size is None else [Col.WINDOW_START]
             key = f"concat({key}, {', '.join(f'cast({b} as binary)' for b in bounds)})"
         value = write(value_part(sink), [by_name[c.name] for c in sink.values])
-        rowtime = "if(__untimed IS NULL, __time, __ts)" if timed else "__ts"
+        rowtime = f"if({Col.UNTIMED} IS NULL, {Col.TIME}, {Col.ROWTIME})" if timed else Col.ROWTIME
     if tail is not None and plan.joined_by_key:
         over = tail.is_ahead("__at", "__at_offset", key)
-        rows = rows.where(f"NOT CASE WHEN __raw IS NULL THEN {over} ELSE false END")
+        rows = rows.where(f"NOT CASE WHEN {Col.RAW} IS NULL THEN {over} ELSE false END")
     coordinates = ("__at", "__at_offset", "__at_window") if at else ()
     of_group = list(rows.shape.seen_of_group)
     if timed:
-        of_group = [f"CASE WHEN __untimed IS NULL THEN {c} END" for c in of_group]
+        of_group = [f"CASE WHEN {Col.UNTIMED} IS NULL THEN {c} END" for c in of_group]
     sent = sink_value(
-        f"CASE WHEN __raw IS NULL THEN {rowtime} ELSE __raw.ts END",
-        f"CASE WHEN __raw IS NOT NULL THEN __raw.value WHEN NOT __del THEN {value} END",
+        f"CASE WHEN {Col.RAW} IS NULL THEN {rowtime} ELSE {Col.RAW}.ts END",
+        f"CASE WHEN {Col.RAW} IS NOT NULL THEN {Col.RAW}.value WHEN NOT {Col.DELETED} THEN {value} END",
         coordinates, rows.shape.seen_of_tables, of_group,
     )  # fmt: skip
     late_topic = plan.late_topic
-    late = f" WHEN __raw.late IS NOT NULL THEN {text.string(late_topic)}" if late_topic is not None else ""
-    untimed = f"WHEN __untimed IS NOT NULL THEN {text.string(dead_topic)} " if timed else ""
-    headers = f"WHEN __raw IS NOT NULL THEN {_dead_letter(query_id, _RECORD, '__reason')}"
+    late = f" WHEN {Col.RAW}.late IS NOT NULL THEN {text.string(late_topic)}" if late_topic is not None else ""
+    untimed = f"WHEN {Col.UNTIMED} IS NOT NULL THEN {text.string(dead_topic)} " if timed else ""
+    headers = f"WHEN {Col.RAW} IS NOT NULL THEN {_dead_letter(query_id, _RECORD, Col.REASON)}"
     if timed:
-        headers += f" WHEN __untimed IS NOT NULL THEN {_dead_letter(query_id, _source(plan), '__untimed')}"
-    own = " ELSE __headers" if rows.shape.headers else ""
+        headers += f" WHEN {Col.UNTIMED} IS NOT NULL THEN {_dead_letter(query_id, _source(plan), Col.UNTIMED)}"
+    result, dead = text.string(topic), text.string(dead_topic)
+    own = f" ELSE {Col.HEADERS}" if rows.shape.headers else ""
     return rows.frame.selectExpr(
-        f"CASE {untimed}WHEN __raw IS NULL THEN {text.string(topic)}{late} ELSE {text.string(dead_topic)} END AS topic",
-        f"CASE WHEN __raw IS NULL THEN {key} ELSE __raw.key END AS key",
+        f"CASE {untimed}WHEN {Col.RAW} IS NULL THEN {result}{late} ELSE {dead} END AS topic",
+        f"CASE WHEN {Col.RAW} IS NULL THEN {key} ELSE {Col.RAW}.key END AS key",
         f"{sent} AS value",
         f"CASE {headers}{own} END AS headers",
     )
 
 
-_RECORD = ("__raw.topic", "__raw.partition", "__raw.offset", "__raw.ts")
+_RECORD = (f"{Col.RAW}.topic", f"{Col.RAW}.partition", f"{Col.RAW}.offset", f"{Col.RAW}.ts")
 
 
 def _source(plan: Plan) -> tuple[str, str, str, str]:
     """Topic, partition and offset of the record that brought a result about, and the time of the row."""
     numbers = enumerate(plan.topics)
     topic = " ".join(f"WHEN {i} THEN {text.string(name)}" for i, name in numbers)
-    return f"CASE shiftright(__partition, 16) {topic} END", "__partition & 65535", "__offset", "__ts"
+    return f"CASE shiftright({Col.PARTITION}, 16) {topic} END", f"{Col.PARTITION} & 65535", Col.OFFSET, Col.ROWTIME
 
 
 def _dead_letter(query_id: str, place: Sequence[str], reason: str) -> str:
@@ -144,13 +145,13 @@ def undone(plan: Plan, records: DataFrame, tail: Tail | None) -> DataFrame:
 
 def _placed(plan: Plan, rows: Rows, tail: Tail | None, query_id: str) -> Rows:
     """Adds the source coordinates of each row, also of unread ones; leaves out the rows that the tail holds."""
-    raw = source_place(plan, "__raw.topic", "__raw.partition")
+    raw = source_place(plan, f"{Col.RAW}.topic", f"{Col.RAW}.partition")
     number = which_result(rows.shape, plan.window)
     if rows.shape.untimed and not plan.done_as_read:  # its place among dead letters orders no results
-        number = f"if(__untimed IS NULL, {number}, {UNTIMED} + {number})"
+        number = f"if({Col.UNTIMED} IS NULL, {number}, {UNTIMED} + {number})"
     rows = rows.plus(
-        ("__at", f"CASE WHEN __raw IS NULL THEN __partition ELSE {raw} END"),
-        ("__at_offset", "CASE WHEN __raw IS NULL THEN __offset ELSE __raw.offset END"),
+        ("__at", f"CASE WHEN {Col.RAW} IS NULL THEN {Col.PARTITION} ELSE {raw} END"),
+        ("__at_offset", f"CASE WHEN {Col.RAW} IS NULL THEN {Col.OFFSET} ELSE {Col.RAW}.offset END"),
         ("__at_window", number),
     )
     if tail is None or plan.done_as_read:
@@ -159,8 +160,8 @@ def _placed(plan: Plan, rows: Rows, tail: Tail | None, query_id: str) -> Rows:
     # A row that a result had seen is done, with or without a result of its own. Where joined tables are grouped, what
     # was seen is of the join, and says nothing of the several results of a record.
     if rows.shape.seen_of_group and not plan.regroups_joined:
-        done = tail.place_in_group("__seen_group", rows.shape.lane, reached_on_lane(rows.shape))
-        written = f"coalesce(CASE WHEN __raw IS NULL THEN {done} END, {written})"
+        done = tail.place_in_group(Col.SEEN_GROUP, rows.shape.lane, reached_on_lane(rows.shape))
+        written = f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {done} END, {written})"
     # Counted in a column, which keeps Spark from pushing it down: it would double with each branch of a union.
     return rows.plus(("__again", counted(query_id + ":again", f"{written} IS NOT NULL"))).where("NOT __again")
 
@@ -171,12 +172,12 @@ def _timed(sink: Source, plan: Plan, rows: Rows) -> Rows:
     A tombstone has the time of its row.
     """
     output = next(o for o in plan.root.outputs if o.name == sink.timestamp)
-    given = "__raw IS NULL AND NOT __del"
+    given = f"{Col.RAW} IS NULL AND NOT {Col.DELETED}"
     rows = rows.plus(("__given", f"CASE WHEN {given} THEN {spark_text(output.expr)} END"))
     time = time_of(sink, "__given")
     return rows.plus(
-        ("__time", f"CASE WHEN {given} THEN {time} ELSE __ts END"),
-        ("__untimed", f"CASE WHEN {given} THEN {no_time(sink, '__given', time)} END"),
+        (Col.TIME, f"CASE WHEN {given} THEN {time} ELSE {Col.ROWTIME} END"),
+        (Col.UNTIMED, f"CASE WHEN {given} THEN {no_time(sink, '__given', time)} END"),
     )
 
 
@@ -194,7 +195,7 @@ def _column(plan: Plan, output: Output, query_id: str) -> str:
         expr, node = t.rewrite(expr, node.column), node.input
     keys = {r.internal(c.name) for r in plan.relations for c in r.source.keys}
     made_of = {e.name for e in t.walk(expr) if isinstance(e, t.ColumnRef)}
-    return value if made_of <= keys else f"CASE WHEN NOT __del THEN {value} END"
+    return value if made_of <= keys else f"CASE WHEN NOT {Col.DELETED} THEN {value} END"
 
 
 def sink_options(spec: QuerySpec) -> dict[str, str]:

@@ -1,41 +1,4 @@
-"""Rows between the operators of a running query: a DataFrame, and the typed shape of what it carries.
-
-A row carries its columns under their internal names, and beside them the system columns, which are named here and
-nowhere else:
-
-=================  ====================================================================================================
-``__raw``,         The record as it came, for rows that no scan has read yet or that cannot be read (then with the
-``__reason``       reason); null for all others. Such rows pass every operator unchanged and leave as dead letters.
-``__came``         With a topic for late records: the record as it came, up to the windows. What is late there becomes a
-                   row like those that cannot be read, with ``__raw.late``, the number of the first result that it would
-                   have had.
-``__ts``           ROWTIME in ms.
-``__partition``,   The place of the record; with several topics of a union the topic's number is part of
-``__offset``       ``__partition``.
-``__seen0``, …     After a join: the offset of the last record of its table that the row saw.
-``__seen_group``,  After GROUP BY with HAVING: the group's hash, and the last offset of each lane.
-``__seen_0``, …
-``__lane``         With HAVING: the way on which rows come to their group in the order of their offsets: the source
-                   partition, and for a table, whose rows are spread by their key before, also the part of the keys.
-``__row``          After table functions, after a union whose branches read the same topic, and after GROUP BY of a
-                   table: the number of the row among those that one record brought about, from 0.
-``__changed``,     After a join of tables: whether the row's result is new, and its number within its key.
-``__seq``
-``__del``          The record has no value: a tombstone of a table.
-``__keyless``      The record of a stream with several key columns has no key, where its key is that of the result.
-``__headers``      The headers of the record, which those of its results are, too.
-``__ws``, ``__we`` The bounds of the window, in ms; ``__wend`` is its end as Spark's watermark needs it.
-``__source``       While a backlog is sorted: the place of the partition, up to the first stateful step.
-``__side``         Up to a join: the number of the row's table; null for all other rows.
-``__read``         Whether the last scan has read the row.
-``__branch``,      Within a union: the branch that reads the row, the record itself, and the finished row.
-``__origin``,
-``__done``
-``__old``          Ahead of GROUP BY of a table: the row that is replaced.
-``__time``,        With TIMESTAMP of the sink: the time of the result, and why it has none.
-``__untimed``
-=================  ====================================================================================================
-"""
+"""Rows between the operators of a running query: a DataFrame, and the typed shape of what it carries."""
 
 from __future__ import annotations
 
@@ -46,12 +9,65 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ksqlpy.analysis.typed import SYSTEM
 from ksqlpy.formats import text
 
-__all__ = ["RowShape", "Rows"]
+__all__ = ["Col", "RowShape", "Rows"]
 
 _VALUE = re.compile(r"__[uka]\d")
 """Begins the names of columns that only the projection above them speaks of."""
+
+
+class Col:
+    """The system columns, which rows carry beside the columns of their query. They are named here and nowhere else.
+
+    What only one builder uses between two steps is its own.
+    """
+
+    RAW = "__raw"
+    """The record as it came, for rows that no scan has read yet or that cannot be read; null for all others. Such rows
+    pass every operator unchanged and leave as dead letters."""
+    REASON = "__reason"
+    """Why a record cannot be read."""
+    CAME = "__came"
+    """With a topic for late records: the record as it came, up to the windows. What is late there becomes a row like
+    those that cannot be read, with ``RAW.late``, the number of the first result that it would have had."""
+    DELETED = "__del"
+    """The record has no value: a tombstone of a table."""
+    KEYLESS = "__keyless"
+    """The record of a stream with several key columns has no key, where its key is that of the result."""
+    HEADERS = "__headers"
+    """The headers of the record, which those of its results are, too."""
+    ROWTIME, PARTITION, OFFSET = SYSTEM["ROWTIME"][0], SYSTEM["ROWPARTITION"][0], SYSTEM["ROWOFFSET"][0]
+    """ROWTIME in ms, and the place of the record: with several topics the topic's number is part of the partition."""
+    WINDOW_START, WINDOW_END = SYSTEM["WINDOWSTART"][0], SYSTEM["WINDOWEND"][0]
+    """The bounds of the window, in ms."""
+    WINDOW_CLOSE = "__wend"
+    """The end of the window as a TIMESTAMP, for Spark's watermark."""
+    SEEN = "__seen"
+    """With the number of a join: the offset of the last record of its table that the row saw."""
+    SEEN_GROUP = "__seen_group"
+    """After GROUP BY with HAVING: the group's hash."""
+    SEEN_LANE = "__seen_"
+    """With the number of a lane: its last offset that the group had seen."""
+    LANE = "__lane"
+    """With HAVING: the way on which rows come to their group in the order of their offsets: the source partition, and
+    for a table, whose rows are spread by their key before, also the part of the keys."""
+    ROW = "__row"
+    """After table functions, after a union whose branches read the same topic, and after GROUP BY of a table: the
+    number of the row among those that one record brought about, from 0."""
+    CHANGED, SEQ = "__changed", "__seq"
+    """After a join of tables: whether the row's result is new, and its number within its key."""
+    OLD = "__old"
+    """Ahead of GROUP BY of a table: the row that is replaced."""
+    SOURCE = "__source"
+    """While a backlog is sorted: the place of the partition, up to the first stateful step."""
+    SIDE, READ = "__side", "__read"
+    """Up to a join: the number of the row's table, null for all other rows; whether the last scan has read the row."""
+    BRANCH, ORIGIN, DONE = "__branch", "__origin", "__done"
+    """Within a union: the branch that reads the row, the record itself, and the finished row."""
+    TIME, UNTIMED = "__result_time", "__untimed"
+    """With TIMESTAMP of the sink: the time of the result, and why it has none."""
 
 
 @dataclass(frozen=True)
@@ -66,82 +82,82 @@ class RowShape:
     @property
     def windowed(self) -> bool:
         """Whether rows were put into windows by this query."""
-        return self._has("__wend")
+        return self._has(Col.WINDOW_CLOSE)
 
     @property
     def bounded(self) -> bool:
         """Whether rows have the start of a window, by this query or in the key of their source."""
-        return self._has("__ws")
+        return self._has(Col.WINDOW_START)
 
     @property
     def numbered(self) -> bool:
         """Whether one record may have several rows, which are numbered."""
-        return self._has("__row")
+        return self._has(Col.ROW)
 
     @property
     def laned(self) -> bool:
         """Whether rows come to their group on lanes other than source partitions."""
-        return self._has("__lane")
+        return self._has(Col.LANE)
 
     @property
     def lane(self) -> str:
         """The column that says on which way a row comes to its group in the order of its offsets."""
-        return "__lane" if self.laned else "__partition"
+        return Col.LANE if self.laned else Col.PARTITION
 
     @property
     def seen_of_tables(self) -> tuple[str, ...]:
         """The columns that say what a row had seen of joined tables."""
-        return tuple(c for c in self.columns if c.startswith("__seen") and not c.startswith("__seen_"))
+        return tuple(c for c in self.columns if c.startswith(Col.SEEN) and not c.startswith(Col.SEEN_LANE))
 
     @property
     def seen_of_group(self) -> tuple[str, ...]:
         """The columns that say what the row's group had seen of its lanes: first the group's hash."""
-        return tuple(c for c in self.columns if c.startswith("__seen_"))
+        return tuple(c for c in self.columns if c.startswith(Col.SEEN_LANE))
 
     @property
     def seen(self) -> tuple[str, ...]:
         """Both, in their order."""
-        return tuple(c for c in self.columns if c.startswith("__seen"))
+        return tuple(c for c in self.columns if c.startswith(Col.SEEN))
 
     @property
     def headers(self) -> tuple[str, ...]:
         """The column of the record's headers, if they are passed on."""
-        return ("__headers",) if self._has("__headers") else ()
+        return (Col.HEADERS,) if self._has(Col.HEADERS) else ()
 
     @property
     def late(self) -> bool:
         """Whether rows carry the record as it came, since it may be late for its window."""
-        return self._has("__came")
+        return self._has(Col.CAME)
 
     @property
     def keyless(self) -> bool:
         """Whether rows say that their record had no key."""
-        return self._has("__keyless")
+        return self._has(Col.KEYLESS)
 
     @property
     def of_joined_tables(self) -> bool:
         """Whether rows are results of a key of joined tables, of which some leave the result as it is."""
-        return self._has("__changed")
+        return self._has(Col.CHANGED)
 
     @property
     def counted(self) -> bool:
         """Whether the rows of a key are numbered."""
-        return self._has("__seq")
+        return self._has(Col.SEQ)
 
     @property
     def sided(self) -> bool:
         """Whether rows of tables and of a stream are told apart, ahead of their join."""
-        return self._has("__side")
+        return self._has(Col.SIDE)
 
     @property
     def untimed(self) -> bool:
         """Whether rows say why they have no time for their result."""
-        return self._has("__untimed")
+        return self._has(Col.UNTIMED)
 
     @property
     def finished(self) -> bool:
         """Whether a branch of a union has finished rows already."""
-        return self._has("__done")
+        return self._has(Col.DONE)
 
     @property
     def system(self) -> tuple[str, ...]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
+import re
+import tokenize
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +14,14 @@ import pytest
 from first_of_key import FirstOfKey, build
 from pyspark.sql import SparkSession
 
+import ksqlpy
 import ksqlpy.plan.operators
 import ksqlpy.spark.operators
 from ksqlpy.plan.operators import Filter, Operator
 from ksqlpy.plan.operators.contract import Stateless
 from ksqlpy.plan.text import expression_text
 from ksqlpy.spark.operators import builder_of, register
+from ksqlpy.spark.rows import Col
 from ksqlpy.spark.spec import fingerprint_of, slots
 from ksqlpy.testing.memory import EARLIEST, MemoryEngine, run_query
 from ksqlpy.testing.records import Record
@@ -40,6 +45,19 @@ def test_an_operator_and_its_builder_lie_in_files_of_one_name() -> None:
         assert f"{module}.py" in files["ksqlpy.spark.operators"]
         assert inspect.getmodule(builder_of(operator)).__name__ == f"ksqlpy.spark.operators.{module}"  # type: ignore[union-attr]
     assert len(files["ksqlpy.plan.operators"]) == len(classes()) + 2, "an operator a file, the contract and __init__"
+
+
+def test_system_columns_are_named_in_one_place() -> None:
+    names = {v for k, v in vars(Col).items() if k.isupper() and isinstance(v, str)} - {Col.SEEN, Col.SEEN_LANE}
+    named = re.compile(rf"(?<!\w)({'|'.join(names)})\b")
+    root = Path(inspect.getfile(ksqlpy)).parent
+    own = {root / "spark" / "rows.py", root / "analysis" / "typed.py"}
+    found = []
+    for file in sorted(set(root.rglob("*.py")) - own):
+        for token in tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline):
+            if token.type == tokenize.STRING and '"""' not in token.string and named.search(token.string):
+                found.append(f"{file.relative_to(root)}:{token.start[0]}: {token.string}")
+    assert not found
 
 
 @pytest.mark.parametrize("operator", classes(), ids=lambda c: c.__name__)

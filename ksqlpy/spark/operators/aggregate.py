@@ -12,28 +12,28 @@ from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import reached_on_lane, which_result
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
 from ksqlpy.spark.operators.windows import in_windows
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 
 __all__ = ["build"]
 
-_READ = "__raw IS NULL"
+_READ = f"{Col.RAW} IS NULL"
 
 
 def build(node: Aggregate, context: Context, records: Rows) -> Rows:
     """The new result of a group after each of its rows."""
     rows = context.build(node.input, records)
     shape = rows.shape
-    places = ["__partition", "__offset", *shape.seen, *shape.only("__lane"), *shape.only("__row", "__headers")]
+    places = [Col.PARTITION, Col.OFFSET, *shape.seen, *shape.only(Col.LANE), *shape.only(Col.ROW, Col.HEADERS)]
     reached, lane = reached_on_lane(shape), shape.lane
     # Rows of joined tables come from several topics: those of one key have an order only by their number.
     order = ["__nth"] if shape.seen_of_group else []
-    rows = rows.plus(("__nth", "__seq")) if order else rows
-    grouped = _grouped(node, rows, [*places, *shape.only("__came", "__source"), *order])
+    rows = rows.plus(("__nth", Col.SEQ)) if order else rows
+    grouped = _grouped(node, rows, [*places, *shape.only(Col.CAME, Col.SOURCE), *order])
     rows, keys = grouped.rows, list(grouped.keys)
-    places += [c for c in rows.shape.only("__row") if c not in places]
+    places += [c for c in rows.shape.only(Col.ROW) if c not in places]
     if node.windowing is not None:
         rows = in_windows(node.windowing, context, rows)
-        keys = [*keys, "__ws", "__wend"]
+        keys = [*keys, Col.WINDOW_START, Col.WINDOW_CLOSE]
     state: dict[str, str] = {}
     results = []
     for i, (a, change) in enumerate(zip(node.aggregates, grouped.changes, strict=True)):
@@ -43,25 +43,25 @@ def build(node: Aggregate, context: Context, records: Rows) -> Rows:
         parts = {n: f"__s{i}_{n}" for n in made}
         state |= {parts[n]: e for n, e in made.items()}
         results.append((f"__a{i}", signature.result(parts, a.call.arguments)))
-    state["__ts"] = "max(__ts)"
-    state["__seq"] = "count(1)"
+    state[Col.ROWTIME] = f"max({Col.ROWTIME})"
+    state[Col.SEQ] = "count(1)"
     # In one, since Spark makes all cells of a group anew for each row.
-    last = [*places, "__raw", "__reason"]
+    last = [*places, Col.RAW, Col.REASON]
     state["__last"] = f"last({struct_of(last)})"
-    lanes = context.watched * (context.distribution.partitions if lane == "__lane" else 1)
-    watched = [f"__seen_{i}" for i in range(lanes)]
+    lanes = context.watched * (context.distribution.partitions if lane == Col.LANE else 1)
+    watched = [f"{Col.SEEN_LANE}{i}" for i in range(lanes)]
     state |= {c: f"max(CASE WHEN {lane} = {i} THEN {reached} END)" for i, c in enumerate(watched)}
     group = f"xxhash64({', '.join(keys)})"
     replay = list(AS_READ)
     if context.tail is not None and (watched or not context.plan.hides_groups):
-        own = context.tail.position("__partition", "__offset", which_result(rows.shape, node.windowing))
+        own = context.tail.position(Col.PARTITION, Col.OFFSET, which_result(rows.shape, node.windowing))
         rows = context.replayed(rows, context.tail.place_in_group(group, lane, reached) if watched else own, own)
         replay = ["__place", "__has_result", *order, *replay]
     rows = context.distribute(rows, keys, replay).grouped({k: k for k in keys}, state)
-    end = [] if node.windowing is None else [("__we", f"__ws + {node.windowing.size}")]
-    seen = [("__seen_group", group), *((c, f"coalesce({c}, -1L)") for c in watched)] if watched else []
+    end = [] if node.windowing is None else [(Col.WINDOW_END, f"{Col.WINDOW_START} + {node.windowing.size}")]
+    seen = [(Col.SEEN_GROUP, group), *((c, f"coalesce({c}, -1L)") for c in watched)] if watched else []
     return rows.select(
-        *keys, *results, *end, "__ts", "__seq", *((c, f"__last.{c}") for c in last), *seen, ("__del", "false")
+        *keys, *results, *end, Col.ROWTIME, Col.SEQ, *((c, f"__last.{c}") for c in last), *seen, (Col.DELETED, "false")
     )
 
 
@@ -103,23 +103,23 @@ def _grouped(node: Aggregate, rows: Rows, places: Sequence[str]) -> _Grouped:
     if node.of_table:
         return _Grouped(_moved(node, rows, places, keys, arguments), keys, tuple(changes))
     groups = ((n, f"CASE WHEN {_READ} THEN {spark_text(k)} END") for k, n in zip(node.group, keys, strict=True))
-    rows = rows.select(*groups, *arguments.items(), "__ts", *places, "__del", "__raw", "__reason")
+    rows = rows.select(*groups, *arguments.items(), Col.ROWTIME, *places, Col.DELETED, Col.RAW, Col.REASON)
     known = " AND ".join(f"{k} IS NOT NULL" for k in keys)
-    return _Grouped(rows.where(f"NOT ({_READ}) OR (NOT __del AND {known})"), keys, tuple(changes))
+    return _Grouped(rows.where(f"NOT ({_READ}) OR (NOT {Col.DELETED} AND {known})"), keys, tuple(changes))
 
 
 def _moved(node: Aggregate, rows: Rows, places: Sequence[str], keys: Sequence[str], arguments: dict[str, str]) -> Rows:
     """One row for each group that changes, the old one first; one in all where a row stays in its group."""
     sides = []
     for alive, group in (
-        ("NOT __del", [spark_text(k) for k in node.group]),
-        ("__old IS NOT NULL", [spark_text(k, column=_replaced) for k in node.group]),
+        (f"NOT {Col.DELETED}", [spark_text(k) for k in node.group]),
+        (f"{Col.OLD} IS NOT NULL", [spark_text(k, column=_replaced) for k in node.group]),
     ):
         condition = " AND ".join([_READ, alive, *(f"{k} IS NOT NULL" for k in group)])
         fields = ", ".join(f"{k} AS {n}" for k, n in zip(group, keys, strict=True))
         sides.append(f"CASE WHEN {condition} THEN struct({fields}) END")
     ahead = ("__to", sides[0]), ("__from", sides[1])
-    rows = rows.select(*ahead, *arguments.items(), "__ts", *places, "__del", "__raw", "__reason")
+    rows = rows.select(*ahead, *arguments.items(), Col.ROWTIME, *places, Col.DELETED, Col.RAW, Col.REASON)
 
     def step(group: str, comes: str, goes: str) -> str:
         return f"struct({group} AS __group, {comes} AS __comes, {goes} AS __goes)"
@@ -132,15 +132,15 @@ def _moved(node: Aggregate, rows: Rows, places: Sequence[str], keys: Sequence[st
         f" WHEN __to IS NOT NULL AND __from IS NOT NULL AND {same} THEN array({step('__to', 'true', 'true')})"
         f" ELSE filter(array({leaves}, {enters}), __step -> __step IS NOT NULL) END"
     )
-    rows = rows.several(("__row", "__step"), f"posexplode({steps})")
+    rows = rows.several((Col.ROW, "__step"), f"posexplode({steps})")
     side = {"x": "__step.__comes", "y": "__step.__goes"}
     return rows.select(
         *((k, f"__step.__group.{k}") for k in keys),
         *((n, f"CASE WHEN {side[n[2]]} THEN {n} END") for n in arguments),
         *((c, f"__step.{c}") for c in ("__comes", "__goes")),
-        "__ts", *places, "__row", "__del", "__raw", "__reason",
+        Col.ROWTIME, *places, Col.ROW, Col.DELETED, Col.RAW, Col.REASON,
     )  # fmt: skip
 
 
 def _replaced(column: str) -> str:
-    return f"__old.{text.name(column)}"
+    return f"{Col.OLD}.{text.name(column)}"

@@ -10,11 +10,11 @@ from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Operator
 from ksqlpy.spark.marks import stream_time
 from ksqlpy.spark.once import Tail
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 
 __all__ = ["AS_READ", "LAST", "Builder", "Context", "Distribution", "struct_of"]
 
-AS_READ = ("coalesce(__partition, __raw.partition)", "coalesce(__offset, __raw.offset)")
+AS_READ = (f"coalesce({Col.PARTITION}, {Col.RAW}.partition)", f"coalesce({Col.OFFSET}, {Col.RAW}.offset)")
 """The order in which a source's records are read, per partition."""
 
 LAST = f"{2**63 - 1}L"
@@ -82,7 +82,11 @@ class Context:
 
     def changed(self, rows: Rows) -> Rows:
         """Without the rows that leave the result of joined tables as it is; a filter of it must count them."""
-        return rows.where("__raw IS NOT NULL OR __changed").drop("__changed") if rows.shape.of_joined_tables else rows
+        return (
+            rows.where(f"{Col.RAW} IS NOT NULL OR {Col.CHANGED}").drop(Col.CHANGED)
+            if rows.shape.of_joined_tables
+            else rows
+        )
 
     def distribute(self, rows: Rows, keys: Sequence[str], replay: Sequence[str] = AS_READ) -> Rows:
         """Brings rows of one key together, ahead of a stateful step.
@@ -98,26 +102,26 @@ class Context:
             return rows
         self._distributed = True
         if d.sorted:
-            table_first = ["__side DESC"] if rows.shape.sided else []
-            rows = rows.plus(("__turn", stream_time("__source", "coalesce(__ts, __raw.ts)")))
-            return self._sorted(rows, keys, ["__turn", *table_first, *AS_READ]).drop("__source", "__turn")
+            table_first = [f"{Col.SIDE} DESC"] if rows.shape.sided else []
+            rows = rows.plus(("__turn", stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")))
+            return self._sorted(rows, keys, ["__turn", *table_first, *AS_READ]).drop(Col.SOURCE, "__turn")
         return rows if d.shuffled else rows.together()
 
     def _sorted(self, rows: Rows, keys: Sequence[str], order: Sequence[str]) -> Rows:
-        number = ["__row"] if rows.shape.numbered else []
+        number = [Col.ROW] if rows.shape.numbered else []
         return rows.spread(self.distribution.partitions, keys, [*order, *number])
 
     def replayed(self, rows: Rows, position: str, own: str) -> Rows:
         """Adds ``__place``, the ``position`` of what a row's result had seen, and whether it has one by ``own``."""
         return rows.plus(
-            ("__place", f"coalesce(CASE WHEN __raw IS NULL THEN {position} END, {LAST})"),
-            ("__has_result", f"(__raw IS NULL AND {own} IS NOT NULL)"),
+            ("__place", f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {position} END, {LAST})"),
+            ("__has_result", f"({Col.RAW} IS NULL AND {own} IS NOT NULL)"),
         )
 
     def lane_of_table(self, keys: Sequence[str]) -> str:
         """Spark text of the lane of a table's row: Spark sends a key to the task that this hash names."""
         n = self.distribution.partitions
-        return f"CASE WHEN __raw IS NULL THEN __partition * {n} + pmod(hash({', '.join(keys)}), {n}) END"
+        return f"CASE WHEN {Col.RAW} IS NULL THEN {Col.PARTITION} * {n} + pmod(hash({', '.join(keys)}), {n}) END"
 
     def used_of(self, columns: Sequence[str]) -> list[str]:
         """Those of the columns, by internal names, that the plan needs."""

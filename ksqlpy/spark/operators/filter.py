@@ -5,7 +5,7 @@ from __future__ import annotations
 from ksqlpy.plan.operators import Filter
 from ksqlpy.spark.counting import holds
 from ksqlpy.spark.operators.context import Context
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 
 __all__ = ["build"]
 
@@ -13,4 +13,4 @@ __all__ = ["build"]
 def build(node: Filter, context: Context, records: Rows) -> Rows:
     """Records without a value never pass."""
     rows = context.build(node.input, records)
-    return rows.where(f"__raw IS NOT NULL OR (NOT __del AND {holds(node.predicate, context.name)})")
+    return rows.where(f"{Col.RAW} IS NOT NULL OR (NOT {Col.DELETED} AND {holds(node.predicate, context.name)})")

@@ -8,7 +8,7 @@ from ksqlpy.plan.operators import FlatMap
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import ROWS
 from ksqlpy.spark.operators.context import Context
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 
 __all__ = ["build"]
 
@@ -23,8 +23,9 @@ def build(node: FlatMap, context: Context, records: Rows) -> Rows:
         array = signature.spark([spark_text(a) for a in call.arguments], call.call.arguments)
         arrays.append(f"coalesce({tried(array)}, array())")
     # A record without a value has no rows.
-    zipped = f"CASE WHEN __raw IS NOT NULL THEN array(null) WHEN NOT __del THEN arrays_zip({', '.join(arrays)}) END"
-    kept = rows.shape.without("__row")
-    number = f"__row * {ROWS} + __item" if rows.shape.numbered else "__item"
+    zipped = f"WHEN NOT {Col.DELETED} THEN arrays_zip({', '.join(arrays)})"
+    zipped = f"CASE WHEN {Col.RAW} IS NOT NULL THEN array(null) {zipped} END"
+    kept = rows.shape.without(Col.ROW)
+    number = f"{Col.ROW} * {ROWS} + __item" if rows.shape.numbered else "__item"
     rows = rows.several(("__item", "__items"), f"posexplode({zipped})")
-    return rows.select(*kept, ("__row", number), *((f"__u{i}", f"__items.`{i}`") for i in range(len(arrays))))
+    return rows.select(*kept, (Col.ROW, number), *((f"__u{i}", f"__items.`{i}`") for i in range(len(arrays))))

@@ -10,39 +10,39 @@ from ksqlpy.plan.operators import Scan
 from ksqlpy.spark.eventtime import before_1970, no_time, time_of
 from ksqlpy.spark.once import HEADER, place
 from ksqlpy.spark.operators.context import Context
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 from ksqlpy.types import BIGINT
 
 __all__ = ["build", "read_tables"]
 
 _BOUND = Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True)
-_WINDOW_START = read(_BOUND, "substring(__raw.key, -8, 8)")
+_WINDOW_START = read(_BOUND, f"substring({Col.RAW}.key, -8, 8)")
 """The start of the window in a windowed key: its last eight bytes (ksqlDB, windowed keys)."""
 
-_SESSION_END = read(_BOUND, "substring(__raw.key, -16, 8)")
+_SESSION_END = read(_BOUND, f"substring({Col.RAW}.key, -16, 8)")
 """The end of a session in a windowed key (Kafka Streams, SessionWindowedSerializer)."""
 
 
 def build(node: Scan, context: Context, records: Rows) -> Rows:
     """Reads the raw rows of the scan's topic; all other rows stay as they are."""
     relation, source = node.relation, node.relation.source
-    here, partition = "true", "__raw.partition"
+    here, partition = "true", f"{Col.RAW}.partition"
     if context.branch is not None:
-        here = f"(__reason IS NULL AND __branch <=> {context.branch})"
+        here = f"({Col.REASON} IS NULL AND {Col.BRANCH} <=> {context.branch})"
         partition = place(context.plan.topics.index(source.topic), partition)
     elif context.several:
-        here = f"(__reason IS NULL AND __raw.topic <=> {text.string(source.topic)})"
+        here = f"({Col.REASON} IS NULL AND {Col.RAW}.topic <=> {text.string(source.topic)})"
     key, value = key_part(source), value_part(source)
-    key_bytes = "__raw.key"
+    key_bytes = f"{Col.RAW}.key"
     if source.window is not None:
-        key_bytes = f"substring(__raw.key, 1, length(__raw.key) - {source.window.key_bytes})"
-    reads = [("__v", value.present, read(value, "__raw.value")), ("__k", key.present, read(key, key_bytes))]
+        key_bytes = f"substring({Col.RAW}.key, 1, length({Col.RAW}.key) - {source.window.key_bytes})"
+    reads = [("__v", value.present, read(value, f"{Col.RAW}.value")), ("__k", key.present, read(key, key_bytes))]
     if source.window is not None:
         reads.append(("__w", True, _WINDOW_START))
         if source.window.size is None:
             reads.append(("__wx", True, _SESSION_END))
     # Reading may come after a column of an earlier scan is there: keep what rows have so far.
-    kept = records.shape.without("__raw", "__reason")
+    kept = records.shape.without(Col.RAW, Col.REASON)
     parts = [(n, call) for n, present, call in reads if present]
     rows = records.select(
         *records.shape.columns,
@@ -54,7 +54,7 @@ def build(node: Scan, context: Context, records: Rows) -> Rows:
         for i, c in enumerate(part.columns):
             columns.append((c.name, f"{prefix}.row" if part.bare else text.field(f"{prefix}.row", i)))
     columns += [(c.name, _header_value(c)) for c in source.headers]
-    empty = "__raw.value IS NULL" if not value.present else "(__raw.value IS NULL OR __v.row IS NULL)"
+    empty = f"{Col.RAW}.value IS NULL" if not value.present else f"({Col.RAW}.value IS NULL OR __v.row IS NULL)"
     time, time_error = _time(source, dict(columns), empty)
     errors = [f"{n}.error" for n, _ in parts]
     if source.kind == "TABLE":
@@ -69,18 +69,18 @@ def build(node: Scan, context: Context, records: Rows) -> Rows:
     columns.append(("ROWTIME", time))
     fresh = [(n, at) for c, at in columns if (n := relation.internal(c)) in context.used]
     system = {
-        "__ts": time,
-        "__partition": partition,
-        "__offset": "__raw.offset",
-        "__del": empty,
+        Col.ROWTIME: time,
+        Col.PARTITION: partition,
+        Col.OFFSET: f"{Col.RAW}.offset",
+        Col.DELETED: empty,
     }
     if source.window is not None:
         end = "__wx.row" if source.window.size is None else f"__w.row + {source.window.size}"
-        system |= {"__ws": "__w.row", "__we": end}
+        system |= {Col.WINDOW_START: "__w.row", Col.WINDOW_END: end}
     if len(source.keys) > 1 and context.plan.keeps_key:
-        system["__keyless"] = "__k.row IS NULL"
+        system[Col.KEYLESS] = "__k.row IS NULL"
     if relation in context.plan.streams and context.plan.late_topic is not None:
-        system["__came"] = "__raw"
+        system[Col.CAME] = Col.RAW
     rows = rows.plus(("__error", f"CASE WHEN __here THEN {error} END"))
     read_now = "(__here AND __error IS NULL)"
     out: list[str | tuple[str, str]] = [*fresh]
@@ -88,31 +88,31 @@ def build(node: Scan, context: Context, records: Rows) -> Rows:
         known = f"CASE WHEN {read_now} THEN {fresh_value} ELSE {name} END"
         out.append((name, known if name in kept else fresh_value))
     out += [c for c in kept if c not in system]
-    out.append(("__raw", f"CASE WHEN NOT {read_now} THEN __raw END"))
-    out.append(("__reason", "coalesce(__reason, __error)"))
+    out.append((Col.RAW, f"CASE WHEN NOT {read_now} THEN {Col.RAW} END"))
+    out.append((Col.REASON, f"coalesce({Col.REASON}, __error)"))
     if context.several:
-        out.append(("__read", read_now))
+        out.append((Col.READ, read_now))
     return rows.select(*out)
 
 
 def read_tables(tables: Sequence[Scan], context: Context, rows: Rows) -> Rows:
     """Reads the records of tables to be joined; ``__side`` is the number of a row's table, null for all other rows."""
     for number, table in enumerate(tables):
-        rows = build(table, context, rows.drop("__read"))
-        before = "__side" if number else "cast(null as int)"
-        others = rows.shape.without("__side")
-        rows = rows.select(*others, ("__side", f"CASE WHEN __read THEN {number} ELSE {before} END"))
-    return rows.drop("__read")
+        rows = build(table, context, rows.drop(Col.READ))
+        before = Col.SIDE if number else "cast(null as int)"
+        others = rows.shape.without(Col.SIDE)
+        rows = rows.select(*others, (Col.SIDE, f"CASE WHEN {Col.READ} THEN {number} ELSE {before} END"))
+    return rows.drop(Col.READ)
 
 
 def _time(source: Source, columns: dict[str, str], empty: str) -> tuple[str, str | None]:
     """Spark text of ROWTIME in ms, and of the error where it cannot be told."""
     if source.timestamp is None:
-        return "__raw.ts", None
+        return f"{Col.RAW}.ts", None
     value = columns[source.timestamp]
     at = time_of(source, value)
     return (
-        f"CASE WHEN {empty} THEN __raw.ts ELSE {at} END",
+        f"CASE WHEN {empty} THEN {Col.RAW}.ts ELSE {at} END",
         f"CASE WHEN NOT {empty} THEN {no_time(source, value, at)} END",
     )
 
@@ -121,8 +121,8 @@ def _header_value(column: Column) -> str:
     """Spark text of a column that holds headers; those that ksqlpy adds are not seen."""
     assert column.header is not None
     if column.header.key is not None:
-        found = f"filter(__raw.headers, h -> h.key = {text.string(column.header.key)})"
+        found = f"filter({Col.RAW}.headers, h -> h.key = {text.string(column.header.key)})"
         return f"try_element_at({found}, -1).value"
-    shown = f"filter(__raw.headers, h -> h.key != {text.string(HEADER)})"
+    shown = f"filter({Col.RAW}.headers, h -> h.key != {text.string(HEADER)})"
     given = f"transform({shown}, h -> named_struct('KEY', h.key, 'VALUE', h.value))"
     return f"coalesce({given}, cast(array() as array<struct<KEY: string, VALUE: binary>>))"

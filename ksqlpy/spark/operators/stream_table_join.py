@@ -8,7 +8,7 @@ from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import needed_while, touched
 from ksqlpy.spark.operators.context import AS_READ, LAST, Context, struct_of
 from ksqlpy.spark.operators.scan import read_tables
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 
 __all__ = ["build"]
 
@@ -16,50 +16,50 @@ __all__ = ["build"]
 def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
     """Each row of the stream with the rows of its key in the tables, as read so far."""
     rows = context.build(node.input, records)
-    left = rows.shape.without("__raw", "__reason", "__read", "__source")
+    left = rows.shape.without(Col.RAW, Col.REASON, Col.READ, Col.SOURCE)
     retraced, number = context.plan.retraced, len(rows.shape.seen)
     rows = read_tables(node.tables, context, rows)
     relations = [s.relation for s in node.tables]
     keys = [k.name for k in node.table_keys]
     of_table = f"coalesce({', '.join(map(text.name, keys))})"
-    key = f"CASE WHEN __side IS NULL THEN {spark_text(node.left)} ELSE {of_table} END"
-    rows = rows.plus(("__jk", f"CASE WHEN __raw IS NULL THEN {key} END"))
+    key = f"CASE WHEN {Col.SIDE} IS NULL THEN {spark_text(node.left)} ELSE {of_table} END"
+    rows = rows.plus(("__jk", f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
     # A stream record without a value, and one without a key, never joins.
-    rows = rows.where("__raw IS NOT NULL OR (__jk IS NOT NULL AND (__side IS NOT NULL OR NOT __del))")
+    rows = rows.where(f"{Col.RAW} IS NOT NULL OR (__jk IS NOT NULL AND ({Col.SIDE} IS NOT NULL OR NOT {Col.DELETED}))")
     replay: list[str] = []
     if context.tail is not None and retraced:
         # A row whose result is there comes behind the table record that it had seen, all others behind the table.
-        seen = context.tail.table("__partition", "__offset", number)
-        at = f"CASE WHEN __side IS NOT NULL THEN __offset WHEN __raw IS NULL THEN {seen} END"
+        seen = context.tail.table(Col.PARTITION, Col.OFFSET, number)
+        at = f"CASE WHEN {Col.SIDE} IS NOT NULL THEN {Col.OFFSET} WHEN {Col.RAW} IS NULL THEN {seen} END"
         rows = rows.plus(("__place", f"coalesce({at}, {LAST})"))
-        replay = ["__place", "__side DESC"]
+        replay = ["__place", f"{Col.SIDE} DESC"]
     elif context.tail is not None:  # what has a result is left out in the end, and nothing else has seen anything
-        replay = ["__side DESC"]
+        replay = [f"{Col.SIDE} DESC"]
     values = [
         context.used_of([r.internal(n) for n in (*(c.name for c in (*r.source.values, *r.source.headers)), "ROWTIME")])
         for r in relations
     ]
     state = {}
     for i, names in enumerate(values):
-        cells = [*(["__offset"] if retraced else []), *names]
+        cells = [*([Col.OFFSET] if retraced else []), *names]
         if cells:
-            state[f"__t{i}"] = f"last(CASE WHEN __side = {i} THEN {struct_of(cells)} END, true)"
-        state[f"__known{i}"] = f"last({needed_while('NOT __del', f'__side = {i}')}, true)"
-    state["__touched"] = f"last({touched('__side IS NOT NULL')}, true)"
+            state[f"__t{i}"] = f"last(CASE WHEN {Col.SIDE} = {i} THEN {struct_of(cells)} END, true)"
+        state[f"__known{i}"] = f"last({needed_while('NOT {Col.DELETED}', f'{Col.SIDE} = {i}')}, true)"
+    state["__touched"] = f"last({touched('{Col.SIDE} IS NOT NULL')}, true)"
     # In one, since Spark makes all cells of a group anew for each row.
-    state["__l"] = f"last({struct_of([*left, '__side', '__raw', '__reason'])})"
+    state["__l"] = f"last({struct_of([*left, Col.SIDE, Col.RAW, Col.REASON])})"
     rows = context.distribute(rows, ["__jk"], [*replay, *AS_READ])
     rows = rows.grouped({"__jk": "__jk"}, state)
     found = [f"coalesce(__known{i} = 1Y, false)" for i in range(len(values))]
     needed = [f for f, kind in zip(found, node.kinds, strict=True) if kind == "INNER"]
     # Always true, so that Spark does not leave the cell out.
-    wanted = " AND ".join(["__l.__side IS NULL", "coalesce(__touched, 1S) = 1S", *needed])
-    rows = rows.where(f"__l.__raw IS NOT NULL OR ({wanted})")
+    wanted = " AND ".join([f"__l.{Col.SIDE} IS NULL", "coalesce(__touched, 1S) = 1S", *needed])
+    rows = rows.where(f"__l.{Col.RAW} IS NOT NULL OR ({wanted})")
     joined: list[tuple[str, str]] = []
     for i, (name, names) in enumerate(zip(keys, values, strict=True)):
         if name in context.used:
             joined.append((name, f"CASE WHEN {found[i]} THEN __jk END"))
         joined += [(v, f"CASE WHEN {found[i]} THEN __t{i}.{text.name(v)} END") for v in names]
     if retraced:
-        joined.append((f"__seen{number}", "coalesce(__t0.__offset, -1L)"))
-    return rows.unpacked("__l", left, *joined, ("__raw", "__l.__raw"), ("__reason", "__l.__reason"))
+        joined.append((f"{Col.SEEN}{number}", f"coalesce(__t0.{Col.OFFSET}, -1L)"))
+    return rows.unpacked("__l", left, *joined, (Col.RAW, f"__l.{Col.RAW}"), (Col.REASON, f"__l.{Col.REASON}"))

@@ -6,7 +6,7 @@ from ksqlpy.plan.operators import TableChanges
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import last_needed
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 
 __all__ = ["build"]
 
@@ -16,29 +16,31 @@ def build(node: TableChanges, context: Context, records: Rows) -> Rows:
     rows = context.changed(context.build(node.input, records))
     keys = [spark_text(k) for k in node.key]
     # Rows of joined tables are numbered in the order of their key already.
-    order = ["__seq"] if rows.shape.seen_of_group else AS_READ
+    order = [Col.SEQ] if rows.shape.seen_of_group else AS_READ
     rows = _with_replaced(context.distribute(rows, keys, order), keys)
-    return rows.plus(("__lane", context.lane_of_table(keys))) if context.watched else rows
+    return rows.plus((Col.LANE, context.lane_of_table(keys))) if context.watched else rows
 
 
 def _with_replaced(rows: Rows, keys: list[str]) -> Rows:
-    last = rows.shape.only("__raw", "__reason", "__headers")
+    last = rows.shape.only(Col.RAW, Col.REASON, Col.HEADERS)
     columns = rows.shape.without(*last)
-    group = {f"__g{i}": f"CASE WHEN __raw IS NULL THEN {k} END" for i, k in enumerate(keys)}
+    group = {f"__g{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)}
     rows = rows.grouped(
         group,
         {
-            "__rows": f"ksqlpy_last_two(CASE WHEN __raw IS NULL THEN {struct_of(columns)} END)",
-            "__needed": last_needed("NOT __del", keys),
+            "__rows": f"ksqlpy_last_two(CASE WHEN {Col.RAW} IS NULL THEN {struct_of(columns)} END)",
+            "__needed": last_needed(f"NOT {Col.DELETED}", keys),
             "__last": f"last({struct_of(last)})",
         },
     )
     rows = rows.select(*rows.shape.columns, *((c, f"__last.{c}") for c in last))
     rows = rows.select(
-        ("__new", "CASE WHEN __raw IS NULL THEN __rows.now END"),
-        ("__old", "CASE WHEN __raw IS NULL THEN __rows.before END"),
-        ("__del", "__needed = 0Y"),
+        ("__new", f"CASE WHEN {Col.RAW} IS NULL THEN __rows.now END"),
+        (Col.OLD, f"CASE WHEN {Col.RAW} IS NULL THEN __rows.before END"),
+        (Col.DELETED, "__needed = 0Y"),
         *last,
     )
-    new = [c for c in columns if c != "__del"]
-    return rows.unpacked("__new", new, "__del", ("__old", "CASE WHEN NOT __old.__del THEN __old END"), *last)
+    new = [c for c in columns if c != Col.DELETED]
+    return rows.unpacked(
+        "__new", new, Col.DELETED, (Col.OLD, f"CASE WHEN NOT {Col.OLD}.{Col.DELETED} THEN {Col.OLD} END"), *last
+    )

@@ -16,7 +16,7 @@ from ksqlpy.spark.marks import needed_while
 from ksqlpy.spark.once import place
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
 from ksqlpy.spark.operators.scan import read_tables
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 
 __all__ = ["build"]
 
@@ -31,28 +31,28 @@ def build(node: TableTableJoin, context: Context, records: Rows) -> Rows:
     keys = [text.name(k.name) for k in node.table_keys]
     group = "xxhash64(__jk)"
     rows = rows.plus(
-        ("__jk", f"CASE WHEN __raw IS NULL THEN coalesce({', '.join(keys)}) END"),
-        ("__origin", f"CASE WHEN __raw IS NULL THEN {place('__side', '__partition')} END"),
+        ("__jk", f"CASE WHEN {Col.RAW} IS NULL THEN coalesce({', '.join(keys)}) END"),
+        (Col.ORIGIN, f"CASE WHEN {Col.RAW} IS NULL THEN {place(Col.SIDE, Col.PARTITION)} END"),
     )
     replay = list(AS_READ)
     if context.tail is not None:
-        position = context.tail.place_in_group(group, "__side", "__offset")
-        rows = context.replayed(rows, position, context.tail.position("__origin", "__offset", "0L"))
+        position = context.tail.place_in_group(group, Col.SIDE, Col.OFFSET)
+        rows = context.replayed(rows, position, context.tail.position(Col.ORIGIN, Col.OFFSET, "0L"))
         replay = ["__place", "__has_result", *replay]
     names = [
         context.used_of([r.internal(n) for n in (*(c.name for c in r.source.columns), "ROWTIME")])
         for r in (s.relation for s in node.tables)
     ]
-    headers = ["__headers"] if context.headers else []
-    seen = {f"__seen_{i}": f"max(CASE WHEN __side = {i} THEN __offset END)" for i in range(len(names))}
-    state = {"__seq": "count(1)", **_sides(names, headers), **seen}
+    headers = [Col.HEADERS] if context.headers else []
+    seen = {f"{Col.SEEN_LANE}{i}": f"max(CASE WHEN {Col.SIDE} = {i} THEN {Col.OFFSET} END)" for i in range(len(names))}
+    state = {Col.SEQ: "count(1)", **_sides(names, headers), **seen}
     rows = context.distribute(rows, ["__jk"], replay).grouped({"__jk": "__jk"}, state)
     return rows.select(
         (node.key.name, "__jk"),
         *_with_result(node.kinds, names),
-        ("__partition", "__cur.__origin"), ("__offset", "__cur.__offset"), ("__lane", "__cur.__side"),
-        ("__seen_group", group), *((c, f"coalesce({c}, -1L)") for c in seen),
-        "__seq", ("__raw", "__cur.__raw"), ("__reason", "__cur.__reason"), *((h, f"__cur.{h}") for h in headers),
+        (Col.PARTITION, f"__cur.{Col.ORIGIN}"), (Col.OFFSET, f"__cur.{Col.OFFSET}"), (Col.LANE, f"__cur.{Col.SIDE}"),
+        (Col.SEEN_GROUP, group), *((c, f"coalesce({c}, -1L)") for c in seen),
+        Col.SEQ, *((c, f"__cur.{c}") for c in (Col.RAW, Col.REASON, *headers)),
     )  # fmt: skip
 
 
@@ -64,11 +64,11 @@ def _sides(names: Sequence[Sequence[str]], more: Sequence[str]) -> dict[str, str
     """
     state = {}
     for i, columns in enumerate(names):
-        row = struct_of(["__ts", *columns])
-        state[f"__t{i}"] = f"last(CASE WHEN __side = {i} THEN {row} END, true)"
-        state[f"__n{i}"] = f"last({needed_while('NOT __del', f'__side = {i}')}, true)"
-        state[f"__h{i}"] = f"ksqlpy_last_two(CASE WHEN __side = {i} THEN NOT __del END)"
-    came = ["__side", "__origin", "__offset", "__ts", "__raw", "__reason", *more]
+        row = struct_of([Col.ROWTIME, *columns])
+        state[f"__t{i}"] = f"last(CASE WHEN {Col.SIDE} = {i} THEN {row} END, true)"
+        state[f"__n{i}"] = f"last({needed_while('NOT {Col.DELETED}', f'{Col.SIDE} = {i}')}, true)"
+        state[f"__h{i}"] = f"ksqlpy_last_two(CASE WHEN {Col.SIDE} = {i} THEN NOT {Col.DELETED} END)"
+    came = [Col.SIDE, Col.ORIGIN, Col.OFFSET, Col.ROWTIME, Col.RAW, Col.REASON, *more]
     state["__cur"] = f"last({struct_of(came)})"
     return state
 
@@ -83,28 +83,28 @@ def _with_result(kinds: Sequence[JoinKind], names: Sequence[Sequence[str]]) -> l
     count = len(names)
     now = [f"coalesce(__n{i} = 1Y, false)" for i in range(count)]
     before = [
-        f"CASE WHEN __cur.__side = {i} THEN coalesce(__h{i}.before, false) ELSE {alive} END"
+        f"CASE WHEN __cur.{Col.SIDE} = {i} THEN coalesce(__h{i}.before, false) ELSE {alive} END"
         for i, alive in enumerate(now)
     ]
     exists, existed = _steps(kinds, now), _steps(kinds, before)
-    passed = [f"(__cur.__side > {j} OR {exists[j]} OR {existed[j]})" for j in range(1, count)]
+    passed = [f"(__cur.{Col.SIDE} > {j} OR {exists[j]} OR {existed[j]})" for j in range(1, count)]
     shown = [
         " AND ".join([now[i], *(f"{exists[j]}" for j in range(max(i, 1), count))]) for i in range(count)
     ]  # what a step joins is part of the result where that step and all behind it have one
     # A tombstone, too, is as late as what its steps had on their other side.
     met = [
-        " AND ".join([now[i], *(f"({exists[j]} OR __cur.__side <= {j})" for j in range(max(i, 1), count))])
+        " AND ".join([now[i], *(f"({exists[j]} OR __cur.{Col.SIDE} <= {j})" for j in range(max(i, 1), count))])
         for i in range(count)
     ]
-    times = [f"CASE WHEN {m} THEN __t{i}.__ts END" for i, m in enumerate(met)]
+    times = [f"CASE WHEN {m} THEN __t{i}.{Col.ROWTIME} END" for i, m in enumerate(met)]
     columns = [
         (c, f"CASE WHEN {shown[i]} THEN __t{i}.{text.name(c)} END") for i, table in enumerate(names) for c in table
     ]
     return [
         *columns,
-        ("__ts", f"greatest(__cur.__ts, {', '.join(times)})"),
-        ("__del", f"NOT {exists[-1]}"),
-        ("__changed", f"({' AND '.join(passed)})"),
+        (Col.ROWTIME, f"greatest(__cur.{Col.ROWTIME}, {', '.join(times)})"),
+        (Col.DELETED, f"NOT {exists[-1]}"),
+        (Col.CHANGED, f"({' AND '.join(passed)})"),
     ]
 
 

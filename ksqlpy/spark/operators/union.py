@@ -10,7 +10,7 @@ from __future__ import annotations
 from ksqlpy.formats import text
 from ksqlpy.plan.operators import Union
 from ksqlpy.spark.operators.context import Context, struct_of
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 
 __all__ = ["build"]
 
@@ -25,13 +25,13 @@ def build(node: Union, context: Context, records: Rows) -> Rows:
         read_now = context.build(branch, rows)
         [source] = branch.relations
         if source.source.name in read:  # what another branch could not read is a dead letter already
-            read_now = read_now.where(f"NOT (__branch <=> {i} AND __reason IS NOT NULL)")
+            read_now = read_now.where(f"NOT ({Col.BRANCH} <=> {i} AND {Col.REASON} IS NOT NULL)")
         read.append(source.source.name)
         rows, made = _merge(rows, read_now)
     context.branch = None
-    kept = rows.shape.without("__branch", "__origin", "__done", "__raw")
-    fields = ((c, f"__done.{text.name(c)}") for c in made)
-    return rows.select(*kept, *fields, ("__raw", "CASE WHEN __done IS NULL THEN __raw END"))
+    kept = rows.shape.without(Col.BRANCH, Col.ORIGIN, Col.DONE, Col.RAW)
+    fields = ((c, f"{Col.DONE}.{text.name(c)}") for c in made)
+    return rows.select(*kept, *fields, (Col.RAW, f"CASE WHEN {Col.DONE} IS NULL THEN {Col.RAW} END"))
 
 
 def _spread(node: Union, records: Rows) -> Rows:
@@ -42,21 +42,21 @@ def _spread(node: Union, records: Rows) -> Rows:
         readers.setdefault(relation.source.topic, []).append(i)
     several = any(len(numbers) > 1 for numbers in readers.values())
     cases = " ".join(
-        f"WHEN __raw.topic = {text.string(topic)} THEN "
+        f"WHEN {Col.RAW}.topic = {text.string(topic)} THEN "
         + (f"array({', '.join(map(str, numbers))})" if several else str(numbers[0]))
         for topic, numbers in readers.items()
     )
     if several:
         branches = f"posexplode(CASE {cases} ELSE array(cast(null as int)) END)"
-        return records.several(("__row", "__branch"), branches).plus(("__origin", "__raw"))
-    return records.plus(("__branch", f"CASE {cases} END"), ("__origin", "__raw"))
+        return records.several((Col.ROW, Col.BRANCH), branches).plus((Col.ORIGIN, Col.RAW))
+    return records.plus((Col.BRANCH, f"CASE {cases} END"), (Col.ORIGIN, Col.RAW))
 
 
 def _merge(before: Rows, rows: Rows) -> tuple[Rows, tuple[str, ...]]:
     """The rows of a branch among all others, those that it has finished put aside in ``__done``; and its fields."""
-    own = before.shape.without("__raw", "__reason", "__done")
-    made = tuple(sorted(rows.shape.without(*own, "__raw", "__reason", "__done", "__read"), key=text.name))
-    earlier = " ELSE __done" if before.shape.finished else ""
-    done = f"CASE WHEN __raw IS NULL THEN {struct_of(made)}{earlier} END"
-    merged = rows.select(*own, ("__raw", "coalesce(__raw, __origin)"), "__reason", ("__done", done))
+    own = before.shape.without(Col.RAW, Col.REASON, Col.DONE)
+    made = tuple(sorted(rows.shape.without(*own, Col.RAW, Col.REASON, Col.DONE, Col.READ), key=text.name))
+    earlier = f" ELSE {Col.DONE}" if before.shape.finished else ""
+    done = f"CASE WHEN {Col.RAW} IS NULL THEN {struct_of(made)}{earlier} END"
+    merged = rows.select(*own, (Col.RAW, f"coalesce({Col.RAW}, {Col.ORIGIN})"), Col.REASON, (Col.DONE, done))
     return merged, made

@@ -7,11 +7,11 @@ import re
 from ksqlpy.analysis.result import Window
 from ksqlpy.spark.marks import counted, which_result
 from ksqlpy.spark.operators.context import Context, struct_of
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Col, Rows
 
 __all__ = ["in_windows"]
 
-_OF_GROUP = re.compile(r"__([kx]\d|ws$)")
+_OF_GROUP = re.compile(rf"__[kx]\d|{Col.WINDOW_START}$")
 
 
 def in_windows(w: Window, context: Context, rows: Rows) -> Rows:
@@ -20,42 +20,45 @@ def in_windows(w: Window, context: Context, rows: Rows) -> Rows:
     Stream time is the largest ROWTIME so far in the source partition, carried as state, so that grace is exact for
     every record (ksqlDB, windows: a row is late when window end + grace ≤ stream time).
     """
-    columns = rows.shape.without("__source")
-    state = {"__st": "max(CASE WHEN __raw IS NULL THEN __ts END)", "__r": f"last({struct_of(columns)})"}
-    rows = context.distribute(rows, ["__partition"]).grouped({"__partition": "__partition"}, state)
-    first = f"greatest(0L, __r.__ts - {w.size - w.advance}) div {w.advance} * {w.advance}"
-    last = f"__r.__ts div {w.advance} * {w.advance}"
+    columns = rows.shape.without(Col.SOURCE)
+    state = {"__st": f"max(CASE WHEN {Col.RAW} IS NULL THEN {Col.ROWTIME} END)", "__r": f"last({struct_of(columns)})"}
+    rows = context.distribute(rows, [Col.PARTITION]).grouped({Col.PARTITION: Col.PARTITION}, state)
+    first = f"greatest(0L, __r.{Col.ROWTIME} - {w.size - w.advance}) div {w.advance} * {w.advance}"
+    last = f"__r.{Col.ROWTIME} div {w.advance} * {w.advance}"
     if w.kind == "TUMBLING":
-        start = f"CASE WHEN __r.__raw IS NULL THEN {last} END"
+        start = f"CASE WHEN __r.{Col.RAW} IS NULL THEN {last} END"
     else:
         starts = f"sequence({first}, {last}, {w.advance}L)"
-        start = f"explode(CASE WHEN __r.__raw IS NULL THEN {starts} ELSE array(cast(null as bigint)) END)"
-    rows = rows.unpacked("__r", columns, "__st", ("__ws", start))
-    late = f"__ws + {w.size + w.grace} <= __st"
+        start = f"explode(CASE WHEN __r.{Col.RAW} IS NULL THEN {starts} ELSE array(cast(null as bigint)) END)"
+    rows = rows.unpacked("__r", columns, "__st", (Col.WINDOW_START, start))
+    late = f"{Col.WINDOW_START} + {w.size + w.grace} <= __st"
     if context.tail is not None:  # what has a result was not late
-        late += f" AND {context.tail.position('__partition', '__offset', which_result(rows.shape, w))} IS NULL"
+        late += f" AND {context.tail.position(Col.PARTITION, Col.OFFSET, which_result(rows.shape, w))} IS NULL"
     late = counted(context.name + ":late", late)
-    rows = _kept_late(w, context, rows, late) if w.late_topic else rows.where(f"__raw IS NOT NULL OR NOT {late}")
+    rows = _kept_late(w, context, rows, late) if w.late_topic else rows.where(f"{Col.RAW} IS NOT NULL OR NOT {late}")
     # The watermark only evicts the state of closed windows, at checkpoints: the largest end is at most SIZE ahead
     # of stream time, so a delay of GRACE + SIZE never closes a window early.
-    return rows.plus(("__wend", f"timestamp_millis(__ws + {w.size})")).with_watermark("__wend", w.size + w.grace)
+    return rows.plus((Col.WINDOW_CLOSE, f"timestamp_millis({Col.WINDOW_START} + {w.size})")).with_watermark(
+        Col.WINDOW_CLOSE, w.size + w.grace
+    )
 
 
 def _kept_late(w: Window, context: Context, rows: Rows, late: str) -> Rows:
     """Late rows as records that pass by, one for all windows of a row: the first is late if any is."""
     number = which_result(rows.shape, w)
-    rows = rows.plus(("__late", f"CASE WHEN __raw IS NULL THEN {late} ELSE false END"))
-    first = f"greatest(0L, __ts - {w.size - w.advance}) div {w.advance} * {w.advance}"
-    rows = rows.where(f"NOT __late OR __ws = {first}")
-    record = ", ".join(f"__came.{c} AS {c}" for c in context.record)
+    rows = rows.plus(("__late", f"CASE WHEN {Col.RAW} IS NULL THEN {late} ELSE false END"))
+    first = f"greatest(0L, {Col.ROWTIME} - {w.size - w.advance}) div {w.advance} * {w.advance}"
+    rows = rows.where(f"NOT __late OR {Col.WINDOW_START} = {first}")
+    record = ", ".join(f"{Col.CAME}.{c} AS {c}" for c in context.record)
+    start, closed = Col.WINDOW_START, f"{Col.WINDOW_START} + {w.size + w.grace}"
     reason = (
-        f"concat('event time ', __ts, ' is late: its window from ', __ws, ' to ', __ws + {w.size},"
-        f" ' was closed at ', __ws + {w.size + w.grace}, ', stream time was ', __st)"
+        f"concat('event time ', {Col.ROWTIME}, ' is late: its window from ', {start}, ' to ', {start} + {w.size},"
+        f" ' was closed at ', {closed}, ', stream time was ', __st)"
     )
-    kept = rows.shape.without("__raw", "__reason", "__came", "__late", "__st")
+    kept = rows.shape.without(Col.RAW, Col.REASON, Col.CAME, "__late", "__st")
     # In the group of no key, as rows that could not be read, and without values for its state.
     return rows.select(
         *((c, f"CASE WHEN NOT __late THEN {c} END") if _OF_GROUP.match(c) else c for c in kept),
-        ("__raw", f"CASE WHEN __late THEN struct({record}, {number} AS late) ELSE __raw END"),
-        ("__reason", f"CASE WHEN __late THEN {reason} ELSE __reason END"),
+        (Col.RAW, f"CASE WHEN __late THEN struct({record}, {number} AS late) ELSE {Col.RAW} END"),
+        (Col.REASON, f"CASE WHEN __late THEN {reason} ELSE {Col.REASON} END"),
     )
