@@ -64,7 +64,7 @@ def last_needed(condition: str, keys: Sequence[object]) -> str:
     not say anything.
     """
     if len(keys) > 1:
-        return f"last({needed_while(condition, '{Col.RAW} IS NULL')}, true)"
+        return f"last({needed_while(condition, f'{Col.RAW} IS NULL')}, true)"
     return f"last({needed_while(condition)})"
 
 

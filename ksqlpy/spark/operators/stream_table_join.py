@@ -44,8 +44,8 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
         cells = [*([Col.OFFSET] if retraced else []), *names]
         if cells:
             state[f"__t{i}"] = f"last(CASE WHEN {Col.SIDE} = {i} THEN {struct_of(cells)} END, true)"
-        state[f"__known{i}"] = f"last({needed_while('NOT {Col.DELETED}', f'{Col.SIDE} = {i}')}, true)"
-    state["__touched"] = f"last({touched('{Col.SIDE} IS NOT NULL')}, true)"
+        state[f"__known{i}"] = f"last({needed_while(f'NOT {Col.DELETED}', f'{Col.SIDE} = {i}')}, true)"
+    state["__touched"] = f"last({touched(f'{Col.SIDE} IS NOT NULL')}, true)"
     # In one, since Spark makes all cells of a group anew for each row.
     state["__l"] = f"last({struct_of([*left, Col.SIDE, Col.RAW, Col.REASON])})"
     rows = context.distribute(rows, ["__jk"], [*replay, *AS_READ])

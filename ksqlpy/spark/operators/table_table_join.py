@@ -66,7 +66,7 @@ def _sides(names: Sequence[Sequence[str]], more: Sequence[str]) -> dict[str, str
     for i, columns in enumerate(names):
         row = struct_of([Col.ROWTIME, *columns])
         state[f"__t{i}"] = f"last(CASE WHEN {Col.SIDE} = {i} THEN {row} END, true)"
-        state[f"__n{i}"] = f"last({needed_while('NOT {Col.DELETED}', f'{Col.SIDE} = {i}')}, true)"
+        state[f"__n{i}"] = f"last({needed_while(f'NOT {Col.DELETED}', f'{Col.SIDE} = {i}')}, true)"
         state[f"__h{i}"] = f"ksqlpy_last_two(CASE WHEN {Col.SIDE} = {i} THEN NOT {Col.DELETED} END)"
     came = [Col.SIDE, Col.ORIGIN, Col.OFFSET, Col.ROWTIME, Col.RAW, Col.REASON, *more]
     state["__cur"] = f"last({struct_of(came)})"
