@@ -22,8 +22,8 @@ from ksqlpy.analysis import CreateAs, analyze_create
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem
-from ksqlpy.plan import build_plan, mode, mode_of, plan_json, plan_text
-from ksqlpy.plan.nodes import Filter
+from ksqlpy.plan import build_plan, mode_of, plan_json, plan_text
+from ksqlpy.plan.operators import Filter
 from ksqlpy.runtime import Engine
 from ksqlpy.sql import parse
 
@@ -62,7 +62,7 @@ def test_every_step_runs_in_real_time_unless_batches_are_asked_for() -> None:
 
 
 def test_a_step_that_is_not_native_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mode, "NEEDS_BATCHES", {Filter: "it rains"})
+    monkeypatch.setattr(Filter, "needs_batches", "it rains")
     plan = plan_of(FAR)
     assert mode_of(plan, asked("auto")).text == "micro-batch, every 250 ms: it rains"
     with pytest.raises(AnalysisProblem, match="this query cannot run in real time: it rains"):
