@@ -123,13 +123,13 @@ def _under_load(engine: Engine, seconds: float) -> None:
     while (now := time.monotonic() - begin) < seconds:
         for i in range(sent, int(now * _RATE)):
             value = b'{"V": %d, "D": "1.50", "T": "2026-01-01 00:00:00"}' % i
-            engine.producer.produce("s", key=b"%d" % (i % 50), value=value)
+            engine.brokers.producer.produce("s", key=b"%d" % (i % 50), value=value)
             if i % 50 == 0:
-                engine.producer.produce("t", key=b"%d" % (i // 50 % 50), value=b'{"N": "%d"}' % i)
+                engine.brokers.producer.produce("t", key=b"%d" % (i // 50 % 50), value=b'{"N": "%d"}' % i)
         sent = int(now * _RATE)
-        engine.producer.poll(0)
+        engine.brokers.producer.poll(0)
         time.sleep(0.02)
-    engine.producer.flush()
+    engine.brokers.producer.flush()
 
 
 def _all_written(engine: Engine) -> bool:

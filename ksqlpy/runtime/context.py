@@ -11,10 +11,14 @@ from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
 
-if TYPE_CHECKING:
-    from ksqlpy.runtime.engine import Engine
+if TYPE_CHECKING:  # who only checks statements needs neither Kafka's clients nor Spark, which are slow to import
+    from ksqlpy.runtime.brokers import Brokers
+    from ksqlpy.runtime.catalog_service import CatalogService
+    from ksqlpy.runtime.reads import Reads
+    from ksqlpy.runtime.supervisor import Supervisor
+    from ksqlpy.spark.standing import Standing
 
-__all__ = ["Context", "Entity", "Sandbox", "Surroundings", "TopicFacts"]
+__all__ = ["Context", "Entity", "Sandbox", "Services", "Surroundings", "TopicFacts"]
 
 Entity = dict[str, Any]
 
@@ -68,24 +72,79 @@ class Sandbox:
     plans: dict[str, Plan] = field(default_factory=dict)
 
     @property
+    def server(self) -> Config:
+        """The properties of the server."""
+        return self.engine.config
+
+    @property
     def config(self) -> Config:
         """The properties in force."""
-        return self.engine.config.for_statement(self.overrides)
+        return self.server.for_statement(self.overrides)
 
     def plan_of(self, query_id: str) -> Plan:
         """The plan of a query, also of one that an earlier statement of the request will make."""
         return self.plans[query_id] if query_id in self.plans else self.engine.plan_of(query_id)
 
 
+@dataclass(frozen=True)
+class Services:
+    """The parts of an engine: who decides what exists, who runs queries, who reads results, and the brokers of all.
+
+    ``began_ms``: when the engine was made, in ms since 1970.
+    """
+
+    definitions: CatalogService
+    supervisor: Supervisor
+    reads: Reads
+    brokers: Brokers
+    began_ms: int
+
+
 @dataclass
 class Context:
-    """The engine, and the session: properties as SET changes them, variables as DEFINE does."""
+    """The parts of the engine, and the session: properties as SET changes them, variables as DEFINE does."""
 
-    engine: Engine
+    services: Services
     overrides: dict[str, object]
     variables: dict[str, str] = field(default_factory=dict)
+    seen: Catalog | None = None
+    """What existed when a request began that changes nothing, and that others' changes do not meet."""
+
+    @property
+    def server(self) -> Config:
+        """The properties of the server."""
+        return self.brokers.config
 
     @property
     def config(self) -> Config:
         """The properties in force."""
-        return self.engine.config.for_statement(self.overrides)
+        return self.server.for_statement(self.overrides)
+
+    @property
+    def catalog(self) -> Catalog:
+        """What exists."""
+        return self.seen or self.definitions.catalog
+
+    def standing(self, query_id: str) -> Standing:
+        """How a query stands."""
+        return self.supervisor.standing(query_id, self.catalog)
+
+    @property
+    def definitions(self) -> CatalogService:
+        """Who changes the catalog."""
+        return self.services.definitions
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """Who runs queries."""
+        return self.services.supervisor
+
+    @property
+    def reads(self) -> Reads:
+        """Who reads results."""
+        return self.services.reads
+
+    @property
+    def brokers(self) -> Brokers:
+        """Kafka, its topics, the command log."""
+        return self.services.brokers

@@ -178,24 +178,26 @@ def _replaced(
 
 def create(parsed: Parsed, context: Context) -> Entity:
     """Makes or replaces a source and its query."""
-    engine, kind = context.engine, parsed.node.args["kind"]
-    existing = _existing(parsed, engine.catalog)
+    kind = parsed.node.args["kind"]
+    existing = _existing(parsed, context.catalog)
     if existing is not None and parsed.node.args.get("exists"):
         return entities.warning(parsed.text, f"{existing.kind.lower()} {existing.name} exists already, nothing is done")
-    made = analyze_create(parsed, engine.catalog, context.config)
+    made = analyze_create(parsed, context.catalog, context.config)
     what = f"{kind.lower()}/`{made.source.name}`/create"
     if existing is not None:
-        query = _replaced(existing, made, engine.catalog, engine.plan_of, parsed)
+        query = _replaced(existing, made, context.catalog, context.definitions.plan_of, parsed)
         if isinstance(made, Declare):
-            return entities.status(parsed.text, what, f"{kind.capitalize()} replaced", engine.alter(made.source))
+            return entities.status(
+                parsed.text, what, f"{kind.capitalize()} replaced", context.definitions.alter(made.source)
+            )
         if query is not None:
-            sequence = engine.upgrade(made, query)
+            sequence = context.definitions.upgrade(made, query)
             return entities.status(parsed.text, what, f"Replaced query with ID {query.id}", sequence, query.id)
-    sequence, query_id = engine.create(made, context.overrides)
+    sequence, query_id = context.definitions.create(made, context.overrides)
     message = f"Created query with ID {query_id}" if query_id is not None else f"{kind.capitalize()} created"
     warnings: list[str | None] = list(warnings_of(map(str, context.overrides))) if query_id is not None else []
     if isinstance(made, CreateAs) and context.config.get("processing.guarantee") == "exactly_once":
-        warnings.append(engine.topics.sink_warning(made, context.config.number("commit.interval.ms")))
+        warnings.append(context.brokers.topics.sink_warning(made, context.config.number("commit.interval.ms")))
     return entities.status(parsed.text, what, message, sequence, query_id, filter(None, warnings))
 
 
@@ -218,8 +220,8 @@ def check_insert_select(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def insert_select(parsed: Parsed, context: Context) -> Entity:
     """Starts one more query that writes a stream."""
-    made: InsertInto = analyze_insert_select(parsed, context.engine.catalog, context.config)
-    sequence, query_id = context.engine.insert_into(made, context.overrides)
+    made: InsertInto = analyze_insert_select(parsed, context.catalog, context.config)
+    sequence, query_id = context.definitions.insert_into(made, context.overrides)
     what = f"stream/`{made.source.name}`/create"
     warnings = warnings_of(map(str, context.overrides))
     return entities.status(parsed.text, what, f"Created query with ID {query_id}", sequence, query_id, warnings)
@@ -234,8 +236,8 @@ def check_alter(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def alter(parsed: Parsed, context: Context) -> Entity:
     """Appends columns to a source; queries that run already do not see them."""
-    source = analyze_alter(parsed, context.engine.catalog)
-    sequence = context.engine.alter(source)
+    source = analyze_alter(parsed, context.catalog)
+    sequence = context.definitions.alter(source)
     what = f"{source.kind.lower()}/`{source.name}`/alter"
     return entities.status(parsed.text, what, f"{source.kind.capitalize()} altered", sequence)
 
@@ -324,22 +326,21 @@ def check_drop(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def drop(parsed: Parsed, context: Context) -> Entity:
     """Ends the queries of a source, with CASCADE those that read it too, and forgets it."""
-    engine = context.engine
-    if _is_blocked(parsed, engine.catalog):
+    if _is_blocked(parsed, context.catalog):
         name = parsed.node.this.this
-        sequence = engine.drop_blocked(name)
+        sequence = context.definitions.drop_blocked(name)
         what = f"{parsed.node.args['kind'].lower()}/`{name}`/drop"
         return entities.status(parsed.text, what, f"Source `{name}` was dropped.", sequence)
-    source = _dropped(parsed, engine.catalog)
+    source = _dropped(parsed, context.catalog)
     if source is None:
         return entities.warning(parsed.text, f"there is no source {parsed.node.this.this}, nothing is done")
-    ended, sources = cascade(source, engine.catalog)
+    ended, sources = cascade(source, context.catalog)
     for query_id in ended:
-        engine.terminate(query_id)
-    sequence = engine.log.next_offset
+        context.definitions.terminate(query_id)
+    sequence = context.definitions.next_command
     for gone in sources:
         delete = bool(parsed.node.args.get("delete_topic")) and not gone.read_only
-        sequence = engine.drop(gone, delete_topic=delete)
+        sequence = context.definitions.drop(gone, delete_topic=delete)
     what = f"{source.kind.lower()}/`{source.name}`/drop"
     message = f"Source `{source.name}` was dropped."
     if len(sources) > 1:
@@ -368,11 +369,11 @@ def check_create_type(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def create_type(parsed: Parsed, context: Context) -> Entity:
     """Makes a type; sources that were made with it keep what it stood for."""
-    engine, name = context.engine, parsed.node.this.this
-    if name in engine.catalog.types:
+    name = parsed.node.this.this
+    if name in context.catalog.types:
         return entities.warning(parsed.text, f"type {name} exists already, nothing is done")
-    made = analyze_type(parsed, engine.catalog)
-    sequence = engine.make_type(name, made)
+    made = analyze_type(parsed, context.catalog)
+    sequence = context.definitions.make_type(name, made)
     message = f"Registered custom type with name '{name}' and SQL type {made}"
     return entities.status(parsed.text, f"type/`{name}`/create", message, sequence)
 
@@ -393,10 +394,10 @@ def check_drop_type(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def drop_type(parsed: Parsed, context: Context) -> Entity:
     """Forgets a type."""
-    engine, name = context.engine, parsed.node.this.this
-    if name not in engine.catalog.types and ("type", name) not in engine.catalog.blocked:
+    name = parsed.node.this.this
+    if name not in context.catalog.types and ("type", name) not in context.catalog.blocked:
         return entities.warning(parsed.text, f"there is no type {name}, nothing is done")
-    sequence = engine.make_type(name, None)
+    sequence = context.definitions.make_type(name, None)
     return entities.status(parsed.text, f"type/`{name}`/drop", f"Type '{name}' was dropped.", sequence)
 
 
@@ -427,10 +428,9 @@ def check_terminate(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def terminate(parsed: Parsed, context: Context) -> Entity:
     """Ends queries for good; what they have written stays."""
-    engine = context.engine
-    if not parsed.node.args.get("all") and parsed.node.this.this in engine.open_push_queries:
+    if not parsed.node.args.get("all") and parsed.node.this.this in context.reads.ids:
         query_id = parsed.node.this.this
-        closed = engine.close_query(query_id)
+        closed = context.reads.close(query_id)
         return {
             "@type": "terminate_query",
             "statementText": parsed.text,
@@ -438,10 +438,10 @@ def terminate(parsed: Parsed, context: Context) -> Entity:
             "wasTerminated": closed,
             "warnings": [],
         }
-    sequence = engine.log.next_offset
-    ended = _which(parsed, engine.catalog)
+    sequence = context.definitions.next_command
+    ended = _which(parsed, context.catalog)
     for query_id in ended:
-        sequence = engine.terminate(query_id)
+        sequence = context.definitions.terminate(query_id)
     what = f"terminate/{ended[0] if len(ended) == 1 else 'ALL'}/execute"
     return entities.status(parsed.text, what, "Query terminated.", sequence)
 
@@ -453,11 +453,11 @@ def check_pause(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def pause(parsed: Parsed, context: Context) -> Entity:
     """PAUSE and RESUME; a query that is in the wanted state already stays as it is."""
-    engine, paused = context.engine, isinstance(parsed.node, nodes.Pause)
-    sequence = engine.log.next_offset
-    which = _which(parsed, engine.catalog)
+    paused = isinstance(parsed.node, nodes.Pause)
+    sequence = context.definitions.next_command
+    which = _which(parsed, context.catalog)
     for query_id in which:
-        sequence = engine.pause(query_id, paused=paused)
+        sequence = context.definitions.pause(query_id, paused=paused)
     verb = "pause" if paused else "resume"
     what = f"{verb}/{which[0] if len(which) == 1 else 'ALL'}/execute"
     return entities.status(parsed.text, what, f"Query {verb}d.", sequence)

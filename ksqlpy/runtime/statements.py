@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ from ksqlpy.sql import Parsed, nodes, to_sql
 if TYPE_CHECKING:
     from ksqlpy.runtime.push import PushQuery
 
-__all__ = ["Context", "Sandbox", "check", "check_push", "run"]
+__all__ = ["Context", "Sandbox", "changes", "check", "check_push", "run"]
 
 
 def check(parsed: Parsed, sandbox: Sandbox) -> None:
@@ -74,6 +75,10 @@ def check_push(parsed: Parsed, sandbox: Sandbox) -> tuple[TypedQuery, Plan]:
     return typed, plan
 
 
+POLL = 0.05
+"""Seconds for which a waiting INSERT serves what others have sent."""
+
+
 def run(parsed: Parsed, context: Context) -> Entity | None:
     """Does a checked statement; returns its entity if it has one. Raises KsqlError."""
     return _RUNS[type(parsed.node)](parsed, context)
@@ -89,8 +94,8 @@ def _check_insert(parsed: Parsed, sandbox: Sandbox) -> None:
 def _insert(parsed: Parsed, context: Context) -> None:
     from ksqlpy.spark.evaluate import record_of  # not needed to check a statement, and slow to import
 
-    insert = analyze_insert(parsed, context.engine.catalog)
-    _produce(insert, *record_of(context.engine.session, insert), context)
+    insert = analyze_insert(parsed, context.catalog)
+    _produce(insert, *record_of(context.supervisor.session, insert), context)
 
 
 def _check_delete(parsed: Parsed, sandbox: Sandbox) -> None:
@@ -100,8 +105,8 @@ def _check_delete(parsed: Parsed, sandbox: Sandbox) -> None:
 def _delete(parsed: Parsed, context: Context) -> None:
     from ksqlpy.spark.evaluate import record_of
 
-    tombstone = analyze_delete(parsed, context.engine.catalog)
-    key, _, _ = record_of(context.engine.session, tombstone)
+    tombstone = analyze_delete(parsed, context.catalog)
+    key, _, _ = record_of(context.supervisor.session, tombstone)
     _produce(tombstone, key, None, None, context)
 
 
@@ -112,20 +117,23 @@ def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int |
     from ksqlpy.spark.kafka import TIMEOUT, error_code_of
     from ksqlpy.spark.records import write_record
 
-    engine, topic = context.engine, insert.source.topic
+    topic = insert.source.topic
     if time is not None and time < 0:
         raise EngineProblem("not-inserted", f"ROWTIME {time} is before 1970", error_code=40001)
     if time == 0:  # which librdkafka takes for none
-        problem = write_record(engine.session, engine.bootstrap, topic, key, value, time, seconds=TIMEOUT)
+        session, bootstrap = context.supervisor.session, context.brokers.bootstrap
+        problem = write_record(session, bootstrap, topic, key, value, time, seconds=TIMEOUT)
         if problem is not None:
             message = f"the record was not written to topic {topic}: {problem}"
             raise EngineProblem("not-inserted", message, error_code=50000)
         return
     done: list[KafkaError | None] = []
     options: dict[str, Any] = {} if time is None else {"timestamp": time}
+    producer, end = context.brokers.producer, clock.monotonic() + TIMEOUT
     try:
-        engine.producer.produce(topic, key=key, value=value, on_delivery=lambda e, m: done.append(e), **options)
-        engine.producer.flush(TIMEOUT)
+        producer.produce(topic, key=key, value=value, on_delivery=lambda e, m: done.append(e), **options)
+        while not done and clock.monotonic() < end:  # not for what other requests have sent
+            producer.poll(POLL)
     except KafkaException as e:
         done = [e.args[0]]
     except BufferError:  # too many wait
@@ -155,7 +163,7 @@ def _check_show(parsed: Parsed, sandbox: Sandbox) -> None:
 def _show(parsed: Parsed, context: Context) -> Entity:
     shown = _shown(parsed, context)
     if parsed.node.args["kind"] in _LOGGED:
-        shown["warnings"] = [{"message": text} for text in context.engine.left_out]
+        shown["warnings"] = [{"message": text} for text in context.definitions.left_out]
     return shown
 
 
@@ -164,9 +172,9 @@ _LOGGED = ("STREAMS", "TABLES", "QUERIES", "TYPES")
 
 
 def _shown(parsed: Parsed, context: Context) -> Entity:
-    engine, node, text = context.engine, parsed.node, parsed.text
+    node, text = parsed.node, parsed.text
     kind, extended = node.args["kind"], node.args.get("extended")
-    catalog = engine.catalog
+    catalog = context.catalog
     if kind in ("STREAMS", "TABLES"):
         if not extended:
             return entities.listed_sources(text, kind.removesuffix("S"), catalog)
@@ -175,19 +183,19 @@ def _shown(parsed: Parsed, context: Context) -> Entity:
     if kind == "QUERIES":
         if extended:
             described = [_query_description(q, context) for q in catalog.queries]
-            described += [_push_description(p, context) for p in engine.push_queries]
+            described += [_push_description(p, context) for p in context.reads.open]
             return entities.described_queries(text, described)
         summaries = [
-            entities.query_summary(q, engine.standing(q.id), catalog, _errors(q.id, context))
+            entities.query_summary(q, context.standing(q.id), catalog, _errors(q.id, context))
             for q in catalog.queries.values()
         ]
         summaries += [
-            entities.push_summary(p.id, p.asked.statement, engine.standing(p.id), _errors(p.id, context))
-            for p in engine.push_queries
+            entities.push_summary(p.id, p.asked.statement, context.standing(p.id), _errors(p.id, context))
+            for p in context.reads.open
         ]
         return entities.listed_queries(text, summaries)
     if kind == "TOPICS":
-        return entities.listed_topics(text, engine.topics.listed(hidden=bool(node.args.get("all"))))
+        return entities.listed_topics(text, context.brokers.topics.listed(hidden=bool(node.args.get("all"))))
     if kind == "TYPES":
         return entities.listed_types(text, catalog.types)
     if kind == "VARIABLES":
@@ -198,18 +206,17 @@ def _shown(parsed: Parsed, context: Context) -> Entity:
 
 
 def _description(source: Source, context: Context, *, extended: bool) -> Entity:
-    engine = context.engine
     if not extended:
-        return entities.source_description(source, engine.catalog, engine.standing)
-    replicas = engine.topics.listed(hidden=True).get(source.topic, [])
+        return entities.source_description(source, context.catalog, context.standing)
+    replicas = context.brokers.topics.listed(hidden=True).get(source.topic, [])
     figures = []
-    for query_id in (*engine.catalog.writers(source.name), *engine.catalog.readers(source.name)):
+    for query_id in (*context.catalog.writers(source.name), *context.catalog.readers(source.name)):
         figures.append({"queryId": query_id, **_figures(query_id, context)})
     dead = sum(f["deadLetters"] for f in figures)
     return entities.source_description(
         source,
-        engine.catalog,
-        engine.standing,
+        context.catalog,
+        context.standing,
         {
             "partitions": len(replicas),
             "replication": replicas[0] if replicas else 0,
@@ -222,7 +229,7 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
                 + [f"{f['queryId']}: {e['type']}: {e['errorMessage']}" for f in figures for e in f["errors"][-1:]]
             ),
             "deadLetters": dead,
-            "deadLetterTopic": engine.topics.dead_letters,
+            "deadLetterTopic": context.brokers.topics.dead_letters,
             "queryFigures": figures,
         },
     )
@@ -230,10 +237,10 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
 
 def _errors(query_id: str, context: Context) -> list[Entity]:
     """The last failures of a query, oldest first: USER, SYSTEM or UNKNOWN."""
-    problem = context.engine.catalog.blocked.get(("query", query_id))
+    problem = context.catalog.blocked.get(("query", query_id))
     if problem is not None:
-        return [{"timestamp": context.engine.began_ms, "errorMessage": problem, "type": "USER"}]
-    running = context.engine.queries.get(query_id)
+        return [{"timestamp": context.services.began_ms, "errorMessage": problem, "type": "USER"}]
+    running = context.supervisor.queries.get(query_id)
     failures = running.failures if running is not None else ()
     return [{"timestamp": int(f.at * 1000), "errorMessage": f.message, "type": f.kind} for f in failures]
 
@@ -243,13 +250,12 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
 
     Also state, lag, dead letters, mode, errors, and the last checkpoint.
     """
-    engine = context.engine
-    standing = engine.standing(query_id)
-    counts = engine.queries.figures(query_id)
-    blocked = ("query", query_id) in engine.catalog.blocked
-    late_topic = None if blocked else (plan or engine.plan_of(query_id)).late_topic
-    aside = (engine.topics.dead_letters, late_topic)
-    running = engine.queries.get(query_id)
+    standing = context.standing(query_id)
+    counts = context.supervisor.queries.figures(query_id)
+    blocked = ("query", query_id) in context.catalog.blocked
+    late_topic = None if blocked else (plan or context.definitions.plan_of(query_id)).late_topic
+    aside = (context.brokers.topics.dead_letters, late_topic)
+    running = context.supervisor.queries.get(query_id)
     return {
         "state": standing.state,
         **standing.told(),
@@ -264,8 +270,8 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
         "lateTopic": late_topic,
         "failedValues": counts["failed"],
         **(running.progress() if running is not None else {}),
-        "deadLetters": engine.dead_letters.count(query_id),
-        "lastDeadLetter": engine.dead_letters.last_reason(query_id),
+        "deadLetters": context.brokers.dead_letters.count(query_id),
+        "lastDeadLetter": context.brokers.dead_letters.last_reason(query_id),
     }
 
 
@@ -279,14 +285,14 @@ def _stands(figures: Entity) -> str:
 
 
 def _describe(parsed: Parsed, context: Context) -> Entity:
-    source = find_source(context.engine.catalog, parsed.node.this, Text(parsed.sql))
+    source = find_source(context.catalog, parsed.node.this, Text(parsed.sql))
     extended = bool(parsed.node.args.get("extended"))
     return entities.described_source(parsed.text, _description(source, context, extended=extended))
 
 
 def _describe_streams(parsed: Parsed, context: Context) -> Entity:
     extended = bool(parsed.node.args.get("extended"))
-    streams = [s for s in context.engine.catalog.sources.values() if s.kind == "STREAM"]
+    streams = [s for s in context.catalog.sources.values() if s.kind == "STREAM"]
     return entities.described_all(parsed.text, [_description(s, context, extended=extended) for s in streams])
 
 
@@ -309,7 +315,7 @@ def _push_description(push: PushQuery, context: Context) -> Entity:
         asked.mode,
         asked.sources,
         [],
-        context.engine.standing(push.id),
+        context.standing(push.id),
         overriddenProperties=dict(asked.properties),
         queryErrors=figures["errors"],
         figures=figures,
@@ -317,12 +323,11 @@ def _push_description(push: PushQuery, context: Context) -> Entity:
 
 
 def _query_description(query_id: str, context: Context) -> Entity:
-    engine = context.engine
-    query = engine.catalog.queries[query_id]
+    query = context.catalog.queries[query_id]
     plan = mode = None
-    if ("query", query_id) not in engine.catalog.blocked:
-        plan = engine.plan_of(query_id)
-        mode = mode_of(plan, engine.config.for_statement(query.properties))
+    if ("query", query_id) not in context.catalog.blocked:
+        plan = context.definitions.plan_of(query_id)
+        mode = mode_of(plan, context.server.for_statement(query.properties))
     figures = _figures(query_id, context)
     return entities.query_description(
         query_id,
@@ -331,7 +336,7 @@ def _query_description(query_id: str, context: Context) -> Entity:
         mode,
         list(query.sources),
         [query.sink],
-        engine.standing(query_id),
+        context.standing(query_id),
         overriddenProperties=dict(query.properties),
         queryErrors=figures["errors"],
         figures=figures,
@@ -371,8 +376,8 @@ def _check_explain(parsed: Parsed, sandbox: Sandbox) -> None:
 
 
 def _explain(parsed: Parsed, context: Context) -> Entity:
-    pushes = {p.id: p for p in context.engine.push_queries}
-    found = _explained(parsed, context.engine.catalog, context.config, tuple(pushes))
+    pushes = {p.id: p for p in context.reads.open}
+    found = _explained(parsed, context.catalog, context.config, tuple(pushes))
     if isinstance(found, str) and found in pushes:
         return entities.described_query(parsed.text, _push_description(pushes[found], context))
     if isinstance(found, str):
@@ -391,7 +396,7 @@ def _explain(parsed: Parsed, context: Context) -> Entity:
 def _set(parsed: Parsed, context: Context | Sandbox) -> None:
     key, value = parsed.node.this.this, parsed.node.expression.this
     try:
-        context.engine.config.for_statement({key: value})
+        context.server.for_statement({key: value})
     except KsqlError as e:
         e.span, e.sql = Text(parsed.sql).span(parsed.node), parsed.sql
         raise
@@ -420,6 +425,26 @@ def _query(parsed: Parsed, sandbox: Sandbox) -> None:
         sql=parsed.sql,
         error_code=40002,
     )
+
+
+_CHANGES = frozenset(
+    {
+        nodes.CreateSource,
+        nodes.AlterSource,
+        nodes.DropSource,
+        nodes.InsertSelect,
+        nodes.CreateType,
+        nodes.DropType,
+        nodes.Terminate,
+        nodes.Pause,
+        nodes.Resume,
+    }
+)
+
+
+def changes(parsed: Parsed) -> bool:
+    """Whether the statement changes what exists, so that it is done in its turn."""
+    return type(parsed.node) in _CHANGES
 
 
 _SHOWN = {

@@ -37,14 +37,14 @@ def check_assert_topic(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def assert_topic(parsed: Parsed, context: Context) -> Entity:
     """Waits, and lets other requests in meanwhile. Raises EngineProblem ``assertion-failed``, error code 41700."""
-    engine, node = context.engine, parsed.node
+    node = parsed.node
     assert isinstance(node, nodes.AssertTopic)
     topic, absent, wanted = node.this.name, bool(node.args.get("absent")), _wanted(parsed)
     timeout = node.args.get("timeout")
     patience = timeout.millis if timeout is not None else context.config.number("ksql.assert.topic.default.timeout.ms")
     end = time.monotonic() + patience / 1000
-    with engine.unlocked():
-        while (problem := _problem(engine.kafka.topics().get(topic), topic, absent, wanted)) is not None:
+    with context.definitions.turn.given_up():
+        while (problem := _problem(context.brokers.kafka.topics().get(topic), topic, absent, wanted)) is not None:
             left = end - time.monotonic()
             if left <= 0:
                 span = Text(parsed.sql).span(node.this)

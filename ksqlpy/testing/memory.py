@@ -271,7 +271,7 @@ class _MemoryProducer:
         self._broker.append(Record(topic, key, value, timestamp))
         on_delivery(None, None)
 
-    def flush(self, timeout: float) -> int:
+    def poll(self, timeout: float) -> int:
         return 0
 
 
@@ -313,14 +313,15 @@ class MemoryEngine(Engine):
 
     def __init__(self, session: SparkSession, *, number_queries: bool = False) -> None:
         super().__init__(Config.of({}))
-        self.session = session
+        self.supervisor.session = session
         self.specs: dict[str, QuerySpec] = {}
         self.broker = MemoryKafka()
-        self.kafka = self.broker
-        self.topics = Topics(self.broker, self.config.get("ksql.service.id"))
-        self.log = _MemoryLog(queries_only=number_queries)
-        self.queries = _Waiting(self.specs)
-        self.producer: Any = _MemoryProducer(self.broker)
+        self.brokers.kafka = self.broker
+        self.brokers.topics = Topics(self.broker, self.config.get("ksql.service.id"))
+        self.brokers.log = _MemoryLog(queries_only=number_queries)
+        producer: Any = _MemoryProducer(self.broker)
+        self.brokers.producer = producer
+        self.supervisor.queries = _Waiting(self.specs)
 
     def ordered_specs(self) -> list[tuple[str, QuerySpec]]:
         """The queries so that all that write a topic come before those that read it, else as their statements."""

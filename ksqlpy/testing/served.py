@@ -260,7 +260,7 @@ class Served:
     def _produce(self, records: Sequence[Record]) -> None:
         refused: list[object] = []
         for record in records:
-            self.engine.producer.produce(
+            self.engine.brokers.producer.produce(
                 record.topic,
                 key=record.key,
                 value=record.value,
@@ -268,7 +268,7 @@ class Served:
                 headers=list(record.headers),
                 on_delivery=lambda error, _: refused.append(error) if error is not None else None,
             )
-        if self.engine.producer.flush(self.pace.deadline) or refused:
+        if self.engine.brokers.producer.flush(self.pace.deadline) or refused:
             why = refused[0] if refused else "it does not answer"
             raise CaseFailed(f"{self.where}: Kafka did not take the records: {why}")
 

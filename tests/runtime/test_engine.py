@@ -63,7 +63,7 @@ def records(engine: Engine, topic: str, count: int, deadline: float = 60) -> lis
 
 def state(engine: Engine) -> tuple[Any, ...]:
     """All that a refused statement must not change."""
-    return engine.catalog, engine.log.next_offset, sorted(engine.kafka.topics())
+    return engine.catalog, engine.definitions.next_command, sorted(engine.kafka.topics())
 
 
 def test_insert_query_and_result(engine: Engine) -> None:
@@ -177,7 +177,7 @@ def test_dead_letters_are_kept_and_counted(engine: Engine) -> None:
         producer.produce("rides", key=b"\x00\x00\x00\x01", value=value)
     producer.flush()
     assert [v for _, v in records(engine, "N", 2)] == [b'{"N":1}', b'{"N":2}']
-    assert until(lambda: engine.dead_letters.count(query) == 2)
+    assert until(lambda: engine.brokers.dead_letters.count(query) == 2)
     description = engine.execute("DESCRIBE rides EXTENDED;")[0]["sourceDescription"]
     assert description["deadLetters"] == 2
     assert description["queryFigures"][0]["rowsIn"] == 4
@@ -284,7 +284,7 @@ def test_a_command_log_that_is_gone_is_said(engine: Engine, monkeypatch: pytest.
     engine.execute(RIDES)
     lost = CommandLog(engine.kafka, "_ksqlpy-lost_command_log")
     lost.make()
-    monkeypatch.setattr(engine, "log", lost)
+    monkeypatch.setattr(engine.brokers, "log", lost)
     lost.append({"op": "drop", "source": "S", "query": None})
     assert engine.health()["isHealthy"]
     engine.kafka.delete_topics([lost.topic])

@@ -1,0 +1,149 @@
+"""The service on the Kafka brokers: its topics, its command log, its producer, and who owns it."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.runtime.commandlog import CommandLog
+from ksqlpy.runtime.deadletters import DeadLetters
+from ksqlpy.runtime.ownership import Ownership, identity, place_of
+from ksqlpy.runtime.topics import Topics
+from ksqlpy.spark.belonging import Belonging, check_folder, sign_folder
+from ksqlpy.spark.fencing import ProducerRegister, service_taken
+from ksqlpy.spark.kafka import TIMEOUT, Kafka
+
+__all__ = ["Brokers"]
+
+
+class Brokers:
+    """The connection of an engine to its brokers, which it starts itself if none are configured.
+
+    ``config``: the properties of the server, with the address of the brokers once it is known.
+    """
+
+    kafka: Kafka
+    cluster_id: str
+    topics: Topics
+    log: CommandLog
+    belonging: Belonging
+    producer: Producer
+    """Of INSERT VALUES."""
+    dead_letters: DeadLetters
+
+    def __init__(self, config: Config, progress: Callable[[str], None]) -> None:
+        self.config = config
+        self.bootstrap = config.get("bootstrap.servers")
+        self.register: ProducerRegister | None = None
+        self._progress = progress
+        self._ownership: Ownership | None = None
+        self._embedded: EmbeddedKafka | None = None
+
+    def prepare(self, folder: Path, stack: contextlib.ExitStack) -> None:
+        """Sees to it that brokers can be had; ``stack`` ends them. Raises EnvironmentProblem and EngineProblem."""
+        if self.bootstrap:
+            Kafka(self.bootstrap).cluster_id()
+            return
+        self._progress("starting Kafka")
+        self._embedded = EmbeddedKafka(
+            port=self.config.number("ksqlpy.kafka.port") or None,
+            folder=folder / "kafka",
+            settings=_BROKER_SETTINGS,
+            progress=self._progress,
+        )
+        stack.callback(self._embedded.stop)  # ahead of all that needs it, so that it ends last
+
+    def connect(self, folder: Path) -> None:
+        """Starts the broker if it is ours, and takes the service. Raises EngineProblem."""
+        if self._embedded is not None:
+            self._embedded.start()
+            self.bootstrap = self._embedded.bootstrap
+            # Who asks for the server's properties learns where its broker is.
+            self.config = replace(self.config, values={**self.config.values, "bootstrap.servers": self.bootstrap})
+        self.kafka = Kafka(self.bootstrap)
+        self.cluster_id = self.kafka.cluster_id()
+        self.topics = Topics(self.kafka, self.config.get("ksql.service.id"))
+        self.log = CommandLog(self.kafka, self.topics.command_log)
+        self._belong(folder)
+        self._ownership = Ownership(
+            self.kafka, self.topics.engine_group, self.topics.command_log, identity(folder), place_of(folder)
+        )
+        self._ownership.take()
+        self.register = ProducerRegister(self.kafka, self.topics.producers, uuid.uuid4().hex)
+        self.register.take()
+        self.log.guard = self.register.check
+
+    def _belong(self, folder: Path) -> None:
+        """Makes the command log if there is none yet; before that, sees to it that the folder is of this service."""
+        service = self.config.get("ksql.service.id")
+        check_folder(folder, Belonging(self.cluster_id, service, self.kafka.topic_id(self.log.topic) or ""))
+        self.log.make()
+        self.belonging = Belonging(self.cluster_id, service, self.log.topic_id)
+        sign_folder(folder, self.belonging)
+
+    def open(self, stack: contextlib.ExitStack) -> None:
+        """Starts what reads and writes for the engine itself; ``stack`` ends it."""
+        self.dead_letters = DeadLetters(self.kafka, self.topics.dead_letters)
+        self.dead_letters.start()
+        stack.callback(self.dead_letters.stop)
+        self.producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "linger.ms": 0,
+                "log_level": 0,
+                "acks": "all",
+                "message.max.bytes": 1_000_000_000,  # the topic's own limit counts
+                # So that what is reported as not written is not written later.
+                "message.timeout.ms": int(TIMEOUT * 1000),
+                "partitioner": "murmur2_random",  # as Kafka's Java clients do, Spark's among them
+            }
+        )
+
+    def release(self) -> None:
+        """Gives the service free."""
+        if self.register is not None:
+            self.register.close()
+        if self._ownership is not None:
+            self._ownership.release()
+
+    # ---------------------------------------------------------------- ownership
+
+    @property
+    def lost(self) -> bool:
+        """Whether another engine runs the service."""
+        return self._ownership is not None and self._ownership.lost.is_set()
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether another engine may run the service: the brokers have not confirmed ours for too long."""
+        return self._ownership is not None and self._ownership.doubtful.is_set()
+
+    def check_owner(self) -> None:
+        """Raises EngineProblem ``service-taken`` where another engine may run the service."""
+        if self.doubtful:
+            raise service_taken()
+
+    def problem(self) -> str | None:
+        """What is wrong with the service, None if nothing is; raises KsqlError where the brokers do not answer."""
+        return service_taken().message if self.doubtful else self.log.problem()
+
+    def answer(self, seconds: float) -> bool:
+        """Whether the brokers answer in this time; also before they are connected."""
+        return not self.bootstrap or Kafka(self.bootstrap).answers(seconds)
+
+
+# A developer's broker keeps what it is given, and takes records of any time: data of past years is usual there.
+# With one member in a group there is nothing to wait for, and one partition is enough for its place.
+_BROKER_SETTINGS = {
+    "log.retention.ms": "-1",
+    "log.message.timestamp.after.max.ms": str(2**63 - 1),
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "1",
+}

@@ -1,0 +1,289 @@
+"""The catalog and the command log: decides what exists.
+
+A change is done in the order topic, command log, catalog, query, so that what is logged can run. Changes take turns;
+nothing else waits for them: whoever reads takes the catalog as it is, an immutable value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from ksqlpy.analysis import CreateAs, Declare, InsertInto
+from ksqlpy.analysis.windows import LATE_TOPIC
+from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_to_json
+from ksqlpy.config import Config
+from ksqlpy.errors import EngineProblem
+from ksqlpy.plan import Plan, build_plan
+from ksqlpy.runtime.brokers import Brokers
+from ksqlpy.runtime.commandlog import query_to_json, source_to_json
+from ksqlpy.runtime.replay import replayed
+from ksqlpy.runtime.supervisor import Supervisor
+from ksqlpy.spark.spec import fingerprint_of
+from ksqlpy.types import SqlType
+
+__all__ = ["CatalogService", "Turn", "first_offsets"]
+
+
+class Turn:
+    """The turn of those who change something: one at a time; the same thread may take it again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        self._depth -= 1
+        self._lock.release()
+
+    @contextlib.contextmanager
+    def given_up(self) -> Iterator[None]:
+        """Lets others in while a statement of a request that has the turn waits for something outside."""
+        depth = self._depth if self._owned() else 0
+        for _ in range(depth):
+            self.__exit__()
+        try:
+            yield
+        finally:
+            for _ in range(depth):
+                self.__enter__()
+
+    def _owned(self) -> bool:
+        """Whether this thread has the turn."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            return self._depth > 0
+        finally:
+            self._lock.release()
+
+
+class CatalogService:
+    """What exists, and the only way in which it changes.
+
+    ``catalog``: as it is now; ``left_out``: what is wrong with entries of the command log.
+    """
+
+    def __init__(self, brokers: Brokers, supervisor: Supervisor) -> None:
+        self.catalog = Catalog()
+        self.turn = Turn()
+        self.left_out: tuple[str, ...] = ()
+        self._brokers = brokers
+        self._supervisor = supervisor
+        self._plans: dict[str, Plan] = {}
+
+    # ------------------------------------------------------------ start
+
+    def replay(self) -> set[str]:
+        """Takes the catalog and the plans from the command log; gives the ids of the queries that have ended."""
+        found = replayed(self._brokers.log.read(), self._brokers.config)
+        self.catalog, self._plans, self.left_out = found.catalog, found.plans, tuple(found.left_out)
+        return found.ended
+
+    def run_all(self) -> None:
+        """Starts all persistent queries that are not paused."""
+        for query in self.catalog.queries.values():
+            if not query.paused and self._problem(query.id) is None:
+                self._run(query.id)
+
+    # ------------------------------------------------------------ sources and their queries
+
+    def create(self, made: Declare | CreateAs, properties: Mapping[str, object]) -> tuple[int, str | None]:
+        """Makes a checked source and its query; returns the command's number and the id of the query."""
+        log, topics = self._brokers.log, self._brokers.topics
+        with self.turn:
+            if isinstance(made, Declare):
+                entry = {"op": "create", "source": source_to_json(made.source), "query": None}
+                log.check_size(entry)
+                topics.ensure_declared(made)
+                sequence = log.append(entry)
+                self.catalog = self.catalog.with_source(made.source)
+                return sequence, None
+            plan = build_plan(made.query)
+            prefix = "CTAS" if made.source.kind == "TABLE" else "CSAS"
+            query_id = made.query_id or f"{prefix}_{made.source.name.upper()}_{log.next_offset}"
+            query, partitions = self._persistent(query_id, made.source, made.source.statement, plan, properties)
+            source = replace(made.source, query=query.id)
+            entry = {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
+            log.check_size(entry)
+            topics.ensure_sink(made, partitions)
+            topics.ensure_late(plan.late_topic)
+            return self._begin(entry, self.catalog.with_source(source), query, plan), query.id
+
+    def insert_into(self, made: InsertInto, properties: Mapping[str, object]) -> tuple[int, str]:
+        """Makes a checked query that writes an existing stream; returns the command's number and the query's id."""
+        with self.turn:
+            plan = build_plan(made.query)
+            query_id = made.query_id or f"INSERTQUERY_{self._brokers.log.next_offset}"
+            query, _ = self._persistent(query_id, made.source, made.statement, plan, properties)
+            entry = {"op": "insert", "query": query_to_json(query)}
+            self._brokers.log.check_size(entry)
+            return self._begin(entry, self.catalog, query, plan), query.id
+
+    def _begin(self, entry: Mapping[str, object], catalog: Catalog, query: PersistentQuery, plan: Plan) -> int:
+        """Logs and starts a new query; returns the command's number."""
+        self._supervisor.queries.reserve(query.id, query.checkpoint_mark)
+        sequence = self._brokers.log.append(entry)
+        self._plans[query.id] = plan
+        self.catalog = catalog.with_query(query)
+        self._run(query.id)
+        return sequence
+
+    def upgrade(self, made: CreateAs, query: PersistentQuery) -> int:
+        """Lets a query go on with another statement, from where it is and with its state; returns the command's number.
+
+        The new plan is known to fit the state (:func:`ksqlpy.plan.upgrade_problem`).
+        """
+        with self.turn:
+            old, new = self._plans[query.id], build_plan(made.query)
+            earlier = dict.fromkeys((*query.upgraded_from, fingerprint_of(old)))
+            earlier.pop(fingerprint_of(new), None)
+            query = replace(query, statement=made.source.statement, upgraded_from=tuple(earlier))
+            source = replace(made.source, query=query.id)
+            entry = {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
+            sequence = self._brokers.log.append(entry)
+            self._plans[query.id] = new
+            self.catalog = self.catalog.with_source(source).with_query(query)
+            if not query.paused:
+                self._supervisor.queries.stop(query.id, forget=False)
+                self._run(query.id)
+            return sequence
+
+    def alter(self, source: Source) -> int:
+        """Gives a source another definition, which fits its records and readers; returns the command's number."""
+        with self.turn:
+            sequence = self._brokers.log.append({"op": "create", "source": source_to_json(source), "query": None})
+            self.catalog = self.catalog.with_source(source)
+            return sequence
+
+    def drop(self, source: Source, *, delete_topic: bool) -> int:
+        """Removes a source that nothing else uses, and the query that made it; returns the command's number."""
+        with self.turn:
+            query = source.query if source.query in self.catalog.queries else None
+            sequence = self._brokers.log.append({"op": "drop", "source": source.name, "query": query})
+            self.catalog = self.catalog.without_source(source.name)
+            if query is not None:
+                self._end(query)
+            if delete_topic:
+                self._brokers.topics.delete(source.topic)
+            return sequence
+
+    def drop_blocked(self, name: str) -> int:
+        """Gives a name free whose entry of the command log is odd; returns the command's number."""
+        with self.turn:
+            sequence = self._brokers.log.append({"op": "drop", "source": name, "query": None})
+            self.catalog = self.catalog.without_source(name)
+            return sequence
+
+    # ------------------------------------------------------------ types
+
+    def make_type(self, name: str, type_: SqlType | None) -> int:
+        """Makes a type, or with None forgets it; returns the command's number."""
+        with self.turn:
+            if type_ is None:
+                sequence = self._brokers.log.append({"op": "drop-type", "name": name})
+                self.catalog = self.catalog.without_type(name)
+            else:
+                sequence = self._brokers.log.append({"op": "type", "name": name, "type": type_to_json(type_)})
+                self.catalog = self.catalog.with_type(name, type_)
+            return sequence
+
+    # ------------------------------------------------------------ queries
+
+    def pause(self, query_id: str, *, paused: bool) -> int:
+        """Pauses or resumes a persistent query; its state stays. Returns the command's number."""
+        with self.turn:
+            query = self.catalog.queries[query_id]
+            if query.paused == paused:
+                return self.next_command - 1
+            runs = self._problem(query_id) is None
+            if not paused and runs:
+                self._supervisor.check_room(self._plans[query_id], query)
+            sequence = self._brokers.log.append({"op": "pause" if paused else "resume", "query": query_id})
+            self.catalog = self.catalog.with_query(replace(query, paused=paused))
+            if paused:
+                self._supervisor.pause(query_id)
+            elif runs:
+                self._run(query_id)
+            return sequence
+
+    def terminate(self, query_id: str) -> int:
+        """Ends a persistent query for good; its sink stays. Returns the command's number."""
+        with self.turn:
+            sequence = self._brokers.log.append({"op": "terminate", "query": query_id})
+            self._end(query_id)
+            return sequence
+
+    def _end(self, query_id: str) -> None:
+        self.catalog = self.catalog.without_query(query_id)
+        self._plans.pop(query_id, None)
+        self._supervisor.queries.stop(query_id, forget=True)
+
+    def _run(self, query_id: str) -> None:
+        query = self.catalog.queries[query_id]
+        self._supervisor.run(query, self._plans[query_id], self.catalog.sources[query.sink])
+
+    def _problem(self, query_id: str) -> str | None:
+        """What is wrong with the entry of the command log that made the query."""
+        return self.catalog.blocked.get(("query", query_id))
+
+    def plan_of(self, query_id: str) -> Plan:
+        """The plan of a persistent query; raises EngineProblem ``command-log`` for one whose entry is odd."""
+        problem = self._problem(query_id)
+        if problem is not None:
+            raise EngineProblem("command-log", problem, hint=f"TERMINATE {query_id} ends it", error_code=40001)
+        if query_id not in self._plans:  # ended since it was looked up
+            raise EngineProblem("unknown-query", f"there is no query {query_id}", error_code=40001)
+        return self._plans[query_id]
+
+    @property
+    def next_command(self) -> int:
+        """The number that the next command will have."""
+        return self._brokers.log.next_offset
+
+    def _persistent(
+        self, query_id: str, sink: Source, statement: str, plan: Plan, properties: Mapping[str, object]
+    ) -> tuple[PersistentQuery, dict[str, int]]:
+        """The query, which has room, and the partitions of its topics. Raises EngineProblem ``no-slots``."""
+        config = self._brokers.config.for_statement(properties)
+        sources = {r.source.name: r.source for r in plan.relations}
+        partitions = self._brokers.topics.partitions([s.topic for s in sources.values()])
+        if plan.window is not None:  # part of the state: a server that is started with another value changes nothing
+            properties = {**properties, LATE_TOPIC: config.get(LATE_TOPIC)}
+        query = PersistentQuery(
+            query_id,
+            statement,
+            sink.name,
+            tuple(sources),
+            {k: str(v) for k, v in properties.items()},
+            first_offsets(self._brokers, tuple(sources.values()), partitions, config),
+            config.number("ksql.query.parallelism") or max(partitions.values()),
+            checkpoint_mark=uuid.uuid4().hex,
+        )
+        self._supervisor.queries.check_room(plan, partitions, query.shuffle_partitions)
+        return query, partitions
+
+
+def first_offsets(
+    brokers: Brokers, sources: tuple[Source, ...], partitions: Mapping[str, int], config: Config
+) -> dict[str, dict[str, int]]:
+    """Where a new query begins: auto.offset.reset, but tables at their start unless it is set (as in ksqlDB)."""
+    reset = config.get("auto.offset.reset")
+    explicit = config.is_set("auto.offset.reset")
+    offsets: dict[str, dict[str, int]] = {}
+    for latest in (True, False):
+        topics = {
+            s.topic: partitions[s.topic]
+            for s in sources
+            if (reset == "latest" and (explicit or s.kind == "STREAM")) == latest
+        }
+        if topics:
+            offsets |= brokers.kafka.offsets(topics, latest=latest)
+    return offsets

@@ -1,0 +1,247 @@
+"""Runs the queries: Spark's session, starting and stopping, and the watch over the JVM that may die."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.plan import Plan, mode_of
+from ksqlpy.runtime.brokers import Brokers
+from ksqlpy.runtime.push import Asked
+from ksqlpy.runtime.queries import Queries
+from ksqlpy.spark.fencing import service_taken
+from ksqlpy.spark.session import end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
+from ksqlpy.spark.spec import QuerySpec, Retry
+from ksqlpy.spark.standing import Standing, State
+from ksqlpy.spark.warmup import WarmUp
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Supervisor"]
+
+log = logging.getLogger(__name__)
+
+WATCH_SECONDS = 1.0
+"""Time between looks at the JVM."""
+
+AWAY_SECONDS = 2.0
+"""Brokers that do not answer for so long, twice, are away when the engine stops."""
+
+NOTE_EVERY = 5
+"""So many looks between looks at the partitions of topics and the checkpoints of queries."""
+
+
+class Supervisor:
+    """The queries of one engine, and the JVM that they run in."""
+
+    session: SparkSession
+    queries: Queries
+
+    def __init__(self, brokers: Brokers, progress: Callable[[str], None]) -> None:
+        self._brokers = brokers
+        self._progress = progress
+        self._own_jvm: Path | None = None
+        self._paused_at: dict[str, float] = {}
+        self._stopping = threading.Event()
+
+    # ------------------------------------------------------------ life
+
+    def start(self, folder: Path, stack: ExitStack) -> None:
+        """Starts Spark in a folder; ``stack`` ends it. Raises EnvironmentProblem."""
+        config = self._brokers.config
+        shared = has_session()
+        self.session = self._new_session(folder / "spark", self._progress)
+        if not shared:  # a process has one session; who made it ends it
+            self._own_jvm = folder / "spark"
+            stack.callback(lambda: end_session(self.session))
+        given = config.get("ksqlpy.checkpoint.dir")
+        # Services may share the folder, and number their queries alike.
+        checkpoints = f"{given or folder / 'checkpoints'}/{config.get('ksql.service.id')}"
+        self.queries = Queries(
+            self.session,
+            config.get("ksqlpy.spark.master"),
+            checkpoints,
+            internal=config.get("ksqlpy.internal.topics.read") == "true",
+        )
+        stack.callback(self.queries.stop_all)
+
+    def _new_session(self, folder: Path, progress: Callable[[str], None] | None = None) -> SparkSession:
+        config = self._brokers.config
+        return start_session(
+            config.get("ksqlpy.spark.master"),
+            config.get("ksqlpy.spark.memory"),
+            folder,
+            progress,
+            config.get("ksqlpy.spark.java.options"),
+        )
+
+    def watch(self, stack: ExitStack, turn: AbstractContextManager[object], run_all: Callable[[], None]) -> None:
+        """Watches over JVM and queries until ``stack`` closes.
+
+        ``turn``: that of changes, which must not meet the watch's own; ``run_all``: starts the queries again.
+        """
+        ended = threading.Event()
+        watch = threading.Thread(target=self._watch, args=(ended, turn, run_all), name="watch", daemon=True)
+        watch.start()
+        stack.callback(self._join_watch, watch)
+        stack.callback(ended.set)
+        if self._brokers.config.get("ksqlpy.warm.up") == "true":
+            topic = self._brokers.topics.command_log
+            warm_up = WarmUp(self.session, self._brokers.bootstrap, topic, self.queries.any)
+            warm_up.start()
+            stack.callback(warm_up.stop)
+
+    def _join_watch(self, watch: threading.Thread) -> None:
+        """Waits for the watch; not when Spark is ended, as then only brokers that are away can hold it."""
+        end = time.monotonic() + 60
+        while watch.is_alive() and time.monotonic() < end and (self._own_jvm is None or jvm_alive()):
+            watch.join(0.2)
+
+    def _watch(self, ended: threading.Event, turn: AbstractContextManager[object], run_all: Callable[[], None]) -> None:
+        """Sees to it, until the engine stops, that the JVM is there, and notes what Spark does not."""
+        looked = deaths = 0
+        while not ended.wait(WATCH_SECONDS):
+            looked += 1
+            try:
+                if self._brokers.lost:
+                    log.error("%s", service_taken())
+                    self.queries.stop_all()
+                    return
+                if self._own_jvm is not None and not is_alive(self.session) and not self._stopping.is_set():
+                    deaths += 1
+                    with turn:
+                        self._revive(self._own_jvm, run_all)
+                elif looked % NOTE_EVERY == 0:
+                    deaths = 0
+                    self.queries.note_sinks(self._brokers.kafka)
+                    with turn:
+                        self.queries.follow_partitions(self._brokers.kafka)
+                        self.queries.start_refused()
+            except Exception as e:  # whatever it is, the next look may find the world in order again
+                log.warning("the watch over queries: %s", e)
+                self.queries.tell(e)
+                ended.wait(min(30, deaths))
+
+    def _revive(self, folder: Path, run_all: Callable[[], None]) -> None:
+        """Starts Spark's JVM again, which was killed or ran out of memory, and all queries from their checkpoints."""
+        log.error("Spark's JVM is gone: it is started again, and all queries with it")
+        self.queries.abandon()
+        end_session(self.session)
+        self.session = self._new_session(folder)
+        self.queries.use(self.session)
+        run_all()
+
+    def stopping(self, over: threading.Event) -> None:
+        """To be called when the engine begins to stop: ends the JVM when brokers are away, since all would wait.
+
+        ``over``: set when it has stopped.
+        """
+        self._stopping.set()
+        threading.Thread(target=self._hurry, args=(over,), name="hurry", daemon=True).start()
+
+    def _hurry(self, over: threading.Event) -> None:
+        missed = 0
+        while not over.wait(WATCH_SECONDS):
+            missed = 0 if self._brokers.kafka.answers(AWAY_SECONDS) else missed + 1
+            if missed == 2 and not over.is_set() and self._own_jvm is not None:
+                log.warning("Kafka at %s does not answer: Spark is ended without it", self._brokers.bootstrap)
+                kill_jvm()
+                return
+
+    def cut_short(self) -> bool:
+        """Ends Spark if brokers are away, so that a start or stop can end; whether they are."""
+        if self._brokers.bootstrap and self._brokers.answer(AWAY_SECONDS):
+            return False
+        if self._own_jvm is not None:
+            kill_jvm()
+        return True
+
+    @property
+    def alive(self) -> bool:
+        """Whether Spark's JVM answers."""
+        return is_alive(self.session)
+
+    # ------------------------------------------------------------ queries
+
+    def run(self, query: PersistentQuery, plan: Plan, sink: Source) -> None:
+        """Starts a persistent query, or lets it go on from its checkpoint."""
+        brokers = self._brokers
+        found = brokers.kafka.partitions(query.offsets)  # a topic may have got more since
+        partitions = {t: max(len(p), found.get(t, 0)) for t, p in query.offsets.items()}
+        config = brokers.config.for_statement(query.properties)
+        self.queries.start(
+            QuerySpec(
+                query.id,
+                plan,
+                sink,
+                brokers.bootstrap,
+                query.offsets,
+                partitions,
+                query.shuffle_partitions,
+                brokers.topics.dead_letters,
+                self.queries.checkpoint(query.id),
+                config.number("commit.interval.ms"),
+                exactly_once=config.get("processing.guarantee") == "exactly_once",
+                retry=Retry(
+                    config.number("ksql.query.retry.backoff.initial.ms") / 1000,
+                    config.number("ksql.query.retry.backoff.max.ms") / 1000,
+                ),
+                upgraded_from=query.upgraded_from,
+                batch_ms=mode_of(plan, config).batch_ms,
+                mark=query.checkpoint_mark,
+            )
+        )
+
+    def run_push(
+        self,
+        query_id: str,
+        asked: Asked,
+        topic: str,
+        offsets: Mapping[str, Mapping[str, int]],
+        partitions: Mapping[str, int],
+        width: int,
+    ) -> None:
+        """Starts a push query, which writes a topic of its own; ``width``: partitions of its shuffles."""
+        brokers = self._brokers
+        config = brokers.config.for_statement(asked.properties)
+        self.queries.start(
+            QuerySpec(
+                query_id,
+                asked.plan,
+                topic,
+                brokers.bootstrap,
+                offsets,
+                partitions,
+                width,
+                brokers.topics.dead_letters,
+                self.queries.checkpoint(query_id),
+                config.number("commit.interval.ms"),
+                exactly_once=False,  # nobody reads its topic after it has ended
+                batch_ms=asked.mode.batch_ms,
+            )
+        )
+
+    def check_room(self, plan: Plan, query: PersistentQuery) -> None:
+        """Refuses a persistent query that does not fit; raises EngineProblem ``no-slots``."""
+        self.queries.check_room(plan, self._brokers.topics.partitions(query.offsets), query.shuffle_partitions)
+
+    def pause(self, query_id: str) -> None:
+        """Stops a query, whose state stays."""
+        self._paused_at[query_id] = time.time()
+        self.queries.stop(query_id, forget=False)
+
+    def standing(self, query_id: str, catalog: Catalog) -> Standing:
+        """How a query stands; since when it is paused is known of this engine's life only."""
+        if ("query", query_id) in catalog.blocked:
+            return Standing(State.ERROR, None)
+        query = catalog.queries.get(query_id)
+        if query is not None and query.paused:
+            return Standing(State.PAUSED, self._paused_at.get(query_id))
+        return self.queries.standing(query_id)
