@@ -110,11 +110,11 @@ def test_another_broker_service_or_log_is_refused_and_nothing_is_lost(
     life: Life, brokers: tuple[EmbeddedKafka, EmbeddedKafka]
 ) -> None:
     first = life.begin()
-    cluster = first.cluster_id
+    cluster = first.brokers.cluster_id
     first.execute(STATEMENTS, {"auto.offset.reset": "earliest"})
     send(first, 0, 10)
     assert sums(first, 10) == list(range(1, 11))
-    log_id = first.log.topic_id
+    log_id = first.brokers.log.topic_id
     life.end()
 
     wrong = Kafka(brokers[1].bootstrap)
@@ -159,7 +159,7 @@ def test_only_the_log_ends_a_checkpoint_and_a_lost_one_is_said(life: Life) -> No
     first.execute(STATEMENTS, {"auto.offset.reset": "earliest"})
     send(first, 0, 10)
     assert sums(first, 10) == list(range(1, 11))
-    first.log.append({"op": "terminate", "query": "COPIES"})  # and it is killed right then
+    first.brokers.log.append({"op": "terminate", "query": "COPIES"})  # and it is killed right then
     life.end()
     assert (life.checkpoints / "COPIES").exists()
     for name in ("CSAS_FOREIGN_7", "transient_ORDERS_0123456789ab"):

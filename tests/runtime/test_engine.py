@@ -112,7 +112,7 @@ def test_restart_replays_the_log_and_touches_nothing(spark: SparkSession, tmp_pa
     second.start()
     try:
         assert second.catalog == before
-        assert second.log.next_offset == len(second.log.read())
+        assert second.brokers.log.next_offset == len(second.brokers.log.read())
         assert {t for t in second.kafka.topics() if not t.startswith("_")} == {"rides", "N", "GONE"}
         second.execute("INSERT INTO rides VALUES (1, 6);")
         assert until(lambda: (b"\x00\x00\x00\x01", b'{"N":2}') in records(second, "N", 5, deadline=2))
