@@ -20,13 +20,15 @@ class BareEngine(MemoryEngine):
 
     def __init__(self) -> None:
         super().__init__(None)  # type: ignore[arg-type]  # what needs a session is not run here
-        self.cluster_id = "memory"
+        self.brokers.cluster_id = "memory"
         self.failing: set[str] = set()
+        self._create = self.definitions.create
+        self.definitions.create = self._made  # type: ignore[method-assign]
 
-    def create(self, made: Declare | CreateAs, properties: Mapping[str, object]) -> tuple[int, str | None]:
+    def _made(self, made: Declare | CreateAs, properties: Mapping[str, object]) -> tuple[int, str | None]:
         if made.source.name in self.failing:
             raise EngineProblem("no-room", f"there is no room for {made.source.name}")
-        return super().create(made, properties)
+        return self._create(made, properties)
 
 
 class EngineServer:

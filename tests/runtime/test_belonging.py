@@ -147,7 +147,7 @@ def test_checkpoints_that_lie_elsewhere_know_whose_they_are(
     life: Life, brokers: tuple[EmbeddedKafka, EmbeddedKafka], tmp_path: Path
 ) -> None:
     elsewhere = {"ksqlpy.checkpoint.dir": str(tmp_path / "elsewhere")}
-    cluster = life.begin(**elsewhere).cluster_id
+    cluster = life.begin(**elsewhere).brokers.cluster_id
     life.end()
     shutil.rmtree(life.folder)
     refused = life.refused(**{"bootstrap.servers": brokers[1].bootstrap}, **elsewhere)
@@ -257,7 +257,7 @@ def test_odd_entries_of_the_log_stop_only_what_depends_on_them(life: Life) -> No
     assert errors(again, "COPIES") == [reason]
     health = again.health()
     assert health["isHealthy"] and len(health["details"]["commandRunner"]["leftOut"]) == 3
-    before = again.log.next_offset
+    before = again.brokers.log.next_offset
     for refused in (
         "CREATE STREAM copies WITH (KAFKA_TOPIC = 'copies') AS SELECT * FROM orders;",
         "CREATE STREAM mine WITH (QUERY_ID = 'copies') AS SELECT * FROM orders;",
@@ -267,7 +267,7 @@ def test_odd_entries_of_the_log_stop_only_what_depends_on_them(life: Life) -> No
         with pytest.raises(KsqlError) as error:
             again.execute(refused)
         assert error.value.code in ("command-log", "duplicate-query", "in-use"), error.value.message
-    assert again.log.next_offset == before
+    assert again.brokers.log.next_offset == before
     explained = again.execute("EXPLAIN copies;")[0]["queryDescription"]
     assert (explained["plan"], [e["errorMessage"] for e in explained["queryErrors"]]) == (None, [reason])
     again.execute("PAUSE copies; RESUME copies;")

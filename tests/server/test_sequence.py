@@ -22,7 +22,7 @@ def names(answer: httpx.Response) -> list[str]:
 @pytest.fixture
 def engine() -> MemoryEngine:
     engine = MemoryEngine(None)  # type: ignore[arg-type]
-    engine.config = Config.of({"ksql.server.command.response.timeout.ms": "300"})
+    engine.brokers.config = Config.of({"ksql.server.command.response.timeout.ms": "300"})
     return engine
 
 
@@ -40,7 +40,7 @@ def test_commands_that_are_done_and_one_that_never_comes(engine: MemoryEngine) -
 
 
 def test_one_that_is_just_being_carried_out(engine: MemoryEngine) -> None:
-    engine.config = Config.of({"ksql.server.command.response.timeout.ms": "10000"})
+    engine.brokers.config = Config.of({"ksql.server.command.response.timeout.ms": "10000"})
     with ServerThread(engine) as server, httpx.Client(base_url=server.url, trust_env=False) as client:
         client.post("/ksql", json={"ksql": STREAM.format(0, 0)})
         later = threading.Timer(0.3, engine.execute, [STREAM.format(1, 1)])
