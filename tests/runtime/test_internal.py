@@ -28,11 +28,11 @@ RIDES = "CREATE STREAM rides (k STRING KEY, v INT) WITH (KAFKA_TOPIC='rides', VA
 def engine(**properties: str) -> MemoryEngine:
     """An engine whose log has a stream and a table over internal topics."""
     made = MemoryEngine(None)  # type: ignore[arg-type]
-    made.config = Config.of(properties)
+    made.brokers.config = Config.of(properties)
     made.execute(RIDES)
     for source in (OLD_STREAM, OLD_TABLE):
         made.kafka.create_topic(source.topic, 1, None, {})
-        made.catalog = made.catalog.with_source(source)
+        made.definitions.catalog = made.catalog.with_source(source)
     return made
 
 
