@@ -152,7 +152,6 @@ class CatalogService:
             self._plans[query.id] = new
             self.catalog = self.catalog.with_source(source).with_query(query)
             if not query.paused:
-                self._supervisor.queries.stop(query.id, forget=False)
                 self._run(query.id)
             return sequence
 

@@ -45,6 +45,8 @@ class Queries:
         """Where producers of persistent queries are noted; to be set before the first starts."""
         self._checkpoints = checkpoints.rstrip("/")
         self._running: dict[str, RunningQuery] = {}
+        self._replaced: set[str] = set()
+        """Ids of queries that are stopped, to be recreated at once."""
         self._ended: set[str] = set()
         self._lock = threading.Lock()
         self.turns = Turns()
@@ -61,15 +63,17 @@ class Queries:
         """Makes the checkpoint of a query that is about to be made; raises EngineProblem ``checkpoint-exists``."""
         Checkpoints(self._session, self._checkpoints).reserve(query_id, mark, ended=query_id in self._ended)
 
-    def check_room(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> None:
+    def check_room(
+        self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int, *, instead_of: str | None = None
+    ) -> None:
         """Refuses a query whose tasks would not all run at once: it would starve, silently.
 
-        Raises EngineProblem ``no-slots`` with the numbers.
+        ``instead_of``: the id of a query whose slots it gets. Raises EngineProblem ``no-slots`` with the numbers.
         """
         if self.capacity is None:
             return
         wanted = slots(plan, partitions, shuffle_partitions)
-        taken = sum(self._slots(q) for q in self._all() if not q.refused)
+        taken = sum(self._slots(q) for q in self._all() if not q.refused and q.spec.id != instead_of)
         if taken + wanted > self.capacity:
             raise EngineProblem(
                 "no-slots",
@@ -86,11 +90,14 @@ class Queries:
             return list(self._running.values())
 
     def start(self, spec: QuerySpec) -> RunningQuery:
-        """Starts a query; it reports its state by itself.
+        """Starts a query, or recreates it if it runs; it reports its state by itself.
 
         One that does not fit, as a topic has more partitions now or the server fewer slots, is in ERROR until it does;
         one that writes an internal topic, or reads one and must not, stays in ERROR.
         """
+        if (running := self.get(spec.id)) is not None:
+            self._replaced.add(spec.id)
+            running.stop()
         # Nobody but this engine writes the topic of a push query.
         register = None if isinstance(spec.sink, str) else self.register
         query = RunningQuery(self._session, spec, _report, self.turns, register)
@@ -99,6 +106,7 @@ class Queries:
             query.refuse(problem)
         with self._lock:
             self._running[spec.id] = query
+            self._replaced.discard(spec.id)
         if not query.refused:
             query.start()
         return query
@@ -110,7 +118,7 @@ class Queries:
         if problem is not None:
             return problem
         try:
-            self.check_room(spec.plan, spec.partitions, spec.shuffle_partitions)
+            self.check_room(spec.plan, spec.partitions, spec.shuffle_partitions, instead_of=spec.id)
         except EngineProblem as e:
             return e
         return None
@@ -188,11 +196,9 @@ class Queries:
             now = {t: found.get(t, n) for t, n in query.spec.partitions.items()}
             if any(ids.get(t, i) != i for t, i in query.topic_ids.items()):
                 log.warning("query %s starts anew: a topic of it was made anew", query.spec.id)
-                self.stop(query.spec.id, forget=False)
                 self.start(query.spec)
             elif any(now[t] > n for t, n in query.spec.partitions.items()):
                 log.warning("query %s starts anew: its topics have got more partitions", query.spec.id)
-                self.stop(query.spec.id, forget=False)
                 self.start(replace(query.spec, partitions=now))
 
     def tell(self, trouble: Exception) -> None:
@@ -219,7 +225,7 @@ class Queries:
         """How it stands; while Spark's JVM is made anew, all recover."""
         query = self.get(query_id)
         if query is not None:
-            return query.standing
+            return Standing(State.RECOVERING) if query_id in self._replaced else query.standing
         return Standing(State.ERROR, None) if self._gone is None else Standing(State.RECOVERING, self._gone)
 
     def figures(self, query_id: str) -> dict[str, Any]:

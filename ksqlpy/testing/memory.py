@@ -287,7 +287,9 @@ class _Waiting(Queries):
     def reserve(self, query_id: str, mark: str) -> None:
         return None
 
-    def check_room(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> None:
+    def check_room(
+        self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int, *, instead_of: str | None = None
+    ) -> None:
         return None
 
     def start(self, spec: QuerySpec) -> RunningQuery:
