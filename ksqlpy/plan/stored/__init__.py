@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ksqlpy.plan.nodes import Plan
+from ksqlpy.plan.plan import Plan
 from ksqlpy.plan.stored.codec import from_data, to_data
 from ksqlpy.plan.stored.migrations import VERSION, migrated
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from ksqlpy import catalog
 from ksqlpy.analysis import result
 from ksqlpy.analysis import typed as t
-from ksqlpy.plan import nodes
+from ksqlpy.plan import operators
+from ksqlpy.plan.plan import Plan
 
 __all__ = ["CLASSES", "FIELDS"]
 
@@ -23,17 +24,17 @@ CLASSES: Mapping[str, type] = {
     "window-key": catalog.WindowKey,
     "query": catalog.PersistentQuery,
     # a plan and its nodes
-    "plan": nodes.Plan,
-    "scan": nodes.Scan,
-    "filter": nodes.Filter,
-    "table-filter": nodes.TableFilter,
-    "stream-table-join": nodes.TableJoin,
-    "table-table-join": nodes.TablesJoin,
-    "flat-map": nodes.FlatMap,
-    "table-changes": nodes.TableChanges,
-    "aggregate": nodes.Aggregate,
-    "project": nodes.Project,
-    "union": nodes.Union,
+    "plan": Plan,
+    "scan": operators.Scan,
+    "filter": operators.Filter,
+    "table-filter": operators.TableFilter,
+    "stream-table-join": operators.StreamTableJoin,
+    "table-table-join": operators.TableTableJoin,
+    "flat-map": operators.FlatMap,
+    "table-changes": operators.TableChanges,
+    "aggregate": operators.Aggregate,
+    "project": operators.Project,
+    "union": operators.Union,
     # what nodes are made of
     "output": result.Output,
     "relation": result.Relation,
@@ -69,5 +70,9 @@ CLASSES: Mapping[str, type] = {
 }
 """The class of each stored name."""
 
-FIELDS: Mapping[type, Mapping[str, str]] = {}
+FIELDS: Mapping[type, Mapping[str, str]] = {
+    operators.TableFilter: {"key": "keys"},
+    operators.TableChanges: {"key": "keys"},
+    operators.Aggregate: {"group": "keys", "windowing": "window"},
+}
 """Of each class the stored names of those fields that the code calls otherwise, by their names in the code."""
