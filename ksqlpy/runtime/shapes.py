@@ -42,7 +42,10 @@ def _fits(value: object, hint: Any) -> bool:
     if origin is Literal:
         return value in arguments
     if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(v, arguments[0]) for v in value)
+        if not isinstance(value, tuple):
+            return False
+        each = [arguments[0]] * len(value) if arguments[-1] is ... else arguments
+        return len(value) == len(each) and all(map(_fits, value, each))
     if origin is not None and issubclass(origin, Mapping):
         return isinstance(value, Mapping) and all(
             _fits(k, arguments[0]) and _fits(v, arguments[1]) for k, v in value.items()
