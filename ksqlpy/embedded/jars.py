@@ -29,6 +29,8 @@ from ksqlpy.errors import EnvironmentProblem
 
 __all__ = ["Jar", "broker_jars", "fill", "jar_set", "pyspark_jars_folder", "spark_jars"]
 
+_LISTS = Path(__file__).with_name("jars.toml")
+
 
 @dataclass(frozen=True, slots=True)
 class Jar:
@@ -58,9 +60,12 @@ def broker_jars(progress: Progress | None = None) -> list[Path]:
     return jar_set("broker", progress)
 
 
-def jar_set(name: str, progress: Progress | None = None) -> list[Path]:
-    """The files of the set ``name`` of jars.toml, in the list's order; otherwise as :func:`spark_jars`."""
-    jars = _pinned()[name]
+def jar_set(name: str, progress: Progress | None = None, lists: Path = _LISTS) -> list[Path]:
+    """The files of the set ``name`` of jars.toml, or of another such file, in the list's order.
+
+    Otherwise as :func:`spark_jars`.
+    """
+    jars = _pinned(lists)[name]
     own = os.environ.get("KSQLPY_JARS")
     if own:
         folder = Path(own).expanduser() / name
@@ -83,7 +88,7 @@ def jar_set(name: str, progress: Progress | None = None) -> list[Path]:
 def fill(to: Path, progress: Progress | None = None) -> list[Path]:
     """Copy all sets to ``to``/SET/*.jar, a folder to be named by ``KSQLPY_JARS`` on a machine without network."""
     out = []
-    for name in _pinned():
+    for name in _pinned(_LISTS):
         target = to / name
         target.mkdir(parents=True, exist_ok=True)
         for jar in jar_set(name, progress):
@@ -107,8 +112,8 @@ def pyspark_jars_folder() -> Path:
 
 
 @functools.cache
-def _pinned() -> dict[str, tuple[Jar, ...]]:
-    data = tomllib.loads(Path(__file__).with_name("jars.toml").read_text(encoding="utf-8"))
+def _pinned(lists: Path) -> dict[str, tuple[Jar, ...]]:
+    data = tomllib.loads(lists.read_text(encoding="utf-8"))
     return {name: tuple(_jar(c, sha256) for c, sha256 in entries.items()) for name, entries in data.items()}
 
 

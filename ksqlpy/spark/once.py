@@ -9,24 +9,16 @@ See docs/internals/exactly-once.md.
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ksqlpy.formats import text
+from ksqlpy.spark.header import HEADER, mark, taken_apart
 
 __all__ = ["HEADER", "Offsets", "Tail", "mark", "place", "sink_value", "taken_apart"]
 
 Offsets = Mapping[str, Mapping[str, int]]
 """Offsets by topic and partition; partitions as text, as in JSON."""
-
-HEADER = "ksqlpy.at"
-"""The name of the header with the source coordinates. It is short, since every record has it."""
-
-
-def mark(query_id: str) -> bytes:
-    """What begins the header of a query's results: CRC-32 of its id, since several queries may write one topic."""
-    return zlib.crc32(query_id.encode()).to_bytes(4, "big")
 
 
 def place(index: int | str, partition: str) -> str:
@@ -52,13 +44,6 @@ def sink_value(
         given += [*coordinates, *seen]
     name = text.name('{"sink":true}')
     return f"ksqlpy.{name}({', '.join(given)})"
-
-
-def taken_apart(sent: bytes) -> tuple[bytes | None, int]:
-    """The value and the time (ms, -1 for none) that :func:`sink_value` put together; the rest of it is left out."""
-    length = int.from_bytes(sent[-4:], "big", signed=True)
-    begin = len(sent) - 4 - (length & 0x7FFFFFFF)
-    return sent[:begin] if length >= 0 else None, int.from_bytes(sent[begin : begin + 8], "big", signed=True)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_list_is_complete_and_exact() -> None:
-    for name, pinned in jars._pinned().items():
+    for name, pinned in jars._pinned(jars._LISTS).items():
         assert pinned, name
         assert len({j.file_name for j in pinned}) == len(pinned), "two jars would share one file"
         assert all(re.fullmatch(r"[0-9a-f]{64}", j.sha256) for j in pinned)
@@ -88,8 +88,8 @@ def test_damaged_cache_is_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_fill(own_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    only_spark = {"spark": jars._pinned()["spark"]}
-    monkeypatch.setattr(jars, "_pinned", lambda: only_spark)
+    only_spark = {"spark": jars._pinned(jars._LISTS)["spark"]}
+    monkeypatch.setattr(jars, "_pinned", lambda lists: only_spark)
     filled = jars.fill(tmp_path / "to")
     monkeypatch.setenv("KSQLPY_JARS", str(tmp_path / "to"))
     assert jars.spark_jars() == filled

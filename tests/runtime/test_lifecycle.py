@@ -23,7 +23,7 @@ from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
-from ksqlpy.spark.once import HEADER
+from ksqlpy.spark import header
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 
@@ -345,17 +345,6 @@ CREATE TABLE per_source WITH (KAFKA_TOPIC = '{t}_per_source') AS
 """
 
 
-def varlongs(data: bytes) -> Iterator[int]:
-    """The numbers in them, as Kafka writes them: zigzag, seven bits a byte, the lowest first."""
-    number = shift = 0
-    for byte in data:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            yield (number >> 1) ^ -(number & 1)
-            number = shift = 0
-
-
 def coordinates(engine: Engine, topic: str) -> list[tuple[int, int, int]]:
     """What the headers say of each result of the topic: its place, its offset, and which of the record's it is."""
     ends = engine.kafka.offsets(engine.kafka.partitions([topic]), latest=True)[topic]
@@ -365,9 +354,8 @@ def coordinates(engine: Engine, topic: str) -> list[tuple[int, int, int]]:
     for _ in range(sum(ends.values())):
         message = reader.poll(10)
         assert message is not None and message.error() is None
-        value = next(v for n, v in message.headers() if n == HEADER)
-        place, offset, number = itertools.islice(varlongs(value[4:]), 3)
-        found.append((place, offset, number))
+        at = header.coordinates(next(v for n, v in message.headers() if n == header.HEADER))
+        found.append((at.place, at.offset, at.window))
     reader.close()
     return found
 

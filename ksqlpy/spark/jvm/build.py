@@ -20,7 +20,7 @@ from ksqlpy.embedded.jars import jar_set, pyspark_jars_folder, spark_jars
 from ksqlpy.embedded.java import MINIMUM, find_java
 from ksqlpy.errors import EnvironmentProblem
 
-__all__ = ["FOLDER", "JAR", "compile_with_javac", "helper_jar", "sources"]
+__all__ = ["FOLDER", "JAR", "compile_jar", "compile_with_javac", "compiler", "helper_jar", "libraries", "sources"]
 
 FOLDER = Path(__file__).parent
 JAR = "ksqlpy-jvm.jar"
@@ -51,9 +51,9 @@ def helper_jar(progress: Progress | None = None, *, folder: Path | None = None) 
     try:
         with locked(target.with_name("lock")):
             if not target.exists():
-                compiler = _javac_command() or _eclipse_command(tell)
+                command = compiler(tell)
                 tell(f"compiling helper classes: {len(files)} files")
-                compile_jar(target, compiler, used, root)
+                compile_jar(target, command, used, root)
     finally:
         tell("")
     return target
@@ -78,21 +78,26 @@ def find_javac() -> Path | None:
 
 def compile_with_javac(to: Path) -> None:
     """Compiles our classes into the jar ``to``. Raises as :func:`helper_jar`, and ``java-missing`` without a JDK."""
-    compiler = _javac_command()
-    if not compiler:
+    command = _javac_command()
+    if not command:
         raise EnvironmentProblem("java-missing", f"a JDK {MINIMUM} or newer is needed to compile the Java classes")
-    compile_jar(to, compiler, libraries())
+    compile_jar(to, command, libraries())
 
 
-def compile_jar(to: Path, compiler: Sequence[str], used: Sequence[Path], root: Path = FOLDER) -> None:
+def compiler(progress: Progress | None = None) -> list[str]:
+    """The command of javac, or of Eclipse's compiler where there is no JDK."""
+    return _javac_command() or _eclipse_command(progress)
+
+
+def compile_jar(to: Path, command: Sequence[str], used: Sequence[Path], root: Path = FOLDER) -> None:
     """Compiles the sources below ``root`` into the jar ``to`` with this command."""
     with tempfile.TemporaryDirectory(prefix=".compile-", dir=to.parent.absolute()) as scratch:
         classes = Path(scratch) / "classes"
-        command = [*compiler, "-proc:none", "-nowarn", "-g", "-encoding", "UTF-8", "-d", str(classes)]
-        command += ["-classpath", os.pathsep.join(map(str, used)), *map(str, sources(root))]
+        whole = [*command, "-proc:none", "-nowarn", "-g", "-encoding", "UTF-8", "-d", str(classes)]
+        whole += ["-classpath", os.pathsep.join(map(str, used)), *map(str, sources(root))]
         # In their folder, so that messages name them from there.
         done = subprocess.run(
-            command, cwd=root, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+            whole, cwd=root, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
         )
         if done.returncode != 0:
             raise _problem((done.stdout + done.stderr).strip() or f"status {done.returncode}")
@@ -111,9 +116,9 @@ def _javac_command() -> list[str]:
 
 def _eclipse_command(progress: Progress | None) -> list[str]:
     # -17, not --release 17: the descriptions of older Javas' classes are in JDKs only.
-    (compiler,) = jar_set("compiler", progress)
+    (jar,) = jar_set("compiler", progress)
     java = str(find_java().executable)
-    return [java, "-XX:TieredStopAtLevel=1", "-jar", str(compiler), f"-{MINIMUM}", "-Xemacs"]
+    return [java, "-XX:TieredStopAtLevel=1", "-jar", str(jar), f"-{MINIMUM}", "-Xemacs"]
 
 
 def _problem(said: str) -> EnvironmentProblem:

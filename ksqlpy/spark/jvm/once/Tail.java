@@ -3,7 +3,6 @@ package ksqlpy.once;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -13,24 +12,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import ksqlpy.internals.Hashes;
-import ksqlpy.sink.SinkInterceptor;
+import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.utils.ByteUtils;
 
 /**
  * What a query has already written since a checkpoint: the end of its sink topics, by the coordinates that every
- * record carries in a header.
- *
- * <p>The header's value: INT the mark of the query ({@link SinkInterceptor#mark}); as varlongs the place of the source
- * record ({@code index of the topic << 16 | partition}: room for 32,768 topics), its offset, the start of the window (0
- * without one), and for each joined table the offset of the last record that was seen of it (-1 without one); then,
- * where rows may have no result, big-endian BIGINT hash of the group and for each partition of the source BIGINT offset
- * of the last row that the group had seen (-1 without one).
+ * record carries in a header, see {@link Coordinates}.
  *
  * <p>Results of one group may lie in several partitions of the sink (tables that are joined, then grouped by something
  * else). With {@code bySeen} not their offsets order them, but the sum of what they had seen, which only grows.
@@ -68,8 +60,11 @@ public final class Tail {
     synchronized (READ) {
       Tail known = READ.get(spec);
       if (known == null) {
+        JsonNode described = MAPPER.readTree(spec);
         known = new Tail();
-        known.read(MAPPER.readTree(spec));
+        try (Consumer<byte[], byte[]> consumer = consumer(described)) {
+          known.read(described, consumer);
+        }
         READ.put(spec, known);
       }
       return known;
@@ -116,7 +111,7 @@ public final class Tail {
 
   /** The offset of the group's first result that had seen this row of the source, or -2 if there is none. */
   long findInGroup(long group, int partition, long offset) {
-    List<long[]> results = over ? null : groups.get(Long.valueOf(group));
+    List<long[]> results = over ? null : groups.get(group);
     if (results == null) {
       return -2;
     }
@@ -139,8 +134,8 @@ public final class Tail {
    */
   boolean isAhead(int place, long offset, byte[] key) {
     // Emptied, it is asked for every row still.
-    Long last = key == null || reached.isEmpty() ? null : reached.get(Long.valueOf(keyed(place, key)));
-    return last != null && last.longValue() > offset;
+    Long last = key == null || reached.isEmpty() ? null : reached.get(keyed(place, key));
+    return last != null && last > offset;
   }
 
   private static long keyed(int place, byte[] key) {
@@ -151,7 +146,17 @@ public final class Tail {
     return partition + 1 < result.length ? result[partition + 1] : -1;
   }
 
-  private void read(JsonNode spec) {
+  private static Consumer<byte[], byte[]> consumer(JsonNode spec) {
+    Map<String, Object> settings = new HashMap<>();
+    settings.put("bootstrap.servers", spec.get("bootstrap").asText());
+    settings.put("enable.auto.commit", "false");
+    settings.put("auto.offset.reset", "earliest");
+    settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
+    settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
+    return new KafkaConsumer<>(settings);
+  }
+
+  void read(JsonNode spec, Consumer<byte[], byte[]> consumer) {
     tables = spec.get("tables").asInt();
     bySeen = spec.path("bySeen").asBoolean(false);
     byKey = spec.path("byKey").asBoolean(false);
@@ -160,46 +165,35 @@ public final class Tail {
     Map<TopicPartition, Long> starts = new HashMap<>();
     places(spec.get("from"), starts);
     places(spec.get("to"), ends);
-    int mark = SinkInterceptor.mark(spec.get("query").asText());
-    Map<String, Object> settings = new HashMap<>();
-    settings.put("bootstrap.servers", spec.get("bootstrap").asText());
-    settings.put("enable.auto.commit", "false");
-    settings.put("auto.offset.reset", "earliest");
-    settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
-    settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
-    KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings);
-    try {
-      List<TopicPartition> open = new ArrayList<>();
-      long expected = 0;
-      for (Map.Entry<TopicPartition, Long> end : ends.entrySet()) {
-        Long start = starts.get(end.getKey());
-        long length = end.getValue().longValue() - (start == null ? 0 : start.longValue());
-        if (length > 0) {
-          open.add(end.getKey());
-          expected += length;
+    int mark = Coordinates.mark(spec.get("query").asText());
+    List<TopicPartition> open = new ArrayList<>();
+    long expected = 0;
+    for (Map.Entry<TopicPartition, Long> end : ends.entrySet()) {
+      Long start = starts.get(end.getKey());
+      long length = end.getValue() - (start == null ? 0 : start);
+      if (length > 0) {
+        open.add(end.getKey());
+        expected += length;
+      }
+    }
+    table = new Table(slots(expected * (1 + tables)));
+    consumer.assign(open);
+    for (int i = 0; i < open.size(); i++) {
+      Long start = starts.get(open.get(i));
+      consumer.seek(open.get(i), start == null ? 0 : start);
+    }
+    while (!open.isEmpty()) {
+      ConsumerRecords<byte[], byte[]> polled = consumer.poll(Duration.ofMillis(200));
+      for (ConsumerRecord<byte[], byte[]> found : polled) {
+        take(found, mark);
+      }
+      for (int i = open.size() - 1; i >= 0; i--) {
+        TopicPartition place = open.get(i);
+        if (consumer.position(place) >= ends.get(place)) {
+          open.remove(i);
+          consumer.pause(List.of(place));
         }
       }
-      table = new Table(slots(expected * (1 + tables)));
-      consumer.assign(open);
-      for (int i = 0; i < open.size(); i++) {
-        Long start = starts.get(open.get(i));
-        consumer.seek(open.get(i), start == null ? 0 : start.longValue());
-      }
-      while (!open.isEmpty()) {
-        ConsumerRecords<byte[], byte[]> polled = consumer.poll(Duration.ofMillis(200));
-        for (ConsumerRecord<byte[], byte[]> found : polled) {
-          take(found, mark);
-        }
-        for (int i = open.size() - 1; i >= 0; i--) {
-          TopicPartition place = open.get(i);
-          if (consumer.position(place) >= ends.get(place).longValue()) {
-            open.remove(i);
-            consumer.pause(List.of(place));
-          }
-        }
-      }
-    } finally {
-      consumer.close();
     }
     if (bySeen) {
       for (List<long[]> results : groups.values()) {
@@ -233,51 +227,33 @@ public final class Tail {
   }
 
   private void take(ConsumerRecord<byte[], byte[]> record, int mark) {
-    Header header = record.headers().lastHeader(SinkInterceptor.AT);
-    if (header == null || header.value() == null || header.value().length <= Integer.BYTES) {
+    Header header = record.headers().lastHeader(Coordinates.HEADER);
+    if (header == null || !Coordinates.isOf(mark, header.value())) {
       return;
     }
-    ByteBuffer at = ByteBuffer.wrap(header.value());
-    if (at.getInt() != mark) {
-      return;
-    }
-    int place = (int) ByteUtils.readVarlong(at);
-    long offset = ByteUtils.readVarlong(at);
-    long window = ByteUtils.readVarlong(at);
+    Coordinates at = Coordinates.read(header.value(), tables);
     records++;
-    put(place, offset, window, record.offset());
-    Integer source = Integer.valueOf(place);
-    Long furthest = highest.get(source);
-    if (furthest == null || furthest.longValue() < offset) {
-      highest.put(source, Long.valueOf(offset));
-    }
+    put(at.place(), at.offset(), at.window(), record.offset());
+    highest.merge(at.place(), at.offset(), Math::max);
     // A dead letter says nothing of the results before it: it may be in its topic when they are not yet in theirs.
     if (byKey && record.key() != null && record.topic().equals(results)) {
-      Long of = Long.valueOf(keyed(place, record.key()));
-      Long before = reached.get(of);
-      if (before == null || before.longValue() < offset) {
-        reached.put(of, Long.valueOf(offset));
-      }
+      reached.merge(keyed(at.place(), record.key()), at.offset(), Math::max);
     }
-    for (int table = 0; table < tables && at.hasRemaining(); table++) {
-      put(place, offset, -1 - table, ByteUtils.readVarlong(at));
+    for (int table = 0; table < at.seen().length; table++) {
+      put(at.place(), at.offset(), -1 - table, at.seen()[table]);
     }
-    if (at.remaining() >= Long.BYTES) {
-      Long group = Long.valueOf(at.getLong());
-      long[] result = new long[1 + at.remaining() / Long.BYTES];
+    if (at.group().length > 0) {
+      // In place of the hash, the position.
+      long[] result = at.group();
+      long group = result[0];
       result[0] = record.offset();
-      for (int i = 1; i < result.length; i++) {
-        result[i] = at.getLong();
-        if (bySeen) {
-          result[0] = (i == 1 ? 0 : result[0]) + result[i] + 1;
+      if (bySeen && result.length > 1) {
+        result[0] = 0;
+        for (int i = 1; i < result.length; i++) {
+          result[0] += result[i] + 1;
         }
       }
-      List<long[]> results = groups.get(group);
-      if (results == null) {
-        results = new ArrayList<>();
-        groups.put(group, results);
-      }
-      results.add(result);
+      groups.computeIfAbsent(group, hash -> new ArrayList<>()).add(result);
     }
   }
 

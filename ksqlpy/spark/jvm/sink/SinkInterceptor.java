@@ -1,10 +1,9 @@
 package ksqlpy.sink;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Map;
-import java.util.zip.CRC32;
+import ksqlpy.once.Coordinates;
 import org.apache.kafka.clients.producer.ProducerInterceptor;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -12,24 +11,15 @@ import org.apache.kafka.common.header.Header;
 
 /**
  * Takes apart the value of each record that Spark's Kafka sink sends, see {@link SinkValue}: its timestamp is the rowtime
- * (one below 0 is none: no record can be older), and the coordinates, if there are any, become the header {@code
- * ksqlpy.at}, with 4 bytes ahead that tell queries apart: CRC-32 of the client id, which is that of the query.
- * Coordinates that were copied from a source record go.
+ * (one below 0 is none: no record can be older), and the coordinates, if there are any, become the header {@link
+ * Coordinates#HEADER}, with the mark of the query ahead, whose id is that of the client. Coordinates that were copied
+ * from a source record go.
  */
 public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]> {
-  public static final String AT = "ksqlpy.at";
-
   private int own;
 
   public void configure(Map<String, ?> settings) {
-    own = mark(String.valueOf(settings.get("client.id")));
-  }
-
-  /** What begins the coordinates of a query's results. */
-  public static int mark(String query) {
-    CRC32 sum = new CRC32();
-    sum.update(query.getBytes(StandardCharsets.UTF_8));
-    return (int) sum.getValue();
+    own = Coordinates.mark(String.valueOf(settings.get("client.id")));
   }
 
   public ProducerRecord<byte[], byte[]> onSend(ProducerRecord<byte[], byte[]> record) {
@@ -48,7 +38,7 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
             length < 0 ? null : Arrays.copyOf(given, begin));
     Header[] headers = record.headers().toArray(); // mostly none
     for (int i = 0; i < headers.length; i++) {
-      if (!headers[i].key().equals(AT)) {
+      if (!headers[i].key().equals(Coordinates.HEADER)) {
         result.headers().add(headers[i]);
       }
     }
@@ -56,7 +46,7 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
     if (coordinates < end) {
       byte[] value = Arrays.copyOfRange(given, coordinates - Integer.BYTES, end);
       ByteBuffer.wrap(value).putInt(own);
-      result.headers().add(new Coordinates(value));
+      result.headers().add(new Own(value));
     }
     return result;
   }
@@ -65,19 +55,9 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
 
   public void close() {}
 
-  private static final class Coordinates implements Header {
-    private final byte[] value;
-
-    Coordinates(byte[] value) {
-      this.value = value;
-    }
-
+  private record Own(byte[] value) implements Header {
     public String key() {
-      return AT;
-    }
-
-    public byte[] value() {
-      return value;
+      return Coordinates.HEADER;
     }
   }
 }

@@ -2,6 +2,7 @@ package ksqlpy.sink;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import ksqlpy.once.Coordinates;
 import ksqlpy.tasks.Attempts;
 import org.apache.kafka.common.utils.ByteUtils;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -111,11 +112,9 @@ public final class SinkValue implements ScalarFunction<byte[]> {
 
   private ByteBuffer coordinates(
       long rowtime, byte[] value, byte[] group, int place, long offset, long window, int more) {
-    int length = ByteUtils.sizeOfVarlong(place) + ByteUtils.sizeOfVarlong(offset) + ByteUtils.sizeOfVarlong(window);
-    ByteBuffer bytes = begin(rowtime, value, length + more + (group == null ? 0 : group.length));
-    ByteUtils.writeVarlong(place, bytes);
-    ByteUtils.writeVarlong(offset, bytes);
-    ByteUtils.writeVarlong(window, bytes);
+    int length = Coordinates.size(place, offset, window) + more + (group == null ? 0 : group.length);
+    ByteBuffer bytes = begin(rowtime, value, length);
+    Coordinates.write(bytes, place, offset, window);
     return bytes;
   }
 

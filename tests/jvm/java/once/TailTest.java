@@ -1,0 +1,198 @@
+package ksqlpy.once;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.MockConsumer;
+import org.apache.kafka.clients.consumer.OffsetResetStrategy;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.utils.ByteUtils;
+import org.junit.jupiter.api.Test;
+
+/** Sink topics as Kafka's MockConsumer gives them. */
+final class TailTest {
+  private static final int NONE = -2;
+
+  private final List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();
+  private final Map<TopicPartition, Long> ends = new HashMap<>();
+  private final ObjectNode spec =
+      new ObjectMapper().createObjectNode().put("query", "CSAS_Q_1").put("tables", 0).put("results", "out");
+
+  /** A result at the end of a partition; {@code group}: its hash and what it had seen. */
+  private void written(String topic, int partition, String key, int place, long offset, long window, long... group) {
+    written(topic, partition, key, header("CSAS_Q_1", place, offset, window, new long[0], group));
+  }
+
+  private void written(String topic, int partition, String key, byte[] header) {
+    long offset = ends.merge(new TopicPartition(topic, partition), 1L, Long::sum) - 1;
+    RecordHeaders headers = new RecordHeaders();
+    headers.add("other", new byte[] {1});
+    if (header != null) {
+      headers.add(Coordinates.HEADER, header);
+    }
+    byte[] bytes = key == null ? null : key.getBytes(StandardCharsets.UTF_8);
+    records.add(
+        new ConsumerRecord<>(
+            topic, partition, offset, 0L, TimestampType.CREATE_TIME, 0, 0, bytes, null, headers, Optional.empty()));
+  }
+
+  private static byte[] header(String query, int place, long offset, long window, long[] seen, long[] group) {
+    ByteBuffer bytes = ByteBuffer.allocate(200).putInt(Coordinates.mark(query));
+    Coordinates.write(bytes, place, offset, window);
+    for (long number : seen) {
+      ByteUtils.writeVarlong(number, bytes);
+    }
+    for (long number : group) {
+      bytes.putLong(number);
+    }
+    byte[] header = new byte[bytes.position()];
+    bytes.flip().get(header);
+    return header;
+  }
+
+  /** What a tail makes of the records from these offsets on, 0 where there is none. */
+  private Tail read(Map<TopicPartition, Long> from) {
+    places(spec.putObject("from"), from);
+    places(spec.putObject("to"), ends);
+    MockConsumer<byte[], byte[]> consumer = new MockConsumer<>(OffsetResetStrategy.EARLIEST);
+    consumer.schedulePollTask(
+        () -> {
+          for (ConsumerRecord<byte[], byte[]> record : records) {
+            TopicPartition place = new TopicPartition(record.topic(), record.partition());
+            if (consumer.assignment().contains(place) && record.offset() >= from.getOrDefault(place, 0L)) {
+              consumer.addRecord(record);
+            }
+          }
+        });
+    Tail tail = new Tail();
+    tail.read(spec, consumer);
+    return tail;
+  }
+
+  private static void places(ObjectNode into, Map<TopicPartition, Long> offsets) {
+    offsets.forEach(
+        (place, offset) -> {
+          JsonNode topic = into.get(place.topic());
+          (topic == null ? into.putObject(place.topic()) : (ObjectNode) topic).put("" + place.partition(), offset);
+        });
+  }
+
+  @Test
+  void aResultIsFoundByWhereItCameFrom() {
+    written("out", 0, "a", 3, 7, 0);
+    written("out", 0, "a", 3, 8, 60_000);
+    written("out", 1, "b", 1 << 16, 7, 0);
+    Tail tail = read(Map.of());
+    assertEquals(0, tail.find(3, 7, 0));
+    assertEquals(1, tail.find(3, 8, 60_000));
+    assertEquals(0, tail.find(1 << 16, 7, 0));
+    assertEquals(NONE, tail.find(3, 8, 0));
+    assertEquals(NONE, tail.find(3, 9, 0));
+    assertEquals(NONE, tail.find(4, 7, 0));
+  }
+
+  @Test
+  void whatStandsAheadOfTheStartIsNotRead() {
+    written("out", 0, "a", 0, 1, 0);
+    written("out", 0, "a", 0, 2, 0);
+    Tail tail = read(Map.of(new TopicPartition("out", 0), 1L));
+    assertEquals(NONE, tail.find(0, 1, 0));
+    assertEquals(1, tail.find(0, 2, 0));
+  }
+
+  @Test
+  void recordsOfOthersAreLeftOut() {
+    written("out", 0, "a", header("CSAS_OTHER_2", 0, 1, 0, new long[0], new long[0]));
+    written("out", 0, "a", (byte[]) null);
+    written("out", 0, "a", new byte[] {1, 2, 3});
+    assertEquals(NONE, read(Map.of()).find(0, 1, 0));
+  }
+
+  @Test
+  void ofTwoResultsTheFirstCounts() {
+    written("out", 0, "a", 0, 1, 0);
+    written("out", 0, "a", 0, 1, 0);
+    assertEquals(0, read(Map.of()).find(0, 1, 0));
+  }
+
+  @Test
+  void veryManyResultsAreFound() {
+    for (int n = 0; n < 20_000; n++) {
+      written("out", 0, "a", n % 5, n / 5, n % 2);
+    }
+    Tail tail = read(Map.of());
+    for (int n = 0; n < 20_000; n++) {
+      assertEquals(n, tail.find(n % 5, n / 5, n % 2));
+      assertEquals(NONE, tail.find(n % 5, n / 5, 2));
+    }
+  }
+
+  @Test
+  void whatAResultHadSeenOfJoinedTables() {
+    spec.put("tables", 2);
+    written("out", 0, "a", header("CSAS_Q_1", 0, 1, 0, new long[] {40, -1}, new long[0]));
+    Tail tail = read(Map.of());
+    assertEquals(40, tail.find(0, 1, -1));
+    assertEquals(-1, tail.find(0, 1, -2));
+    assertEquals(NONE, tail.find(0, 2, -1));
+  }
+
+  @Test
+  void theFirstResultOfAGroupThatHadSeenARow() {
+    written("out", 0, "a", 0, 3, 0, 42, 3, -1);
+    written("out", 0, "a", 1, 9, 0, 42, 3, 9);
+    written("out", 0, "b", 0, 5, 0, 43, 5, -1);
+    written("out", 0, "a", 0, 8, 0, 42, 8, 9);
+    Tail tail = read(Map.of());
+    assertEquals(0, tail.findInGroup(42, 0, 2));
+    assertEquals(0, tail.findInGroup(42, 0, 3));
+    assertEquals(3, tail.findInGroup(42, 0, 4));
+    assertEquals(1, tail.findInGroup(42, 1, 9));
+    assertEquals(NONE, tail.findInGroup(42, 0, 9));
+    assertEquals(NONE, tail.findInGroup(44, 0, 0));
+    assertEquals(NONE, tail.findInGroup(42, 7, 0));
+  }
+
+  @Test
+  void whatWasSeenOrdersResultsInSeveralPartitions() {
+    spec.put("bySeen", true);
+    written("out", 1, "a", 0, 8, 0, 42, 8, 9);
+    written("out", 0, "a", 0, 3, 0, 42, 3, -1);
+    written("out", 0, "a", 1, 9, 0, 42, 3, 9);
+    Tail tail = read(Map.of());
+    assertEquals(4, tail.findInGroup(42, 0, 3));
+    assertEquals(14, tail.findInGroup(42, 1, 9));
+    assertEquals(19, tail.findInGroup(42, 0, 4));
+  }
+
+  @Test
+  void aLaterRecordWithAResultOfTheKeyIsAhead() {
+    spec.put("byKey", true);
+    written("out", 0, "a", 0, 5, 0);
+    written("out", 0, "a", 0, 4, 0);
+    written("dead", 0, "b", 0, 9, 0);
+    written("out", 0, null, 0, 9, 0);
+    Tail tail = read(Map.of());
+    byte[] a = {'a'};
+    assertTrue(tail.isAhead(0, 4, a));
+    assertFalse(tail.isAhead(0, 5, a));
+    assertFalse(tail.isAhead(1, 4, a));
+    assertFalse(tail.isAhead(0, 4, new byte[] {'b'}));
+    assertFalse(tail.isAhead(0, 4, null));
+  }
+}
