@@ -21,9 +21,9 @@ from ksqlpy.analysis.scope import Scope, Text
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.functions import FUNCTIONS, Signature
+from ksqlpy.spark.counting import counting, holds
 from ksqlpy.spark.expressions import spark_json, spark_text
 from ksqlpy.spark.figures import figures
-from ksqlpy.spark.output import counting, holds
 from ksqlpy.sql import parse
 from ksqlpy.types import INTEGER, STRING, ArrayType, DecimalType, SqlType, StructType
 
