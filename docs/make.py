@@ -1,4 +1,4 @@
-"""Writes the pages that follow from code and data: ``make docs`` renews ``error-codes.md`` and ``configuration.md``.
+"""Writes the pages that are generated from code and data: ``make docs`` writes each page of ``PAGES``.
 
 With an argument, a folder, it writes there instead.
 """
@@ -10,6 +10,8 @@ import tomllib
 from pathlib import Path
 
 from ksqlpy.config import PROPERTIES
+from ksqlpy.shell.help import Topic, topics
+from ksqlpy.shell.syntax import syntax
 
 DOCS = Path(__file__).resolve().parent
 ERRORS = DOCS.parent / "grammar" / "errors.toml"
@@ -42,6 +44,16 @@ prefix `ksql.streams.` is accepted where ksqlDB accepts it. `SHOW PROPERTIES;` l
 |---|---|---|---|
 """
 
+_STATEMENTS_HEAD = """\
+# Statements
+
+Words in capitals are keywords. `[…]` may be left out, `{a | b}` is one of several, `…` repeats; names in lower case are
+parts, whose syntax is indented below. Queries, types and time are in the [SQL reference](sql-reference.md). `help NAME`
+shows the same in the shell. Written by `make docs` from `ksqlpy/shell/help.toml` and `grammar/ksql.lark`; not to be
+edited.
+
+"""
+
 
 def error_codes() -> str:
     """The codes as Markdown, a table a section."""
@@ -65,11 +77,22 @@ def configuration() -> str:
     return _CONFIGURATION_HEAD + "\n".join(rows) + "\n"
 
 
+def statements() -> str:
+    """Every statement: what it does, its syntax, an example."""
+    return _STATEMENTS_HEAD + "\n".join(_statement(topic) for topic in topics().values())
+
+
+def _statement(topic: Topic) -> str:
+    parts = [f"{part.replace('_', ' ')}: {form}" for part in topic.parts for form in syntax(part)]
+    code = "\n".join([*topic.syntax(), *(f"    {part}" for part in parts)])
+    return f"## {topic.name}\n\n{topic.about}\n\n```\n{code}\n```\n\n```sql\n{topic.example}\n```\n"
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-PAGES = {"error-codes.md": error_codes, "configuration.md": configuration}
+PAGES = {"error-codes.md": error_codes, "configuration.md": configuration, "sql-statements.md": statements}
 
 
 def main(folder: Path = DOCS) -> None:

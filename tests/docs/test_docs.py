@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from ksqlpy.__main__ import main
+
 ROOT = Path(__file__).parents[2]
 
 COMPUTED = {"http-4xx", "other-cluster", "other-command-log", "other-service"}
@@ -26,9 +28,29 @@ def make() -> Any:
     return module
 
 
-@pytest.mark.parametrize("page", ["error-codes.md", "configuration.md"])
+@pytest.mark.parametrize("page", ["error-codes.md", "configuration.md", "sql-statements.md"])
 def test_page_is_up_to_date(page: str) -> None:
     assert (ROOT / "docs" / page).read_text(encoding="utf-8") == make().PAGES[page](), "run make docs"
+
+
+def test_the_sql_reference_is_legal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "sql-reference.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    script = tmp_path / "reference.sql"
+    script.write_text("\n".join(blocks), encoding="utf-8")
+    assert len(blocks) > 5
+    assert main(["check", str(script)]) == 0, capsys.readouterr().out
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    links = [
+        (page, target)
+        for page in pages
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        if "://" not in target
+    ]
+    assert [f"{page.name}: {target}" for page, target in links if not (page.parent / target).exists()] == []
 
 
 def test_every_error_code_is_described() -> None:
