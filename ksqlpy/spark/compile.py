@@ -43,7 +43,7 @@ def _unread(context: Context, records: DataFrame) -> Rows:
         # Most records of other queries have no header but that one, which would be kept in vain.
         passed = f"CASE WHEN size(headers) = 1 AND headers[0].key = {text.string(HEADER)} THEN null ELSE headers END"
         made.append((Col.HEADERS, passed if plan.stateful else "headers"))
-    if context.distribution.sorted:
-        # While a backlog is sorted: the place of the partition that a row comes from, up to the first stateful step.
+    if context.distribution.sorted or (context.tail is not None and plan.partition_history):
+        # Where rows are sorted by time: the place of the partition of a row, up to the first stateful step.
         made.append((Col.SOURCE, source_place(plan, "topic", "partition")))
     return Rows(records, RowShape(tuple(records.columns))).select(*made)

@@ -22,6 +22,7 @@ __all__ = [
     "last_needed",
     "needed_while",
     "reached_on_lane",
+    "row_in_window",
     "source_place",
     "stream_time",
     "touched",
@@ -103,10 +104,15 @@ def which_result(shape: RowShape, window: Window | None) -> str:
 
 def _result(shape: RowShape, window: Window | None) -> str:
     row = f"cast(coalesce({Col.ROW}, 0) as bigint)" if shape.numbered else "0L"
-    if window is None:
+    if window is None or shape.progress:  # a step of the JVM numbers all that a record brings about
         return row
     if not shape.numbered:
         return f"coalesce({Col.WINDOW_START}, 0L)"
+    return row_in_window(row, window)
+
+
+def row_in_window(row: str, window: Window) -> str:
+    """Spark text of the number of a row among those that its record has in all of its windows."""
     windows = -(-window.size // window.advance)
     return f"{row} * {windows} + coalesce(pmod({Col.WINDOW_START} div {window.advance}, {windows}), 0L)"
 

@@ -61,6 +61,9 @@ class Tail:
     by_key: bool = False
     """Whether it is asked for the keys of results (:meth:`is_ahead`)."""
 
+    of_tasks: bool = False
+    """Whether results say what the task of a step had seen, and it is asked whether a record has any (:meth:`any`)."""
+
     results: str = ""
     """The topic of the results; the others are those of dead letters and late records."""
 
@@ -79,6 +82,7 @@ class Tail:
                 "tables": self.tables,
                 "bySeen": self.by_seen,
                 "byKey": self.by_key,
+                "ofTasks": self.of_tasks,
                 "results": self.results,
                 "from": self.start,
                 "to": self.end,
@@ -90,6 +94,10 @@ class Tail:
     def position(self, where: str, offset: str, window: str) -> str:
         """Spark text: the sink offset of the result of a source row, null if it was not written."""
         return self._ask("row", where, offset, window)
+
+    def any(self, where: str, offset: str) -> str:
+        """Spark text: the sink offset of a result of a source row, whichever it is; null if it has none."""
+        return self.position(where, offset, f"{-(2**63)}L")
 
     def table(self, where: str, offset: str, number: int) -> str:
         """Spark text: which record of the number-th joined table, from 0, the row's result had seen.

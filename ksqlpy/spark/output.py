@@ -84,7 +84,7 @@ def kafka_output(
         over = tail.is_ahead("__at", "__at_offset", key)
         rows = rows.where(f"NOT CASE WHEN {Col.RAW} IS NULL THEN {over} ELSE false END")
     coordinates = ("__at", "__at_offset", "__at_window") if at else ()
-    of_group = list(rows.shape.seen_of_group)
+    of_group = list(rows.shape.seen_of_group or rows.shape.progress)
     if timed:
         of_group = [f"CASE WHEN {Col.UNTIMED} IS NULL THEN {c} END" for c in of_group]
     sent = sink_value(

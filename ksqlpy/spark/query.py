@@ -302,7 +302,8 @@ class RunningQuery:
         plan = spec.plan
         tail = Tail(
             spec.bootstrap, spec.id, plan.seen_tables, start, ends,
-            by_seen=plan.regroups_joined, by_key=plan.joined_by_key, results=spec.sink_topics[0],
+            by_seen=plan.regroups_joined or plan.partition_history, by_key=plan.joined_by_key,
+            of_tasks=plan.partition_history, results=spec.sink_topics[0],
         )  # fmt: skip
         if tail.empty:
             return None
@@ -432,6 +433,7 @@ class RunningQuery:
             spec.shuffled,
             sorted=phase is Phase.BACKLOG,
             source_partitions=len(spec.offsets[spec.plan.relations[0].source.topic]),
+            topic_partitions=tuple(spec.partitions[t] for t in spec.plan.topics) if spec.exactly_once else (),
         )
         # Live, rows come as they come; what is left to do then is to leave out the results that are there.
         rows = compile_plan(spec.plan, records, distribution, None if live else tail, name=spec.id)

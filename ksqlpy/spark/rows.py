@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -53,6 +55,8 @@ class Col:
     LANE = "__lane"
     """With HAVING: the way on which rows come to their group in the order of their offsets: the source partition, and
     for a table, whose rows are spread by their key before, also the part of the keys."""
+    PROGRESS = "__progress"
+    """After a step of the JVM: its task, and what the task had taken of each source partition, BINARY."""
     ROW = "__row"
     """After table functions, after a union whose branches read the same topic, and after GROUP BY of a table: the
     number of the row among those that one record brought about, from 0."""
@@ -118,6 +122,11 @@ class RowShape:
     def seen(self) -> tuple[str, ...]:
         """Both, in their order."""
         return tuple(c for c in self.columns if c.startswith(Col.SEEN))
+
+    @property
+    def progress(self) -> tuple[str, ...]:
+        """The column that says what a task had taken, if a step of the JVM gave the rows."""
+        return (Col.PROGRESS,) if self._has(Col.PROGRESS) else ()
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -218,6 +227,15 @@ class Rows:
         cells = [F.expr(e).alias(n) for n, e in state.items()]
         return Rows(self.frame.groupBy(*keys).agg(*cells), RowShape((*by, *state)))
 
+    def stepped(self, spec: Mapping[str, object], keys: Sequence[str]) -> Rows:
+        """The rows that a step of the JVM gives; ``spec`` says which (``jvm/steps``), ``keys`` what spreads its rows."""
+        return _made(self.frame, "add", spec, keys)
+
+    def in_sessions(self, spec: Mapping[str, object], keys: Sequence[str], state: Mapping[str, str]) -> Rows:
+        """The rows of sessions, as the JVM's step gives them; ``state``: aggregates, as in :meth:`grouped`."""
+        cells = [F.expr(e).alias(n) for n, e in state.items()]
+        return _made(self.frame.groupBy(*keys).agg(*cells), "session", spec, keys)
+
     def spread(self, partitions: int, keys: Iterable[str], order: Iterable[str]) -> Rows:
         """The rows of one key in one partition, which is sorted; ``order``: Spark texts, ``DESC`` behind it or not."""
         by = [o for o in order]
@@ -226,6 +244,18 @@ class Rows:
         ascending = [not o.endswith(" DESC") for o in by]
         return Rows(spread.sortWithinPartitions(*columns, ascending=ascending), self.shape)
 
+    def spread_by_less(self) -> Rows:
+        """The same rows; aggregates of their query may lie with all rows of a part of their keys.
+
+        For all queries of the session: each has one of its own.
+        """
+        self.frame.sparkSession.conf.set("spark.sql.streaming.statefulOperator.useStrictDistribution", "false")
+        return self
+
+    def repartitioned(self, partitions: int, keys: Iterable[str]) -> Rows:
+        """The rows of one key in one partition, as they come."""
+        return Rows(self.frame.repartition(partitions, *(F.expr(k) for k in keys)), self.shape)
+
     def together(self) -> Rows:
         """All rows in one partition, without a shuffle."""
         return Rows(self.frame.coalesce(1), self.shape)
@@ -233,3 +263,11 @@ class Rows:
     def with_watermark(self, column: str, delay_ms: int) -> Rows:
         """The rows with a watermark so many milliseconds behind a TIMESTAMP column."""
         return Rows(self.frame.withWatermark(column, f"{delay_ms} milliseconds"), self.shape)
+
+
+def _made(frame: DataFrame, method: str, spec: Mapping[str, object], keys: Sequence[str]) -> Rows:
+    session = frame.sparkSession
+    jvm: Any = session._jvm
+    made = getattr(jvm.ksqlpy.internals.Steps, method)(frame._jdf, json.dumps(spec), list(keys))
+    rows = DataFrame(made, session)
+    return Rows(rows, RowShape(tuple(rows.columns)))

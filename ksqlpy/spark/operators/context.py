@@ -34,6 +34,9 @@ class Distribution:
     shuffled: bool
     sorted: bool = False
     source_partitions: int = 1
+    topic_partitions: tuple[int, ...] = ()
+    """Of each topic of the plan, in order: of which partitions the tasks of JVM steps say what they had seen. None where
+    results may repeat."""
 
 
 Builder = Callable[[Operator, "Context", Rows], Rows]
@@ -71,6 +74,8 @@ class Context:
         shown = ("headers",) if plan.shows_headers else ()
         self.record = ("key", "value", "topic", "partition", "offset", "ts", *shown)
         """The fields of a record as it came."""
+        self.task_step: int | None = None
+        """The number of the step that is built and works on the rows of the operator below it in the same tasks."""
         self.branch: int | None = None
         """The number of the branch of a union that is being built."""
         self._builders = builders
@@ -117,6 +122,46 @@ class Context:
             ("__place", f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {position} END, {LAST})"),
             ("__has_result", f"({Col.RAW} IS NULL AND {own} IS NOT NULL)"),
         )
+
+    def step_spec(self, node: Operator, step: str, **more: object) -> dict[str, object]:
+        """What a step of the JVM is told, see ``jvm/internals/Steps.java``."""
+        return {
+            "step": step,
+            "number": self.step_number(node),
+            "lanes": list(self.distribution.topic_partitions),
+            **more,
+        }
+
+    def step_number(self, node: Operator) -> int:
+        """The number of an operator among the steps of the plan."""
+        return next(i for i, n in enumerate(self.plan.nodes) if n is node)
+
+    def to_tasks(self, rows: Rows, number: int, keys: Sequence[str], turn: str | None = None) -> Rows:
+        """Brings rows of one key together for step ``number`` of the JVM, whose tasks have a state across their keys.
+
+        A backlog comes by the stream time of its partitions (``turn``, or what is known of the source). After a restart
+        rows come in the order in which the task took them before, so far as results tell: behind the last result that
+        had not seen them; then the others.
+        """
+        d = self.distribution
+        first, self._distributed = not self._distributed, True
+        if not d.shuffled:
+            return rows.together() if first else rows
+        if not d.sorted and self.tail is None:
+            return rows.repartitioned(d.partitions, keys)
+        if turn is None and Col.SOURCE in rows.shape.columns:
+            turn = "__turn"
+            rows = rows.plus((turn, stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")))
+        order = [*([turn] if turn is not None else []), *AS_READ]
+        if self.tail is not None:
+            task = f"({number << 32}L + pmod(hash({', '.join(keys)}), {d.partitions}))"
+            counts = d.topic_partitions
+            bases = " ".join(f"WHEN {i} THEN {sum(counts[:i])}" for i in range(len(counts)))
+            lane = f"(CASE shiftright({Col.PARTITION}, 16) {bases} END + ({Col.PARTITION} & 65535))"
+            position = self.tail.place_in_group(task, lane, Col.OFFSET)
+            rows = self.replayed(rows, position, self.tail.any(Col.PARTITION, Col.OFFSET))
+            order = ["__place", "__has_result", *order]
+        return self._sorted(rows, keys, order).drop(Col.SOURCE, "__turn")
 
     def lane_of_table(self, keys: Sequence[str]) -> str:
         """Spark text of the lane of a table's row: Spark sends a key to the task that this hash names."""

@@ -38,14 +38,19 @@ public final class Counter implements ScalarFunction<Boolean> {
     }
   }
 
+  /** Counts one more. */
+  public static void add(String name) {
+    AtomicLong found = ((Map<String, AtomicLong>) COUNTS).get(name);
+    if (found == null) {
+      COUNTS.putIfAbsent(name, new AtomicLong());
+      found = ((Map<String, AtomicLong>) COUNTS).get(name);
+    }
+    found.incrementAndGet();
+  }
+
   public boolean invoke(boolean holds) {
     if (holds) {
-      AtomicLong found = ((Map<String, AtomicLong>) COUNTS).get(counted);
-      if (found == null) {
-        COUNTS.putIfAbsent(counted, new AtomicLong());
-        found = ((Map<String, AtomicLong>) COUNTS).get(counted);
-      }
-      found.incrementAndGet();
+      add(counted);
     }
     return holds;
   }

@@ -30,8 +30,11 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * <p>With {@code byKey} it also knows, for each key of a result and each place, how far the source was when its last
  * result was written.
  *
+ * <p>With {@code ofTasks} groups are the tasks of a step that has a state across its keys, and it knows of each record
+ * whether it has any result.
+ *
  * <p>A specification names it:
- * {@code {"bootstrap":…,"query":…,"tables":n,"bySeen":…,"byKey":…,"results":topic,"from":{topic:{partition:offset}},
+ * {@code {"bootstrap":…,"query":…,"tables":n,"bySeen":…,"byKey":…,"ofTasks":…,"results":topic,"from":{topic:{partition:offset}},
  * "to":{…}}}. It is read once in each JVM that asks, and stays until it is forgotten.
  */
 public final class Tail {
@@ -39,6 +42,8 @@ public final class Tail {
   private static final Map<String, Tail> READ = new HashMap<>();
 
   private static final int LARGEST_AT_FIRST = 1 << 20;
+  /** The number of a result by which it is asked whether a record has any. */
+  private static final long ANY = Long.MIN_VALUE;
 
   private volatile Table table = new Table(2);
   private volatile boolean over = false;
@@ -47,6 +52,7 @@ public final class Tail {
   private int tables;
   private boolean bySeen;
   private boolean byKey;
+  private boolean ofTasks;
   private String results;
   // By place and hash of the result's key: the largest offset that has a result.
   private final Map<Long, Long> reached = new ConcurrentHashMap<>();
@@ -160,6 +166,7 @@ public final class Tail {
     tables = spec.get("tables").asInt();
     bySeen = spec.path("bySeen").asBoolean(false);
     byKey = spec.path("byKey").asBoolean(false);
+    ofTasks = spec.path("ofTasks").asBoolean(false);
     results = spec.path("results").asText();
     Map<TopicPartition, Long> ends = new HashMap<>();
     Map<TopicPartition, Long> starts = new HashMap<>();
@@ -234,6 +241,9 @@ public final class Tail {
     Coordinates at = Coordinates.read(header.value(), tables);
     records++;
     put(at.place(), at.offset(), at.window(), record.offset());
+    if (ofTasks) {
+      put(at.place(), at.offset(), ANY, record.offset());
+    }
     highest.merge(at.place(), at.offset(), Math::max);
     // A dead letter says nothing of the results before it: it may be in its topic when they are not yet in theirs.
     if (byKey && record.key() != null && record.topic().equals(results)) {

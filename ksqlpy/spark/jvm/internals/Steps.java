@@ -1,0 +1,134 @@
+package ksqlpy.internals;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import ksqlpy.steps.Join;
+import ksqlpy.steps.Session;
+import ksqlpy.steps.Step;
+import ksqlpy.steps.Suppress;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.types.StructField;
+
+/** Puts steps into plans, for Python. */
+public final class Steps {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  private Steps() {}
+
+  /**
+   * The rows that a step gives for those of a DataFrame. {@code spec}, JSON: {@code {"step": name, "number": of the step
+   * in its plan, "lanes": [of each topic, how many of its partitions are watched], …}}, and what the step takes. {@code
+   * keys}: the columns whose values rows of one task share.
+   */
+  public static Dataset<Row> add(Dataset<Row> rows, String spec, List<String> keys) throws IOException {
+    JsonNode described = MAPPER.readTree(spec);
+    LogicalPlan plan = analyzed(rows);
+    int number = described.get("number").asInt();
+    int[] lanes = lanes(described);
+    Step step =
+        switch (described.get("step").asText()) {
+          case "join" ->
+              new Join(
+                  number,
+                  lanes,
+                  described.get("before").asLong(),
+                  described.get("after").asLong(),
+                  described.get("grace").asLong(),
+                  described.get("left").asBoolean(),
+                  described.get("right").asBoolean());
+          case "suppress" ->
+              new Suppress(number, lanes, described.get("grace").asLong(), described.get("query").asText());
+          default -> throw new IllegalArgumentException(spec);
+        };
+    return with(rows, plan, step, keys);
+  }
+
+  /**
+   * Rows grouped in sessions. {@code grouped}: the same in groups without a window, {@code groupBy(…).agg(…)}, of which
+   * the aggregates are taken.
+   */
+  public static Dataset<Row> session(Dataset<Row> grouped, String spec, List<String> keys) throws IOException {
+    JsonNode described = MAPPER.readTree(spec);
+    Aggregate aggregate = (Aggregate) analyzed(grouped);
+    LogicalPlan plan = aggregate.child();
+    List<String> names = new ArrayList<>();
+    List<Expression> results = new ArrayList<>();
+    for (NamedExpression each : Scala.list(aggregate.aggregateExpressions())) {
+      if (each instanceof Alias alias) {
+        names.add(alias.name());
+        results.add(alias.child());
+      }
+    }
+    String[] system = new String[3];
+    for (int i = 0; i < system.length; i++) {
+      system[i] = described.get("names").get(i).asText();
+    }
+    Step step =
+        new Session(
+            described.get("number").asInt(),
+            lanes(described),
+            described.get("gap").asLong(),
+            described.get("grace").asLong(),
+            described.get("query").asText(),
+            new Aggregation(names, results, new ArrayList<>(Scala.list(plan.output()))),
+            system);
+    return with(grouped, plan, step, keys);
+  }
+
+  private static LogicalPlan analyzed(Dataset<Row> rows) {
+    return ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
+  }
+
+  private static int[] lanes(JsonNode described) {
+    JsonNode watched = described.get("lanes");
+    int[] lanes = new int[watched.size()];
+    for (int i = 0; i < lanes.length; i++) {
+      lanes[i] = watched.get(i).asInt();
+    }
+    return lanes;
+  }
+
+  private static Dataset<Row> with(Dataset<Row> rows, LogicalPlan plan, Step step, List<String> keys) {
+    SparkSession session = (SparkSession) rows.sparkSession();
+    StepStrategy.add(session);
+    List<Expression> by = new ArrayList<>();
+    for (String key : keys) {
+      by.add(own(plan, key));
+    }
+    List<Attribute> given = new ArrayList<>();
+    for (StructField field : step.output(plan.schema()).fields()) {
+      // What spreads the rows stays the same column, so that the next step need not spread them again.
+      given.add(keys.contains(field.name()) ? own(plan, field.name()) : attribute(field));
+    }
+    return Dataset$.MODULE$.ofRows(session, new StepNode(step, Scala.seq(by), Scala.seq(given), plan));
+  }
+
+  private static Attribute attribute(StructField field) {
+    return new AttributeReference(
+        field.name(), field.dataType(), field.nullable(), field.metadata(), NamedExpression$.MODULE$.newExprId(),
+        Scala.seq(List.of()));
+  }
+
+  private static Attribute own(LogicalPlan plan, String name) {
+    for (Attribute attribute : Scala.list(plan.output())) {
+      if (attribute.name().equals(name)) {
+        return attribute;
+      }
+    }
+    throw new IllegalArgumentException(name);
+  }
+}

@@ -1,0 +1,226 @@
+package ksqlpy.steps;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import ksqlpy.internals.StepState;
+import ksqlpy.internals.StepState.Timed;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Two streams joined: each row with the rows of the other side that have its key and a time within the bounds.
+ *
+ * <p>Rows come with {@code __side} (TINYINT, 0 for the left) and {@code __left} or {@code __right} (STRUCT); what comes
+ * out has both, one of them null where a row has no partner, and {@code __ts}, the later of the two times.
+ *
+ * <p>Source of the rules: Kafka Streams, KStreamKStreamJoin. With a grace period a row without a partner comes out when
+ * its window has closed, with the record that closes it; without one at once, even if a partner comes later.
+ */
+public final class Join extends Step {
+  private static final long serialVersionUID = 1L;
+
+  private static final String[] NAMES = {"__left", "__right"};
+  private static final int SWEEPS = 16;
+  /** How much longer rows are kept for partitions that are behind, in ms. */
+  private static final long LONGER = 86_400_000;
+
+  private final long[] before;
+  private final long[] after;
+  private final long grace;
+  private final boolean deferred;
+  private final boolean[] padded;
+
+  private transient int side;
+  private transient int[] inputs;
+  private transient int[] outputs;
+  private transient int[] fields;
+  private transient int timeOut;
+  private transient int headers;
+  private transient int headersOut;
+  private transient int width;
+  private transient StepState.ByTime[] rows;
+  private transient StepState.ByTime[] times;
+  private transient StepState.ByTime[] open;
+  private transient Map<Integer, Long> nextOpen;
+  private transient long swept;
+
+  /**
+   * {@code before}, {@code after}: how far a right row may be ahead of its left one or behind it, in ms; {@code grace}:
+   * in ms, -1 for none; {@code left}, {@code right}: whether rows of the side come out without a partner, too.
+   */
+  public Join(int number, int[] lanes, long before, long after, long grace, boolean left, boolean right) {
+    super(number, lanes);
+    this.before = new long[] {before, after};
+    this.after = new long[] {after, before};
+    this.deferred = grace >= 0;
+    // Source: ksqlDB, joins without GRACE PERIOD keep their rows for a day.
+    this.grace = deferred ? grace : Math.max(0, 86_400_000L - before - after);
+    this.padded = new boolean[] {left, right};
+  }
+
+  @Override
+  public Step copy() {
+    return new Join(number(), lanes(), before[0], after[0], deferred ? grace : -1, padded[0], padded[1]);
+  }
+
+  @Override
+  public StructType output(StructType input) {
+    StructType made = new StructType();
+    for (String name : List.of("__left", "__right", "__ts", "__partition", "__offset", "__raw", "__reason")) {
+      made = made.add(input.apply(name));
+    }
+    if (List.of(input.fieldNames()).contains("__headers")) {
+      made = made.add(input.apply("__headers"));
+    }
+    return made.add("__row", DataTypes.LongType).add("__progress", DataTypes.BinaryType);
+  }
+
+  @Override
+  protected void open(StepState state, StructType input) {
+    StructType output = output(input);
+    side = input.fieldIndex("__side");
+    inputs = new int[2];
+    outputs = new int[2];
+    fields = new int[2];
+    rows = new StepState.ByTime[2];
+    times = new StepState.ByTime[2];
+    open = new StepState.ByTime[2];
+    for (int i = 0; i < 2; i++) {
+      inputs[i] = input.fieldIndex(NAMES[i]);
+      outputs[i] = output.fieldIndex(NAMES[i]);
+      fields[i] = ((StructType) input.apply(NAMES[i]).dataType()).length();
+      rows[i] = state.byKeyThenTime("rows" + i, true);
+      times[i] = state.byTimeThenKey("times" + i);
+      open[i] = state.byTimeThenKey("open" + i);
+    }
+    timeOut = output.fieldIndex("__ts");
+    headers = List.of(input.fieldNames()).indexOf("__headers");
+    headersOut = List.of(output.fieldNames()).indexOf("__headers");
+    width = output.length();
+    nextOpen = new HashMap<>(); // of a partition that is not in it: not known, looked for once
+    swept = 0;
+  }
+
+  @Override
+  protected void step(InternalRow in) {
+    int mine = in.getByte(side);
+    int other = 1 - mine;
+    byte[] key = key(in);
+    long at = time(in);
+    UnsafeRow row = (UnsafeRow) in.getStruct(inputs[mine], fields[mine]);
+    if (deferred && at == streamTime) {
+      close(in);
+    }
+    long from = Math.max(0, at - before[mine]);
+    long to = at + after[mine];
+    boolean alone = true;
+    for (Timed found : rows[other].of(key, Math.max(from, streamTime - kept() + 1), to, fields[other])) {
+      alone = false;
+      if (deferred && padded[other]) {
+        open[other].remove(key, found.time());
+      }
+      give(in, mine, row, found.row(), Math.max(at, found.time()));
+    }
+    boolean late = at <= streamTime - kept();
+    if (!late) {
+      rows[mine].add(key, at, row);
+      times[mine].put(key, at, longs());
+    }
+    if (alone && padded[mine]) {
+      if (!deferred || late || to < streamTime) {
+        give(in, mine, row, null, at);
+      } else {
+        open[mine].put(key, at, longs(lane));
+        nextOpen.merge(lane, at, Math::min);
+      }
+    }
+    long old = slowest(LONGER) - kept();
+    if (old - swept > Math.max(1000, kept() / SWEEPS)) {
+      sweep(old);
+    }
+  }
+
+  /** How long rows are kept for partners, in ms of stream time. */
+  private long kept() {
+    return before[0] + after[0] + grace;
+  }
+
+  private void give(InternalRow in, int mine, UnsafeRow row, UnsafeRow partner, long at) {
+    Object[] values = new Object[width];
+    values[outputs[mine]] = row.copy();
+    values[outputs[1 - mine]] = partner;
+    values[timeOut] = at;
+    if (headersOut >= 0 && !in.isNullAt(headers)) {
+      values[headersOut] = in.getArray(headers).copy();
+    }
+    give(values);
+  }
+
+  /** Gives the rows of this partition number without a partner whose window has closed, in the order of their time. */
+  private void close(InternalRow in) {
+    long first = nextOpen.getOrDefault(lane, Long.MIN_VALUE);
+    if (first >= streamTime - grace - Math.min(after[0], after[1])) {
+      return;
+    }
+    long[] next = {Long.MAX_VALUE};
+    // Of one time the right rows come first, as in Kafka Streams' store.
+    List<List<Timed>> closed = List.of(closed(0, next), closed(1, next));
+    nextOpen.put(lane, next[0]);
+    int l = 0;
+    int r = 0;
+    while (l < closed.get(0).size() || r < closed.get(1).size()) {
+      boolean right =
+          l == closed.get(0).size()
+              || r < closed.get(1).size() && closed.get(1).get(r).time() <= closed.get(0).get(l).time();
+      int which = right ? 1 : 0;
+      Timed found = right ? closed.get(1).get(r++) : closed.get(0).get(l++);
+      open[which].remove(found.key(), found.time());
+      for (Timed each : rows[which].of(found.key(), found.time(), found.time(), fields[which])) {
+        give(in, which, each.row(), null, each.time());
+      }
+    }
+  }
+
+  private List<Timed> closed(int which, long[] next) {
+    List<Timed> found = new ArrayList<>();
+    if (padded[which]) {
+      open[which].each(
+          1,
+          row -> {
+            boolean over = row.time() + after[which] + grace < streamTime;
+            if (row.row().getLong(0) == lane) {
+              if (over) {
+                found.add(row);
+              } else {
+                next[0] = Math.min(next[0], row.time());
+              }
+            }
+            return over || next[0] == Long.MAX_VALUE;
+          });
+    }
+    return found;
+  }
+
+  /** Removes the rows that no partner can find any more. */
+  private void sweep(long old) {
+    swept = old;
+    for (int i = 0; i < 2; i++) {
+      StepState.ByTime own = rows[i];
+      StepState.ByTime index = times[i];
+      index.each(
+          0,
+          row -> {
+            if (row.time() > old) {
+              return false;
+            }
+            own.remove(row.key(), row.time());
+            index.remove(row.key(), row.time());
+            return true;
+          });
+    }
+  }
+}

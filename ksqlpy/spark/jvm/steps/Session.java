@@ -1,0 +1,173 @@
+package ksqlpy.steps;
+
+import java.util.List;
+import ksqlpy.functions.Counter;
+import ksqlpy.internals.Aggregation;
+import ksqlpy.internals.StepState;
+import ksqlpy.internals.StepState.Timed;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Groups of rows of one key in sessions: rows that are no more than a gap apart share one.
+ *
+ * <p>What comes out has {@code __key}, {@code __ws} and {@code __we}, the first and the last time of the session, {@code __del}, whether the session is gone, and the results of the
+ * aggregates, null for one that is gone.
+ *
+ * <p>Source of the rules: Kafka Streams, KStreamSessionWindowAggregate. A row merges all sessions that it reaches; each
+ * is removed by a tombstone first, unless it has no other bounds than the row itself.
+ */
+public final class Session extends Step {
+  private static final long serialVersionUID = 1L;
+
+  /** The columns ahead of the results. */
+  private static final int CELLS = 4;
+
+  private final long gap;
+  private final long grace;
+  private final String query;
+  private final Aggregation aggregation;
+  private final String[] names;
+
+  private transient int group;
+  private transient int groupFields;
+  private transient int headersOut;
+  private transient int timeCell;
+  private transient int headers;
+  private transient int width;
+  private transient StructField[] results;
+  private transient Aggregation.Working working;
+  private transient StepState.ByTime sessions;
+  private transient StepState.ByTime ends;
+  private transient long swept;
+
+  /**
+   * {@code gap}, {@code grace}: in ms; {@code query}: under which late rows are counted; {@code names}: of the columns
+   * {@code __ws}, {@code __we} and {@code __del}.
+   */
+  public Session(
+      int number, int[] lanes, long gap, long grace, String query, Aggregation aggregation, String[] names) {
+    super(number, lanes);
+    this.gap = gap;
+    this.grace = grace;
+    this.query = query;
+    this.aggregation = aggregation;
+    this.names = names.clone();
+  }
+
+  @Override
+  public Step copy() {
+    return new Session(number(), lanes(), gap, grace, query, aggregation, names);
+  }
+
+  @Override
+  public StructType output(StructType input) {
+    StructType made = new StructType().add(input.apply("__key"));
+    made = made.add(names[0], DataTypes.LongType).add(names[1], DataTypes.LongType);
+    made = made.add(names[2], DataTypes.BooleanType);
+    for (StructField field : aggregation.schema().fields()) {
+      made = made.add(field);
+    }
+    for (String name : List.of("__partition", "__offset", "__raw", "__reason")) {
+      made = made.add(input.apply(name));
+    }
+    if (List.of(input.fieldNames()).contains("__headers")) {
+      made = made.add(input.apply("__headers"));
+    }
+    return made.add("__row", DataTypes.LongType).add("__progress", DataTypes.BinaryType);
+  }
+
+  @Override
+  protected void open(StepState state, StructType input) {
+    StructType output = output(input);
+    group = input.fieldIndex("__key");
+    groupFields = ((StructType) input.apply("__key").dataType()).length();
+    headers = List.of(input.fieldNames()).indexOf("__headers");
+    results = aggregation.schema().fields();
+    timeCell = aggregation.schema().fieldIndex("__ts");
+    width = output.length();
+    headersOut = List.of(output.fieldNames()).indexOf("__headers");
+    working = aggregation.start(1);
+    sessions = state.byKeyThenTime("sessions", false);
+    ends = state.byTimeThenKey("ends");
+    swept = 0;
+  }
+
+  @Override
+  protected void step(InternalRow in) {
+    byte[] key = key(in);
+    long at = time(in);
+    long start = at;
+    long end = at;
+    List<Timed> reached = sessions.of(key, Math.max(0, at - gap), Long.MAX_VALUE, working.width());
+    int merged = 0;
+    while (merged < reached.size() && reached.get(merged).row().getLong(0) <= at + gap) {
+      start = Math.min(start, reached.get(merged).row().getLong(0));
+      end = Math.max(end, reached.get(merged).time());
+      merged++;
+    }
+    if (end < streamTime - gap - grace) {
+      Counter.add(query + ":late");
+      return;
+    }
+    boolean grown = start != at || end != at;
+    working.begin();
+    for (Timed session : reached.subList(0, merged)) {
+      working.merge(session.row());
+    }
+    for (Timed session : reached.subList(0, merged)) {
+      if (grown) {
+        Object[] gone = new Object[width];
+        gone[CELLS + timeCell] = session.time();
+        give(in, gone, session.row().getLong(0), session.time(), true);
+      }
+      if (session.time() != end) {
+        sessions.remove(key, session.time());
+        ends.remove(key, session.time());
+      }
+    }
+    working.update(in);
+    UnsafeRow result = working.result();
+    Object[] values = new Object[width];
+    for (int i = 0; i < results.length; i++) {
+      values[CELLS + i] = result.isNullAt(i) ? null : InternalRow.copyValue(result.get(i, results[i].dataType()));
+    }
+    sessions.put(key, end, working.store(start));
+    ends.put(key, end, longs());
+    give(in, values, start, end, false);
+    sweep();
+  }
+
+  private void give(InternalRow in, Object[] values, long start, long end, boolean gone) {
+    values[0] = in.getStruct(group, groupFields).copy();
+    values[1] = start;
+    values[2] = end;
+    values[3] = gone;
+    if (headersOut >= 0 && !in.isNullAt(headers)) {
+      values[headersOut] = in.getArray(headers).copy();
+    }
+    give(values);
+  }
+
+  /** Removes the sessions that no row can reach any more. */
+  private void sweep() {
+    long old = slowest(86_400_000) - 2 * gap - grace;
+    if (old - swept <= Math.max(1000, gap)) {
+      return;
+    }
+    swept = old;
+    ends.each(
+        0,
+        row -> {
+          if (row.time() >= old) {
+            return false;
+          }
+          sessions.remove(row.key(), row.time());
+          ends.remove(row.key(), row.time());
+          return true;
+        });
+  }
+}

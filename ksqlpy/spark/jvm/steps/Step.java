@@ -1,0 +1,222 @@
+package ksqlpy.steps;
+
+import java.io.Serializable;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.Consumer;
+import ksqlpy.internals.StepState;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A stateful step of a plan: takes rows one after the other, and gives for each any number of rows, at once.
+ *
+ * <p>Rows have the columns {@code __key} (STRUCT, what rows of one key share), {@code __ts} (ROWTIME), {@code
+ * __partition}, {@code __offset} and {@code __number} (the place of their record, and which of its rows this is), {@code
+ * __raw} (not null for a record that could not be read, which passes by). Those that come out have these, {@code __row}, their number among those of one record, and
+ * {@code __progress}: what the task had taken of each source partition, by which a restart brings rows back into the
+ * order in which the task took them (docs/internals/exactly-once.md).
+ */
+public abstract class Step implements Serializable {
+  private static final long serialVersionUID = 1L;
+
+  private static final byte[] ONLY = new byte[0];
+
+  private final int number;
+  private final int[] lanes;
+
+  private transient Consumer<Object[]> out;
+  private transient StructType output;
+  private transient int key;
+  private transient int time;
+  private transient int partition;
+  private transient int offset;
+  private transient int raw;
+  private transient int numbered;
+  private transient int[] passed;
+  private transient int row;
+  private transient int progress;
+  private transient int width;
+
+  private transient StepState.ByKey clock;
+  private transient Map<Integer, Long> streamTimes;
+  private transient ByteBuffer seen;
+  private transient int count;
+  private transient long at;
+  private transient InternalRow taken;
+
+  /** The number of the source partition that the row comes from, the same for partitions of that number of all topics. */
+  protected transient int lane;
+
+  /**
+   * The largest ROWTIME that the task has taken from partitions of the row's number, -1 before the first. Kafka Streams
+   * has one stream time a task, and a task for each partition number.
+   */
+  protected transient long streamTime;
+
+  /**
+   * {@code number}: of the step in its plan. {@code lanes}: of each topic, how many partitions of it are watched; none
+   * where the order is the same each time.
+   */
+  protected Step(int number, int[] lanes) {
+    this.number = number;
+    this.lanes = lanes.clone();
+  }
+
+  /** A step for another task. */
+  public abstract Step copy();
+
+  /** Opens the state. */
+  protected abstract void open(StepState state, StructType input);
+
+  /** Takes a row that could be read. */
+  protected abstract void step(InternalRow row);
+
+  /** The columns that come out, from those that come in. */
+  public abstract StructType output(StructType input);
+
+  /** The number of the step in its plan. */
+  protected final int number() {
+    return number;
+  }
+
+  /** How many partitions of each topic are watched. */
+  protected final int[] lanes() {
+    return lanes.clone();
+  }
+
+  /** Before the first row. {@code task}: the number of the task; {@code out} takes what comes out. */
+  public final void begin(StepState state, StructType input, StructType output, int task, Consumer<Object[]> out) {
+    this.out = out;
+    this.output = output;
+    key = input.fieldIndex("__key");
+    time = input.fieldIndex("__ts");
+    partition = input.fieldIndex("__partition");
+    offset = input.fieldIndex("__offset");
+    raw = input.fieldIndex("__raw");
+    numbered = input.fieldIndex("__number");
+    passed = new int[output.length()];
+    for (int i = 0; i < passed.length; i++) {
+      passed[i] = Arrays.asList(input.fieldNames()).indexOf(output.fieldNames()[i]);
+    }
+    row = output.fieldIndex("__row");
+    progress = output.fieldIndex("__progress");
+    width = output.length();
+    int watched = Arrays.stream(lanes).sum();
+    seen = ByteBuffer.allocate(8 + 8 * watched);
+    seen.putLong(0, ((long) number << 32) | task);
+    clock = state.byKey("clock");
+    for (int i = 0; i < watched; i++) {
+      seen.putLong(8 + 8 * i, -1);
+    }
+    streamTimes = new HashMap<>();
+    UnsafeRow kept = clock.get(ONLY, 2);
+    if (kept != null) {
+      byte[] before = kept.getBinary(0); // partitions may have been added since
+      seen.put(8, before, 8, Math.min(before.length, seen.capacity()) - 8);
+      ByteBuffer times = ByteBuffer.wrap(kept.getBinary(1));
+      while (times.hasRemaining()) {
+        streamTimes.put(times.getInt(), times.getLong());
+      }
+    }
+    open(state, input);
+  }
+
+  /** After the last row. */
+  public final void end() {
+    ByteBuffer times = ByteBuffer.allocate(12 * streamTimes.size());
+    streamTimes.forEach((lane, time) -> times.putInt(lane).putLong(time));
+    UnsafeRowWriter writer = new UnsafeRowWriter(2, seen.capacity() + times.capacity());
+    writer.reset();
+    writer.zeroOutNullBytes();
+    writer.write(0, seen.array());
+    writer.write(1, times.array());
+    clock.put(ONLY, writer.getRow());
+  }
+
+  /** Takes a row. */
+  public final void take(InternalRow in) {
+    taken = in;
+    count = 0;
+    if (!in.isNullAt(raw)) {
+      Object[] values = new Object[width];
+      for (int i = 0; i < width; i++) {
+        values[i] = passed[i] < 0 ? null : in.get(passed[i], output.fields()[i].dataType());
+      }
+      out.accept(values);
+      return;
+    }
+    at = in.getLong(offset);
+    int place = in.getInt(partition);
+    watch(place, at);
+    lane = place & 0xFFFF;
+    streamTime = streamTimes.getOrDefault(lane, -1L);
+    step(in);
+  }
+
+  private void watch(int place, long offset) {
+    int lane = place & 0xFFFF;
+    int topic = place >>> 16;
+    if (topic >= lanes.length || lane >= lanes[topic]) {
+      return;
+    }
+    for (int i = 0; i < topic; i++) {
+      lane += lanes[i];
+    }
+    seen.putLong(8 + 8 * lane, Math.max(offset, seen.getLong(8 + 8 * lane)));
+  }
+
+  /** The bytes of the row's key. */
+  protected final byte[] key(InternalRow in) {
+    return ((UnsafeRow) in.getStruct(key, 1)).getBytes();
+  }
+
+  /** The row's ROWTIME; stream time goes on with it. */
+  protected final long time(InternalRow in) {
+    long found = in.getLong(time);
+    if (found > streamTime) {
+      streamTime = found;
+      streamTimes.put(lane, found);
+    }
+    return found;
+  }
+
+  /** The stream time of partitions of a number, -1 before their first row. */
+  protected final long streamTime(int lane) {
+    return streamTimes.getOrDefault(lane, -1L);
+  }
+
+  /** The stream time that all partitions have reached, but at most so many ms behind that of the fastest. */
+  protected final long slowest(long behind) {
+    long least = Long.MAX_VALUE;
+    long most = -1;
+    for (long time : streamTimes.values()) {
+      least = Math.min(least, time);
+      most = Math.max(most, time);
+    }
+    return Math.max(least == Long.MAX_VALUE ? -1 : least, most - behind);
+  }
+
+  /** A row of numbers, for the state. */
+  protected static UnsafeRow longs(long... values) {
+    int nulls = UnsafeRow.calculateBitSetWidthInBytes(values.length);
+    UnsafeRow made = UnsafeRow.createFromByteArray(nulls + 8 * values.length, values.length);
+    for (int i = 0; i < values.length; i++) {
+      made.setLong(i, values[i]);
+    }
+    return made;
+  }
+
+  /** Gives a row: the values of {@link #output}, of which those of the record that is taken are set here. */
+  protected final void give(Object[] values) {
+    values[output.fieldIndex("__partition")] = taken.getInt(partition);
+    values[output.fieldIndex("__offset")] = at;
+    values[row] = (taken.getLong(numbered) << 24) + count++;
+    values[progress] = seen.capacity() == 8 ? null : seen.array().clone();
+    out.accept(values);
+  }
+}

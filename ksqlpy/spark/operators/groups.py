@@ -1,0 +1,120 @@
+"""Rows ahead of GROUP BY: their group, the arguments of the aggregates, and what these keep of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ksqlpy.formats import text
+from ksqlpy.functions import AggregateSignature, Change
+from ksqlpy.plan.operators import Aggregate, SessionAggregate
+from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.rows import Col, Rows
+
+__all__ = ["READ", "Grouped", "cells", "grouped"]
+
+READ = f"{Col.RAW} IS NULL"
+"""Whether a row could be read."""
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Rows ahead of their groups.
+
+    ``keys``: the group's columns, null for rows that could not be read. ``changes``: what a row does to the state of
+    each aggregate.
+    """
+
+    rows: Rows
+    keys: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+
+def grouped(node: Aggregate | SessionAggregate, rows: Rows, places: Sequence[str], *, of_table: bool) -> Grouped:
+    """The rows with their group and the arguments of the aggregates; ``places``: what else rows keep.
+
+    A row of a null group, or without a value, belongs to no group.
+    """
+    keys = tuple(f"__k{i}" for i in range(len(node.group)))
+    arguments: dict[str, str] = {}
+    changes = []
+    for i, call in enumerate(node.aggregates):
+        signature = call.call.signature
+        assert isinstance(signature, AggregateSignature)
+        first_constant = len(call.arguments) - signature.constants
+        constants = [spark_text(x) for x in call.arguments[first_constant:]]
+        values = {f"{i}_{j}": x for j, x in enumerate(call.arguments[:first_constant])}
+        arguments |= {f"__x{n}": spark_text(x) for n, x in values.items()}
+        new = [*(f"__x{n}" for n in values), *constants]
+        if of_table:
+            arguments |= {f"__y{n}": spark_text(x, column=_replaced) for n, x in values.items()}
+            old = [*(f"__y{n}" for n in values), *constants]
+            changes.append(Change(new, "__comes", old, "__goes", call.limit))
+        else:
+            changes.append(Change(new, READ, limit=call.limit))
+    if of_table:
+        return Grouped(_moved(node, rows, places, keys, arguments), keys, tuple(changes))
+    groups = ((n, f"CASE WHEN {READ} THEN {spark_text(k)} END") for k, n in zip(node.group, keys, strict=True))
+    rows = rows.select(*groups, *arguments.items(), Col.ROWTIME, *places, Col.DELETED, Col.RAW, Col.REASON)
+    known = " AND ".join(f"{k} IS NOT NULL" for k in keys)
+    return Grouped(rows.where(f"NOT ({READ}) OR (NOT {Col.DELETED} AND {known})"), keys, tuple(changes))
+
+
+def cells(
+    node: Aggregate | SessionAggregate, changes: Sequence[Change]
+) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """The state of the aggregates, name and Spark text of each cell, and their results over it."""
+    state: dict[str, str] = {}
+    results = []
+    for i, (a, change) in enumerate(zip(node.aggregates, changes, strict=True)):
+        signature = a.call.signature
+        assert isinstance(signature, AggregateSignature)
+        made = signature.state(change, a.call.arguments)
+        parts = {n: f"__s{i}_{n}" for n in made}
+        state |= {parts[n]: e for n, e in made.items()}
+        results.append((f"__a{i}", signature.result(parts, a.call.arguments)))
+    return state, results
+
+
+def _moved(
+    node: Aggregate | SessionAggregate,
+    rows: Rows,
+    places: Sequence[str],
+    keys: Sequence[str],
+    arguments: dict[str, str],
+) -> Rows:
+    """One row for each group that changes, the old one first; one in all where a row stays in its group."""
+    sides = []
+    for alive, group in (
+        (f"NOT {Col.DELETED}", [spark_text(k) for k in node.group]),
+        (f"{Col.OLD} IS NOT NULL", [spark_text(k, column=_replaced) for k in node.group]),
+    ):
+        condition = " AND ".join([READ, alive, *(f"{k} IS NOT NULL" for k in group)])
+        fields = ", ".join(f"{k} AS {n}" for k, n in zip(group, keys, strict=True))
+        sides.append(f"CASE WHEN {condition} THEN struct({fields}) END")
+    ahead = ("__to", sides[0]), ("__from", sides[1])
+    rows = rows.select(*ahead, *arguments.items(), Col.ROWTIME, *places, Col.DELETED, Col.RAW, Col.REASON)
+
+    def step(group: str, comes: str, goes: str) -> str:
+        return f"struct({group} AS __group, {comes} AS __comes, {goes} AS __goes)"
+
+    same = " AND ".join(f"__to.{k} <=> __from.{k}" for k in keys)
+    leaves = f"CASE WHEN __from IS NOT NULL THEN {step('__from', 'false', 'true')} END"
+    enters = f"CASE WHEN __to IS NOT NULL THEN {step('__to', 'true', 'false')} END"
+    steps = (
+        f"CASE WHEN NOT ({READ}) THEN array({step('__to', 'false', 'false')})"
+        f" WHEN __to IS NOT NULL AND __from IS NOT NULL AND {same} THEN array({step('__to', 'true', 'true')})"
+        f" ELSE filter(array({leaves}, {enters}), __step -> __step IS NOT NULL) END"
+    )
+    rows = rows.several((Col.ROW, "__step"), f"posexplode({steps})")
+    side = {"x": "__step.__comes", "y": "__step.__goes"}
+    return rows.select(
+        *((k, f"__step.__group.{k}") for k in keys),
+        *((n, f"CASE WHEN {side[n[2]]} THEN {n} END") for n in arguments),
+        *((c, f"__step.{c}") for c in ("__comes", "__goes")),
+        Col.ROWTIME, *places, Col.ROW, Col.DELETED, Col.RAW, Col.REASON,
+    )  # fmt: skip
+
+
+def _replaced(column: str) -> str:
+    return f"{Col.OLD}.{text.name(column)}"

@@ -1,0 +1,41 @@
+"""GROUP BY in sessions: a step of the JVM (``jvm/steps/Session.java``), with Spark's aggregates."""
+
+from __future__ import annotations
+
+from ksqlpy.plan.operators import SessionAggregate
+from ksqlpy.spark.marks import which_result
+from ksqlpy.spark.operators.context import Context
+from ksqlpy.spark.operators.groups import cells, grouped
+from ksqlpy.spark.rows import Col, Rows
+
+__all__ = ["build"]
+
+
+def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
+    """Tombstones of the sessions that a row merges, then the session that it is in."""
+    number = context.task_step if context.task_step is not None else context.step_number(node)
+    context.task_step = None
+    rows = context.build(node.input, records)
+    shape = rows.shape
+    places = [Col.PARTITION, Col.OFFSET, *shape.only(Col.ROW, Col.HEADERS, Col.SOURCE)]
+    found = grouped(node, rows, places, of_table=False)
+    state, results = cells(node, found.changes)
+    state[Col.ROWTIME] = f"max({Col.ROWTIME})"
+    keys = list(found.keys)
+    rows = found.rows.plus(
+        ("__key", f"CASE WHEN {Col.RAW} IS NULL THEN struct({', '.join(keys)}) END"),
+        ("__number", which_result(shape, None)),
+    )
+    rows = context.to_tasks(rows, number, ["__key"]).drop(Col.ROW)
+    spec = context.step_spec(
+        node, "session", gap=node.windowing.size, grace=node.windowing.grace, query=context.name,
+        names=[Col.WINDOW_START, Col.WINDOW_END, Col.DELETED],
+    )  # fmt: skip
+    rows = rows.in_sessions(spec, ["__key"], state)
+    return rows.select(
+        "__key",
+        *((k, f"__key.{k}") for k in keys),
+        *results,
+        Col.WINDOW_START, Col.WINDOW_END, Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS,
+        *rows.shape.headers, Col.RAW, Col.REASON, (Col.DELETED, f"coalesce({Col.DELETED}, false)"),
+    )  # fmt: skip

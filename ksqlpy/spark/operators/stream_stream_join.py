@@ -1,0 +1,57 @@
+"""Streams joined in time: a step of the JVM, which keeps the rows of both sides (``jvm/steps/Join.java``)."""
+
+from __future__ import annotations
+
+from ksqlpy.formats import text
+from ksqlpy.plan.operators import StreamStreamJoin
+from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.marks import which_result
+from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.rows import Col, Rows
+
+__all__ = ["build"]
+
+_KEY = "__jk"
+"""In the rows that are kept: the value by which they are joined."""
+
+
+def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
+    """Pairs of rows with equal keys that are near in time, and rows without a partner, as the kind of the join says."""
+    rows = context.build(node.left, records).drop(Col.READ)
+    number = which_result(rows.shape, None)
+    left = _columns(rows)
+    rows = rows.plus(("__numbered", f"CASE WHEN {Col.RAW} IS NULL THEN {number} ELSE 0L END")).drop(Col.ROW)
+    rows = context.build(node.right, rows)
+    right = tuple(c for c in _columns(rows) if c not in left)
+    side = f"CASE WHEN {Col.READ} THEN 1Y ELSE 0Y END"
+    key = f"CASE WHEN {Col.READ} THEN {spark_text(node.right_key)} ELSE {spark_text(node.left_key)} END"
+    rows = rows.plus(("__side", side), (_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
+    # Neither a record without a value nor one without a key ever joins.
+    rows = rows.where(f"{Col.RAW} IS NOT NULL OR ({_KEY} IS NOT NULL AND NOT {Col.DELETED})")
+    bounds = [Col.WINDOW_START, Col.WINDOW_END] if node.windowed else []
+    rows = rows.plus(("__key", f"CASE WHEN {Col.RAW} IS NULL THEN {struct_of([_KEY, *bounds])} END"))
+    rows = context.to_tasks(rows, context.step_number(node), ["__key"])
+    rows = rows.select(
+        "__key", "__side", ("__number", "coalesce(__numbered, 0L)"),
+        *((f"__{name}", f"CASE WHEN {Col.RAW} IS NULL AND __side = {i}Y THEN {struct_of(['__key', *columns])} END")
+          for i, (name, columns) in enumerate((("left", left), ("right", right)))),
+        Col.ROWTIME, Col.PARTITION, Col.OFFSET, *rows.shape.headers, Col.RAW, Col.REASON,
+    )  # fmt: skip
+    spec = context.step_spec(
+        node, "join", before=node.before, after=node.after, grace=-1 if node.grace is None else node.grace,
+        left=node.kind in ("LEFT", "FULL"), right=node.kind in ("RIGHT", "FULL"),
+    )  # fmt: skip
+    rows = rows.stepped(spec, ["__key"])
+    made = {c: f"__left.{text.name(c)}" for c in left} | {c: f"__right.{text.name(c)}" for c in right}
+    whole = "coalesce(__left.__key, __right.__key)"
+    made[node.key.name] = f"{whole}.{_KEY}"
+    made |= {b: f"{whole}.{b}" for b in bounds}
+    return rows.select(
+        *made.items(), Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS,
+        *rows.shape.headers, Col.RAW, Col.REASON, (Col.DELETED, "false"),
+    )  # fmt: skip
+
+
+def _columns(rows: Rows) -> tuple[str, ...]:
+    """The columns of the query."""
+    return rows.shape.without(*rows.shape.system)

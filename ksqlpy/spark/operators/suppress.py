@@ -1,0 +1,45 @@
+"""EMIT FINAL: a step of the JVM keeps the last row of each window until it closes (``jvm/steps/Suppress.java``)."""
+
+from __future__ import annotations
+
+from ksqlpy.plan.operators import Suppress
+from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.marks import row_in_window
+from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.rows import Col, Rows
+
+__all__ = ["build"]
+
+
+def build(node: Suppress, context: Context, records: Rows) -> Rows:
+    """The last result of each window, once, when stream time closes it.
+
+    It works on the rows of the aggregate in the same tasks, all windows of a group in one.
+    """
+    context.task_step = context.step_number(node)
+    rows = context.build(node.input, records)
+    context.task_step = None
+    w, shape = node.windowing, rows.shape
+    group = [spark_text(k) for k in node.keys]
+    # The watermark has served the aggregate; numbers and progress are the step's own from here on.
+    carried = shape.without(
+        Col.RAW, Col.REASON, Col.PARTITION, Col.OFFSET, Col.ROW, Col.WINDOW_CLOSE, Col.PROGRESS, Col.SEQ, "__key"
+    )
+    grace = w.grace
+    if w.kind == "SESSION":
+        number, spread, grace = "0L", ["__key"], w.size + w.grace
+    else:
+        row = f"cast(coalesce({Col.ROW}, 0) as bigint)" if shape.numbered else "0L"
+        number, spread = row_in_window(row, w), [k.strip("`") for k in group]
+    rows = rows.select(
+        *(c for c in spread if c != "__key"),
+        *(("__spread", "__key") for c in spread if c == "__key"),
+        ("__key", f"struct({', '.join([*group, Col.WINDOW_START])})"),
+        ("__end", Col.WINDOW_END),
+        ("__number", f"coalesce({number}, 0L)"),
+        ("__result", struct_of(carried)),
+        Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.DELETED, Col.RAW, Col.REASON,
+    )  # fmt: skip
+    spec = context.step_spec(node, "suppress", grace=grace, query=context.name)
+    rows = rows.stepped(spec, ["__spread" if c == "__key" else c for c in spread])
+    return rows.unpacked("__result", carried, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS, Col.RAW, Col.REASON)
