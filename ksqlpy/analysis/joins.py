@@ -26,6 +26,8 @@ __all__ = [
     "free_name",
     "join_keys",
     "named_keys",
+    "names_of",
+    "row_key",
     "shared_key",
     "stream_key",
 ]
@@ -286,6 +288,27 @@ def shared_key(joins: Sequence[JoinSpec], relations: Sequence[Relation]) -> t.Co
 
 def _rowkey(relations: Sequence[Relation]) -> str:
     return free_name("ROWKEY", {c.name for r in relations for c in r.source.columns})
+
+
+def names_of(joins: Sequence[JoinSpec], first: Relation) -> tuple[t.Expr, ...]:
+    """As :func:`named_keys`, also of joins by a foreign key: the primary key of the first table, and its equals.
+
+    If that has several columns, these; else any of them may name the key.
+    """
+    if not any(j.foreign for j in joins):
+        return named_keys(joins)
+    equal: tuple[t.Expr, ...] = tuple(first.ref(c) for c in first.source.keys)
+    for join in joins:
+        if len(first.source.keys) == 1 and join.left in equal:
+            equal = (*equal, join.right)
+    return equal
+
+
+def row_key(joins: Sequence[JoinSpec], first: Relation, join_key: t.ColumnRef | None) -> t.Expr | None:
+    """The column by which the key of joined rows is read, whichever of its names is selected; None: by that itself."""
+    if any(j.foreign for j in joins):
+        return first.ref(first.source.keys[0]) if len(first.source.keys) == 1 else None
+    return join_key
 
 
 def by_key(outputs: tuple[Output, ...], named: tuple[t.Expr, ...], key: t.Expr) -> tuple[Output, ...]:

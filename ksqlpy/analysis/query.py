@@ -21,6 +21,8 @@ from ksqlpy.analysis.joins import (
     free_name,
     join_keys,
     named_keys,
+    names_of,
+    row_key,
     shared_key,
     stream_key,
 )
@@ -28,7 +30,7 @@ from ksqlpy.analysis.naming import bare, is_system, key_name, own_name
 from ksqlpy.analysis.result import Grouping, JoinSpec, Output, Relation, TypedQuery, View
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
-from ksqlpy.analysis.windows import IDLE, LATE_TOPIC, read_window
+from ksqlpy.analysis.windows import IDLE, LATE_TOPIC, check_final, read_window
 from ksqlpy.catalog import Catalog, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
@@ -142,7 +144,7 @@ class _QueryAnalyzer:
         if args.get("where") is not None:
             where = expressions.condition(args["where"].this, place="in WHERE")
         self._check_clauses()
-        self._check_final()
+        check_final(self.node, text)
         tables: list[t.TableCall] = []
         if self.grouped:
             items, grouping = self._grouped(relations)
@@ -158,12 +160,10 @@ class _QueryAnalyzer:
             ]
             keys = partition if partition is not None else self._keys(joins, items)
         outputs = self._outputs(items, keys, relations)
-        row_key: t.Expr | None = join_key
-        if row_key is None and any(j.foreign for j in joins) and len(self.first.source.keys) == 1:
-            row_key = self.first.ref(self.first.source.keys[0])
-        if row_key is not None and partition is None and not self.grouped:
-            outputs = by_key(outputs, self._named(joins), row_key)
-            keys = (row_key,) if keys else ()
+        own_key = row_key(joins, self.first, join_key)
+        if own_key is not None and partition is None and not self.grouped:
+            outputs = by_key(outputs, names_of(joins, self.first), own_key)
+            keys = (own_key,) if keys else ()
         self._check_order(expressions, outputs)
         check_topics(args.get("joins") or [], relations, text)
         limit = args.get("limit")
@@ -202,18 +202,6 @@ class _QueryAnalyzer:
             refuse("partition-of-table", "PARTITION BY needs a stream; the key of a table is fixed", args["partition"])
         if args.get("window") is not None and self.kind == "TABLE":
             refuse("window-of-table", f"WINDOW needs a stream, {self.first.source.name} is a table", args["window"])
-
-    def _check_final(self) -> None:
-        args = self.node.args
-        if args.get("emit") != "FINAL" or (self.grouped and args.get("window") is not None):
-            return
-        missing = "WINDOW" if self.grouped else "GROUP BY" if args.get("window") is not None else "WINDOW and GROUP BY"
-        self.text.refuse(
-            "emit-final",
-            f"EMIT FINAL gives the result of a window when it is closed; this query has no {missing}",
-            args["window"] if args.get("window") is not None else args.get("group") or self.node.expressions[0],
-            hint="EMIT CHANGES gives every change; or aggregate in windows: … WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY …",
-        )
 
     def _check_order(self, expressions: ExpressionAnalyzer, outputs: tuple[Output, ...]) -> None:
         """ORDER BY, an extension: of pull queries only, by columns of the result or by other expressions."""
@@ -387,21 +375,11 @@ class _QueryAnalyzer:
             return tuple(self.first.ref(c) for c in self.first.source.keys)
         if self.synthetic is not None:
             return (self.synthetic,)
-        if any(j.foreign for j in joins) and len(self.first.source.keys) != 1:
-            return tuple(self.first.ref(c) for c in self.first.source.keys)
-        either = self._named(joins)
+        either = names_of(joins, self.first)
+        if any(j.foreign for j in joins) and len(self.first.source.keys) > 1:
+            return either
         selected = [i.expr for i in items]
         return (next((e for e in either if e in selected), either[0]),)
-
-    def _named(self, joins: Sequence[JoinSpec]) -> tuple[t.Expr, ...]:
-        """The columns that name the key of joined rows; with a foreign key that of the first table, and its equals."""
-        if not any(j.foreign for j in joins):
-            return named_keys(joins)
-        equal: tuple[t.Expr, ...] = (self.first.ref(self.first.source.keys[0]),)
-        for join in joins:
-            if join.left in equal:
-                equal = (*equal, join.right)
-        return equal
 
     # ------------------------------------------------------------ GROUP BY
 

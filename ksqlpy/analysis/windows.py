@@ -9,7 +9,7 @@ from ksqlpy.analysis.scope import Text
 from ksqlpy.config import Config
 from ksqlpy.sql.nodes import UNIT_MILLIS
 
-__all__ = ["IDLE", "LATE_TOPIC", "checked_length", "read_window"]
+__all__ = ["IDLE", "LATE_TOPIC", "check_final", "checked_length", "read_window"]
 
 IDLE = "ksql.emit.final.idle.ms"
 
@@ -54,3 +54,18 @@ def checked_length(node: exp.Expr, text: Text) -> int:
             "bad-window", "a length of time is at most a hundred years", node, hint=f"write {most} {node.args['unit']}"
         )
     return millis
+
+
+def check_final(node: exp.Expr, text: Text) -> None:
+    """Refuses EMIT FINAL of a query without windows; raises AnalysisProblem ``emit-final``."""
+    args = node.args
+    window, group = args.get("window"), args.get("group")
+    if args.get("emit") != "FINAL" or (window is not None and group is not None):
+        return
+    missing = "WINDOW" if group is not None else "GROUP BY" if window is not None else "WINDOW and GROUP BY"
+    text.refuse(
+        "emit-final",
+        f"EMIT FINAL gives the result of a window when it is closed; this query has no {missing}",
+        window or group or node.expressions[0],
+        hint="EMIT CHANGES gives every change; or aggregate in windows: … WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY …",
+    )
