@@ -50,6 +50,10 @@ def _limit(value: str) -> str:
     return value and _integer(1, 2**31 - 1)(value)
 
 
+def _idle(value: str) -> str:
+    return value and _integer(1, 2**53)(value)
+
+
 def _guarantee(value: str) -> str:
     # Kafka Streams' names, of which the newer ones stand for newer protocols.
     name = value.strip().lower()
@@ -208,6 +212,14 @@ _DEFINED = (
         "Topic for the records that come too late for a window of a new query, as they are, with their place and the "
         "reason in headers; made if it is not there. Empty: they are counted and dropped.",
         _topic,
+        session=True,
+    ),
+    Property(
+        "ksql.emit.final.idle.ms",
+        "",
+        "Of a new query with EMIT FINAL: milliseconds without a record after which windows are closed by the clock. "
+        "Empty: only later records close windows.",
+        _idle,
         session=True,
     ),
     Property(

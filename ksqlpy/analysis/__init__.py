@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Text, check_blocked, find_source
@@ -32,7 +31,6 @@ __all__ = [
     "analyze_query",
     "analyze_type",
     "check_blocked",
-    "check_clauses",
     "check_replaceable",
     "find_source",
 ]

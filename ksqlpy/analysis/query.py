@@ -13,14 +13,24 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.coverage import check_clauses
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
-from ksqlpy.analysis.joins import by_key, check_sides, check_topics, free_name, join_keys, named_keys, shared_key
+from ksqlpy.analysis.joins import (
+    by_key,
+    check_sides,
+    check_topics,
+    free_name,
+    join_keys,
+    named_keys,
+    names_of,
+    row_key,
+    shared_key,
+    stream_key,
+)
 from ksqlpy.analysis.naming import bare, is_system, key_name, own_name
 from ksqlpy.analysis.result import Grouping, JoinSpec, Output, Relation, TypedQuery, View
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
-from ksqlpy.analysis.windows import LATE_TOPIC, read_window
+from ksqlpy.analysis.windows import IDLE, LATE_TOPIC, check_final, read_window
 from ksqlpy.catalog import Catalog, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
@@ -38,7 +48,6 @@ def analyze_query(
     ``persistent``: it writes a topic, so that key columns, names of pseudo columns and LIMIT have stricter rules.
     ``config``: the properties of the statement, by default the defaults. Raises AnalysisProblem.
     """
-    check_clauses(node, text)
     config = config or Config.of({})
     if not persistent:  # who looks on does not write late records
         config = Config({k: v for k, v in config.values.items() if k != LATE_TOPIC})
@@ -80,6 +89,7 @@ class _QueryAnalyzer:
         self.kind: SourceKind = self.first.source.kind
         self.grouped = args.get("group") is not None
         self.synthetic: t.ColumnRef | None = None
+        self.near = False
 
     def _view(self, node: exp.Expr, views: Mapping[str, View], name: str | None) -> View:
         """The query in brackets, in FROM or in WITH."""
@@ -101,8 +111,8 @@ class _QueryAnalyzer:
             view = self.views.get(table.this.this)
         source = view.source if view is not None else find_source(self.catalog, table.this, self.text)
         clauses = [n for n in ("group", "partition") if self.node.args.get(n) is not None]
-        if source.window is not None and (joined or (clauses and self.persistent)):
-            what = "joined" if joined else "grouped" if "group" in clauses else "partitioned anew"
+        if source.window is not None and clauses and self.persistent:
+            what = "grouped" if "group" in clauses else "partitioned anew"
             self.text.refuse("windowed-source", f"{source.name} has a windowed key and cannot be {what}", table)
         if source.value_format == "KAFKA" and (joined or "group" in clauses):
             self.text.refuse(
@@ -125,13 +135,16 @@ class _QueryAnalyzer:
         args, text = self.node.args, self.text
         joins, relations = self._joins(args.get("joins") or [])
         join_key = shared_key(joins, relations)
-        self.synthetic = join_key if joins and joins[-1].kind == "FULL" else None
-        scope = Scope(relations, window=self.first.source.window is not None, synthetic=self.synthetic)
+        self.synthetic = join_key if joins and not named_keys(joins) else None
+        self.near = any(j.within is not None for j in joins)
+        windowed = self.first.source.window is not None
+        scope = Scope(relations, window=windowed, synthetic=self.synthetic, near=self.near)
         expressions = ExpressionAnalyzer(scope, text)
         where = None
         if args.get("where") is not None:
             where = expressions.condition(args["where"].this, place="in WHERE")
         self._check_clauses()
+        check_final(self.node, text)
         tables: list[t.TableCall] = []
         if self.grouped:
             items, grouping = self._grouped(relations)
@@ -147,9 +160,10 @@ class _QueryAnalyzer:
             ]
             keys = partition if partition is not None else self._keys(joins, items)
         outputs = self._outputs(items, keys, relations)
-        if join_key is not None and not self.grouped:
-            outputs = by_key(outputs, named_keys(joins), join_key)
-            keys = (join_key,) if keys else ()
+        own_key = row_key(joins, self.first, join_key)
+        if own_key is not None and partition is None and not self.grouped:
+            outputs = by_key(outputs, names_of(joins, self.first), own_key)
+            keys = (own_key,) if keys else ()
         self._check_order(expressions, outputs)
         check_topics(args.get("joins") or [], relations, text)
         limit = args.get("limit")
@@ -238,9 +252,11 @@ class _QueryAnalyzer:
                     hint="make a table of it: CREATE TABLE … AS SELECT …",
                 )
             check_sides(node, relations, right, self.text)
-            left_expr, right_ref = join_keys(node, tuple(relations), right, self.text)
-            joins.append(JoinSpec(right, node.args.get("side") or "INNER", left_expr, right_ref))
+            spec = join_keys(node, tuple(relations), joins, right, self.text)
             relations.append(right)
+            if spec.within is not None:
+                spec = replace(spec, key=stream_key(spec.left.type, relations, len(nodes_) - len(relations) + 1))
+            joins.append(spec)
         return tuple(joins), tuple(relations)
 
     # ------------------------------------------------------------ SELECT items
@@ -359,7 +375,9 @@ class _QueryAnalyzer:
             return tuple(self.first.ref(c) for c in self.first.source.keys)
         if self.synthetic is not None:
             return (self.synthetic,)
-        either = named_keys(joins)
+        either = names_of(joins, self.first)
+        if any(j.foreign for j in joins) and len(self.first.source.keys) > 1:
+            return either
         selected = [i.expr for i in items]
         return (next((e for e in either if e in selected), either[0]),)
 
@@ -369,14 +387,15 @@ class _QueryAnalyzer:
         args, refuse = self.node.args, self.text.refuse
         clause = args.get("window")
         window = read_window(clause, self.text, self.config) if clause is not None else None
-        inner = ExpressionAnalyzer(Scope(relations, synthetic=self.synthetic), self.text)
+        inner = ExpressionAnalyzer(Scope(relations, synthetic=self.synthetic, near=self.near), self.text)
         keys = []
         for node in args["group"].expressions:
             key = inner.analyze(node, place="in GROUP BY")
             if key in keys:
                 refuse("duplicate-group", "this expression is listed twice in GROUP BY", node)
             keys.append(key)
-        outer = ExpressionAnalyzer(Scope(relations, window=window is not None, synthetic=self.synthetic), self.text)
+        scope = Scope(relations, window=window is not None, synthetic=self.synthetic, near=self.near)
+        outer = ExpressionAnalyzer(scope, self.text)
         aggregates: list[t.AggregateCall] = []
         items = [
             replace(i, expr=self._after_grouping(i.expr, keys, aggregates, i.node))
@@ -396,7 +415,9 @@ class _QueryAnalyzer:
             refuse("no-aggregate", "GROUP BY needs an aggregate function in SELECT or HAVING", args["group"])
         if self.kind == "TABLE":
             self._check_undo(aggregates)
-        return items, Grouping(tuple(keys), tuple(map(self._limited, aggregates)), window, having)
+        final = args.get("emit") == "FINAL"
+        idle = self.config.number(IDLE) if final and self.config.get(IDLE) else None
+        return items, Grouping(tuple(keys), tuple(map(self._limited, aggregates)), window, having, final, idle)
 
     def _check_undo(self, aggregates: list[t.AggregateCall]) -> None:
         """Refuses aggregates that cannot forget a value: a row of a table may change, or go."""

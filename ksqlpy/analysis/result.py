@@ -70,17 +70,29 @@ JoinKind = Literal["INNER", "LEFT", "RIGHT", "FULL"]
 
 @dataclass(frozen=True)
 class JoinSpec:
-    """A join with a table: ``left`` over the rows so far, ``right`` the table's primary key."""
+    """A join: ``left`` over the rows so far, ``right`` over the new source; of a table it is the primary key.
+
+    ``within``: of two streams, how many ms the right row may be earlier and later than the left one; ``grace``: ms, or
+    None without GRACE PERIOD; ``key``: the column of the value of ON in the joined rows of two streams. ``foreign``:
+    the rows of the left table stay what they are, and are joined by something else than the key of a join before.
+    """
 
     relation: Relation
     kind: JoinKind
     left: t.Expr
-    right: t.ColumnRef
+    right: t.Expr
+    within: tuple[int, int] | None = None
+    grace: int | None = None
+    key: t.ColumnRef | None = None
+    foreign: bool = False
 
 
 @dataclass(frozen=True)
 class Window:
-    """TUMBLING or HOPPING; all lengths in milliseconds. A row is too late when window end + grace ≤ stream time.
+    """TUMBLING, HOPPING or SESSION; all lengths in ms. A row is too late when window end + grace ≤ stream time.
+
+    Of SESSION ``size`` and ``advance`` are the gap: rows up to so many ms apart are in one. The end of a session is
+    the time of its last row, so that it is too late when end + gap + grace < stream time.
 
     ``late_topic``: where records go that are too late; without it they are only counted.
     """
@@ -95,12 +107,18 @@ class Window:
 
 @dataclass(frozen=True)
 class Grouping:
-    """GROUP BY with its aggregates; ``having`` is over ``__k…`` and ``__a…``."""
+    """GROUP BY with its aggregates; ``having`` is over ``__k…`` and ``__a…``.
+
+    ``final``: EMIT FINAL, one result of each window; ``idle_ms``: after how many ms without a record windows are closed
+    by the clock, None never.
+    """
 
     keys: tuple[t.Expr, ...]
     aggregates: tuple[t.AggregateCall, ...]
     window: Window | None
     having: t.Expr | None
+    final: bool = False
+    idle_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -108,7 +126,8 @@ class TypedQuery:
     """A SELECT that is legal. ``kind`` says whether its result is a stream or a table.
 
     ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, …. ``keys``: what identifies
-    a row of the result, in the order of its key columns. ``join_key``: of joined tables the key that all of them share.
+    a row of the result, in the order of its key columns. ``join_key``: the column of joined rows that holds their key,
+    where that may be missing in the sources: of tables the key that all of them share, of streams the value of ON.
     """
 
     relations: tuple[Relation, ...]
@@ -139,5 +158,6 @@ class TypedQuery:
     def window(self) -> WindowKey | None:
         """The window that is part of the result's key."""
         if self.grouping is not None and self.grouping.window is not None:
-            return WindowKey(self.grouping.window.kind, self.grouping.window.size)
+            window = self.grouping.window
+            return WindowKey(window.kind, None if window.kind == "SESSION" else window.size)
         return self.relations[0].source.window

@@ -16,7 +16,10 @@ from ksqlpy.functions import FUNCTIONS, Aggregate
 from ksqlpy.sql import nodes, span_of
 from ksqlpy.types import SqlType
 
-__all__ = ["Scope", "Text", "check_blocked", "find_source"]
+__all__ = ["PSEUDO", "Scope", "Text", "check_blocked", "find_source"]
+
+PSEUDO = ("ROWTIME", "ROWPARTITION", "ROWOFFSET")
+"""The pseudo columns of every source."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ class Scope:
     """Whether WINDOWSTART and WINDOWEND exist: a windowed aggregate, or a windowed source."""
     synthetic: ColumnRef | None = None
     """The key column of a FULL join, which is of none of the relations."""
+    near: bool = False
+    """Whether streams are joined with streams, so that each has pseudo columns of its own under its alias."""
 
     def find(self, column: exp.Column, text: Text) -> ColumnRef:
         """The column that is meant.
@@ -107,16 +112,19 @@ class Scope:
             return self.synthetic
         if name in SYSTEM:
             internal, t = SYSTEM[name]
-            joined_table = relation is not None and relation.joined and relation.source.kind == "TABLE"
-            if relation is not None and joined_table and name == "ROWTIME":
+            if relation is not None and name in self._own_pseudo(relation):
                 return ColumnRef(t, relation.internal(name))
+            if name in ("WINDOWSTART", "WINDOWEND") and self.window and self.near:
+                return ColumnRef(t, internal)  # the windows of joined streams are equal
             first = self.relations[0]
-            tables = first.joined and first.source.kind == "TABLE"
-            if (relation is not None and relation is not first) or (tables and name in ("ROWPARTITION", "ROWOFFSET")):
+            no_first = first.joined and (first.source.kind == "TABLE" or self.near)
+            if (relation is not None and (relation is not first or self.near)) or (
+                no_first and name in ("ROWPARTITION", "ROWOFFSET")
+            ):
                 whose = f" of {relation.alias}" if relation is not None else ""
                 text.refuse(
                     "pseudo-of-joined",
-                    f"{name}{whose} is not kept in a join" + ("" if tables else f", only that of {first.alias}"),
+                    f"{name}{whose} is not kept in a join" + ("" if no_first else f", only that of {first.alias}"),
                     column,
                     hint=f"make a table with {name} as a column of its own first",
                 )
@@ -137,6 +145,14 @@ class Scope:
             similar=similar_names(name, [*names, *SYSTEM]),
             hint=f"the columns are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}",
         )
+
+    def _own_pseudo(self, relation: Relation) -> tuple[str, ...]:
+        """The pseudo columns that the relation has under its own alias."""
+        if not relation.joined:
+            return ()
+        if relation.source.kind == "TABLE":
+            return ("ROWTIME",)
+        return PSEUDO if self.near and relation.view is None else ()
 
 
 def _behind_alias(column: exp.Column, text: Text) -> str | None:

@@ -7,8 +7,11 @@ from sqlglot import exp
 from ksqlpy.analysis.result import Window
 from ksqlpy.analysis.scope import Text
 from ksqlpy.config import Config
+from ksqlpy.sql.nodes import UNIT_MILLIS
 
-__all__ = ["LATE_TOPIC", "read_window"]
+__all__ = ["IDLE", "LATE_TOPIC", "check_final", "checked_length", "read_window"]
+
+IDLE = "ksql.emit.final.idle.ms"
 
 LATE_TOPIC = "ksql.late.records.topic"
 _DAY = 86_400_000
@@ -17,15 +20,52 @@ _DAY = 86_400_000
 def read_window(node: exp.Expr, text: Text, config: Config) -> Window:
     """The window that is meant; raises AnalysisProblem ``bad-window``."""
     args, refuse = node.args, text.refuse
-    size = args["size"].millis
-    advance = args["advance"].millis if args.get("advance") is not None else size
+    session = args["kind"] == "SESSION"
+    lengths = {n: checked_length(args[n], text) for n in _LENGTHS if args.get(n) is not None}
+    size = lengths["size"]
+    advance = lengths.get("advance", size)
+    if size <= 0 and session:
+        hint = "the shortest gap is 1 MILLISECOND: sessions are rows of at most so much time apart"
+        refuse("bad-window", "the gap of a SESSION window must be positive", args["size"], hint=hint)
     if size <= 0 or advance <= 0:
         refuse("bad-window", "the lengths of a window must be positive", node)
     if advance > size:
         refuse("bad-window", "ADVANCE BY must not be longer than SIZE: rows between windows would be lost", node)
     # ksqlDB's default keeps a window open for a day in all.
-    grace = args["grace"].millis if args.get("grace") is not None else max(0, _DAY - size)
-    retention = args["retention"].millis if args.get("retention") is not None else None
+    grace = lengths.get("grace", max(0, _DAY - size))
+    retention = lengths.get("retention")
     if retention is not None and retention < size + grace:
-        refuse("bad-window", "RETENTION must be at least SIZE + GRACE PERIOD", args["retention"])
+        what = "the gap" if session else "SIZE"
+        hint = f"RETENTION {size + grace} MILLISECONDS" + ("" if "grace" in lengths else ", or a shorter GRACE PERIOD")
+        refuse("bad-window", f"RETENTION must be at least {what} + GRACE PERIOD", args["retention"], hint=hint)
     return Window(args["kind"], size, advance, grace, retention, config.get(LATE_TOPIC) or None)
+
+
+_LENGTHS = ("size", "advance", "grace", "retention")
+_LONGEST = 36_500 * _DAY
+
+
+def checked_length(node: exp.Expr, text: Text) -> int:
+    """The milliseconds of a Duration; raises AnalysisProblem ``bad-window`` beyond a hundred years."""
+    millis: int = node.millis  # type: ignore[attr-defined]
+    if millis > _LONGEST:
+        most = _LONGEST // UNIT_MILLIS[node.args["unit"].removesuffix("S")]
+        text.refuse(
+            "bad-window", "a length of time is at most a hundred years", node, hint=f"write {most} {node.args['unit']}"
+        )
+    return millis
+
+
+def check_final(node: exp.Expr, text: Text) -> None:
+    """Refuses EMIT FINAL of a query without windows; raises AnalysisProblem ``emit-final``."""
+    args = node.args
+    window, group = args.get("window"), args.get("group")
+    if args.get("emit") != "FINAL" or (window is not None and group is not None):
+        return
+    missing = "WINDOW" if group is not None else "GROUP BY" if window is not None else "WINDOW and GROUP BY"
+    text.refuse(
+        "emit-final",
+        f"EMIT FINAL gives the result of a window when it is closed; this query has no {missing}",
+        window or group or node.expressions[0],
+        hint="EMIT CHANGES gives every change; or aggregate in windows: … WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY …",
+    )

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ksqlpy.analysis import Text, TypedQuery, analyze_query, check_clauses
+from ksqlpy.analysis import Text, TypedQuery, analyze_query
 from ksqlpy.analysis import typed as t
 from ksqlpy.catalog import Column, Source
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, similar_names
@@ -63,7 +63,6 @@ def read_question(declared: Declared) -> tuple[Question, bool]:
         raise AnalysisProblem("no-query", "there is no SELECT among the statements")
     parsed = declared.query
     text = Text(parsed.sql, declared.catalog.types)
-    check_clauses(parsed.node, text)
     typed = analyze_query(parsed.node, declared.catalog, text, persistent=False, config=declared.config)
     plan = build_plan(typed)
     check_plan(plan)

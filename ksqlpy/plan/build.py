@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.joins import carried, named_keys
 from ksqlpy.analysis.result import Output, Relation, TypedQuery
 from ksqlpy.plan.operators import (
     Aggregate,
     Filter,
     FlatMap,
+    ForeignKeyJoin,
     Operator,
     Project,
     Scan,
+    SessionAggregate,
+    StreamStreamJoin,
     StreamTableJoin,
+    Suppress,
     TableChanges,
     TableFilter,
     TableTableJoin,
@@ -51,17 +55,7 @@ def _merged(node: Operator) -> Operator:
 def _rows(query: TypedQuery) -> Operator:
     """The rows of a query ahead of its projection."""
     first = query.relations[0]
-    keys: tuple[t.Expr, ...] = tuple(first.ref(c) for c in first.source.keys)
-    if query.join_key is not None:
-        keys = (query.join_key,)
-        node: Operator = TableTableJoin(
-            tuple(map(Scan, query.relations)), tuple(j.kind for j in query.joins), query.join_key
-        )
-    else:
-        node = _relation(first)
-        for join in query.joins:
-            kind: Literal["INNER", "LEFT"] = "LEFT" if join.kind == "LEFT" else "INNER"
-            node = StreamTableJoin(node, (Scan(join.relation),), (kind,), join.left)
+    node = _joined(query)
     if query.where is not None:
         node = _filtered(node, query.where) if first.source.kind == "TABLE" else Filter(node, query.where)
     if query.tables:
@@ -69,10 +63,40 @@ def _rows(query: TypedQuery) -> Operator:
     if query.grouping is not None:
         grouping = query.grouping
         if first.source.kind == "TABLE":
-            node = TableChanges(node, keys)
-        node = Aggregate(node, grouping.keys, grouping.aggregates, grouping.window)
+            own = tuple(first.ref(c) for c in first.source.keys)
+            node = TableChanges(node, (query.join_key,) if query.join_key is not None else own)
+        if grouping.window is not None and grouping.window.kind == "SESSION":
+            node = SessionAggregate(node, grouping.keys, grouping.aggregates, grouping.window)
+        else:
+            node = Aggregate(node, grouping.keys, grouping.aggregates, grouping.window)
+        if grouping.final and grouping.window is not None:
+            node = Suppress(node, grouping.window, grouping.idle_ms)
         if grouping.having is not None:
-            node = _filtered(node, grouping.having)
+            # A final result comes once, so that none is to be taken back.
+            node = Filter(node, grouping.having) if grouping.final else _filtered(node, grouping.having)
+    return node
+
+
+def _joined(query: TypedQuery) -> Operator:
+    """The first source, and what is joined with it from left to right."""
+    first, joins = query.relations[0], query.joins
+    if joins and first.source.kind == "TABLE" and query.join_key is not None:
+        return TableTableJoin(tuple(map(Scan, query.relations)), tuple(j.kind for j in joins), query.join_key)
+    node = _relation(first)
+    for i, (join, key) in enumerate(zip(joins, carried(joins), strict=False)):
+        right, kind = _relation(join.relation), join.kind
+        # A column that names the key may be missing where a stream had no row; the key is not.
+        left = key if key is not None and join.left in named_keys(joins[:i]) else join.left
+        if join.within is not None and join.key is not None:
+            before, after = join.within
+            node = StreamStreamJoin(node, right, kind, left, join.right, join.key, before, after, join.grace)
+        elif isinstance(right, Scan) and (kind == "INNER" or kind == "LEFT"):
+            if join.foreign:
+                node = ForeignKeyJoin(node, right, kind, left)
+            else:
+                node = StreamTableJoin(node, (right,), (kind,), left)
+        else:
+            raise TypeError(f"nothing joins {join!r}")
     return node
 
 

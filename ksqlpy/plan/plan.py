@@ -100,8 +100,11 @@ class Plan:
 
     @property
     def ordered_backlog(self) -> bool:
-        """Whether the backlog must be read in event-time order: several inputs that meet in a state, or windows."""
-        return (self.stateful and len(self.topics) > 1) or self.window is not None
+        """Whether the backlog must be read in event-time order: several inputs that meet in a state, or windows.
+
+        So also where a state has a stream time of its own, as of a stream that is joined with itself.
+        """
+        return (self.stateful and len(self.topics) > 1) or self.window is not None or self.partition_history
 
     # ---------------------------------------------------------------- after a restart
 
@@ -113,6 +116,11 @@ class Plan:
         a result is done with, and all others may see more.
         """
         return any(n.replay.depends is Depends.HISTORY for n in self.nodes)
+
+    @property
+    def partition_history(self) -> bool:
+        """Whether some state is that of a whole shuffle partition, so that results say what it had seen."""
+        return any(n.replay.partition_history for n in self.nodes)
 
     @property
     def done_as_read(self) -> bool:

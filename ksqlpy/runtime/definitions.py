@@ -171,7 +171,9 @@ def _replaced(
             "not-upgradeable",
             f"{existing.name} cannot be replaced: {problem}",
             place,
-            hint="filters and selected columns may change; else DROP it and create it anew",
+            hint="filters and selected columns may change. Else make the new query beside it: CREATE the result under"
+            " another name WITH (QUERY_ID = …) after SET 'auto.offset.reset' = 'earliest', wait until it has read what"
+            f" is there, let the readers of {existing.name} read it, and DROP {existing.name}",
         )
     return query
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ksqlpy import __version__
-from ksqlpy.analysis import Text, check_clauses
+from ksqlpy.analysis import Text
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.embedded.folders import folder_locked, scratch_folder
@@ -183,8 +183,6 @@ class Engine:
         """Starts SELECT … EMIT CHANGES; raises KsqlError. The caller reads its rows and closes it."""
         parsed = self._parsed(sql, properties, variables)
         text = Text(sql, self.catalog.types)
-        if len(parsed) == 1:
-            check_clauses(parsed[0].node, text)
         if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query | nodes.UnionAll):
             node = parsed[0].node if parsed else None
             raise StatementError(

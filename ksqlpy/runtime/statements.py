@@ -21,7 +21,6 @@ from ksqlpy.analysis import (
     analyze_insert,
     analyze_insert_select,
     analyze_query,
-    check_clauses,
     find_source,
 )
 from ksqlpy.analysis.result import TypedQuery
@@ -47,7 +46,6 @@ __all__ = ["Context", "Sandbox", "changes", "check", "check_push", "run"]
 def check(parsed: Parsed, sandbox: Sandbox) -> None:
     """Refuses a statement that cannot be done; raises KsqlError."""
     kind, text = type(parsed.node), Text(parsed.sql)
-    check_clauses(parsed.node, text)
     handler = _CHECKS.get(kind)
     if handler is not None:
         handler(parsed, sandbox)
@@ -59,7 +57,6 @@ def check(parsed: Parsed, sandbox: Sandbox) -> None:
 def check_push(parsed: Parsed, sandbox: Sandbox) -> tuple[TypedQuery, Plan]:
     """SELECT … EMIT CHANGES, typed and planned; raises KsqlError."""
     query, text = parsed.node, Text(parsed.sql, sandbox.catalog.types)
-    check_clauses(query, text)
     if query.args.get("emit") is None:
         text.refuse(
             "no-emit",

@@ -29,6 +29,10 @@ class Queries(Expressions):
     """First word of a join, and the side it stands for; OUTER may follow where there is a side."""
 
     WINDOWS: ClassVar[tuple[str, ...]] = ("TUMBLING", "HOPPING", "SESSION")
+    LONGER_UNITS: ClassVar[dict[str, int]] = {
+        f"{unit}{s}": days for unit, days in (("WEEK", 7), ("MONTH", 30), ("YEAR", 365)) for s in ("", "S")
+    }
+    """Units that the language does not have, in days."""
     EMITS: ClassVar[tuple[str, ...]] = ("CHANGES", "FINAL")
 
     UNITS: ClassVar[tuple[str, ...]] = tuple(unit + end for unit in nodes.UNIT_MILLIS for end in ("", "S"))
@@ -265,11 +269,16 @@ class Queries(Expressions):
 
     def _duration(self) -> exp.Expr:
         begin = self.index
+        if self.text == "-":
+            self.want("a whole number")
+            self.fail(hint="a length of time is not negative, the shortest is 0 MILLISECONDS")
         number = self._whole_number("a whole number")
         unit = self.text
         if unit not in self.UNITS:
             self.want("a time unit")
-            self.fail(hint=f"units are {', '.join(u for u in self.UNITS if u.endswith('S'))}")
+            days = self.LONGER_UNITS.get(unit)
+            meant = f"write {int(number.this) * days} DAYS; " if days is not None else ""
+            self.fail(hint=f"{meant}units are {', '.join(u for u in self.UNITS if u.endswith('S'))}")
         self.index += 1
         return self.placed(nodes.Duration(this=number, unit=unit), begin)
 

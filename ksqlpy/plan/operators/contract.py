@@ -59,13 +59,15 @@ class Replay:
     """How the order of an operator's rows comes back after a restart (docs/internals/exactly-once.md).
 
     ``silent``: a row may change the state and have no result. ``regroups``: its groups are others than those of the
-    rows that come in.
+    rows that come in. ``partition_history``: its state is that of a whole shuffle partition, such as a stream time that
+    all keys share; a result says what its partition had seen of each source partition.
     """
 
     depends: Depends
     lanes: Lanes
     silent: bool = False
     regroups: bool = False
+    partition_history: bool = False
 
 
 @dataclass(frozen=True)

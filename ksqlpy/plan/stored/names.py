@@ -32,7 +32,11 @@ CLASSES: Mapping[str, type] = {
     "table-table-join": operators.TableTableJoin,
     "flat-map": operators.FlatMap,
     "table-changes": operators.TableChanges,
+    "stream-stream-join": operators.StreamStreamJoin,
+    "foreign-key-join": operators.ForeignKeyJoin,
     "aggregate": operators.Aggregate,
+    "session-aggregate": operators.SessionAggregate,
+    "suppress": operators.Suppress,
     "project": operators.Project,
     "union": operators.Union,
     # what nodes are made of
@@ -74,5 +78,7 @@ FIELDS: Mapping[type, Mapping[str, str]] = {
     operators.TableFilter: {"key": "keys"},
     operators.TableChanges: {"key": "keys"},
     operators.Aggregate: {"group": "keys", "windowing": "window"},
+    operators.SessionAggregate: {"group": "keys", "windowing": "window"},
+    operators.Suppress: {"windowing": "window"},
 }
 """Of each class the stored names of those fields that the code calls otherwise, by their names in the code."""

@@ -1,0 +1,130 @@
+"""GROUP BY in sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.result import Window
+from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results
+from ksqlpy.plan.text import expression_text
+
+__all__ = ["SessionAggregate"]
+
+
+@dataclass(frozen=True)
+class SessionAggregate(Operator):
+    """Every input row begins a session of its group, makes one longer, or joins several that it lies between.
+
+    A session reaches from its first row to its last, both included; rows up to ``windowing.size`` ms apart are in one.
+    Each session that was made longer or joined leaves with a tombstone of its old bounds, in the order of their starts;
+    then the new one comes out. A row is too late where its own session, with all that it joins, had ended so early that
+    end + gap + grace < stream time; the stream time is that of its shuffle partition.
+    """
+
+    input: Operator
+    group: tuple[t.Expr, ...]
+    aggregates: tuple[t.AggregateCall, ...]
+    windowing: Window
+
+    @property
+    def title(self) -> str:
+        """As messages name it."""
+        return "an aggregation in sessions"
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """One."""
+        return (self.input,)
+
+    @property
+    def lookups(self) -> tuple[Operator, ...]:
+        """None."""
+        return ()
+
+    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
+        """The same sessions of another input."""
+        return replace(self, input=inputs[0])
+
+    @property
+    def expressions(self) -> tuple[t.Expr, ...]:
+        """The group and the arguments of the aggregates."""
+        return (*self.group, *(x for a in self.aggregates for x in a.arguments))
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """None: its expressions name what it needs."""
+        return frozenset()
+
+    @property
+    def keys(self) -> tuple[t.Expr, ...]:
+        """The group."""
+        return self.group
+
+    @property
+    def stages(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def stateful(self) -> bool:
+        """The sessions of each group."""
+        return True
+
+    @property
+    def window(self) -> Window | None:
+        """Kind SESSION; its size is the gap."""
+        return self.windowing
+
+    @property
+    def identity(self) -> tuple[t.Expr, ...] | None:
+        """The group, and both bounds of the session."""
+        groups = (t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(self.group))
+        return (*groups, t.system("WINDOWSTART"), t.system("WINDOWEND"))
+
+    @property
+    def results(self) -> Results:
+        """A tombstone of each session that was, and the one that is."""
+        return Results.MANY
+
+    @property
+    def replay(self) -> Replay:
+        """Its stream time is that of a shuffle partition: results say what the partition had seen."""
+        return Replay(Depends.HISTORY, Lanes.OWN, regroups=True, partition_history=True)
+
+    @property
+    def equal(self) -> tuple[t.Expr, ...]:
+        """None."""
+        return ()
+
+    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
+        """False: its rows are those of a table."""
+        return False
+
+    @property
+    def needs_batches(self) -> str | None:
+        """None."""
+        return None
+
+    def passive(self, *, stateful: bool) -> bool:
+        """False: it has a state."""
+        return False
+
+    @property
+    def upgradable(self) -> bool:
+        """False: it has windows."""
+        return False
+
+    def upgrade(self, new: Self) -> str | None:
+        """Never, if anything changes."""
+        before, after = ((n.group, n.aggregates, n.windowing) for n in (self, new))
+        return None if before == after else f"{self.title} would change, and it remembers rows"
+
+    def explain(self) -> tuple[str, str]:
+        """The group, the aggregates, the gap."""
+        w, group = self.windowing, ", ".join(map(expression_text, self.group))
+        late = f", late records to topic {w.late_topic}" if w.late_topic is not None else ""
+        aggregates = ", ".join(map(expression_text, self.aggregates))
+        return "Aggregate sessions", f"by {group}: {aggregates} [gap {w.size} ms, grace {w.grace} ms{late}]"

@@ -1,0 +1,146 @@
+"""Two streams joined in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.result import JoinKind, Window
+from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results
+from ksqlpy.plan.text import expression_text
+
+__all__ = ["StreamStreamJoin"]
+
+
+@dataclass(frozen=True)
+class StreamStreamJoin(Operator):
+    """Rows of two streams of equal keys, and near in time: the right one up to ``before`` ms earlier than the left one
+    and up to ``after`` ms later; both bounds are included.
+
+    ``left_key`` and ``right_key`` are the sides of ON, over the rows of that side; ``key`` is the column of their value
+    in the rows that come out. The time of these is the later one of both. Where ``left`` or ``right`` scans a stream,
+    rows also have that stream's ROWTIME, ROWPARTITION and ROWOFFSET under the stream's alias, as ``L.ROWTIME``, if the
+    plan uses them. If the streams are :attr:`windowed`, rows are of equal windows, too, and keep them.
+
+    A row without a partner comes out with nulls on the other side, as ``kind`` says: with ``grace`` (ms) once stream
+    time is beyond its last possible partner's time + grace; without (None) at once, even if a partner comes later.
+    Rows without a value, and those whose key is null, have no partner.
+    """
+
+    left: Operator
+    right: Operator
+    kind: JoinKind
+    left_key: t.Expr
+    right_key: t.Expr
+    key: t.ColumnRef
+    before: int
+    after: int
+    grace: int | None
+
+    @property
+    def title(self) -> str:
+        """As messages name it."""
+        return "the step stream-stream join"
+
+    @property
+    def windowed(self) -> bool:
+        """Whether the keys of both streams have windows."""
+        return self.right.relations[0].source.window is not None
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """The left one, then the right one."""
+        return (self.left, self.right)
+
+    @property
+    def lookups(self) -> tuple[Operator, ...]:
+        """None: a record of either side may bring results."""
+        return ()
+
+    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
+        """The same join of other inputs."""
+        return replace(self, left=inputs[0], right=inputs[1])
+
+    @property
+    def expressions(self) -> tuple[t.Expr, ...]:
+        """Both sides of ON, the key of the result, and where it has windows their bounds."""
+        bounds = (t.system("WINDOWSTART"), t.system("WINDOWEND")) if self.windowed else ()
+        return (self.left_key, self.right_key, self.key, *bounds)
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """None: its expressions name what it needs."""
+        return frozenset()
+
+    @property
+    def keys(self) -> tuple[t.Expr, ...]:
+        """The value of ON."""
+        return (self.key,)
+
+    @property
+    def stages(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def stateful(self) -> bool:
+        """The rows of both sides, as long as partners may come."""
+        return True
+
+    @property
+    def window(self) -> Window | None:
+        """None: rows meet by their distance in time, there are no windows of groups."""
+        return None
+
+    @property
+    def identity(self) -> tuple[t.Expr, ...] | None:
+        """None: its rows are those of a stream."""
+        return None
+
+    @property
+    def results(self) -> Results:
+        """A row may have many partners, and end the wait of many rows."""
+        return Results.MANY
+
+    @property
+    def replay(self) -> Replay:
+        """Its stream time is that of a shuffle partition: results say what the partition had seen."""
+        return Replay(Depends.HISTORY, Lanes.OWN, partition_history=True)
+
+    @property
+    def equal(self) -> tuple[t.Expr, ...]:
+        """The key: both sides are equal to it, or null where a row had no partner."""
+        return (self.key, self.left_key, self.right_key)
+
+    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
+        """False: its rows have the value that is joined as their key."""
+        return False
+
+    @property
+    def needs_batches(self) -> str | None:
+        """None."""
+        return None
+
+    def passive(self, *, stateful: bool) -> bool:
+        """False: it has a state."""
+        return False
+
+    @property
+    def upgradable(self) -> bool:
+        """False."""
+        return False
+
+    def upgrade(self, new: Self) -> str | None:
+        """Never, if anything changes."""
+        before, after = (replace(n, left=self.left, right=self.right) for n in (self, new))
+        return None if before == after else f"{self.title} would change, and it remembers rows"
+
+    def explain(self) -> tuple[str, str]:
+        """Both sides of ON, the key, how far apart rows may be."""
+        joined = f"{expression_text(self.left_key)} = {expression_text(self.right_key)} AS {self.key.name}"
+        near = f"{self.before} ms before to {self.after} ms after"
+        grace = "no grace" if self.grace is None else f"grace {self.grace} ms"
+        windows = ", of equal windows" if self.windowed else ""
+        return f"{self.kind.capitalize()} join of streams", f"{joined} [{near}, {grace}{windows}]"

@@ -1,0 +1,131 @@
+"""EMIT FINAL: the last result of each window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.result import Window
+from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results
+
+__all__ = ["Suppress"]
+
+
+@dataclass(frozen=True)
+class Suppress(Operator):
+    """Keeps the last row of each group and window, and lets it out when the window is closed, once.
+
+    It lies directly above the aggregate whose window ``windowing`` is. A window is closed where stream time reaches its
+    end + grace (a session: where stream time is beyond its end + gap + grace); windows leave in the order of their
+    ends. A tombstone takes the row away, so that a session that became longer leaves no result of its old bounds.
+
+    ``idle_ms``: also where no record came for so many milliseconds of wall-clock time, all windows are closed whose end
+    lies that far behind the clock; None: only records close windows.
+    """
+
+    input: Operator
+    windowing: Window
+    idle_ms: int | None = None
+
+    @property
+    def title(self) -> str:
+        """As messages name it."""
+        return "EMIT FINAL"
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """The aggregate."""
+        return (self.input,)
+
+    @property
+    def lookups(self) -> tuple[Operator, ...]:
+        """None."""
+        return ()
+
+    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
+        """The same of another aggregate."""
+        return replace(self, input=inputs[0])
+
+    @property
+    def expressions(self) -> tuple[t.Expr, ...]:
+        """What tells its rows apart."""
+        return self.identity
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """None: its expressions name what it needs."""
+        return frozenset()
+
+    @property
+    def keys(self) -> tuple[t.Expr, ...]:
+        """The group: all windows of a group lie together, as in the aggregate."""
+        return tuple(k for k in self.identity if not isinstance(k, t.ColumnRef) or k.name not in t.BOUNDS)
+
+    @property
+    def stages(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def stateful(self) -> bool:
+        """The rows of windows that are open."""
+        return True
+
+    @property
+    def window(self) -> Window | None:
+        """None: it leaves rows in their windows."""
+        return None
+
+    @property
+    def identity(self) -> tuple[t.Expr, ...]:
+        """As its input: the group and the window."""
+        if self.input.identity is None:
+            raise TypeError(f"not a table: {self.input!r}")
+        return self.input.identity
+
+    @property
+    def results(self) -> Results:
+        """A record may close many windows."""
+        return Results.MANY
+
+    @property
+    def replay(self) -> Replay:
+        """A record closes windows of all keys of its shuffle partition: results say what the partition had seen."""
+        return Replay(Depends.HISTORY, Lanes.OWN, partition_history=True)
+
+    @property
+    def equal(self) -> tuple[t.Expr, ...]:
+        """None."""
+        return ()
+
+    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
+        """False: its rows are those of a table."""
+        return False
+
+    @property
+    def needs_batches(self) -> str | None:
+        """None."""
+        return None
+
+    def passive(self, *, stateful: bool) -> bool:
+        """False: it has a state."""
+        return False
+
+    @property
+    def upgradable(self) -> bool:
+        """False."""
+        return False
+
+    def upgrade(self, new: Self) -> str | None:
+        """Never, if anything changes."""
+        same = (self.windowing, self.idle_ms) == (new.windowing, new.idle_ms)
+        return None if same else f"{self.title} would change, and it remembers rows"
+
+    def explain(self) -> tuple[str, str]:
+        """When windows are closed."""
+        w = self.windowing
+        end = f"end + {w.size + w.grace} ms" if w.kind == "SESSION" else f"end + {w.grace} ms"
+        idle = "" if self.idle_ms is None else f", or {self.idle_ms} ms without a record"
+        return "Final results", f"of windows, at {end}{idle}"
