@@ -40,6 +40,7 @@ def build(node: Suppress, context: Context, records: Rows) -> Rows:
         ("__result", struct_of(carried)),
         Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.DELETED, Col.RAW, Col.REASON,
     )  # fmt: skip
-    spec = context.step_spec(node, "suppress", grace=grace, query=context.name)
+    size = 0 if w.kind == "SESSION" else w.size
+    spec = context.step_spec(node, "suppress", size=size, grace=grace, query=context.name)
     rows = rows.stepped(spec, ["__spread" if c == "__key" else c for c in spread])
     return rows.unpacked("__result", carried, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS, Col.RAW, Col.REASON)

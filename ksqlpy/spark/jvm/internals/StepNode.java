@@ -49,6 +49,12 @@ public final class StepNode extends LogicalPlan {
     return outputSet();
   }
 
+  /** All columns: a step finds them by their names. */
+  @Override
+  public AttributeSet references() {
+    return input.outputSet();
+  }
+
   @Override
   public Seq<LogicalPlan> children() {
     return Scala.seq(List.of(input));

@@ -51,7 +51,12 @@ public final class Steps {
                   described.get("left").asBoolean(),
                   described.get("right").asBoolean());
           case "suppress" ->
-              new Suppress(number, lanes, described.get("grace").asLong(), described.get("query").asText());
+              new Suppress(
+                  number,
+                  lanes,
+                  described.get("size").asLong(),
+                  described.get("grace").asLong(),
+                  described.get("query").asText());
           default -> throw new IllegalArgumentException(spec);
         };
     return with(rows, plan, step, keys);

@@ -24,6 +24,7 @@ import org.apache.spark.sql.types.StructType;
 public final class Suppress extends Step {
   private static final long serialVersionUID = 1L;
 
+  private final long size;
   private final long grace;
   private final String query;
 
@@ -38,16 +39,17 @@ public final class Suppress extends Step {
   private transient Map<Integer, StepState.ByTime> open;
   private transient Map<Integer, Long> next;
 
-  /** {@code grace}: in ms behind the end of a window; {@code query}: under which late rows are counted. */
-  public Suppress(int number, int[] lanes, long grace, String query) {
+  /** {@code size}: of windows in ms, 0 for sessions; {@code grace}: in ms behind the end of a window; {@code query}: under which late rows are counted. */
+  public Suppress(int number, int[] lanes, long size, long grace, String query) {
     super(number, lanes);
+    this.size = size;
     this.grace = grace;
     this.query = query;
   }
 
   @Override
   public Step copy() {
-    return new Suppress(number(), lanes(), grace, query);
+    return new Suppress(number(), lanes(), size, grace, query);
   }
 
   @Override
@@ -82,7 +84,8 @@ public final class Suppress extends Step {
   protected void step(InternalRow in) {
     byte[] key = key(in);
     long until = in.getLong(end);
-    boolean late = until + grace <= streamTime;
+    long before = streamTime;
+    boolean late = until + grace <= before;
     time(in);
     UnsafeRow place = where.get(key, 1);
     if (place != null && place.getLong(0) != lane) {
@@ -99,11 +102,16 @@ public final class Suppress extends Step {
       where.put(key, longs(lane));
       next.merge(lane, until, Math::min);
     }
-    close();
+    close(before);
   }
 
-  /** Gives the results of the windows of this partition number that have closed. */
-  private void close() {
+  /**
+   * Gives the results of the windows of this partition number that have closed. {@code before}: the stream time before
+   * this row. A window that begins with the epoch comes only if no window could have closed before: Kafka Streams looks
+   * for windows from the start of the last that it closed on, and for the epoch itself only at first
+   * (AbstractKStreamTimeWindowAggregateProcessor).
+   */
+  private void close(long before) {
     if (next.getOrDefault(lane, -1L) + grace > streamTime) {
       return;
     }
@@ -125,6 +133,9 @@ public final class Suppress extends Step {
     for (Timed window : closed) {
       windows.remove(window.key(), window.time());
       where.remove(window.key());
+      if (size > 0 && window.time() == size && before >= grace) {
+        continue;
+      }
       Object[] values = new Object[width];
       values[resultOut] = window.row();
       give(values);
