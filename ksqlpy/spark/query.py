@@ -445,6 +445,8 @@ class RunningQuery:
             .option("checkpointLocation", self.checkpoint.spark)
             .outputMode("update")
         )
+        if spec.plan.partition_history:  # Spark does not know these steps, and takes the query for one without state
+            writer = writer.option("asyncProgressTrackingEnabled", "false")
         if not live:
             writer = writer.trigger(availableNow=True)
         elif spec.batch_ms is not None:
