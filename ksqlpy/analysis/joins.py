@@ -128,7 +128,8 @@ def join_keys(
         on = on.this
     if not isinstance(on, exp.EQ):
         refuse("join-condition", "ON takes one equality", on, hint="other conditions stand in WHERE")
-    scope = ExpressionAnalyzer(Scope((*lefts, right), window=first.source.window is not None), text)
+    near = right.source.kind == "STREAM" or any(j.within is not None for j in joins)
+    scope = ExpressionAnalyzer(Scope((*lefts, right), window=first.source.window is not None, near=near), text)
     sides = [scope.analyze(s, place="in ON") for s in (on.this, on.expression)]
     at = [on.this, on.expression]
     own = [_belongs(s, right) for s in sides]

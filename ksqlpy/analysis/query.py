@@ -90,6 +90,8 @@ class _QueryAnalyzer:
         self.grouped = args.get("group") is not None
         self.synthetic: t.ColumnRef | None = None
         self.near = False
+        self.key_names: tuple[t.Expr, ...] = ()
+        """The columns that name the key of a join; any of them will do."""
 
     def _view(self, node: exp.Expr, views: Mapping[str, View], name: str | None) -> View:
         """The query in brackets, in FROM or in WITH."""
@@ -136,6 +138,8 @@ class _QueryAnalyzer:
         joins, relations = self._joins(args.get("joins") or [])
         join_key = shared_key(joins, relations)
         self.synthetic = join_key if joins and not named_keys(joins) else None
+        if joins and (len(self.first.source.keys) == 1 or self.kind == "STREAM"):
+            self.key_names = names_of(joins, self.first) if self.synthetic is None else (self.synthetic,)
         self.near = any(j.within is not None for j in joins)
         windowed = self.first.source.window is not None
         scope = Scope(relations, window=windowed, synthetic=self.synthetic, near=self.near)
@@ -569,12 +573,17 @@ class _QueryAnalyzer:
         missing = [k for k in keys if k not in present]
         if missing:
             what = "GROUP BY" if self.grouped else "PARTITION BY" if self.node.args.get("partition") else "source"
+            hint = f"every key column of the {what} must be selected"
+            if self.key_names and what == "source":
+                hint = "select " + " or ".join(key_name(k, self.node) for k in self.key_names)
+                if missing[0] == self.synthetic:
+                    hint += ", the key column of joined rows: no column of a source always holds it"
             names = ", ".join(key_name(k, self.node) for k in missing)
             self.text.refuse(
                 "key-missing",
                 f"the key of the result is missing from SELECT: {names}",
                 self.node.expressions[0],
-                hint=f"every key column of the {what} must be selected",
+                hint=hint,
             )
         if all(o.key for o in outputs) and not self.inner:
             self.text.refuse(

@@ -116,11 +116,13 @@ class Scope:
                 return ColumnRef(t, relation.internal(name))
             if name in ("WINDOWSTART", "WINDOWEND") and self.window and self.near:
                 return ColumnRef(t, internal)  # the windows of joined streams are equal
+            if relation is None and self.near and name in ("ROWPARTITION", "ROWOFFSET"):
+                options = " or ".join(f"{r.alias}.{name}" for r in self.relations if name in self._own_pseudo(r))
+                text.refuse("ambiguous-column", f"column {name} is in several sources", column, hint=f"write {options}")
             first = self.relations[0]
             no_first = first.joined and (first.source.kind == "TABLE" or self.near)
-            if (relation is not None and (relation is not first or self.near)) or (
-                no_first and name in ("ROWPARTITION", "ROWOFFSET")
-            ):
+            other = relation is not None and (relation is not first or self.near)
+            if other or (no_first and name in ("ROWPARTITION", "ROWOFFSET")):
                 whose = f" of {relation.alias}" if relation is not None else ""
                 text.refuse(
                     "pseudo-of-joined",

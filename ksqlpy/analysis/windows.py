@@ -50,9 +50,8 @@ def checked_length(node: exp.Expr, text: Text) -> int:
     millis: int = node.millis  # type: ignore[attr-defined]
     if millis > _LONGEST:
         most = _LONGEST // UNIT_MILLIS[node.args["unit"].removesuffix("S")]
-        text.refuse(
-            "bad-window", "a length of time is at most a hundred years", node, hint=f"write {most} {node.args['unit']}"
-        )
+        hint = f"the longest is {most} {node.args['unit']}"
+        text.refuse("bad-window", "a length of time is at most a hundred years", node, hint=hint)
     return millis
 
 
@@ -62,10 +61,12 @@ def check_final(node: exp.Expr, text: Text) -> None:
     window, group = args.get("window"), args.get("group")
     if args.get("emit") != "FINAL" or (window is not None and group is not None):
         return
-    missing = "WINDOW" if group is not None else "GROUP BY" if window is not None else "WINDOW and GROUP BY"
+    missing = (
+        "no WINDOW" if group is not None else "no GROUP BY" if window is not None else "neither WINDOW nor GROUP BY"
+    )
     text.refuse(
         "emit-final",
-        f"EMIT FINAL gives the result of a window when it is closed; this query has no {missing}",
+        f"EMIT FINAL gives the result of a window when it is closed; this query has {missing}",
         window or group or node.expressions[0],
         hint="EMIT CHANGES gives every change; or aggregate in windows: … WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY …",
     )

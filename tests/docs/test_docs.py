@@ -33,10 +33,10 @@ def test_page_is_up_to_date(page: str) -> None:
     assert (ROOT / "docs" / page).read_text(encoding="utf-8") == make().PAGES[page](), "run make docs"
 
 
-def test_the_sql_reference_is_legal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs" / "sql-reference.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
-    script = tmp_path / "reference.sql"
+@pytest.mark.parametrize("page", ["sql-reference.md", "joins-and-windows.md"])
+def test_the_statements_of_a_page_are_legal(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
+    script = tmp_path / "page.sql"
     script.write_text("\n".join(blocks), encoding="utf-8")
     assert len(blocks) > 5
     assert main(["check", str(script)]) == 0, capsys.readouterr().out

@@ -39,7 +39,8 @@ def _message(entity: dict[str, Any]) -> str:
             return f"{entity['@type']}: " + ", ".join(s["name"] for s in sources)
         case {"sourceDescription": d}:
             columns = [f"{f['name']} {f['schema']['type']}{' KEY' if f.get('type') else ''}" for f in d["fields"]]
-            return f"{d['name']}: " + ", ".join(columns)
+            window = f" in windows of kind {d['windowType']}" if d["windowType"] else ""
+            return f"{d['name']}: {', '.join(columns)}{window}"
         case {"sourceDescriptions": described}:
             return "described: " + ", ".join(d["name"] for d in described)
         case {"topicName": topic, "exists": exists}:

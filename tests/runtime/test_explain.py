@@ -1,4 +1,4 @@
-"""What EXPLAIN shows of queries inside queries.
+"""What EXPLAIN shows: queries inside queries, joins and windows.
 
 ``explain.txt`` is a list of blocks: a statement, ``----``, the text. Set KSQLPY_REWRITE to write the texts anew, and
 read the difference.
@@ -26,6 +26,7 @@ CREATE STREAM rides (id INT KEY, city STRING, km INT, stops ARRAY<STRING>)
 CREATE STREAM walks (id INT KEY, town STRING, metres INT) WITH (KAFKA_TOPIC = 'walks', VALUE_FORMAT = 'JSON');
 CREATE TABLE cities (name STRING PRIMARY KEY, land STRING) WITH (KAFKA_TOPIC = 'cities', VALUE_FORMAT = 'JSON');
 CREATE TABLE towns (name STRING PRIMARY KEY, souls INT) WITH (KAFKA_TOPIC = 'towns', VALUE_FORMAT = 'JSON');
+CREATE TABLE buses (id INT PRIMARY KEY, city STRING) WITH (KAFKA_TOPIC = 'buses', VALUE_FORMAT = 'JSON');
 """
 
 
