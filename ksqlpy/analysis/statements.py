@@ -14,14 +14,15 @@ from sqlglot import exp
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coercion import castable, coerce
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
-from ksqlpy.analysis.formats import FORMATS, UNAVAILABLE, check_formats, is_wrapped
+from ksqlpy.analysis.formats import check_formats
 from ksqlpy.analysis.properties import SourceProperties, read_properties
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Scope, Text, find_source
-from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source
+from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, KeySpec, Source, ValueSpec
 from ksqlpy.config import Config
 from ksqlpy.errors import Span, similar_names
+from ksqlpy.formats import FORMATS, NONE, UNAVAILABLE
 from ksqlpy.functions.patterns import is_pattern
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.topicnames import checked_topic_name
@@ -138,23 +139,21 @@ def _declare(
             "no-format", "WITH needs VALUE_FORMAT, the format of the values", node.this, hint="for example JSON"
         )
     keys = [c for c in columns if c.key]
-    key_format = properties.key_format or (_default_format("key", config, text, node.this) if keys else "NONE")
+    key_format = properties.key_format or (_default_format("key", config, text, node.this) if keys else NONE.name)
     key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), None, text)
+    wrapped = _wrapped(properties, value_format, columns, config, text)
     source = Source(
         name,
         kind,
         properties.topic,
         columns,
-        key_format,
-        value_format,
+        KeySpec(key_format, delimiter=key_delimiter),
+        ValueSpec(value_format, delimiter=value_delimiter, wrapped=wrapped),
         parsed.text,
         timestamp=_timestamp(properties, columns, text),
         timestamp_format=properties.timestamp_format,
         window=properties.window,
-        wrapped=_wrapped(properties, value_format, columns, config, text),
         read_only=bool(node.args.get("source")),
-        key_delimiter=key_delimiter,
-        value_delimiter=value_delimiter,
     )
     check_formats(source, text, node.this, properties.nodes)
     return Declare(source, _topic_wish(source, properties, text))
@@ -266,9 +265,10 @@ def _wrapped(
         at = properties.nodes["WRAP_SINGLE_VALUE"]
         if len(values) != 1:
             text.refuse("bad-wrapping", "WRAP_SINGLE_VALUE is for a single value column", at)
-        if given not in FORMATS[value_format].wraps:
+        if given not in FORMATS[value_format].limits.wraps:
             text.refuse("bad-wrapping", f"format {value_format} knows no WRAP_SINGLE_VALUE = {str(given).lower()}", at)
-    return is_wrapped(value_format, given, config.get("ksql.persistence.wrap.single.values"), len(values))
+    default = config.get("ksql.persistence.wrap.single.values")
+    return FORMATS[value_format].wrapped(given, default, len(values))
 
 
 def _delimiters(
@@ -277,14 +277,12 @@ def _delimiters(
     """The delimiters of key and value; of a query's result those of its left-most source, if it has the same format."""
     found = []
     given = (properties.key_delimiter, properties.value_delimiter)
-    theirs = (
-        ((left.key_format, left.key_delimiter), (left.value_format, left.value_delimiter)) if left else (None, None)
-    )
+    theirs = (left.key, left.value) if left else (None, None)
     for name, part, format_, own, other in zip(("KEY", "VALUE"), ("key", "value"), formats, given, theirs, strict=True):
-        if own is not None and not FORMATS[format_].delimited:
+        if own is not None and not FORMATS[format_].limits.delimited:
             at = properties.nodes[f"{name}_DELIMITER"]
             text.refuse("invalid-property", f"{name}_DELIMITER is for format DELIMITED, the {part} is {format_}", at)
-        inherited = other[1] if other is not None and other[0] == format_ else ","
+        inherited = other.delimiter if other is not None and other.format == format_ else ","
         found.append(own if own is not None else inherited)
     return found[0], found[1]
 
@@ -326,30 +324,28 @@ def _create_as(
     left = query.relations[0].source
     columns = query.columns
     has_key = any(c.key for c in columns)
-    if not has_key and "KEY_FORMAT" in properties.nodes and properties.key_format != "NONE":
+    if not has_key and "KEY_FORMAT" in properties.nodes and properties.key_format != NONE.name:
         at = properties.nodes["KEY_FORMAT"]
         text.refuse("bad-format", f"key format {properties.key_format} for a result without key columns", at)
-    key_format = properties.key_format or left.key_format
+    key_format = properties.key_format or left.key.format
     if not has_key:
-        key_format = "NONE"
-    elif key_format == "NONE" and properties.key_format is None:
+        key_format = NONE.name
+    elif key_format == NONE.name and properties.key_format is None:
         key_format = _default_format("key", config, text, node.this)
-    value_format = properties.value_format or left.value_format
+    value_format = properties.value_format or left.value.format
     key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), left, text)
+    wrapped = _wrapped(properties, value_format, columns, config, text)
     source = Source(
         name,
         kind,
         properties.topic or config.get("ksql.output.topic.name.prefix") + name,
         columns,
-        key_format,
-        value_format,
+        KeySpec(key_format, delimiter=key_delimiter),
+        ValueSpec(value_format, delimiter=value_delimiter, wrapped=wrapped),
         parsed.text,
         timestamp=_timestamp(properties, columns, text),
         timestamp_format=properties.timestamp_format,
         window=query.window,
-        wrapped=_wrapped(properties, value_format, columns, config, text),
-        key_delimiter=key_delimiter,
-        value_delimiter=value_delimiter,
     )
     check_formats(source, text, node.this, properties.nodes)
     try:

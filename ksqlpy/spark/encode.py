@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ksqlpy.catalog import Column, Source
+from ksqlpy.catalog import Column, Source, ValueSpec
 from ksqlpy.errors import EngineProblem
-from ksqlpy.formats import Part, Written, key_part, read, text, value_part, write
+from ksqlpy.formats import JSON, Written, read, text, write
 from ksqlpy.types import BIGINT
 
 __all__ = ["encode", "encoded"]
@@ -22,13 +22,13 @@ def encoded(lines: DataFrame, source: Source) -> DataFrame:
 
     A row has the columns of the source, and ``__time`` and ``__number``, its offset; ``error`` says what is wrong.
     """
-    part = Part((*source.written, *_PLACE), "JSON", bare=False)
+    part = ValueSpec(JSON.name, (*source.written, *_PLACE))
     rows = lines.selectExpr(f"{read(part, 'cast(value as binary)')} AS r")
     fields = [text.field("r.row", i) for i in range(len(part.columns))]
     made = {c.name: Written(c.name, c.type, at) for c, at in zip(source.written, fields, strict=False)}
     time, number = fields[-2:]
-    key = write(key_part(source), [made[c.name] for c in source.keys])
-    value = write(value_part(source), [made[c.name] for c in source.values])
+    key = write(source.key, [made[c.name] for c in source.keys])
+    value = write(source.value, [made[c.name] for c in source.values])
     return rows.selectExpr(
         f"{key} AS key", f"{value} AS value", f"{number} AS offset", f"{time} AS time", "r.error AS error"
     )
