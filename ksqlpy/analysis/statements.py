@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -23,6 +23,7 @@ from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, KeySpec, Sourc
 from ksqlpy.config import Config
 from ksqlpy.errors import Span, similar_names
 from ksqlpy.formats import FORMATS, NONE, UNAVAILABLE
+from ksqlpy.formats.contract import Which
 from ksqlpy.functions.patterns import is_pattern
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.topicnames import checked_topic_name
@@ -123,14 +124,15 @@ def _declare(
 ) -> Declare:
     name, kind = node.this.this, node.args["kind"]
     specs = node.args.get("columns") or []
-    if not specs:
+    inferred = _inferred(specs, properties, config)
+    if not specs and not inferred:
         text.refuse(
             "no-columns",
             f"{name} has no columns",
             node.this,
             hint="list them: CREATE STREAM s (ID INT KEY, V STRING) …",
         )
-    columns = _columns(specs, kind, text, windowed=properties.window is not None)
+    columns = _columns(node, inferred, text, windowed=properties.window is not None)
     if properties.topic is None:
         text.refuse("no-topic", "WITH needs KAFKA_TOPIC, the topic that holds the records", node.this)
     value_format = properties.value_format or _default_format("value", config, text, node.this)
@@ -172,12 +174,34 @@ def _default_format(part: str, config: Config, text: Text, node: exp.Expr) -> st
     return name
 
 
-def _columns(specs: Sequence[exp.Expr], kind: str, text: Text, *, windowed: bool) -> tuple[Column, ...]:
-    columns = declared_columns(specs, text, kind)
+def _inferred(specs: Sequence[exp.Expr], properties: SourceProperties, config: Config) -> tuple[Column, ...]:
+    """The columns of the key or value that the statement does not list, where their format knows them."""
+    marks = {spec.args.get("constraint") for spec in specs}
+    sides: list[tuple[Which, str | None, bool]] = [
+        ("key", properties.key_format, bool(marks & {"KEY", "PRIMARY KEY"})),
+        ("value", properties.value_format, None in marks),
+    ]
+    found: list[Column] = []
+    for which, named, listed in sides:
+        format_ = FORMATS.get(named or config.get(f"ksql.persistence.default.format.{which}"))
+        if format_ is not None and properties.topic is not None and not listed:
+            columns = format_.schemas.infer(properties.topic, which) or ()
+            found += [replace(c, key=which == "key") for c in columns]
+    return tuple(found)
+
+
+def _columns(node: nodes.CreateSource, inferred: Sequence[Column], text: Text, *, windowed: bool) -> tuple[Column, ...]:
+    kind, specs = node.args["kind"], node.args.get("columns") or []
+    listed = declared_columns(specs, text, kind)
+    for c in inferred:
+        if c.name in t.SYSTEM or any(c.name == other.name for other in listed):
+            text.refuse("duplicate-column", f"the records of the topic have a column {c.name} already", node.this)
+    columns = (*listed, *inferred)
+    at = specs[0] if specs else node.this
     if windowed and not any(c.key for c in columns):
-        text.refuse("no-key", "a source with windows needs a key column", specs[0], hint="a window is part of the key")
+        text.refuse("no-key", "a source with windows needs a key column", at, hint="a window is part of the key")
     if kind == "TABLE" and not any(c.key for c in columns):
-        text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", specs[0])
+        text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", at)
     return tuple(sorted(columns, key=lambda c: 0 if c.key else 1 if c.header is None else 2))
 
 

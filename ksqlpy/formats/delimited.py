@@ -21,6 +21,7 @@ from ksqlpy.formats.java import (
     decimal_text,
     double_of,
     double_text,
+    java_text,
     millis,
     units,
     whole_of,
@@ -126,7 +127,7 @@ class _DelimitedCodec:
     def decode(self, data: bytes | None) -> tuple[Any, ...] | None:
         if data is None:
             return None
-        fields, wanted = self._fields(data.decode(errors="replace")), len(self._types)
+        fields, wanted = self._fields(java_text(data)), len(self._types)
         if not fields:
             raise Unreadable("no delimited text: there is no field")
         if len(fields) != wanted:
@@ -173,7 +174,8 @@ class _DelimitedCodec:
         end = self._end(line, at)
         odd = next((c for c in line[at:end] if c not in _WHITE), None)
         if odd is not None:
-            raise Unreadable(f"no delimited text: {odd} stands behind a quoted field")
+            shown = odd if odd <= "\uffff" else "?"  # Java sees the half of a pair
+            raise Unreadable(f"no delimited text: {shown} stands behind a quoted field")
         return '"'.join(pieces), end
 
     def encode(self, values: Sequence[Any] | None) -> bytes | None:

@@ -18,6 +18,7 @@ __all__ = [
     "decimal_text",
     "double_of",
     "double_text",
+    "java_text",
     "millis",
     "units",
     "whole_of",
@@ -36,11 +37,20 @@ _DOUBLE = re.compile(
     rf"|(0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)(?=[fFdD]?{_SPACE}\Z)))[fFdD]?{_SPACE}"
 )
 _WORDS = re.compile(r"NaN|Infinity")
+_HALF_PAIR = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 class Misfit(ValueError):
     """A number that does not fit its type; the message says why, and is empty for what is no number."""
+
+
+def java_text(data: bytes) -> str:
+    """``new String(data, UTF_8)``: what is not in UTF-8 becomes replacement characters, half a pair only one."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _HALF_PAIR.sub(b"\xef\xbf\xbd", data).decode(errors="replace")
 
 
 def units(text: str) -> int:
@@ -117,7 +127,7 @@ def big_decimal(text: str) -> Decimal:
     if match is None or len(text) != units(text):
         raise Misfit
     exponent = match[1] or "0"
-    if len(exponent.lstrip("+-").lstrip("0")) > 10 or not -(2**31) <= int(exponent) < 2**31:
+    if len(exponent.lstrip("+-").lstrip("0")) > 10:
         raise Misfit
     number = Decimal(text)
     if not -(2**31) <= -_exponent(number) < 2**31:

@@ -28,7 +28,7 @@ from ksqlpy.formats.java import (
     whole_of,
     wrapped,
 )
-from ksqlpy.formats.jsontree import Number, Pairs, json_string, tree
+from ksqlpy.formats.jsontree import Broken, HalfPair, NotJson, Number, Pairs, json_string, tree
 from ksqlpy.formats.jvm import jvm_reader
 from ksqlpy.functions.sparktext import json_fields, json_text, plain_in_json
 from ksqlpy.types import (
@@ -207,6 +207,8 @@ def _value(found: Any, type_: SqlType, path: Path) -> Any:
     """The value of a tree as one of the type; raises Unreadable."""
     if found is None:
         return None
+    if isinstance(found, Broken | HalfPair):
+        raise found.error
     try:
         match type_:
             case ArrayType(item):
@@ -245,8 +247,12 @@ def _struct(found: Pairs, type_: StructType, path: Path) -> dict[str, Any]:
             problems.pop(taker, None)
             try:
                 values[taker] = _value(value, types[taker], (*path, name))
+            except NotJson:
+                raise
             except Unreadable as e:
                 problems[taker] = e
+        if (broken := Broken.within(value)) is not None:  # a value is read to its end, whatever it is
+            raise broken.error
     for name in types:
         if name in problems:
             raise problems[name]
@@ -330,6 +336,8 @@ def _pieces(found: Any, path: Path) -> list[str]:
     left: list[tuple[Any, Path]] = [(found, path)]
     while left:
         value, at = left.pop()
+        if isinstance(value, Broken | HalfPair):
+            raise value.error
         if isinstance(value, _Piece):
             out.append(value)
         elif isinstance(value, Pairs):
@@ -375,7 +383,7 @@ def _unreadable(found: Any, type_: SqlType, path: Path, why: str) -> Unreadable:
         what = brief(found) if isinstance(found, Number) else f'"{brief(found)}"'
     place = "".join(f"[{p}]" if isinstance(p, int) else f".{brief(p)}" for p in path).removeprefix(".")
     said = f"{place}: " if place else ""
-    return Unreadable(f"{said}cannot read {what} as {_shown(type_)}{why and f', {why}'}")
+    return Unreadable(cleaned(f"{said}cannot read {what} as {_shown(type_)}{why and f', {why}'}"))
 
 
 def _shown(type_: SqlType) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import codecs
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from ksqlpy.formats.contract import Unreadable
 from ksqlpy.formats.java import LONGEST_NUMBER
 
-__all__ = ["Number", "Pairs", "json_string", "tree"]
+__all__ = ["Broken", "HalfPair", "NotJson", "Number", "Pairs", "json_string", "tree"]
 
 _DEPTH = 1000
 _LONGEST_NAME = 50_000
@@ -21,11 +22,19 @@ _LONGEST_NAME = 50_000
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _NUMBER = re.compile(rb"-?(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE][+-]?([0-9]+))?")
 _PLAIN = re.compile(rb'[^"\\\x00-\x1f]*')
+_HALF = re.compile(rb"\xed[\xa0-\xbf]")
 _HEX = re.compile(rb"[0-9a-fA-F]{4}")
 _ESCAPES = {b'"': '"', b"\\": "\\", b"/": "/", b"b": "\b", b"f": "\f", b"n": "\n", b"r": "\r", b"t": "\t"}
 _WORDS = ((b"true", True), (b"false", False), (b"null", None))
 _ESCAPED = re.compile(r'["\\\x00-\x1f]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class NotJson(Unreadable):
+    """A text that is no JSON."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"not JSON: {why}")
 
 
 class Number(str):
@@ -42,12 +51,32 @@ class Number(str):
         return "0" if self == "-0" else str(self)
 
 
+class HalfPair(str):
+    """A string with half a pair of surrogates as bytes: no JSON where somebody wants it, but it can be passed over."""
+
+    error = NotJson("half a pair of surrogates")
+
+
 class Pairs(list[tuple[str, Any]]):
     """An object: names and values as they come."""
 
 
+@dataclass(frozen=True)
+class Broken:
+    """Where a text stops to be JSON: what stands before it can be of a wrong type, which is then told."""
+
+    error: NotJson
+
+    @classmethod
+    def within(cls, value: Any) -> Broken | None:
+        """The one in a value of a tree, where it is always the last."""
+        while isinstance(value, list) and value:
+            value = value[-1][1] if isinstance(value, Pairs) else value[-1]
+        return value if isinstance(value, cls) else None
+
+
 def tree(data: bytes) -> Any:
-    """None, bool, str, :class:`Number`, list or :class:`Pairs`; raises Unreadable where the text is no JSON."""
+    """None, bool, str, :class:`Number`, list or :class:`Pairs`; the last value is :class:`Broken` if it is no JSON."""
     return _Parser(_utf8(data)).value()
 
 
@@ -83,7 +112,7 @@ def _utf8(data: bytes) -> bytes:
 
 
 def _text(data: bytes) -> str:
-    """A piece of a string; any form of a character is taken, also one that is too long, or half a pair."""
+    """A piece of a string; any form of a character is taken, also one that is too long."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -95,7 +124,7 @@ def _text(data: bytes) -> str:
         length = next((n for n, (shift, mark) in _STARTS.items() if first >> shift == mark), 0)
         rest = data[at + 1 : at + length]
         if not length or len(rest) < length - 1 or any(b >> 6 != 0b10 for b in rest):
-            raise Unreadable("not JSON: a character is not in UTF-8")
+            raise NotJson("a character is not in UTF-8")
         code = first if length == 1 else first & 0xFF >> (length + 1)
         for b in rest:
             code = code << 6 | b & 0x3F
@@ -124,8 +153,21 @@ class _Parser:
         """The first value. Not recursive, since texts may be nested more deeply than Python calls."""
         self._skip()
         if self._at == len(self._data):
-            raise Unreadable("not JSON: the text is empty")
+            return Broken(NotJson("the text is empty"))
         open_: list[tuple[list[Any], str]] = []
+        try:
+            return self._value(open_)
+        except NotJson as e:
+            found: Any = Broken(e)
+            # What is open ends with it.
+            name = ""
+            for around, outer in reversed(open_):
+                around.append((name, found) if isinstance(around, Pairs) else found)
+                found, name = around, outer
+            return found
+
+    def _value(self, open_: list[tuple[list[Any], str]]) -> Any:
+        """``open_``: objects and arrays that are not at their end, each with the name under which it stands."""
         name = ""
         while True:
             # A value begins here.
@@ -136,7 +178,7 @@ class _Parser:
                 self._skip()
                 found = Pairs() if c == b"{" else []
                 if len(open_) == _DEPTH:
-                    raise Unreadable(f"not JSON: nested more deeply than {_DEPTH}")
+                    raise NotJson(f"nested more deeply than {_DEPTH}")
                 if not self._took(b"}" if c == b"{" else b"]"):
                     open_.append((found, name))
                     name = self._name() if c == b"{" else ""
@@ -170,19 +212,19 @@ class _Parser:
             return True
         return False
 
-    def _odd(self, wanted: str) -> Unreadable:
+    def _odd(self, wanted: str) -> NotJson:
         if self._at >= len(self._data):
-            return Unreadable("not JSON: the text ends too early")
+            return NotJson("the text ends too early")
         found = self._data[self._at : self._at + 4].decode(errors="replace")[:1]
         shown = found if found.isprintable() else f"U+{ord(found):04X}"
-        return Unreadable(f"not JSON: {shown} stands in place of {wanted}")
+        return NotJson(f"{shown} stands in place of {wanted}")
 
     def _name(self) -> str:
         if not self._took(b'"'):
             raise self._odd("a name in quotes")
         name = self._string()
         if len(name) > _LONGEST_NAME:
-            raise Unreadable(f"not JSON: a name is longer than {_LONGEST_NAME:,} characters")
+            raise NotJson(f"a name is longer than {_LONGEST_NAME:,} characters")
         self._skip()
         if not self._took(b":"):
             raise self._odd("a colon")
@@ -192,13 +234,15 @@ class _Parser:
     def _string(self) -> str:
         """A string whose first quote is read."""
         pieces: list[str] = []
+        halved = False
         while True:
             match = _PLAIN.match(self._data, self._at)
             assert match is not None
             pieces.append(_text(match[0]))
+            halved = halved or _HALF.search(match[0]) is not None
             self._at = match.end()
             if self._took(b'"'):
-                return "".join(pieces)
+                return (HalfPair if halved else str)("".join(pieces))
             if not self._took(b"\\"):
                 raise self._odd("a character or quote of a string")
             short = _ESCAPES.get(self._data[self._at : self._at + 1])
@@ -233,5 +277,5 @@ class _Parser:
         if root and self._data[self._at : self._at + 1] not in (b"", b" ", b"\t", b"\r", b"\n"):
             raise self._odd("the end of a number")
         if sum(len(part or b"") for part in match.groups()) > LONGEST_NUMBER:
-            raise Unreadable(f"not JSON: a number has more than {LONGEST_NUMBER} digits")
+            raise NotJson(f"a number has more than {LONGEST_NUMBER} digits")
         return Number(match[0].decode())

@@ -11,7 +11,7 @@ from typing import Any
 
 from ksqlpy.catalog import PartSpec
 from ksqlpy.formats.contract import BARE, Codec, Format, Limits, Unreadable, Written
-from ksqlpy.formats.java import cleaned
+from ksqlpy.formats.java import cleaned, java_text
 from ksqlpy.formats.jvm import jvm_reader
 from ksqlpy.types import BIGINT, BYTES, DOUBLE, INTEGER, STRING, SqlType
 
@@ -78,7 +78,7 @@ class _KafkaCodec:
         if data is None:
             return None
         if self._type == STRING:
-            return (data.decode(errors="replace"),)
+            return (java_text(data),)
         if self._type == BYTES:
             return (data,)
         form = _NUMBERS[self._type]
