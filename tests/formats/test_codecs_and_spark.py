@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -120,14 +121,22 @@ def _holds(spec: PartSpec, wanted: SqlType) -> bool:
     return any(inside(c.type) for c in spec.columns)
 
 
+def vectors(name: str) -> list[str]:
+    """The cases of a reader in the JVM, whose texts every type has to take or refuse."""
+    text_ = (Path(__file__).parents[1] / "jvm" / name).read_text(encoding="utf-8")
+    return [line for line in text_.split("\n") if " => " in line]
+
+
 @cache
 def some_json(count: int) -> list[bytes]:
-    return [*drawn(mutated(json_texts()), count), *drawn(mutated(json_scalars()), count)]
+    told = (line.rpartition(" => ")[0].encode() for line in vectors("json_reading.txt"))
+    return [*told, *drawn(mutated(json_texts()), count), *drawn(mutated(json_scalars()), count)]
 
 
 @cache
 def some_lines(count: int) -> list[bytes]:
-    return drawn(mutated(lines()), count)
+    told = (line.rpartition(" => ")[0].encode() for line in vectors("delimited_reading.txt"))
+    return [*told, *drawn(mutated(lines()), count)]
 
 
 @pytest.mark.parametrize("type_", [*SCALARS, *NESTED], ids=str)
