@@ -10,6 +10,8 @@ import tomllib
 from pathlib import Path
 
 from ksqlpy.config import PROPERTIES
+from ksqlpy.formats import FORMATS, UNAVAILABLE, Format
+from ksqlpy.formats.contract import DECLARED
 from ksqlpy.shell.help import Topic, topics
 from ksqlpy.shell.syntax import syntax
 
@@ -54,6 +56,16 @@ edited.
 
 """
 
+_FORMATS_HEAD = """\
+# Formats
+
+Each may be the format of keys (KEY_FORMAT) and of values (VALUE_FORMAT), or of both (FORMAT). A key holds no MAP, and the
+keys of a MAP are STRING. Written by `make docs` from `ksqlpy/formats`; not to be edited.
+
+| format | records | types | columns | WRAP_SINGLE_VALUE | delimiter | values in JOIN, GROUP BY | columns of CREATE |
+|---|---|---|---|---|---|---|---|
+"""
+
 
 def error_codes() -> str:
     """The codes as Markdown, a table a section."""
@@ -88,11 +100,41 @@ def _statement(topic: Topic) -> str:
     return f"## {topic.name}\n\n{topic.about}\n\n```\n{code}\n```\n\n```sql\n{topic.example}\n```\n"
 
 
+def formats() -> str:
+    """The formats and their limits as Markdown tables."""
+    rows = [_format(f) for f in FORMATS.values()]
+    lacking = [f"| {name} | {why} |" for name, why in UNAVAILABLE.items()]
+    head = "Formats of the language that are refused:\n\n| format | why |\n|---|---|"
+    return _FORMATS_HEAD + "\n".join([*rows, "", head, *lacking, ""])
+
+
+def _format(f: Format) -> str:
+    limits = f.limits
+    scalars = "all scalars" if limits.types is None else ", ".join(sorted(map(str, limits.types)))
+    nested = " and ARRAY, MAP, STRUCT" if limits.nested else ""
+    cells = (
+        f.name,
+        f.about,
+        "none" if f.empty else "all" if limits.types is None and limits.nested else scalars + nested,
+        "any number" if limits.most is None else str(limits.most),
+        ", ".join(str(w).lower() for w in sorted(limits.wraps, reverse=True)) or "none",
+        "yes" if limits.delimited else "no",
+        "yes" if limits.regrouped else "no",
+        "listed" if f.schemas is DECLARED else "listed or inferred",
+    )
+    return f"| {' | '.join(map(_cell, cells))} |"
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-PAGES = {"error-codes.md": error_codes, "configuration.md": configuration, "sql-statements.md": statements}
+PAGES = {
+    "error-codes.md": error_codes,
+    "configuration.md": configuration,
+    "sql-statements.md": statements,
+    "formats.md": formats,
+}
 
 
 def main(folder: Path = DOCS) -> None:

@@ -33,8 +33,11 @@ __all__ = [
     "Catalog",
     "Column",
     "Header",
+    "KeySpec",
+    "PartSpec",
     "PersistentQuery",
     "Source",
+    "ValueSpec",
     "WindowKey",
     "type_from_json",
     "type_to_json",
@@ -82,30 +85,72 @@ class WindowKey:
 
 
 @dataclass(frozen=True)
+class PartSpec:
+    """The key or the value of a source's records: a :class:`KeySpec` or a :class:`ValueSpec`.
+
+    ``format``: the name of its format (:mod:`ksqlpy.formats`); ``columns``: what it carries, in the order in which they
+    are written; ``delimiter``: what stands between them, of formats that have such.
+    """
+
+    format: str
+    columns: tuple[Column, ...] = ()
+    delimiter: str = ","
+
+    @property
+    def bare(self) -> bool:
+        """Whether its single column stands alone, not in a record."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class KeySpec(PartSpec):
+    """How keys are written."""
+
+    @property
+    def bare(self) -> bool:
+        """With one column; several make a record."""
+        return len(self.columns) == 1
+
+
+@dataclass(frozen=True)
+class ValueSpec(PartSpec):
+    """How values are written; ``wrapped``: whether a single column is written as a record (WRAP_SINGLE_VALUE)."""
+
+    wrapped: bool = True
+
+    @property
+    def bare(self) -> bool:
+        """As the source says."""
+        return not self.wrapped
+
+
+@dataclass(frozen=True)
 class Source:
     """A stream or table over a topic.
 
+    ``key``, ``value``: how its records are written; their columns are those of the source, which sets them.
     ``timestamp``: the column that gives ROWTIME, or None for the record's timestamp;
     ``timestamp_format``: its Java pattern if it is text. ``query``: id of the persistent
-    query that made it. ``wrapped``: whether a single value column is written as a record. The
-    delimiters are those of format DELIMITED. ``read_only``: CREATE SOURCE, which no statement writes.
+    query that made it. ``read_only``: CREATE SOURCE, which no statement writes.
     """
 
     name: str
     kind: SourceKind
     topic: str
     columns: tuple[Column, ...]
-    key_format: str
-    value_format: str
+    key: KeySpec
+    value: ValueSpec
     statement: str
     timestamp: str | None = None
     timestamp_format: str | None = None
     window: WindowKey | None = None
     query: str | None = None
-    wrapped: bool = True
-    key_delimiter: str = ","
-    value_delimiter: str = ","
     read_only: bool = False
+
+    def __post_init__(self) -> None:
+        # Whoever changes the columns changes what keys and values are made of.
+        for name, columns in (("key", self.keys), ("value", self.values)):
+            object.__setattr__(self, name, replace(getattr(self, name), columns=columns))
 
     @property
     def keys(self) -> tuple[Column, ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ksqlpy.errors import ConfigProblem, file_reason, shown, similar_names
+from ksqlpy.formats import FORMATS, UNAVAILABLE
 from ksqlpy.streamsproperties import is_without_meaning
 from ksqlpy.topicnames import checked_topic_name
 
@@ -34,6 +35,11 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
         raise ValueError(f"must be one of {', '.join(allowed)}")
 
     return check
+
+
+def _format(value: str) -> str:
+    # Also those that are not served: the statement that needs one is refused, with the reason.
+    return _one_of(*FORMATS, *UNAVAILABLE)(value)
 
 
 def _integer(low: int, high: int) -> Callable[[str], str]:
@@ -113,8 +119,6 @@ class Property:
     check: Callable[[str], str] = _text
     session: bool = False
 
-
-_FORMATS = ("KAFKA", "JSON", "DELIMITED", "NONE", "AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
 
 _DEFINED = (
     Property("bootstrap.servers", "", "Kafka to use; empty: a broker is started and stopped with the server."),
@@ -244,14 +248,14 @@ _DEFINED = (
         "ksql.persistence.default.format.key",
         "KAFKA",
         "Key format where a statement names none.",
-        _one_of(*_FORMATS),
+        _format,
         session=True,
     ),
     Property(
         "ksql.persistence.default.format.value",
         "",
         "Value format where a statement names none; empty: it must be named.",
-        _one_of("", *_FORMATS),
+        lambda value: value and _format(value),
         session=True,
     ),
     Property(

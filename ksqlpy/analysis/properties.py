@@ -9,10 +9,11 @@ from typing import Any, NoReturn
 
 from sqlglot import exp
 
-from ksqlpy.analysis.formats import DELIMITERS, FORMATS, UNAVAILABLE
 from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import WindowKey
 from ksqlpy.errors import similar_names
+from ksqlpy.formats import FORMATS, UNAVAILABLE
+from ksqlpy.formats.delimited import delimiter
 from ksqlpy.sql.nodes import UNIT_MILLIS
 from ksqlpy.topicnames import checked_topic_name
 
@@ -53,17 +54,6 @@ def _topic(value: object) -> str:
 
 def _name(value: object) -> str:
     return _string(value).strip().upper()
-
-
-def _delimiter(value: object) -> str:
-    if isinstance(value, str):
-        found = DELIMITERS.get(value.upper(), value)
-        if len(found) == 1 and found not in _NO_DELIMITERS:
-            return found
-    raise ValueError(f"one character, or {' or '.join(DELIMITERS)}")
-
-
-_NO_DELIMITERS = '"\r\n'  # they have another meaning in such texts
 
 
 def _whole(value: object) -> int | None:
@@ -148,8 +138,8 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "KEY_FORMAT": ("key_format", _name),
     "VALUE_FORMAT": ("value_format", _name),
     "FORMAT": ("format", _name),
-    "KEY_DELIMITER": ("key_delimiter", _delimiter),
-    "VALUE_DELIMITER": ("value_delimiter", _delimiter),
+    "KEY_DELIMITER": ("key_delimiter", delimiter),
+    "VALUE_DELIMITER": ("value_delimiter", delimiter),
     "PARTITIONS": ("partitions", _count),
     "REPLICAS": ("replicas", _replicas),
     "RETENTION_MS": ("retention_ms", _millis),

@@ -33,6 +33,7 @@ from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, 
 from ksqlpy.analysis.windows import IDLE, LATE_TOPIC, check_final, read_window
 from ksqlpy.catalog import Catalog, SourceKind
 from ksqlpy.config import Config
+from ksqlpy.formats import FORMATS
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 from ksqlpy.sql import nodes
 from ksqlpy.types import BIGINT, ArrayType, MapType, StructType
@@ -116,10 +117,11 @@ class _QueryAnalyzer:
         if source.window is not None and clauses and self.persistent:
             what = "grouped" if "group" in clauses else "partitioned anew"
             self.text.refuse("windowed-source", f"{source.name} has a windowed key and cannot be {what}", table)
-        if source.value_format == "KAFKA" and (joined or "group" in clauses):
+        if not FORMATS[source.value.format].limits.regrouped and (joined or "group" in clauses):
+            clause = "JOIN" if joined else "GROUP BY"
             self.text.refuse(
                 "bad-format",
-                f"{source.name} has values in format KAFKA, which {'JOIN' if joined else 'GROUP BY'} does not take",
+                f"{source.name} has values in format {source.value.format}, which {clause} does not take",
                 table,
                 hint="make a stream of it in another format: CREATE STREAM … WITH (VALUE_FORMAT = 'JSON') AS SELECT …",
             )

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coercion import castable, coerce
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
-from ksqlpy.analysis.formats import FORMATS, UNAVAILABLE, check_formats, is_wrapped
+from ksqlpy.analysis.formats import check_formats
 from ksqlpy.analysis.properties import SourceProperties, read_properties
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Scope, Text, find_source
-from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source
+from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, KeySpec, Source, ValueSpec
 from ksqlpy.config import Config
 from ksqlpy.errors import Span, similar_names
+from ksqlpy.formats import FORMATS, NONE, UNAVAILABLE
+from ksqlpy.formats.contract import Which
 from ksqlpy.functions.patterns import is_pattern
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.topicnames import checked_topic_name
@@ -122,14 +124,15 @@ def _declare(
 ) -> Declare:
     name, kind = node.this.this, node.args["kind"]
     specs = node.args.get("columns") or []
-    if not specs:
+    inferred = _inferred(specs, properties, config)
+    if not specs and not inferred:
         text.refuse(
             "no-columns",
             f"{name} has no columns",
             node.this,
             hint="list them: CREATE STREAM s (ID INT KEY, V STRING) …",
         )
-    columns = _columns(specs, kind, text, windowed=properties.window is not None)
+    columns = _columns(node, inferred, text, windowed=properties.window is not None)
     if properties.topic is None:
         text.refuse("no-topic", "WITH needs KAFKA_TOPIC, the topic that holds the records", node.this)
     value_format = properties.value_format or _default_format("value", config, text, node.this)
@@ -138,23 +141,21 @@ def _declare(
             "no-format", "WITH needs VALUE_FORMAT, the format of the values", node.this, hint="for example JSON"
         )
     keys = [c for c in columns if c.key]
-    key_format = properties.key_format or (_default_format("key", config, text, node.this) if keys else "NONE")
+    key_format = properties.key_format or (_default_format("key", config, text, node.this) if keys else NONE.name)
     key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), None, text)
+    wrapped = _wrapped(properties, value_format, columns, config, text)
     source = Source(
         name,
         kind,
         properties.topic,
         columns,
-        key_format,
-        value_format,
+        KeySpec(key_format, delimiter=key_delimiter),
+        ValueSpec(value_format, delimiter=value_delimiter, wrapped=wrapped),
         parsed.text,
         timestamp=_timestamp(properties, columns, text),
         timestamp_format=properties.timestamp_format,
         window=properties.window,
-        wrapped=_wrapped(properties, value_format, columns, config, text),
         read_only=bool(node.args.get("source")),
-        key_delimiter=key_delimiter,
-        value_delimiter=value_delimiter,
     )
     check_formats(source, text, node.this, properties.nodes)
     return Declare(source, _topic_wish(source, properties, text))
@@ -173,12 +174,34 @@ def _default_format(part: str, config: Config, text: Text, node: exp.Expr) -> st
     return name
 
 
-def _columns(specs: Sequence[exp.Expr], kind: str, text: Text, *, windowed: bool) -> tuple[Column, ...]:
-    columns = declared_columns(specs, text, kind)
+def _inferred(specs: Sequence[exp.Expr], properties: SourceProperties, config: Config) -> tuple[Column, ...]:
+    """The columns of the key or value that the statement does not list, where their format knows them."""
+    marks = {spec.args.get("constraint") for spec in specs}
+    sides: list[tuple[Which, str | None, bool]] = [
+        ("key", properties.key_format, bool(marks & {"KEY", "PRIMARY KEY"})),
+        ("value", properties.value_format, None in marks),
+    ]
+    found: list[Column] = []
+    for which, named, listed in sides:
+        format_ = FORMATS.get(named or config.get(f"ksql.persistence.default.format.{which}"))
+        if format_ is not None and properties.topic is not None and not listed:
+            columns = format_.schemas.infer(properties.topic, which) or ()
+            found += [replace(c, key=which == "key") for c in columns]
+    return tuple(found)
+
+
+def _columns(node: nodes.CreateSource, inferred: Sequence[Column], text: Text, *, windowed: bool) -> tuple[Column, ...]:
+    kind, specs = node.args["kind"], node.args.get("columns") or []
+    listed = declared_columns(specs, text, kind)
+    for c in inferred:
+        if c.name in t.SYSTEM or any(c.name == other.name for other in listed):
+            text.refuse("duplicate-column", f"the records of the topic have a column {c.name} already", node.this)
+    columns = (*listed, *inferred)
+    at = specs[0] if specs else node.this
     if windowed and not any(c.key for c in columns):
-        text.refuse("no-key", "a source with windows needs a key column", specs[0], hint="a window is part of the key")
+        text.refuse("no-key", "a source with windows needs a key column", at, hint="a window is part of the key")
     if kind == "TABLE" and not any(c.key for c in columns):
-        text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", specs[0])
+        text.refuse("no-primary-key", "a table needs a PRIMARY KEY column", at)
     return tuple(sorted(columns, key=lambda c: 0 if c.key else 1 if c.header is None else 2))
 
 
@@ -266,9 +289,10 @@ def _wrapped(
         at = properties.nodes["WRAP_SINGLE_VALUE"]
         if len(values) != 1:
             text.refuse("bad-wrapping", "WRAP_SINGLE_VALUE is for a single value column", at)
-        if given not in FORMATS[value_format].wraps:
+        if given not in FORMATS[value_format].limits.wraps:
             text.refuse("bad-wrapping", f"format {value_format} knows no WRAP_SINGLE_VALUE = {str(given).lower()}", at)
-    return is_wrapped(value_format, given, config.get("ksql.persistence.wrap.single.values"), len(values))
+    default = config.get("ksql.persistence.wrap.single.values")
+    return FORMATS[value_format].wrapped(given, default, len(values))
 
 
 def _delimiters(
@@ -277,14 +301,12 @@ def _delimiters(
     """The delimiters of key and value; of a query's result those of its left-most source, if it has the same format."""
     found = []
     given = (properties.key_delimiter, properties.value_delimiter)
-    theirs = (
-        ((left.key_format, left.key_delimiter), (left.value_format, left.value_delimiter)) if left else (None, None)
-    )
+    theirs = (left.key, left.value) if left else (None, None)
     for name, part, format_, own, other in zip(("KEY", "VALUE"), ("key", "value"), formats, given, theirs, strict=True):
-        if own is not None and not FORMATS[format_].delimited:
+        if own is not None and not FORMATS[format_].limits.delimited:
             at = properties.nodes[f"{name}_DELIMITER"]
             text.refuse("invalid-property", f"{name}_DELIMITER is for format DELIMITED, the {part} is {format_}", at)
-        inherited = other[1] if other is not None and other[0] == format_ else ","
+        inherited = other.delimiter if other is not None and other.format == format_ else ","
         found.append(own if own is not None else inherited)
     return found[0], found[1]
 
@@ -326,30 +348,28 @@ def _create_as(
     left = query.relations[0].source
     columns = query.columns
     has_key = any(c.key for c in columns)
-    if not has_key and "KEY_FORMAT" in properties.nodes and properties.key_format != "NONE":
+    if not has_key and "KEY_FORMAT" in properties.nodes and properties.key_format != NONE.name:
         at = properties.nodes["KEY_FORMAT"]
         text.refuse("bad-format", f"key format {properties.key_format} for a result without key columns", at)
-    key_format = properties.key_format or left.key_format
+    key_format = properties.key_format or left.key.format
     if not has_key:
-        key_format = "NONE"
-    elif key_format == "NONE" and properties.key_format is None:
+        key_format = NONE.name
+    elif key_format == NONE.name and properties.key_format is None:
         key_format = _default_format("key", config, text, node.this)
-    value_format = properties.value_format or left.value_format
+    value_format = properties.value_format or left.value.format
     key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), left, text)
+    wrapped = _wrapped(properties, value_format, columns, config, text)
     source = Source(
         name,
         kind,
         properties.topic or config.get("ksql.output.topic.name.prefix") + name,
         columns,
-        key_format,
-        value_format,
+        KeySpec(key_format, delimiter=key_delimiter),
+        ValueSpec(value_format, delimiter=value_delimiter, wrapped=wrapped),
         parsed.text,
         timestamp=_timestamp(properties, columns, text),
         timestamp_format=properties.timestamp_format,
         window=query.window,
-        wrapped=_wrapped(properties, value_format, columns, config, text),
-        key_delimiter=key_delimiter,
-        value_delimiter=value_delimiter,
     )
     check_formats(source, text, node.this, properties.nodes)
     try:

@@ -14,7 +14,8 @@ from sqlglot import exp
 from ksqlpy.analysis.coercion import coerce
 from ksqlpy.analysis.result import TypedQuery, View
 from ksqlpy.analysis.scope import Text
-from ksqlpy.catalog import Catalog, Column, Source
+from ksqlpy.catalog import Catalog, Column, KeySpec, Source
+from ksqlpy.formats import NONE
 from ksqlpy.sql import nodes
 from ksqlpy.types import common_type
 
@@ -101,7 +102,7 @@ def _source(name: str | None, query: TypedQuery, columns: tuple[Column, ...]) ->
         name=name or "the inner query",
         kind=query.kind,
         columns=columns,
-        key_format=left.key_format if any(c.key for c in columns) else "NONE",
+        key=left.key if any(c.key for c in columns) else KeySpec(NONE.name),
         timestamp=None,
         timestamp_format=None,
         window=query.window,

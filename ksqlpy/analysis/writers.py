@@ -146,10 +146,10 @@ def check_replaceable(old: Source, new: Source, catalog: Catalog, text: Text, no
         refuse("it was made " + ("with columns" if old.query is None else f"by the query {old.query}"))
     for what, before, after in (
         ("topic", old.topic, new.topic),
-        ("key format", old.key_format, new.key_format),
-        ("value format", old.value_format, new.value_format),
-        ("delimiter of keys", old.key_delimiter, new.key_delimiter),
-        ("delimiter of values", old.value_delimiter, new.value_delimiter),
+        ("key format", old.key.format, new.key.format),
+        ("value format", old.value.format, new.value.format),
+        ("delimiter of keys", old.key.delimiter, new.key.delimiter),
+        ("delimiter of values", old.value.delimiter, new.value.delimiter),
         ("TIMESTAMP", old.timestamp, new.timestamp),
         ("TIMESTAMP_FORMAT", old.timestamp_format, new.timestamp_format),
         ("window of the key", _window_text(old), _window_text(new)),

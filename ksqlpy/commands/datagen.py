@@ -153,9 +153,7 @@ def _send(rows: Iterable[Row], source: Source, declared: Declared | None, bootst
     from ksqlpy.datagen import send_rows
     from ksqlpy.datagen.send import producer
     from ksqlpy.embedded.cache import StatusLine
-    from ksqlpy.embedded.folders import scratch_folder
     from ksqlpy.embedded.process import ended_in_order
-    from ksqlpy.local.session import LocalSpark
 
     if not bootstrap:
         raise ConfigProblem(
@@ -163,14 +161,8 @@ def _send(rows: Iterable[Row], source: Source, declared: Declared | None, bootst
         )
     tell = StatusLine()
     _check_topic(source, declared, bootstrap)
-    with (
-        ended_in_order(),
-        scratch_folder("ksqlpy-datagen-") as folder,
-        LocalSpark(folder, tell) as session,
-    ):
-        send_rows(
-            rows, source, pacer, producer(bootstrap), session, folder, lambda n: tell(_progress(n, pacer.seconds))
-        )
+    with ended_in_order():
+        send_rows(rows, source, pacer, producer(bootstrap), lambda n: tell(_progress(n, pacer.seconds)))
         tell("")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ksqlpy.analysis import analyze_create
-from ksqlpy.catalog import Catalog, Column, Header, Source, WindowKey
+from ksqlpy.catalog import Catalog, Column, Header, KeySpec, Source, ValueSpec, WindowKey
 from ksqlpy.client import Client
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError
@@ -60,8 +60,8 @@ def _source(description: Mapping[str, Any], types: Mapping[str, Any]) -> Source:
         description["type"],
         description["topic"],
         columns,
-        description["keyFormat"],
-        description["valueFormat"],
+        KeySpec(description["keyFormat"]),
+        ValueSpec(description["valueFormat"]),
         description["statement"],
         timestamp=timestamp,
         window=WindowKey(description["windowType"], None) if description["windowType"] else None,

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from confluent_kafka import KafkaException, Producer
 
 from ksqlpy.catalog import Source
 from ksqlpy.datagen.pace import Pacer
 from ksqlpy.errors import EngineProblem, reason_of
-from ksqlpy.local.rows import Row, plain_json, shown_json
-from ksqlpy.spark.encode import encode
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from ksqlpy.formats import codec
+from ksqlpy.local.rows import Row, codec_value, shown_json
 
 __all__ = ["print_rows", "producer", "send_rows"]
-
-BATCH = 2_000
-"""Rows that are encoded at once."""
 
 TIMEOUT = 30.0
 """Seconds that the brokers may take for a record."""
@@ -57,13 +49,11 @@ def send_rows(
     source: Source,
     pacer: Pacer,
     out: Producer,
-    session: SparkSession,
-    folder: Path,
     tell: Tell = lambda count: None,
 ) -> None:
     """Writes the rows into the topic, each when it is due, and waits until the brokers have them all.
 
-    ``folder``: for files on the way. Raises EngineProblem ``not-written``, and what the rows raise.
+    Raises EngineProblem ``not-written``, and what the rows raise.
     """
     failures: list[str] = []
 
@@ -76,7 +66,7 @@ def send_rows(
         tell(pacer.count)
 
     try:
-        for key, value, time in _encoded(rows, source, session, folder):
+        for key, value, time in _encoded(rows, source):
             pacer.wait(idle)
             _produce(out, source.topic, key, value, time, delivered)
             if pacer.count % 500 == 0:
@@ -110,10 +100,11 @@ def _produce(
             raise EngineProblem("not-written", f"a record was not written to {topic}: {reason_of(e)}") from e
 
 
-def _encoded(
-    rows: Iterable[Row], source: Source, session: SparkSession, folder: Path
-) -> Iterator[tuple[bytes | None, bytes | None, int | None]]:
-    waiting = iter(rows)
-    while batch := list(itertools.islice(waiting, BATCH)):
-        lines = [plain_json(row, source, number) for number, row in enumerate(batch)]
-        yield from encode(session, lines, source, folder)
+def _encoded(rows: Iterable[Row], source: Source) -> Iterator[tuple[bytes | None, bytes | None, int | None]]:
+    """Key, value and time in ms (None: now) of the record of each row."""
+    key, value = codec(source.key), codec(source.value)
+    for row in rows:
+        keys, values = (
+            [codec_value(row.columns.get(c.name), c.type) for c in columns] for columns in (source.keys, source.values)
+        )
+        yield key.encode(keys), value.encode(values), row.time

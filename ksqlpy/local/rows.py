@@ -11,8 +11,10 @@ from decimal import Decimal
 from typing import Any
 
 from ksqlpy.catalog import Source
+from ksqlpy.formats.java import decimal_of
+from ksqlpy.types import DOUBLE, ArrayType, DecimalType, MapType, SqlType, StructType
 
-__all__ = ["ROWTIME", "Row", "json_text", "millis", "plain_json", "shown_json"]
+__all__ = ["ROWTIME", "Row", "codec_value", "json_text", "millis", "plain_json", "shown_json"]
 
 ROWTIME = "ROWTIME"
 """The name under which rows of files carry the time of their record, as INSERT VALUES does."""
@@ -40,6 +42,32 @@ def plain_json(row: Row, source: Source, number: int) -> str:
     return json_text({**columns, "__time": row.time, "__number": number}, people=False)
 
 
+def codec_value(value: Any, type_: SqlType) -> Any:
+    """A value of a row as the codecs of formats have it (:class:`ksqlpy.formats.Codec`)."""
+    match type_, value:
+        case _, None:
+            return None
+        case ArrayType(item), _:
+            return [codec_value(v, item) for v in value]
+        case MapType(_, item), _:
+            return {str(k): codec_value(v, item) for k, v in value.items()}
+        case StructType(fields), _:
+            return {n: codec_value(value.get(n), t) for n, t in fields}
+        case DecimalType(), _:
+            return decimal_of(value, type_)
+        case _, datetime():
+            return millis(value)
+        case _, date():
+            return (value - _EPOCH.date()).days
+        case _, time():
+            return _millis_of_day(value)
+    return float(value) if type_ == DOUBLE else value
+
+
+def _millis_of_day(clock: time) -> int:
+    return ((clock.hour * 60 + clock.minute) * 60 + clock.second) * 1000 + clock.microsecond // 1000
+
+
 def shown_json(row: Row, source: Source) -> str:
     """The row as JSON for people and files: days and times as ISO 8601; :data:`ROWTIME` last if there is one."""
     columns = {c.name: row.columns.get(c.name) for c in source.written}
@@ -60,8 +88,7 @@ def json_text(value: Any, *, people: bool) -> str:
         case date():
             return json.dumps(value.isoformat()) if people else str((value - _EPOCH.date()).days)
         case time():
-            ms = ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
-            return json.dumps(value.isoformat("milliseconds")) if people else str(ms)
+            return json.dumps(value.isoformat("milliseconds")) if people else str(_millis_of_day(value))
         case dict():
             fields = (
                 f"{json.dumps(str(k), ensure_ascii=False)}: {json_text(v, people=people)}" for k, v in value.items()

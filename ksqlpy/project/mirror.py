@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ksqlpy.analysis import CreateAs, Declare, analyze_create
-from ksqlpy.catalog import PersistentQuery, Source, WindowKey
+from ksqlpy.catalog import KeySpec, PersistentQuery, Source, ValueSpec, WindowKey
 from ksqlpy.errors import KsqlError
 from ksqlpy.project.files import File
 from ksqlpy.project.offline import AssumedTopics, Offline, check_statement
@@ -95,8 +95,8 @@ class Mirror:
             made.source,
             columns=source.columns,
             topic=source.topic,
-            key_format=source.key_format,
-            value_format=source.value_format,
+            key=replace(made.source.key, format=source.key_format),
+            value=replace(made.source.value, format=source.value_format),
         )
         made = replace(made, source=told, topic=replace(made.topic, name=source.topic))
         self.exact[source.name] = made
@@ -117,8 +117,8 @@ class Mirror:
                 "TABLE" if source.kind == "TABLE" else "STREAM",
                 source.topic,
                 source.columns,
-                source.key_format,
-                source.value_format,
+                KeySpec(source.key_format),
+                ValueSpec(source.value_format),
                 source.statement,
                 timestamp=source.timestamp,
                 window=window,

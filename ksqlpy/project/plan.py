@@ -309,8 +309,10 @@ class _Planner:
         new = replace(made.source, statement="", query=None)
         if exact is None:
             # What DESCRIBE does not tell is taken to be as wanted.
-            told = ("name", "kind", "topic", "columns", "key_format", "value_format", "timestamp")
+            told = ("name", "kind", "topic", "columns", "timestamp")
             if any(getattr(existing, key) != getattr(new, key) for key in told):
+                return False
+            if (existing.key.format, existing.value.format) != (new.key.format, new.value.format):
                 return False
             kinds = [w.kind if w is not None else None for w in (existing.window, new.window)]
             if kinds[0] != kinds[1]:

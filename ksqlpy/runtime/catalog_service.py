@@ -17,6 +17,7 @@ from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_to_json
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem
+from ksqlpy.formats import register_columns
 from ksqlpy.plan import Plan, build_plan
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.commandlog import query_to_json, source_to_json
@@ -114,6 +115,7 @@ class CatalogService:
             entry = {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
             log.check_size(entry)
             topics.ensure_sink(made, partitions)
+            register_columns(source)
             topics.ensure_late(plan.late_topic)
             return self._begin(entry, self.catalog.with_source(source), query, plan), query.id
 
@@ -148,6 +150,7 @@ class CatalogService:
             query = replace(query, statement=made.source.statement, upgraded_from=tuple(earlier))
             source = replace(made.source, query=query.id)
             entry = {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
+            register_columns(source)
             sequence = self._brokers.log.append(entry)
             self._plans[query.id] = new
             self.catalog = self.catalog.with_source(source).with_query(query)

@@ -16,6 +16,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from ksqlpy.catalog import Column, Header, PersistentQuery, Source, WindowKey, type_from_json, type_to_json
 from ksqlpy.errors import AnalysisProblem, EngineProblem, reason_of
 from ksqlpy.plan import PLAN_VERSION
+from ksqlpy.plan.stored.source import StoredSource
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
 
 __all__ = ["FORMAT_VERSION", "CommandLog", "Entry", "query_from_json", "source_from_json"]
@@ -142,7 +143,7 @@ class CommandLog:
 
 def source_to_json(source: Source) -> dict[str, Any]:
     """A source as plain data."""
-    data = asdict(source)
+    data = asdict(StoredSource.of(source))
     data["columns"] = [
         [c.name, type_to_json(c.type), c.key] + ([{"header": c.header.key}] if c.header is not None else [])
         for c in source.columns
@@ -157,7 +158,7 @@ def source_from_json(data: Mapping[str, Any]) -> Source:
         for n, t, k, *mark in data["columns"]
     )
     window = WindowKey(**data["window"]) if data["window"] is not None else None
-    return Source(**{**data, "columns": columns, "window": window})
+    return StoredSource(**{**data, "columns": columns, "window": window}).source()
 
 
 def query_to_json(query: PersistentQuery) -> dict[str, Any]:

@@ -61,8 +61,8 @@ def listed_sources(statement: str, kind: str, catalog: Catalog) -> Entity:
             "type": s.kind,
             "name": s.name,
             "topic": s.topic,
-            "keyFormat": s.key_format,
-            "valueFormat": s.value_format,
+            "keyFormat": s.key.format,
+            "valueFormat": s.value.format,
             "isWindowed": s.window is not None,
         }
         for s in sorted(catalog.sources.values(), key=lambda s: s.name)
@@ -121,8 +121,8 @@ def source_description(
         "statistics": "",
         "errorStats": "",
         "extended": extended is not None,
-        "keyFormat": source.key_format,
-        "valueFormat": source.value_format,
+        "keyFormat": source.key.format,
+        "valueFormat": source.value.format,
         "topic": source.topic,
         "partitions": 0,
         "replication": 0,

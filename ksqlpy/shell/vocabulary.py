@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ksqlpy import formats
 from ksqlpy.sql.nodes import BUILT_IN_TYPES
 from ksqlpy.sql.queries import Queries
 
@@ -18,7 +19,7 @@ WHOLE: Mapping[str, str] = MappingProxyType({"EMIT": "EMIT CHANGES"})
 
 TYPES = (*BUILT_IN_TYPES, "DECIMAL(", "ARRAY<", "MAP<STRING, ", "STRUCT<")
 
-FORMATS = ("JSON", "DELIMITED", "KAFKA", "NONE", "AVRO", "PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
+FORMATS = (*formats.FORMATS, *formats.UNAVAILABLE)
 """Formats of records, those of a schema registry last: not every server has one."""
 
 AFTER_OPERAND = (

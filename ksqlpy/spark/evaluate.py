@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.analysis import Insert
 from ksqlpy.analysis import typed as t
 from ksqlpy.errors import AnalysisProblem
-from ksqlpy.formats import Written, key_part, value_part, write
+from ksqlpy.formats import Written, write
 from ksqlpy.spark.expressions import failure_text, spark_text
 
 __all__ = ["record_of"]
@@ -23,8 +23,8 @@ def record_of(session: SparkSession, insert: Insert) -> tuple[bytes | None, byte
     written = {
         c.name: Written(c.name, c.type, spark_text(v)) for c, v in zip(source.written, insert.values, strict=True)
     }
-    key = write(key_part(source), [written[c.name] for c in source.keys])
-    value = write(value_part(source), [written[c.name] for c in source.values])
+    key = write(source.key, [written[c.name] for c in source.keys])
+    value = write(source.value, [written[c.name] for c in source.values])
     time = spark_text(insert.rowtime) if insert.rowtime is not None else "cast(null as bigint)"
     failures = [_failure(v) for v in insert.values]
     row = (

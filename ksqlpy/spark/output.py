@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Output
 from ksqlpy.catalog import Source
-from ksqlpy.formats import Written, json_object, key_part, text, value_part, write
+from ksqlpy.formats import Written, json_object, text, write
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Project
 from ksqlpy.spark.counting import counting
@@ -72,13 +72,13 @@ def kafka_output(
     else:
         topic = sink.topic
         by_name = {o.name: o for o in outputs}
-        key = write(key_part(sink), [by_name[c.name] for c in sink.keys])
+        key = write(sink.key, [by_name[c.name] for c in sink.keys])
         if rows.shape.keyless:  # no key stays no key, it is not a record of nulls
             key = f"CASE WHEN NOT {Col.KEYLESS} THEN {key} END"
         if sink.window is not None:
             bounds = [Col.WINDOW_END, Col.WINDOW_START] if sink.window.size is None else [Col.WINDOW_START]
             key = f"concat({key}, {', '.join(f'cast({b} as binary)' for b in bounds)})"
-        value = write(value_part(sink), [by_name[c.name] for c in sink.values])
+        value = write(sink.value, [by_name[c.name] for c in sink.values])
         rowtime = f"if({Col.UNTIMED} IS NULL, {Col.TIME}, {Col.ROWTIME})" if timed else Col.ROWTIME
     if tail is not None and plan.joined_by_key:
         over = tail.is_ahead("__at", "__at_offset", key)

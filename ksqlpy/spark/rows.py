@@ -228,7 +228,7 @@ class Rows:
         return Rows(self.frame.groupBy(*keys).agg(*cells), RowShape((*by, *state)))
 
     def stepped(self, spec: Mapping[str, object], keys: Sequence[str]) -> Rows:
-        """The rows that a step of the JVM gives; ``spec`` says which (``jvm/steps``), ``keys`` what spreads its rows."""
+        """The rows that a JVM step gives; ``spec`` says which (``jvm/steps``), ``keys`` what spreads its rows."""
         return _made(self.frame, "add", spec, keys)
 
     def in_sessions(self, spec: Mapping[str, object], keys: Sequence[str], state: Mapping[str, str]) -> Rows:

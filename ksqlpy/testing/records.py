@@ -7,22 +7,12 @@ import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ksqlpy.catalog import Source
+from ksqlpy.catalog import PartSpec, Source
 from ksqlpy.errors import similar_names
-from ksqlpy.formats import Part, key_part, value_part
+from ksqlpy.formats import FORMATS, present
+from ksqlpy.formats.kafka import of_word, word
 from ksqlpy.testing.cases import Case, FileProblem, Line
-from ksqlpy.types import (
-    BIGINT,
-    DOUBLE,
-    INTEGER,
-    STRING,
-    ArrayType,
-    MapType,
-    SqlType,
-    StructType,
-)
 
 __all__ = ["DeadLetter", "Record", "canonical", "find_source", "inputs", "parse_record", "show_record"]
 
@@ -89,7 +79,6 @@ _BYTES = re.compile(r"x'((?:[0-9A-Fa-f]{2})*)'(?=\s|$)")
 _WINDOW = re.compile(r"\[(-?\d+), ?(-?\d+)\)(?=\s|$)")
 _TIME = re.compile(r"@(-?\d+)(?=\s|$)")
 _HEADER = re.compile(r"\+([^\s=]+)=")
-_FIELDS = re.compile(r'(?:"(?:[^"]|"")*"|[^\s"])+')
 _DECODER = json.JSONDecoder()
 
 
@@ -97,10 +86,9 @@ def parse_record(line: Line, source: Source, where: str) -> Record:
     """The record that a line describes, by the formats of its source; raises FileProblem."""
     rest = line.text.strip()
     key: bytes | None = None
-    part = key_part(source)
-    if part.present:
-        fields = _FIELDS if part.format == "DELIMITED" else None
-        key, rest = _token(rest, lambda text: _encode(part, text, where), where, fields)
+    if present(source.key):
+        form = FORMATS[source.key.format].key_in_line
+        key, rest = _token(rest, lambda text: _encode(source.key, text, where), where, form)
         if source.window is not None and key is not None:
             match = _WINDOW.match(rest)
             if match is None:
@@ -113,7 +101,7 @@ def parse_record(line: Line, source: Source, where: str) -> Record:
         time, rest = int(match[1]), rest[match.end() :].lstrip()
     headers: list[tuple[str, bytes | None]] = []
     while match := _HEADER.match(rest):
-        value, rest = _token(rest[match.end() :], _plain, where)
+        value, rest = _token(rest[match.end() :], of_word, where)
         headers.append((match[1], value))
     if not rest:
         raise FileProblem(where, "the record has no value", hint="null stands for none")
@@ -123,7 +111,7 @@ def parse_record(line: Line, source: Source, where: str) -> Record:
     elif match := _BYTES.fullmatch(rest):
         body = bytes.fromhex(match[1])
     else:
-        body = _encode(value_part(source), rest, where)
+        body = _encode(source.value, rest, where)
     return Record(source.topic, key, body, time, tuple(headers))
 
 
@@ -148,73 +136,45 @@ def _token(
     return None if piece == "null" else encode(piece), text[end:].lstrip()
 
 
-def _plain(text: str) -> bytes:
-    return (json.loads(text) if text.startswith('"') else text).encode()
-
-
-_NUMBERS: Mapping[SqlType, str] = {INTEGER: ">i", BIGINT: ">q", DOUBLE: ">d"}
-
-
-def _encode(part: Part, text: str, where: str) -> bytes:
-    """The bytes of a text: as it stands, but KAFKA's numbers in their binary form."""
-    if part.format != "KAFKA":
-        return text.encode()
-    type_ = part.columns[0].type
-    if type_ not in _NUMBERS:
-        return _plain(text)
+def _encode(spec: PartSpec, text: str, where: str) -> bytes:
+    """The bytes that a text stands for in the format; raises FileProblem."""
     try:
-        return struct.pack(_NUMBERS[type_], float(text) if type_ == DOUBLE else int(text))
-    except (ValueError, struct.error) as e:
-        raise FileProblem(where, f"{text} is no {type_}", hint="x'…' stands for any bytes") from e
+        return FORMATS[spec.format].from_text(spec, text)
+    except ValueError as e:
+        raise FileProblem(where, f"{text} is no {spec.columns[0].type}", hint="x'…' stands for any bytes") from e
 
 
 # ---------------------------------------------------------------- records to lines
-
-_WORD = re.compile(r"[A-Za-z_][\w.-]*\Z")
 
 
 def show_record(record: Record, source: Source, *, time: bool) -> str:
     """The line that describes the record; ``time``: with its time."""
     words = []
-    part = key_part(source)
     key = record.key
-    if part.present:
+    if present(source.key):
         window = None
         if source.window is not None and key is not None and len(key) >= source.window.key_bytes:
             bounds = key[-source.window.key_bytes :]
             key, start = key[: -source.window.key_bytes], int.from_bytes(bounds[-8:], signed=True)
             size = source.window.size
             window = f"[{start}, {start + size if size is not None else int.from_bytes(bounds[:8], signed=True)})"
-        words.append("null" if key is None else _decode(part, key))
+        words.append("null" if key is None else _decode(source.key, key))
         words += [window] if window is not None else []
     if time and record.time is not None:
         words.append(f"@{record.time}")
     words += [f"+{n}={'null' if v is None else _word(v)}" for n, v in record.headers]
-    words.append("null" if record.value is None else _decode(value_part(source), record.value))
+    words.append("null" if record.value is None else _decode(source.value, record.value))
     return " ".join(words)
 
 
-def _decode(part: Part, data: bytes) -> str:
-    if part.format == "KAFKA":
-        type_ = part.columns[0].type
-        if type_ in _NUMBERS:
-            form = _NUMBERS[type_]
-            return str(struct.unpack(form, data)[0]) if len(data) == struct.calcsize(form) else _hex(data)
-        return _word(data) if type_ == STRING else _hex(data)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return _hex(data)
-    odd = not text or text != text.strip() or text == "null" or "\n" in text or _BYTES.fullmatch(text)
-    return _hex(data) if odd else text
+def _decode(spec: PartSpec, data: bytes) -> str:
+    text = FORMATS[spec.format].to_text(spec, data)
+    return _hex(data) if text is None or _BYTES.fullmatch(text) else text
 
 
 def _word(data: bytes) -> str:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return _hex(data)
-    return text if _WORD.match(text) and text != "null" else json.dumps(text, ensure_ascii=False)
+    text = word(data)
+    return _hex(data) if text is None else text
 
 
 def _hex(data: bytes) -> str:
@@ -224,45 +184,21 @@ def _hex(data: bytes) -> str:
 # ---------------------------------------------------------------- equality
 
 
-class _Number(str):
-    """A JSON number by its digits."""
-
-
 def canonical(record: Record, source: Source) -> tuple[object, ...]:
     """A value that equal records share; the time is left out."""
     key, window = record.key, b""
     if source.window is not None and key is not None:
         key, window = key[: -source.window.key_bytes], key[-source.window.key_bytes :]
     return (
-        None if key is None else _canonical_part(key_part(source), key),
+        None if key is None else _canonical_part(source.key, key),
         window,
         record.headers,
-        None if record.value is None else _canonical_part(value_part(source), record.value),
+        None if record.value is None else _canonical_part(source.value, record.value),
     )
 
 
-def _canonical_part(part: Part, data: bytes) -> object:
-    if part.format != "JSON":
-        return data
-    types: SqlType = part.columns[0].type if part.bare else StructType(tuple((c.name, c.type) for c in part.columns))
-    try:
-        value = json.loads(data, parse_float=_Number, parse_int=_Number, parse_constant=_Number)
-    except ValueError:
-        return data
-    return json.dumps(_plain_value(value, types), sort_keys=True)
-
-
-def _plain_value(value: Any, type_: SqlType | None) -> Any:
-    """The value with numbers as texts: of DOUBLE as Python prints the number, of other types by their digits."""
-    if isinstance(value, _Number):
-        return {"number": repr(float(value)) if type_ == DOUBLE else str(value)}
-    if isinstance(value, dict):
-        if isinstance(type_, StructType):
-            return {k: _plain_value(v, type_.field(k)) for k, v in value.items()}
-        return {k: _plain_value(v, type_.value if isinstance(type_, MapType) else None) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_plain_value(v, type_.item if isinstance(type_, ArrayType) else None) for v in value]
-    return value
+def _canonical_part(spec: PartSpec, data: bytes) -> object:
+    return FORMATS[spec.format].comparable(spec, data)
 
 
 def by_key(records: Iterable[Record]) -> Sequence[Record]:

@@ -18,7 +18,7 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.result import Relation
 from ksqlpy.analysis.scope import Scope, Text
-from ksqlpy.catalog import Catalog, Column, Source
+from ksqlpy.catalog import Catalog, Column, KeySpec, Source, ValueSpec
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.functions import FUNCTIONS, Signature
 from ksqlpy.spark.counting import counting, holds
@@ -65,7 +65,7 @@ def typed(sql: str, columns: dict[str, SqlType]) -> t.Expr:
     [statement] = parse(whole)
     source = Source(
         name="X", kind="STREAM", topic="x", columns=tuple(Column(n, k) for n, k in columns.items()),
-        key_format="KAFKA", value_format="JSON", statement="",
+        key=KeySpec("KAFKA"), value=ValueSpec("JSON"), statement="",
     )  # fmt: skip
     [node] = statement.node.expressions
     analyzer = ExpressionAnalyzer(Scope((Relation(source, "X", False),)), Text(whole))

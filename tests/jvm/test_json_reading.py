@@ -105,8 +105,8 @@ def test_once_a_record_whatever_is_asked(spark: SparkSession) -> None:
     ("spec", "words"),
     [
         ("what", "not a specification in JSON"),
-        ("[]", '"read" must be JSON, KAFKA or DELIMITED'),
-        ('{"read":"AVRO"}', 'must be JSON, KAFKA or DELIMITED, not "AVRO"'),
+        ("[]", '"read" must name a reader'),
+        ('{"read":"AVRO"}', 'must name a reader, not "AVRO"'),
         ('{"read":"JSON"}', 'no "type"'),
         ('{"read":"JSON","bare":true,"type":"INT"}', 'no such type: "INT"'),
         ('{"read":"JSON","type":"INTEGER"}', "only a bare value can be of type INTEGER"),

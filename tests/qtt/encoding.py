@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from ksqlpy.catalog import Source
-from ksqlpy.formats import Part, key_part, value_part
+from ksqlpy.catalog import PartSpec, Source
 from ksqlpy.testing.records import Record
 from ksqlpy.types import BIGINT, BYTES, DOUBLE, INTEGER
 
@@ -48,18 +47,18 @@ def encoded(written: Written, source: Source | None, headers: tuple[tuple[str, b
 
     Raises ValueError for a value that the format does not have.
     """
-    key = _bytes(None if source is None else key_part(source), written.key)
+    key = _bytes(None if source is None else source.key, written.key)
     if written.window is not None and key is not None:
         w = written.window
         key += struct.pack(">q", w.start) if w.kind == "time" else struct.pack(">qq", w.end, w.start)
-    value = _bytes(None if source is None else value_part(source), written.value)
+    value = _bytes(None if source is None else source.value, written.value)
     return Record(written.topic, key, value, written.time or 0, headers)
 
 
 _NUMBERS = {INTEGER: ">i", BIGINT: ">q", DOUBLE: ">d"}
 
 
-def _bytes(part: Part | None, value: Any) -> bytes | None:
+def _bytes(part: PartSpec | None, value: Any) -> bytes | None:
     if value is None:
         return None
     fmt = "JSON" if part is None else part.format
@@ -97,15 +96,15 @@ def decoded(record: Record, source: Source | None) -> Seen:
             [start] = struct.unpack(">q", tail)
             window = Window(start, start + source.window.size, "time")
     return Seen(
-        _tree(None if source is None else key_part(source), key),
-        _tree(None if source is None else value_part(source), record.value),
+        _tree(None if source is None else source.key, key),
+        _tree(None if source is None else source.value, record.value),
         record.time,
         window,
         record.headers,
     )
 
 
-def _tree(part: Part | None, data: bytes | None) -> Any:
+def _tree(part: PartSpec | None, data: bytes | None) -> Any:
     if data is None:
         return None
     fmt = "JSON" if part is None else part.format

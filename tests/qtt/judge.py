@@ -116,7 +116,7 @@ def _check_sources(case: Case, ran: Ran) -> None:
         found: dict[str, Any] = {
             "type": source.kind.lower(),
             "schema": source.schema_text,
-            "valueFormat": source.value_format,
+            "valueFormat": source.value.format,
             "isSource": bool(getattr(source, "read_only", False)),
         }
         for name in ("type", "schema", "isSource", "valueFormat"):
@@ -130,9 +130,9 @@ def _check_sources(case: Case, ran: Ran) -> None:
         key = wanted.get("keyFormat")
         if key is not None:
             kind = source.window.kind if source.window is not None else None
-            if key.get("format") is not None and key["format"] != source.key_format:
+            if key.get("format") is not None and key["format"] != source.key.format:
                 raise Difference(
-                    "source's keyFormat", f"{source.name}: key format {source.key_format}, not {key['format']}"
+                    "source's keyFormat", f"{source.name}: key format {source.key.format}, not {key['format']}"
                 )
             if (key.get("windowType") or None) != kind:
                 raise Difference("source's window", f"{source.name}: window {kind}, not {key.get('windowType')}")
@@ -142,8 +142,10 @@ def _check_sources(case: Case, ran: Ran) -> None:
         features = wanted.get("valueFeatures")
         if features is not None and single:
             expected_wrap = "UNWRAP_SINGLES" not in features
-            if expected_wrap != source.wrapped and source.value_format != "KAFKA":
-                raise Difference("source's wrapping", f"{source.name}: wrapped {source.wrapped}, not {expected_wrap}")
+            if expected_wrap != source.value.wrapped and source.value.format != "KAFKA":
+                raise Difference(
+                    "source's wrapping", f"{source.name}: wrapped {source.value.wrapped}, not {expected_wrap}"
+                )
 
 
 def _lower(text: str) -> str:
@@ -189,10 +191,10 @@ def _check_topics(case: Case, ran: Ran) -> None:
         if wanted.get("partitions") is not None and wanted["partitions"] != ran.partitions[name]:
             raise Difference("topic", f"topic {name} has {ran.partitions[name]} partitions, not {wanted['partitions']}")
         sources = [s for s in ran.sources.values() if s.topic == name]
-        for which, attribute in (("keyFormat", "key_format"), ("valueFormat", "value_format")):
+        for which, attribute in (("keyFormat", "key"), ("valueFormat", "value")):
             expected = wanted.get(which)
             expected = expected.get("format") if isinstance(expected, Mapping) else expected
-            if expected is not None and sources and all(getattr(s, attribute) != expected for s in sources):
+            if expected is not None and sources and all(getattr(s, attribute).format != expected for s in sources):
                 raise Difference("topic", f"topic {name}: {which} is not {expected}")
 
 

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from ksqlpy.catalog import Source
+from ksqlpy.catalog import PartSpec, Source
 from ksqlpy.errors import KsqlError
-from ksqlpy.formats import Part, key_part, value_part
 from ksqlpy.sql import nodes, parse
 from ksqlpy.testing.memory import MemoryEngine, run_query
 from ksqlpy.types import BOOLEAN, DOUBLE, STRING, DecimalType, SqlType
@@ -168,12 +167,12 @@ class _SqlRun:
             raise _AssertionFailed(f"{source.name} has the columns {source.schema_text}", values=False)
         found = {
             "KAFKA_TOPIC": source.topic,
-            "KEY_FORMAT": source.key_format,
-            "VALUE_FORMAT": source.value_format,
-            "FORMAT": source.key_format if source.key_format == source.value_format else "",
+            "KEY_FORMAT": source.key.format,
+            "VALUE_FORMAT": source.value.format,
+            "FORMAT": source.key.format if source.key.format == source.value.format else "",
             "TIMESTAMP": source.timestamp or "",
             "TIMESTAMP_FORMAT": source.timestamp_format or "",
-            "WRAP_SINGLE_VALUE": str(source.wrapped).lower(),
+            "WRAP_SINGLE_VALUE": str(source.value.wrapped).lower(),
             "WINDOW_TYPE": source.window.kind if source.window is not None else "",
         }
         for name, value in given.items():
@@ -235,13 +234,13 @@ def _as_type(value: Any, type_: SqlType | None) -> Any:
 def _by_column(seen: Seen, source: Source) -> Mapping[str, Any]:
     return {
         "ROWTIME": seen.time,
-        **_columns(key_part(source), seen.key),
-        **_columns(value_part(source), seen.value),
+        **_columns(source.key, seen.key),
+        **_columns(source.value, seen.value),
         **({} if seen.window is None else {"WINDOWSTART": seen.window.start, "WINDOWEND": seen.window.end}),
     }
 
 
-def _columns(part: Part, tree: Any) -> dict[str, Any]:
+def _columns(part: PartSpec, tree: Any) -> dict[str, Any]:
     if tree is None:
         return {c.name: None for c in part.columns}
     if part.format == "DELIMITED":

@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from ksqlpy.catalog import Column, Source
+from ksqlpy.catalog import Column, KeySpec, Source, ValueSpec
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime.queries import Queries
@@ -20,8 +20,9 @@ from ksqlpy.types import INTEGER, STRING
 
 LOG = "_ksqlpy-default_command_log"
 COLUMNS = (Column("K", STRING, True), Column("V", INTEGER))
-OLD_STREAM = Source("LEAK", "STREAM", LOG, COLUMNS, "KAFKA", "JSON", "CREATE STREAM leak …;")
-OLD_TABLE = Source("GONE", "TABLE", "__consumer_offsets", COLUMNS, "KAFKA", "JSON", "CREATE TABLE gone …;")
+FORMATS = (KeySpec("KAFKA"), ValueSpec("JSON"))
+OLD_STREAM = Source("LEAK", "STREAM", LOG, COLUMNS, *FORMATS, "CREATE STREAM leak …;")
+OLD_TABLE = Source("GONE", "TABLE", "__consumer_offsets", COLUMNS, *FORMATS, "CREATE TABLE gone …;")
 RIDES = "CREATE STREAM rides (k STRING KEY, v INT) WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS=1);"
 
 
@@ -90,7 +91,7 @@ def test_a_query_of_an_old_log_does_not_start(sink: str, source: str, late: str 
     plan: Any = SimpleNamespace(topics=(source,), late_topic=late)
     queries = Queries(MagicMock(), "local[1]", "/nowhere")
     spec: Any = SimpleNamespace(
-        id="Q", plan=plan, sink=Source("S", "STREAM", sink, COLUMNS, "KAFKA", "JSON", ""), partitions={source: 1},
+        id="Q", plan=plan, sink=Source("S", "STREAM", sink, COLUMNS, *FORMATS, ""), partitions={source: 1},
         shuffle_partitions=1, commit_ms=1000, retry=None, exactly_once=True, checkpoint="/nowhere/Q"
     )  # fmt: skip
     running = queries.start(spec)

@@ -6,24 +6,56 @@ import json
 
 import pytest
 
-from ksqlpy.catalog import HEADERS_TYPE, Column, Header, Source, WindowKey
+from ksqlpy.catalog import HEADERS_TYPE, Column, Header, KeySpec, Source, ValueSpec, WindowKey
 from ksqlpy.runtime.commandlog import source_from_json, source_to_json
 from ksqlpy.types import BYTES, INTEGER, STRING
 
+KAFKA, JSON = KeySpec("KAFKA"), ValueSpec("JSON")
 KEY, VALUE = Column("ID", INTEGER, True), Column("V", STRING)
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        Source("S", "STREAM", "s", (KEY, VALUE), "KAFKA", "JSON", "CREATE …"),
+        Source("S", "STREAM", "s", (KEY, VALUE), KAFKA, JSON, "CREATE …"),
         Source(
-            "S", "STREAM", "s", (KEY, VALUE), "DELIMITED", "DELIMITED", "…", key_delimiter=";", value_delimiter="\t"
+            "S",
+            "STREAM",
+            "s",
+            (KEY, VALUE),
+            KeySpec("DELIMITED", delimiter=";"),
+            ValueSpec("DELIMITED", delimiter="\t"),
+            "…",
         ),
-        Source("S", "STREAM", "s", (KEY, Column("H", HEADERS_TYPE, header=Header(None))), "KAFKA", "JSON", "…"),
-        Source("S", "STREAM", "s", (KEY, Column("H", BYTES, header=Header("")), VALUE), "KAFKA", "JSON", "…"),
-        Source("S", "TABLE", "s", (KEY, VALUE), "KAFKA", "JSON", "…", window=WindowKey("SESSION", None)),
-        Source("S", "TABLE", "s", (KEY, VALUE), "KAFKA", "JSON", "…", window=WindowKey("HOPPING", 1000), wrapped=False),
+        Source(
+            "S",
+            "STREAM",
+            "s",
+            (KEY, Column("H", HEADERS_TYPE, header=Header(None))),
+            KAFKA,
+            JSON,
+            "…",
+        ),
+        Source(
+            "S",
+            "STREAM",
+            "s",
+            (KEY, Column("H", BYTES, header=Header("")), VALUE),
+            KAFKA,
+            JSON,
+            "…",
+        ),
+        Source("S", "TABLE", "s", (KEY, VALUE), KAFKA, JSON, "…", window=WindowKey("SESSION", None)),
+        Source(
+            "S",
+            "TABLE",
+            "s",
+            (KEY, VALUE),
+            KAFKA,
+            ValueSpec("JSON", wrapped=False),
+            "…",
+            window=WindowKey("HOPPING", 1000),
+        ),
     ],
     ids=["plain", "delimiters", "all headers", "one header", "sessions", "bare"],
 )

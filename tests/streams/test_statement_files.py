@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ksqlpy.catalog import Column, Source
+from ksqlpy.catalog import Column, KeySpec, Source, ValueSpec
 from ksqlpy.testing import Case, CaseFailed, FileProblem, Outcome, check, complete, read_cases
 from ksqlpy.testing.cases import Line
 from ksqlpy.testing.live import with_suffix
@@ -19,7 +19,7 @@ SQL = "CREATE STREAM o AS SELECT * FROM s;\n"
 def source(key: SqlType | None = INTEGER, key_format: str = "KAFKA") -> Source:
     columns = (Column("D", DecimalType(4, 2)), Column("F", DOUBLE))
     keys = () if key is None else (Column("K", key, True),)
-    return Source("O", "STREAM", "o", (*keys, *columns), key_format if keys else "NONE", "JSON", "")
+    return Source("O", "STREAM", "o", (*keys, *columns), KeySpec(key_format if keys else "NONE"), ValueSpec("JSON"), "")
 
 
 class Fixed:

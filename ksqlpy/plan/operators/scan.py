@@ -81,7 +81,7 @@ class Scan(Stateless):
         before, after = self.relation.source, new.relation.source
         if (before.name, before.topic) != (after.name, after.topic):
             return f"it would read {after.name}, not {before.name}"
-        formats = [(s.key_format, s.value_format, s.key_delimiter, s.value_delimiter) for s in (before, after)]
+        formats = [(s.key.format, s.value.format, s.key.delimiter, s.value.delimiter) for s in (before, after)]
         if formats[0] != formats[1]:
             return f"the formats of {before.name} are others"
         if (before.timestamp, before.timestamp_format) != (after.timestamp, after.timestamp_format):
@@ -92,5 +92,5 @@ class Scan(Stateless):
         """The source, its topic and its formats."""
         s = self.relation.source
         alias = "" if self.relation.alias == s.name else f" AS {self.relation.alias}"
-        formats = f"key {s.key_format}, value {s.value_format}"
+        formats = f"key {s.key.format}, value {s.value.format}"
         return f"Scan {s.kind.lower()}", f"{s.name}{alias} [topic {s.topic}, {formats}]"

@@ -14,8 +14,10 @@ from decimal import Decimal, InvalidOperation
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from ksqlpy.catalog import Source
 from ksqlpy.functions import FUNCTIONS, AggregateSignature, Call, Function, Signature
 from ksqlpy.plan.stored.names import CLASSES, FIELDS
+from ksqlpy.plan.stored.source import StoredSource
 from ksqlpy.types import ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
 
 __all__ = ["from_data", "to_data"]
@@ -77,6 +79,8 @@ def to_data(value: object) -> Any:
             types_ = [_type_data(a) for a in arguments]
             named = {"function": function.name, "parameters": str(signature)}
             return {KIND: "call", **named, "arguments": types_, "returns": _type_data(returns)}
+    if isinstance(value, Source):
+        value = StoredSource.of(value)
     kind = type(value)
     name = _NAMES.get(kind)
     if name is None:
@@ -113,7 +117,7 @@ def from_data(data: object, kind: type) -> Any:
     Raises ValueError where the data does not fit it, or names a function or an overload that is gone.
     """
     try:
-        return _read(data, kind, _NAMES[kind])
+        return _read(data, kind, _NAMES[StoredSource if kind is Source else kind])
     except RecursionError as e:
         raise ValueError("it is nested too deeply") from e
 
@@ -211,7 +215,8 @@ def _object(data: dict[str, Any], where: str) -> Any:
         known = {KIND, *(f.stored for f in _FIELDS[kind])}
         odd = next(n for n in data if n not in known)
         raise ValueError(f"its {name} has a field {odd} that this version does not know")
-    return kind(**values)
+    found = kind(**values)
+    return found.source() if isinstance(found, StoredSource) else found
 
 
 def _type(data: Any) -> SqlType:

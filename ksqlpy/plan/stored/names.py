@@ -13,12 +13,13 @@ from ksqlpy.analysis import result
 from ksqlpy.analysis import typed as t
 from ksqlpy.plan import operators
 from ksqlpy.plan.plan import Plan
+from ksqlpy.plan.stored.source import StoredSource
 
 __all__ = ["CLASSES", "FIELDS"]
 
 CLASSES: Mapping[str, type] = {
     # what exists
-    "source": catalog.Source,
+    "source": StoredSource,
     "column": catalog.Column,
     "header": catalog.Header,
     "window-key": catalog.WindowKey,
@@ -73,7 +74,6 @@ CLASSES: Mapping[str, type] = {
     "lambda-ref": t.LambdaRef,
 }
 """The class of each stored name."""
-
 FIELDS: Mapping[type, Mapping[str, str]] = {
     operators.TableFilter: {"key": "keys"},
     operators.TableChanges: {"key": "keys"},

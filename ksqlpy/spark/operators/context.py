@@ -35,8 +35,8 @@ class Distribution:
     sorted: bool = False
     source_partitions: int = 1
     topic_partitions: tuple[int, ...] = ()
-    """Of each topic of the plan, in order: of which partitions the tasks of JVM steps say what they had seen. None where
-    results may repeat."""
+    """Of each topic of the plan, in order: of how many partitions the tasks of JVM steps say what they had seen. None
+    where results may repeat."""
 
 
 Builder = Callable[[Operator, "Context", Rows], Rows]

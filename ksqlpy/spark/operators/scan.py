@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksqlpy.catalog import Column, Source
-from ksqlpy.formats import Part, key_part, read, text, value_part
+from ksqlpy.catalog import Column, KeySpec, Source
+from ksqlpy.formats import KAFKA, present, read, text
 from ksqlpy.plan.operators import Scan
 from ksqlpy.spark.eventtime import before_1970, no_time, time_of
 from ksqlpy.spark.once import HEADER, place
@@ -15,7 +15,7 @@ from ksqlpy.types import BIGINT
 
 __all__ = ["build", "read_tables"]
 
-_BOUND = Part((Column("WINDOWSTART", BIGINT),), "KAFKA", bare=True)
+_BOUND = KeySpec(KAFKA.name, (Column("WINDOWSTART", BIGINT),))
 _WINDOW_START = read(_BOUND, f"substring({Col.RAW}.key, -8, 8)")
 """The start of the window in a windowed key: its last eight bytes (ksqlDB, windowed keys)."""
 
@@ -32,18 +32,21 @@ def build(node: Scan, context: Context, records: Rows) -> Rows:
         partition = place(context.plan.topics.index(source.topic), partition)
     elif context.several:
         here = f"({Col.REASON} IS NULL AND {Col.RAW}.topic <=> {text.string(source.topic)})"
-    key, value = key_part(source), value_part(source)
+    key, value = source.key, source.value
     key_bytes = f"{Col.RAW}.key"
     if source.window is not None:
         key_bytes = f"substring({Col.RAW}.key, 1, length({Col.RAW}.key) - {source.window.key_bytes})"
-    reads = [("__v", value.present, read(value, f"{Col.RAW}.value")), ("__k", key.present, read(key, key_bytes))]
+    parts = [
+        (name, read(spec, data))
+        for name, spec, data in (("__v", value, f"{Col.RAW}.value"), ("__k", key, key_bytes))
+        if present(spec)
+    ]
     if source.window is not None:
-        reads.append(("__w", True, _WINDOW_START))
+        parts.append(("__w", _WINDOW_START))
         if source.window.size is None:
-            reads.append(("__wx", True, _SESSION_END))
+            parts.append(("__wx", _SESSION_END))
     # Reading may come after a column of an earlier scan is there: keep what rows have so far.
     kept = records.shape.without(Col.RAW, Col.REASON)
-    parts = [(n, call) for n, present, call in reads if present]
     rows = records.select(
         *records.shape.columns,
         *((n, call if here == "true" else f"CASE WHEN {here} THEN {call} END") for n, call in parts),
@@ -54,7 +57,7 @@ def build(node: Scan, context: Context, records: Rows) -> Rows:
         for i, c in enumerate(part.columns):
             columns.append((c.name, f"{prefix}.row" if part.bare else text.field(f"{prefix}.row", i)))
     columns += [(c.name, _header_value(c)) for c in source.headers]
-    empty = f"{Col.RAW}.value IS NULL" if not value.present else f"({Col.RAW}.value IS NULL OR __v.row IS NULL)"
+    empty = f"{Col.RAW}.value IS NULL" if not present(value) else f"({Col.RAW}.value IS NULL OR __v.row IS NULL)"
     time, time_error = _time(source, dict(columns), empty)
     errors = [f"{n}.error" for n, _ in parts]
     if source.kind == "TABLE":

@@ -16,9 +16,6 @@ import ksqlpy.internals.Passed;
 import ksqlpy.once.TailAhead;
 import ksqlpy.once.TailPlace;
 import ksqlpy.once.TailPosition;
-import ksqlpy.read.DelimitedReader;
-import ksqlpy.read.JsonReader;
-import ksqlpy.read.KafkaReader;
 import ksqlpy.read.Reader;
 import ksqlpy.sink.SinkValue;
 import ksqlpy.tasks.Attempts;
@@ -36,7 +33,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * <p>A function's name is its specification, since Spark gives a function no other place for constants that fix the
  * type of the result: {@code ksqlpy.`{"read":"JSON","bare":false,"type":…}`(value)}. Where something that a user wrote is
  * part of it, it is $ and its bytes in hexadecimal digits.
- * {@code read} is JSON, KAFKA or DELIMITED; see {@link Reader} for the result and {@link ksqlpy.read.Type} for the type. The other kinds are
+ * {@code read} names a reader, JSON the class JsonReader; see {@link Reader} for the result and {@link ksqlpy.read.Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}}, {@code {"of":"group",…}} and {@code {"of":"key",…}}, see {@link ksqlpy.once.Tail}, {@code {"count":name}}, see
  * {@link Counter}, {@code {"attempt":true}}, see {@link Attempts}, {@code {"clock":true}}, see {@link Clock}, {@code {"exact":name}}, see {@link Exact}, {@code {"sink":true}}, see {@link SinkValue},
  * {@code {"call":function}}, see {@link ksqlpy.functions.Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
@@ -158,16 +155,11 @@ public final class Functions implements FunctionCatalog {
 
     private Reader reader(JsonNode described) throws IOException {
       String format = described.path("read").asText();
-      if (format.equals("JSON")) {
-        return new JsonReader(spec);
+      try {
+        return Reader.named(format, spec);
+      } catch (ClassNotFoundException e) {
+        throw new IllegalArgumentException("\"read\" must name a reader, not \"" + format + "\"");
       }
-      if (format.equals("KAFKA")) {
-        return new KafkaReader(spec);
-      }
-      if (format.equals("DELIMITED")) {
-        return new DelimitedReader(spec);
-      }
-      throw new IllegalArgumentException("\"read\" must be JSON, KAFKA or DELIMITED, not \"" + format + "\"");
     }
 
     public String description() {

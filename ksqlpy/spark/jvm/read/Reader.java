@@ -3,6 +3,8 @@ package ksqlpy.read;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.util.Locale;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
@@ -36,6 +38,31 @@ public abstract class Reader implements ScalarFunction<InternalRow> {
     this.type = type(described);
     if (!bare && type.kind != Type.STRUCT) {
       throw new IllegalArgumentException("only a bare value can be of type " + type);
+    }
+  }
+
+  /** The reader that reads what the specification says: for JSON a JsonReader, and so on. */
+  public static Reader named(String name, String spec) throws IOException, ClassNotFoundException {
+    if (!name.matches("[A-Z][A-Z0-9]*")) {
+      throw new ClassNotFoundException(name);
+    }
+    String simple = name.charAt(0) + name.substring(1).toLowerCase(Locale.ROOT) + "Reader";
+    String full = Reader.class.getPackage().getName() + "." + simple;
+    try {
+      return Class.forName(full, true, Reader.class.getClassLoader())
+          .asSubclass(Reader.class)
+          .getConstructor(String.class)
+          .newInstance(spec);
+    } catch (InvocationTargetException e) {
+      if (e.getCause() instanceof IOException) {
+        throw (IOException) e.getCause();
+      }
+      if (e.getCause() instanceof RuntimeException) {
+        throw (RuntimeException) e.getCause();
+      }
+      throw new IllegalStateException(e.getCause());
+    } catch (ReflectiveOperationException e) {
+      throw new ClassNotFoundException(full, e);
     }
   }
 

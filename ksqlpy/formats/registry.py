@@ -1,0 +1,56 @@
+"""The formats by name. A new one is a file of this folder and its line in ``FORMATS``, or is added by :meth:`add`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from ksqlpy.formats.contract import Format
+from ksqlpy.formats.delimited import DELIMITED
+from ksqlpy.formats.json import JSON
+from ksqlpy.formats.kafka import KAFKA
+from ksqlpy.formats.none import NONE
+
+__all__ = ["FORMATS", "UNAVAILABLE", "Formats"]
+
+
+class Formats(Mapping[str, Format]):
+    """Formats by name, in the order in which they were added."""
+
+    def __init__(self, *formats: Format) -> None:
+        self._formats: dict[str, Format] = {}
+        for each in formats:
+            self.add(each)
+
+    def add(self, format_: Format) -> None:
+        """Makes a format known; from then on statements may name it. Raises ValueError for a name that is taken."""
+        if format_.name in self._formats:
+            raise ValueError(f"there is a format {format_.name} already")
+        self._formats[format_.name] = format_
+
+    def remove(self, name: str) -> None:
+        """Forgets a format; raises KeyError where there is none."""
+        del self._formats[name]
+
+    def __getitem__(self, name: str) -> Format:
+        return self._formats[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._formats)
+
+    def __len__(self) -> int:
+        return len(self._formats)
+
+
+FORMATS = Formats(JSON, DELIMITED, KAFKA, NONE)
+"""All that statements may name."""
+
+UNAVAILABLE: Mapping[str, str] = MappingProxyType(
+    {
+        "AVRO": "it needs a schema registry",
+        "PROTOBUF": "it needs a schema registry",
+        "PROTOBUF_NOSR": "Protocol Buffers cannot be read or written",
+        "JSON_SR": "it needs a schema registry",
+    }
+)
+"""Formats of the language that this server cannot serve, and why."""

@@ -1,0 +1,69 @@
+"""The form in which a source is stored, in plans and in the command log: flat, with names that are kept for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ksqlpy.catalog import Column, KeySpec, Source, ValueSpec, WindowKey
+
+__all__ = ["StoredSource"]
+
+
+@dataclass(frozen=True)
+class StoredSource:
+    """A source as it is stored; see :class:`ksqlpy.catalog.Source` for what the fields mean."""
+
+    name: str
+    kind: Literal["STREAM", "TABLE"]
+    topic: str
+    columns: tuple[Column, ...]
+    key_format: str
+    value_format: str
+    statement: str
+    timestamp: str | None = None
+    timestamp_format: str | None = None
+    window: WindowKey | None = None
+    query: str | None = None
+    wrapped: bool = True
+    key_delimiter: str = ","
+    value_delimiter: str = ","
+    read_only: bool = False
+
+    @classmethod
+    def of(cls, source: Source) -> StoredSource:
+        """The stored form of a source."""
+        return cls(
+            source.name,
+            source.kind,
+            source.topic,
+            source.columns,
+            source.key.format,
+            source.value.format,
+            source.statement,
+            source.timestamp,
+            source.timestamp_format,
+            source.window,
+            source.query,
+            source.value.wrapped,
+            source.key.delimiter,
+            source.value.delimiter,
+            source.read_only,
+        )
+
+    def source(self) -> Source:
+        """The inverse of :meth:`of`."""
+        return Source(
+            self.name,
+            self.kind,
+            self.topic,
+            self.columns,
+            KeySpec(self.key_format, delimiter=self.key_delimiter),
+            ValueSpec(self.value_format, delimiter=self.value_delimiter, wrapped=self.wrapped),
+            self.statement,
+            self.timestamp,
+            self.timestamp_format,
+            self.window,
+            self.query,
+            self.read_only,
+        )
