@@ -17,6 +17,7 @@ from ksqlpy.errors import EngineProblem
 
 if TYPE_CHECKING:
     from ksqlpy.client import Client
+    from ksqlpy.connection import KafkaConnection
     from ksqlpy.demo.topics import Reader
     from ksqlpy.runtime import Engine
 
@@ -76,24 +77,24 @@ def _course(files: Files, view: View, *, keep: bool) -> tuple[list[Check], float
             view.phase(f"{_name(statement)}: sent to {server.url}")
             client.statements(statement, properties)
         # The zones are there before the join is made: so it has read all of them before its first ride, for sure.
-        produce(engine.bootstrap, "taxi_zones", (z.record for z in zones))
+        produce(engine.connection, "taxi_zones", (z.record for z in zones))
         ids: list[str] = []
         for statement in queries:
             view.phase(f"{_name(statement)}: sent to {server.url}")
             ids += [e["commandStatus"]["queryId"] for e in client.statements(statement, properties)]
-        reader = stack.enter_context(Reader(engine.bootstrap, list(RESULTS)))
+        reader = stack.enter_context(Reader(engine.connection, list(RESULTS)))
         view.phase("waiting for the queries to be live")
         for query_id in ids:
             _wait_until_live(engine, query_id)
         demo = _Demo(client, reader, view, {z.id: z.name for z in zones})
         view.phase(f"writing {len(rides):,} rides")
-        produce(engine.bootstrap, "taxi_rides", (r.record for r in rides), lambda n: demo.sent(n, len(rides)))
+        produce(engine.connection, "taxi_rides", (r.record for r in rides), lambda n: demo.sent(n, len(rides)))
         view.phase("reading the results")
         expected = expect(rides, zones)
         demo.wait({topic: len(records) for topic, records in expected.items()})
         first = None if reader.first is None else view.elapsed - (time.monotonic() - reader.first)
         checks = compare(expected, totals(rides, zones), reader.records, len(rides))
-        checks += _of_the_server(client, engine.bootstrap, reader.records)
+        checks += _of_the_server(client, engine.connection, reader.records)
         view.close()
         _report(checks, rides, zones, reader.records, view)
         if keep:
@@ -116,7 +117,7 @@ def _wait_until_live(engine: Engine, query_id: str) -> None:
             raise EngineProblem("query-not-live", f"query {query_id} did not get live", hint="is the machine busy?")
 
 
-def _of_the_server(client: Client, bootstrap: str, got: Mapping[str, Sequence[Record]]) -> list[Check]:
+def _of_the_server(client: Client, connection: KafkaConnection, got: Mapping[str, Sequence[Record]]) -> list[Check]:
     """The checks of what the server says, and of topics as the broker counts them."""
     from ksqlpy.demo.topics import written
 
@@ -124,7 +125,7 @@ def _of_the_server(client: Client, bootstrap: str, got: Mapping[str, Sequence[Re
     bad = [f"{d['id']}: {d['state']} {d['figures']['error'] or ''}" for d in described if d["state"] != "RUNNING"]
     source = client.statements("DESCRIBE rides EXTENDED;")[0]["sourceDescription"]
     dead = source["deadLetterTopic"]
-    ends = written(bootstrap, [*got, dead])
+    ends = written(connection, [*got, dead])
     letters = [f"{d['id']}: {n} dead letters" for d in described if (n := d["figures"]["deadLetters"])]
     letters += [f"{ends[dead]} records in topic {dead}"] if ends[dead] else []
     unread = [f"{t}: {ends[t]} records, {len(r)} were read" for t, r in got.items() if ends[t] != len(r)]

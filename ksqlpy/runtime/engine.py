@@ -19,6 +19,7 @@ from ksqlpy import __version__
 from ksqlpy.analysis import Text, check_clauses
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import folder_locked, scratch_folder
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError
 from ksqlpy.plan import Plan, mode_of
@@ -224,6 +225,11 @@ class Engine:
     def bootstrap(self) -> str:
         """Addresses of the brokers."""
         return self.brokers.bootstrap
+
+    @property
+    def connection(self) -> KafkaConnection:
+        """How the brokers are reached."""
+        return self.brokers.connection
 
     @property
     def kafka(self) -> Kafka:

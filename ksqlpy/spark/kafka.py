@@ -17,6 +17,7 @@ from confluent_kafka.admin._group import MemberDescription
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem, EnvironmentProblem, reason_of
 
 __all__ = ["Kafka", "error_code_of"]
@@ -63,17 +64,17 @@ def _problem(code: str, what: str, error: KafkaError) -> EngineProblem:
 
 
 class Kafka:
-    """The brokers behind one bootstrap address."""
+    """The brokers that one connection reaches."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 10_000})
+    def __init__(self, connection: KafkaConnection) -> None:
+        self.connection = connection
+        self._admin = AdminClient(connection.admin({"socket.timeout.ms": 10_000}))
 
     def _away(self, error: Exception) -> EnvironmentProblem:
         said = reason_of(error) if isinstance(error, KafkaException) else "no answer in time"
         return EnvironmentProblem(
             "broker-unavailable",
-            f"Kafka at {self.bootstrap} does not answer",
+            f"Kafka at {self.connection.bootstrap} does not answer",
             hint=f"check that it runs and that bootstrap.servers is right ({said})",
             error_code=50000,
         )
@@ -247,12 +248,12 @@ class Kafka:
         offsets may be control records, which consumers never see.
         """
         return Consumer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "group.id": "ksqlpy-reader",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "enable.partition.eof": ends,
-                "log_level": 0,
-            }
+            self.connection.consumer(
+                {
+                    "group.id": "ksqlpy-reader",
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "earliest",
+                    "enable.partition.eof": ends,
+                }
+            )
         )
