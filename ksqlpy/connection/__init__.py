@@ -61,6 +61,11 @@ class KafkaConnection:
         """The same settings for brokers elsewhere."""
         return KafkaConnection(bootstrap, self.settings, self.key, self._security)
 
+    @property
+    def secured(self) -> bool:
+        """Whether it has TLS or a login."""
+        return bool(self._security.java)
+
     # ------------------------------------------------------------ librdkafka
 
     def consumer(self, own: Mapping[str, object]) -> dict[str, Any]:

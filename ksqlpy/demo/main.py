@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,12 +36,13 @@ _LOADED = time.monotonic()
 def run(options: argparse.Namespace) -> int:
     """Runs the demo with the options of ``ksqlpy demo``; gives the exit code: 0 when all checks pass, 1 when one fails.
 
-    Raises KsqlError for what hinders it, and KeyboardInterrupt; nothing is left running then.
+    ``options.properties`` says how brokers are reached that are not the demo's own. Raises KsqlError for what hinders
+    it, and KeyboardInterrupt; nothing is left running then.
     """
     from ksqlpy.embedded.process import ended_in_order
 
     with ended_in_order(), View(_process_start(), quiet=options.quiet) as view:
-        checks, first = _course(find_files(options.files), view, keep=options.keep)
+        checks, first = _course(find_files(options.files), view, options.properties, keep=options.keep)
         view.close()
         return _verdict(checks, first, view)
 
@@ -54,18 +56,23 @@ def _verdict(checks: Sequence[Check], first: float | None, view: View) -> int:
     return 1 if failed else 0
 
 
-def _course(files: Files, view: View, *, keep: bool) -> tuple[list[Check], float | None]:
+def _course(files: Files, view: View, properties: Mapping[str, str], *, keep: bool) -> tuple[list[Check], float | None]:
     """The whole demo; gives the checks, and the seconds from the start of the process to the first result."""
     from ksqlpy.client import Client
     from ksqlpy.config import Config
-    from ksqlpy.demo.topics import Reader, produce
+    from ksqlpy.demo.topics import Reader, borrowed, produce
     from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
     from ksqlpy.server.run import ServerThread
 
     rides, zones = read_rides(files.rides), read_zones(files.zones)
-    engine = Engine(Config.of({"ksqlpy.warm.up": "false"}), view.phase)  # its own queries warm up
     with contextlib.ExitStack() as stack:
+        given: dict[str, str] = dict(properties)
+        if given.get("bootstrap.servers"):
+            given["ksql.service.id"] = f"demo_{uuid.uuid4().hex[:8]}_"
+            stack.enter_context(borrowed(Config.of(given), ["taxi_zones", "taxi_rides", *RESULTS]))
+        # Its own queries warm up.
+        engine = Engine(Config.of({"ksqlpy.warm.up": "false", **given}), view.phase)
         stack.enter_context(_quick_jvm())
         start_whole(engine.start, engine.stop, view.phase)
         stack.callback(engine.stop)

@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Self
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.demo.expected import Record
 from ksqlpy.errors import EngineProblem, reason_of
+from ksqlpy.spark.kafka import Kafka
+from ksqlpy.topicnames import OWN
 
-__all__ = ["Reader", "produce", "written"]
+__all__ = ["Reader", "borrowed", "produce", "written"]
 
 BATCH = 500
 """Records between two looks at what became of them."""
 
 TIMEOUT = 15.0
 """Seconds that the broker may take for an answer."""
+
+
+@contextlib.contextmanager
+def borrowed(config: Config, topics: Sequence[str]) -> Iterator[None]:
+    """Makes topics of one partition on brokers that are not the demo's own; deletes them, and those of the service.
+
+    They keep records of past years. Raises EngineProblem ``topics-in-use`` where one is there already, and what the
+    brokers answer.
+    """
+    kafka = Kafka(config.connection())
+    kafka.check()
+    used = sorted(set(topics) & set(kafka.topics()))
+    if used:
+        raise EngineProblem(
+            "topics-in-use",
+            f"the brokers have a topic {used[0]} already, and the demo makes and deletes it",
+            hint="use other brokers, or delete it if it is of an earlier demo",
+        )
+    try:
+        for topic in topics:
+            kafka.create_topic(topic, 1, None, {"retention.ms": "-1"})
+        yield
+    finally:
+        own = f"{OWN}{config.get('ksql.service.id')}"
+        kafka.delete_topics([t for t in kafka.topics() if t in topics or t.startswith(own)])
 
 
 def produce(

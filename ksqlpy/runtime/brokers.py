@@ -12,11 +12,13 @@ from confluent_kafka import Producer
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.errors import ConfigProblem
 from ksqlpy.runtime.commandlog import CommandLog
 from ksqlpy.runtime.deadletters import DeadLetters
 from ksqlpy.runtime.ownership import Ownership, identity, place_of
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.belonging import Belonging, check_folder, sign_folder
+from ksqlpy.spark.clients import check_python
 from ksqlpy.spark.fencing import ProducerRegister, service_taken
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
 
@@ -52,10 +54,20 @@ class Brokers:
         return self.connection.bootstrap
 
     def prepare(self, folder: Path, stack: contextlib.ExitStack) -> None:
-        """Sees to it that brokers can be had; ``stack`` ends them. Raises EnvironmentProblem and EngineProblem."""
+        """Sees to it that brokers can be had; ``stack`` ends them.
+
+        Raises ConfigProblem, EnvironmentProblem and EngineProblem.
+        """
         if self.bootstrap:
-            Kafka(self.connection).cluster_id()
+            check_python(self.connection)
+            Kafka(self.connection).check()
             return
+        if self.connection.secured:
+            raise ConfigProblem(
+                "security-setting",
+                f"{min(self.connection.settings)} is set, but the server would start a broker of its own without it",
+                hint="name your brokers with bootstrap.servers",
+            )
         self._progress("starting Kafka")
         self._embedded = EmbeddedKafka(
             port=self.config.number("ksqlpy.kafka.port") or None,

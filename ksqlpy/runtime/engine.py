@@ -32,6 +32,7 @@ from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.reads import Reads
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.topics import Topics
+from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.sql import Parsed, nodes, parse
@@ -104,6 +105,7 @@ class Engine:
         return stack.enter_context(scratch_folder("ksqlpy-"))
 
     def _open(self, stack: contextlib.ExitStack) -> None:
+        tell_jvm(self.session, self.connection)
         self.brokers.open(stack)
         self.queries.register = self.brokers.register
         self._progress("reading the command log")

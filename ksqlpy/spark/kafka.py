@@ -5,6 +5,7 @@ Lies left of the engine since a running query asks for its backlog.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
@@ -26,6 +27,14 @@ TIMEOUT = 15.0
 """Seconds that a request to the brokers may take."""
 _NEVER = 3600.0
 """For requests to a group's coordinator: librdkafka 2.16 aborts the process if brokers answer one that it gave up."""
+
+_ASKING = 2.0
+"""Seconds for which it is asked why brokers do not answer a connection with a login or TLS."""
+_LOOK = 0.5
+_HANG_UP = 4.0
+"""Seconds for which brokers may be in the midst of a start when they hang up."""
+_AROUND = re.compile(r"^(?:\w+://)?\S+: |\(after \d+ms in state \w+.*\)$")
+"""What librdkafka says around the reason: the address, and how it came."""
 
 _T = TypeVar("_T")
 
@@ -63,6 +72,35 @@ def _problem(code: str, what: str, error: KafkaError) -> EngineProblem:
     return EngineProblem(code, f"{what}: {reason_of(error)}", error_code=error_code_of(error))
 
 
+_ENDS_IT = {"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED"}
+
+
+def _refusal(connection: KafkaConnection, seconds: float) -> str | None:
+    """What brokers have against a connection, None if they answer, or say nothing within so many seconds.
+
+    A client of its own asks: one with a callback for errors keeps them until somebody polls, and brokers may be away
+    for long.
+    """
+    errors: list[KafkaError] = []
+    admin = AdminClient(connection.admin({"error_cb": errors.append, "socket.timeout.ms": 10_000}))
+    begun = time.monotonic()
+    while (passed := time.monotonic() - begun) < seconds:
+        try:
+            admin.list_topics(timeout=_LOOK)
+            return None
+        except KafkaException:
+            admin.poll(0)
+        for error in errors:
+            if error.name() in _ENDS_IT or "SSL routines" in error.str():
+                return connection.scrubbed(_AROUND.sub("", error.str()).strip())
+        # Brokers that await TLS hang up on who does not begin with it, and the other way round.
+        if errors and passed > _HANG_UP and all(e.name() == "_ALL_BROKERS_DOWN" for e in errors):
+            given = connection.settings.get("security.protocol", "PLAINTEXT")
+            return f"it hangs up, as if it awaited another security.protocol than {given}"
+        del errors[:-10]
+    return None
+
+
 class Kafka:
     """The brokers that one connection reaches."""
 
@@ -70,7 +108,31 @@ class Kafka:
         self.connection = connection
         self._admin = AdminClient(connection.admin({"socket.timeout.ms": 10_000}))
 
+    def check(self) -> None:
+        """Waits until the brokers answer; raises EnvironmentProblem ``broker-unavailable`` or ``broker-refused``.
+
+        What they have against the connection, such as a wrong password, is told as soon as it is known.
+        """
+        refused = _refusal(self.connection, TIMEOUT)
+        if refused is not None:
+            raise self._refused(refused)
+        try:
+            self._admin.list_topics(timeout=_ASKING)
+        except KafkaException as e:
+            raise self._away(e) from e
+
+    def _refused(self, why: str) -> EnvironmentProblem:
+        return EnvironmentProblem(
+            "broker-refused",
+            f"Kafka at {self.connection.bootstrap} refuses the connection: {why}",
+            hint="check security.protocol, and the settings of ssl. and sasl.",
+            error_code=50000,
+        )
+
     def _away(self, error: Exception) -> EnvironmentProblem:
+        refused = _refusal(self.connection, _ASKING) if self.connection.secured else None
+        if refused is not None:
+            return self._refused(refused)
         said = reason_of(error) if isinstance(error, KafkaException) else "no answer in time"
         return EnvironmentProblem(
             "broker-unavailable",
