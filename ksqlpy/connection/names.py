@@ -38,7 +38,7 @@ _CONSUMER = {
     "check.crcs": "check.crcs",
     "client.rack": "client.rack",
     "default.api.timeout.ms": None,
-    "fetch.max.bytes": "fetch.max.bytes",
+    "fetch.max.bytes": None,  # librdkafka wants it to be no less than message.max.bytes
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "fetch.min.bytes": "fetch.min.bytes",
     "max.partition.fetch.bytes": "max.partition.fetch.bytes",

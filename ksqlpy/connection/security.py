@@ -82,9 +82,7 @@ class _Reader:
         """The value of the one setting that is set; raises ConfigProblem where several say the same thing."""
         found = [n for n in names if n in self._given]
         if len({self._given[n] for n in found}) > 1:
-            raise ConfigProblem(
-                "security-setting", f"{' and '.join(found)} say the same thing in two ways", hint="keep one"
-            )
+            raise ConfigProblem("security-setting", f"{' and '.join(found)} say the same in two ways", hint="keep one")
         return self._given[found[0]] if found else None
 
     def _both(self, name: str, value: str) -> None:
@@ -108,7 +106,7 @@ class _Reader:
         if len(used) > 1:
             raise ConfigProblem(
                 "security-setting",
-                f"{used[0][0]} and {used[1][0]} say the same thing in two ways",
+                f"{used[0][0]} and {used[1][0]} say the same in two ways",
                 hint="keep one of them",
             )
 

@@ -79,16 +79,16 @@ def _course(files: Files, view: View, properties: Mapping[str, str], *, keep: bo
         stack.callback(view.phase, "stopping")
         server = stack.enter_context(ServerThread(engine))
         client = stack.enter_context(Client(server.url))
-        properties, sources, queries = read_statements(files.sql)
+        overrides, sources, queries = read_statements(files.sql)
         for statement in sources:
             view.phase(f"{_name(statement)}: sent to {server.url}")
-            client.statements(statement, properties)
+            client.statements(statement, overrides)
         # The zones are there before the join is made: so it has read all of them before its first ride, for sure.
         produce(engine.connection, "taxi_zones", (z.record for z in zones))
         ids: list[str] = []
         for statement in queries:
             view.phase(f"{_name(statement)}: sent to {server.url}")
-            ids += [e["commandStatus"]["queryId"] for e in client.statements(statement, properties)]
+            ids += [e["commandStatus"]["queryId"] for e in client.statements(statement, overrides)]
         reader = stack.enter_context(Reader(engine.connection, list(RESULTS)))
         view.phase("waiting for the queries to be live")
         for query_id in ids:

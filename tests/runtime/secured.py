@@ -61,8 +61,9 @@ class Certificates:
         if shutil.which("openssl") is None:
             pytest.skip("openssl makes the certificates")
         for name in ("server", "client"):
-            _openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext",
-                     "subjectAltName=IP:127.0.0.1", "-keyout", self[f"{name}.key"], "-out", self[f"{name}.pem"])  # fmt: skip
+            _openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                     "-addext", "subjectAltName=IP:127.0.0.1",
+                     "-keyout", self[f"{name}.key"], "-out", self[f"{name}.pem"])  # fmt: skip
             _openssl("pkcs12", "-export", "-in", self[f"{name}.pem"], "-inkey", self[f"{name}.key"], "-out",
                      self[f"{name}.p12"], "-passout", f"pass:{STORE}")  # fmt: skip
         for form in ("JKS", "PKCS12"):
