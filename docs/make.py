@@ -59,8 +59,8 @@ edited.
 _FORMATS_HEAD = """\
 # Formats
 
-Each may be the format of keys (KEY_FORMAT) and of values (VALUE_FORMAT), or of both (FORMAT). A key holds no MAP, and the
-keys of a MAP are STRING. Written by `make docs` from `ksqlpy/formats`; not to be edited.
+Each may be the format of keys (KEY_FORMAT) and of values (VALUE_FORMAT), or of both (FORMAT). A key holds no MAP, and
+the keys of a MAP are STRING. Written by `make docs` from `ksqlpy/formats`; not to be edited.
 
 | format | records | types | columns | WRAP_SINGLE_VALUE | delimiter | values in JOIN, GROUP BY | columns of CREATE |
 |---|---|---|---|---|---|---|---|

@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.connection.names import setting_of, variables
 from ksqlpy.errors import ConfigProblem, file_reason, shown, similar_names
 from ksqlpy.formats import FORMATS, UNAVAILABLE
 from ksqlpy.streamsproperties import is_without_meaning
@@ -315,23 +317,47 @@ PROPERTIES: Mapping[str, Property] = {p.name: p for p in _DEFINED}
 
 @dataclass(frozen=True)
 class Config:
-    """Properties that are set; the rest have their defaults."""
+    """Properties that are set; the rest have their defaults.
+
+    ``clients``: settings of Kafka's clients by their canonical names; they hold secrets, and are not shown.
+    """
 
     values: Mapping[str, str]
+    clients: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, values: Mapping[str, object] | None = None) -> Config:
-        """Checks and keeps the given properties; raises ConfigProblem ``unknown-property`` or ``invalid-property``.
+        """Checks and keeps the given properties.
 
-        Those of Kafka Streams that have no meaning here are left out, with a warning in the log.
+        Those of Kafka Streams that have no meaning here are left out, with a warning in the log. Raises ConfigProblem
+        ``unknown-property``, ``invalid-property``, and of Kafka's clients ``reserved-setting`` and
+        ``security-setting``.
         """
-        for warning in warnings_of(values or {}):
+        own: dict[str, object] = {}
+        clients: dict[str, str] = {}
+        for name, value in (values or {}).items():
+            setting = None if _known(name) is not None else setting_of(name)
+            if setting is None:
+                own[name] = value
+            else:
+                clients[setting.canonical] = setting.checked(str(value), name.strip())
+        for warning in warnings_of(own):
             log.warning("%s", warning)
-        return cls({p.name: text for p, text in _checked((values or {}).items())})
+        return cls({p.name: text for p, text in _checked(own.items())}, clients)
+
+    def connection(self) -> KafkaConnection:
+        """How the brokers are reached; reads the files that the settings of TLS name.
+
+        Raises ConfigProblem ``security-setting`` and ``invalid-property``, neither of which holds a secret.
+        """
+        return KafkaConnection.of(self.get("bootstrap.servers"), self.clients)
 
     @classmethod
     def from_file(cls, file: Path) -> dict[str, str]:
-        """The ``key=value`` lines of a properties file; ``#`` starts a comment line. Raises ConfigProblem."""
+        """The ``key=value`` lines of a properties file; ``#`` starts a comment line. Raises ConfigProblem.
+
+        A line that ends with a backslash goes on in the next one, as in Java's files of properties.
+        """
         try:
             lines = file.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as e:
@@ -339,7 +365,7 @@ class Config:
                 "config-unreadable", f"the configuration file {file} cannot be read: {file_reason(e)}"
             ) from e
         found = {}
-        for number, line in enumerate(lines, 1):
+        for number, line in _joined(lines):
             if line.strip() and not line.lstrip().startswith("#"):
                 key, equals, value = line.partition("=")
                 if not equals:
@@ -349,8 +375,8 @@ class Config:
 
     @classmethod
     def from_environment(cls) -> dict[str, str]:
-        """Properties from variables such as ``KSQLPY_BOOTSTRAP_SERVERS`` or ``KSQLPY_PORT``."""
-        found = {}
+        """Properties from variables such as ``KSQLPY_BOOTSTRAP_SERVERS``, ``KSQLPY_PORT``, ``KSQLPY_SASL_PASSWORD``."""
+        found = {name: os.environ[variable] for variable, name in variables().items() if variable in os.environ}
         for p in PROPERTIES.values():
             variable = "KSQLPY_" + p.name.removeprefix("ksqlpy.").replace(".", "_").upper()
             if variable in os.environ:
@@ -377,13 +403,33 @@ class Config:
                 raise ConfigProblem(
                     "fixed-property", f"{p.name} is set when the server starts and cannot be changed by a statement"
                 )
-        return Config({**self.values, **{p.name: text for p, text in checked}})
+        return Config({**self.values, **{p.name: text for p, text in checked}}, self.clients)
+
+
+def _joined(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """The lines with the numbers at which they begin, those that go on in the next one together with it."""
+    whole, begun = "", 0
+    for number, line in enumerate(lines, 1):
+        whole, begun = (whole + line.lstrip(), begun) if begun else (line, number)
+        comment = whole.lstrip().startswith("#")
+        if not comment and (len(whole) - len(whole.rstrip("\\"))) % 2:
+            whole = whole[:-1]
+            continue
+        yield begun, whole
+        begun = 0
+    if begun:
+        yield begun, whole
 
 
 def warnings_of(names: Iterable[str]) -> list[str]:
-    """What to tell who sets these properties: which of them change nothing."""
+    """What to tell who sets these properties in a statement: which of them change nothing."""
     idle = [n for n in names if _known(n) is None and is_without_meaning(n.strip())]
-    return [f"property {name} of Kafka Streams has no meaning here and changes nothing" for name in idle]
+    return [
+        f"property {name} is taken when the server starts; a statement changes nothing by it"
+        if setting_of(name) is not None
+        else f"property {name} of Kafka Streams has no meaning here and changes nothing"
+        for name in idle
+    ]
 
 
 def _known(name: str) -> Property | None:
@@ -397,6 +443,11 @@ def _checked(items: Iterable[tuple[str, object]]) -> list[tuple[Property, str]]:
         p = _known(name)
         if p is None and is_without_meaning(name.strip()):
             continue
+        if p is None and setting_of(name) is not None:
+            raise ConfigProblem(
+                "fixed-property",
+                f"{name.strip()} is set when the server starts and cannot be changed by a statement",
+            )
         if p is None:
             raise ConfigProblem(
                 "unknown-property",

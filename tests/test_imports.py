@@ -18,6 +18,7 @@ ORDER = (
     "topicnames",
     "streamsproperties",
     "embedded",
+    "connection",
     "grammar",
     "sql",
     "functions",

@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ksqlpy.commands.options import connection
+from ksqlpy.commands.options import add_kafka, connection, kafka_settings
 from ksqlpy.commands.values import count, probability, rate
 from ksqlpy.errors import ConfigProblem, EngineProblem
 
 if TYPE_CHECKING:
     from ksqlpy.catalog import Source
+    from ksqlpy.connection import KafkaConnection
     from ksqlpy.datagen import Pacer
     from ksqlpy.local.rows import Row
     from ksqlpy.local.sources import Declared
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--server", metavar="URL", default=argparse.SUPPRESS, help="a server that knows it, where no file is given"
     )
-    where.add_argument("--bootstrap-servers", metavar="B", help="Kafka to write to (default: what the server uses)")
+    add_kafka(where, "Kafka to write to (default: what the server uses)")
     where.add_argument("--print", action="store_true", help="write JSON lines to the standard output, and no records")
     how = parser.add_argument_group("how many, how fast")
     how.add_argument("--count", metavar="N", type=count, help="records to write (default: until Ctrl-C, or all rows)")
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
             return _usage(f"--{name} is for invented rows: leave it or --from out")
     from ksqlpy.datagen import Pacer, print_rows
 
-    declared, source, bootstrap = _target(options)
+    declared, source, brokers = _target(options)
     if source.window is not None:
         raise ConfigProblem("windowed-source", f"{source.name} has a windowed key, only a query writes it")
     rows = itertools.islice(_rows(options, source), options.count)
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         if options.print:
             print_rows(rows, source, pacer, sys.stdout)
         else:
-            _send(rows, source, declared, bootstrap, pacer)
+            _send(rows, source, declared, brokers, pacer)
     except EngineProblem:  # how many are written is not known
         raise
     except BaseException:
@@ -101,12 +102,12 @@ def _usage(message: str) -> int:
     return 2
 
 
-def _target(options: argparse.Namespace) -> tuple[Declared | None, Source, str]:
-    """What is to be written, with the file's statements if it is from one, and where Kafka is."""
+def _target(options: argparse.Namespace) -> tuple[Declared | None, Source, KafkaConnection]:
+    """What is to be written, with the file's statements if it is from one, and how Kafka is reached."""
     from ksqlpy.config import Config
     from ksqlpy.local.sources import Declared, read_text
 
-    given = options.bootstrap_servers or Config.from_environment().get("bootstrap.servers", "")
+    given = Config.of(kafka_settings(options)).connection()
     if options.file:
         declared = Declared()
         for file in options.file:
@@ -117,7 +118,7 @@ def _target(options: argparse.Namespace) -> tuple[Declared | None, Source, str]:
 
     with Client(connection(options)) as client:
         source, bootstrap = described(client, options.name)
-    return None, source, given or bootstrap
+    return None, source, given if given.bootstrap else given.to(bootstrap)
 
 
 def _rows(options: argparse.Namespace, source: Source) -> Iterator[Row]:
@@ -149,31 +150,33 @@ def _again(rows: Callable[[], Iterable[Row]]) -> Iterator[Row]:
             return
 
 
-def _send(rows: Iterable[Row], source: Source, declared: Declared | None, bootstrap: str, pacer: Pacer) -> None:
+def _send(
+    rows: Iterable[Row], source: Source, declared: Declared | None, brokers: KafkaConnection, pacer: Pacer
+) -> None:
     from ksqlpy.datagen import send_rows
     from ksqlpy.datagen.send import producer
     from ksqlpy.embedded.cache import StatusLine
     from ksqlpy.embedded.process import ended_in_order
 
-    if not bootstrap:
+    if not brokers.bootstrap:
         raise ConfigProblem(
             "no-kafka", "it is not said where Kafka is", hint="name it with --bootstrap-servers, or print with --print"
         )
     tell = StatusLine()
-    _check_topic(source, declared, bootstrap)
+    _check_topic(source, declared, brokers)
     with ended_in_order():
-        send_rows(rows, source, pacer, producer(bootstrap), lambda n: tell(_progress(n, pacer.seconds)))
+        send_rows(rows, source, pacer, producer(brokers), lambda n: tell(_progress(n, pacer.seconds)))
         tell("")
 
 
-def _check_topic(source: Source, declared: Declared | None, bootstrap: str) -> None:
+def _check_topic(source: Source, declared: Declared | None, brokers: KafkaConnection) -> None:
     """Makes the topic if it is not there and the statement says how; raises AnalysisProblem ``missing-topic``."""
     from ksqlpy.analysis import Declare
     from ksqlpy.config import Config
     from ksqlpy.runtime.topics import Topics
     from ksqlpy.spark.kafka import Kafka
 
-    topics = Topics(Kafka(bootstrap), Config.of({}).get("ksql.service.id"))
+    topics = Topics(Kafka(brokers), Config.of({}).get("ksql.service.id"))
     wish = declared.wishes.get(source.name) if declared is not None else None
     if wish is None:
         topics.partitions([source.topic])

@@ -76,7 +76,7 @@ def _course(options: argparse.Namespace) -> int:
         if options.sample is not None:
             from ksqlpy.demo.sample import Taxi
 
-            taxi = stack.enter_context(Taxi(server.url, engine.bootstrap, _paced(options.rate), tell))
+            taxi = stack.enter_context(Taxi(server.url, engine.connection, _paced(options.rate), tell))
             print(taxi.make())
             print(f"queries begin at the {config.get('auto.offset.reset')} record (auto.offset.reset)", flush=True)
         return _talk(server.url, options, engine.fatal)

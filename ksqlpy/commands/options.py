@@ -13,7 +13,18 @@ if TYPE_CHECKING:
     from ksqlpy.client import Connection
     from ksqlpy.shell.session import Limits
 
-__all__ = ["add_client", "add_define", "add_insecure", "add_session", "connection", "form", "limits", "properties"]
+__all__ = [
+    "add_client",
+    "add_define",
+    "add_insecure",
+    "add_kafka",
+    "add_session",
+    "connection",
+    "form",
+    "kafka_settings",
+    "limits",
+    "properties",
+]
 
 
 def add_client(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
@@ -49,6 +60,26 @@ def add_define(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
         default=[] if first else argparse.SUPPRESS,
         help="set a property; may be given several times",
     )
+
+
+def add_kafka(parser: argparse.ArgumentParser | argparse._ArgumentGroup, text: str) -> None:
+    """``--bootstrap-servers``, of which ``text`` says what it is for, and ``--config``."""
+    parser.add_argument("--bootstrap-servers", metavar="B", help=text)
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="file of key=value lines: how the brokers are reached (TLS, login)"
+    )
+
+
+def kafka_settings(options: argparse.Namespace) -> dict[str, str]:
+    """The properties of the file, then of the environment, then those of the options of :func:`add_kafka`.
+
+    Raises ConfigProblem ``config-unreadable``.
+    """
+    from ksqlpy.config import Config
+
+    given = Config.from_file(options.config) if options.config else {}
+    named = {"bootstrap.servers": options.bootstrap_servers} if options.bootstrap_servers else {}
+    return {**given, **Config.from_environment(), **named}
 
 
 def add_insecure(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ksqlpy.commands.options import add_define
+from ksqlpy.commands.options import add_define, add_kafka, kafka_settings
 from ksqlpy.commands.values import count, seconds
 from ksqlpy.errors import EngineProblem
 
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-e", dest="text", metavar="SQL", action="append", default=[], help="more of them, behind the files"
     )
-    parser.add_argument("--bootstrap-servers", metavar="B", help="Kafka with the topics")
+    add_kafka(parser, "Kafka with the topics")
     parser.add_argument(
         "--input",
         metavar="NAME=FILE",
@@ -84,12 +84,12 @@ def run(options: argparse.Namespace) -> int:
         limit=options.limit,
         timeout=options.timeout,
     )
-    bootstrap = options.bootstrap_servers or Config.from_environment().get("bootstrap.servers", "")
+    connection = Config.of(kafka_settings(options)).connection()
     from ksqlpy.shell.output import Printer
 
     out = Printer(options.output)
     with ended_in_order(), scratch_folder("ksqlpy-query-") as folder:
-        inputs = inputs_of(question, bootstrap, dict(options.input), wanted, folder)
+        inputs = inputs_of(question, connection, dict(options.input), wanted, folder)
         with LocalSpark(folder, StatusLine()) as session:
             out.header(_header(question.columns))
             answer = aside(lambda: ask(question, inputs, wanted, session, folder, out.row))

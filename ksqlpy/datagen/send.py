@@ -8,6 +8,7 @@ from typing import TextIO
 from confluent_kafka import KafkaException, Producer
 
 from ksqlpy.catalog import Source
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.datagen.pace import Pacer
 from ksqlpy.errors import EngineProblem, reason_of
 from ksqlpy.formats import codec
@@ -29,18 +30,18 @@ def print_rows(rows: Iterable[Row], source: Source, pacer: Pacer, stream: TextIO
         print(shown_json(row, source), file=stream)
 
 
-def producer(bootstrap: str) -> Producer:
+def producer(connection: KafkaConnection) -> Producer:
     """Writes records in their order, each to the partition that Kafka's own clients choose for its key."""
     return Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "acks": "all",
-            "enable.idempotence": True,
-            "linger.ms": 5,
-            "partitioner": "murmur2_random",
-            "log_level": 0,
-            "message.timeout.ms": int(TIMEOUT * 1000),
-        }
+        connection.producer(
+            {
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "partitioner": "murmur2_random",
+                "message.timeout.ms": int(TIMEOUT * 1000),
+            }
+        )
     )
 
 

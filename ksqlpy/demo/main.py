@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from ksqlpy.errors import EngineProblem
 
 if TYPE_CHECKING:
     from ksqlpy.client import Client
+    from ksqlpy.connection import KafkaConnection
     from ksqlpy.demo.topics import Reader
     from ksqlpy.runtime import Engine
 
@@ -34,12 +36,13 @@ _LOADED = time.monotonic()
 def run(options: argparse.Namespace) -> int:
     """Runs the demo with the options of ``ksqlpy demo``; gives the exit code: 0 when all checks pass, 1 when one fails.
 
-    Raises KsqlError for what hinders it, and KeyboardInterrupt; nothing is left running then.
+    ``options.properties`` says how brokers are reached that are not the demo's own. Raises KsqlError for what hinders
+    it, and KeyboardInterrupt; nothing is left running then.
     """
     from ksqlpy.embedded.process import ended_in_order
 
     with ended_in_order(), View(_process_start(), quiet=options.quiet) as view:
-        checks, first = _course(find_files(options.files), view, keep=options.keep)
+        checks, first = _course(find_files(options.files), view, options.properties, keep=options.keep)
         view.close()
         return _verdict(checks, first, view)
 
@@ -53,47 +56,52 @@ def _verdict(checks: Sequence[Check], first: float | None, view: View) -> int:
     return 1 if failed else 0
 
 
-def _course(files: Files, view: View, *, keep: bool) -> tuple[list[Check], float | None]:
+def _course(files: Files, view: View, properties: Mapping[str, str], *, keep: bool) -> tuple[list[Check], float | None]:
     """The whole demo; gives the checks, and the seconds from the start of the process to the first result."""
     from ksqlpy.client import Client
     from ksqlpy.config import Config
-    from ksqlpy.demo.topics import Reader, produce
+    from ksqlpy.demo.topics import Reader, borrowed, produce
     from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
     from ksqlpy.server.run import ServerThread
 
     rides, zones = read_rides(files.rides), read_zones(files.zones)
-    engine = Engine(Config.of({"ksqlpy.warm.up": "false"}), view.phase)  # its own queries warm up
     with contextlib.ExitStack() as stack:
+        given: dict[str, str] = dict(properties)
+        if given.get("bootstrap.servers"):
+            given["ksql.service.id"] = f"demo_{uuid.uuid4().hex[:8]}_"
+            stack.enter_context(borrowed(Config.of(given), ["taxi_zones", "taxi_rides", *RESULTS]))
+        # Its own queries warm up.
+        engine = Engine(Config.of({"ksqlpy.warm.up": "false", **given}), view.phase)
         stack.enter_context(_quick_jvm())
         start_whole(engine.start, engine.stop, view.phase)
         stack.callback(engine.stop)
         stack.callback(view.phase, "stopping")
         server = stack.enter_context(ServerThread(engine))
         client = stack.enter_context(Client(server.url))
-        properties, sources, queries = read_statements(files.sql)
+        overrides, sources, queries = read_statements(files.sql)
         for statement in sources:
             view.phase(f"{_name(statement)}: sent to {server.url}")
-            client.statements(statement, properties)
+            client.statements(statement, overrides)
         # The zones are there before the join is made: so it has read all of them before its first ride, for sure.
-        produce(engine.bootstrap, "taxi_zones", (z.record for z in zones))
+        produce(engine.connection, "taxi_zones", (z.record for z in zones))
         ids: list[str] = []
         for statement in queries:
             view.phase(f"{_name(statement)}: sent to {server.url}")
-            ids += [e["commandStatus"]["queryId"] for e in client.statements(statement, properties)]
-        reader = stack.enter_context(Reader(engine.bootstrap, list(RESULTS)))
+            ids += [e["commandStatus"]["queryId"] for e in client.statements(statement, overrides)]
+        reader = stack.enter_context(Reader(engine.connection, list(RESULTS)))
         view.phase("waiting for the queries to be live")
         for query_id in ids:
             _wait_until_live(engine, query_id)
         demo = _Demo(client, reader, view, {z.id: z.name for z in zones})
         view.phase(f"writing {len(rides):,} rides")
-        produce(engine.bootstrap, "taxi_rides", (r.record for r in rides), lambda n: demo.sent(n, len(rides)))
+        produce(engine.connection, "taxi_rides", (r.record for r in rides), lambda n: demo.sent(n, len(rides)))
         view.phase("reading the results")
         expected = expect(rides, zones)
         demo.wait({topic: len(records) for topic, records in expected.items()})
         first = None if reader.first is None else view.elapsed - (time.monotonic() - reader.first)
         checks = compare(expected, totals(rides, zones), reader.records, len(rides))
-        checks += _of_the_server(client, engine.bootstrap, reader.records)
+        checks += _of_the_server(client, engine.connection, reader.records)
         view.close()
         _report(checks, rides, zones, reader.records, view)
         if keep:
@@ -116,7 +124,7 @@ def _wait_until_live(engine: Engine, query_id: str) -> None:
             raise EngineProblem("query-not-live", f"query {query_id} did not get live", hint="is the machine busy?")
 
 
-def _of_the_server(client: Client, bootstrap: str, got: Mapping[str, Sequence[Record]]) -> list[Check]:
+def _of_the_server(client: Client, connection: KafkaConnection, got: Mapping[str, Sequence[Record]]) -> list[Check]:
     """The checks of what the server says, and of topics as the broker counts them."""
     from ksqlpy.demo.topics import written
 
@@ -124,7 +132,7 @@ def _of_the_server(client: Client, bootstrap: str, got: Mapping[str, Sequence[Re
     bad = [f"{d['id']}: {d['state']} {d['figures']['error'] or ''}" for d in described if d["state"] != "RUNNING"]
     source = client.statements("DESCRIBE rides EXTENDED;")[0]["sourceDescription"]
     dead = source["deadLetterTopic"]
-    ends = written(bootstrap, [*got, dead])
+    ends = written(connection, [*got, dead])
     letters = [f"{d['id']}: {n} dead letters" for d in described if (n := d["figures"]["deadLetters"])]
     letters += [f"{ends[dead]} records in topic {dead}"] if ends[dead] else []
     unread = [f"{t}: {ends[t]} records, {len(r)} were read" for t, r in got.items() if ends[t] != len(r)]

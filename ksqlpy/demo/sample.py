@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from ksqlpy.client import Client
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.demo.data import find_files, read_rides, read_statements, read_zones
 from ksqlpy.errors import KsqlError
 
@@ -27,9 +28,11 @@ class Taxi:
     ``paced``: the records, each when it is due; as they are, all rides are written at once.
     """
 
-    def __init__(self, url: str, bootstrap: str, paced: Callable[[Records], Records] | None, tell: Tell) -> None:
+    def __init__(
+        self, url: str, connection: KafkaConnection, paced: Callable[[Records], Records] | None, tell: Tell
+    ) -> None:
         self._url = url
-        self._bootstrap = bootstrap
+        self._connection = connection
         self._paced = paced
         self._tell = tell
         self._ending = threading.Event()
@@ -61,12 +64,12 @@ class Taxi:
             for statement in sources:
                 client.statements(statement, properties)
             zones, rides = read_zones(files.zones), read_rides(files.rides)
-            produce(self._bootstrap, "taxi_zones", (z.record for z in zones), time=ZONES_AT)
+            produce(self._connection, "taxi_zones", (z.record for z in zones), time=ZONES_AT)
             self._all(client, queries, properties)
         records = [r.record for r in rides]
         what = f"sample taxi: {len(zones)} zones, {len(queries)} queries"
         if self._paced is None:
-            produce(self._bootstrap, "taxi_rides", records)
+            produce(self._connection, "taxi_rides", records)
             return f"{what}, {len(records):,} rides"
         self._thread = threading.Thread(target=self._write, args=(records, self._paced), name="rides", daemon=True)
         self._thread.start()
@@ -82,7 +85,7 @@ class Taxi:
         from ksqlpy.demo.topics import produce
 
         try:
-            produce(self._bootstrap, "taxi_rides", self._until_end(paced(records)))
+            produce(self._connection, "taxi_rides", self._until_end(paced(records)))
         except KsqlError as e:
             if not self._ending.is_set():
                 self._tell(f"the rides end: {e.message}")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Self
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from ksqlpy.config import Config
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.demo.expected import Record
 from ksqlpy.errors import EngineProblem, reason_of
+from ksqlpy.spark.kafka import Kafka
+from ksqlpy.topicnames import OWN
 
-__all__ = ["Reader", "produce", "written"]
+__all__ = ["Reader", "borrowed", "produce", "written"]
 
 BATCH = 500
 """Records between two looks at what became of them."""
@@ -23,8 +28,33 @@ TIMEOUT = 15.0
 """Seconds that the broker may take for an answer."""
 
 
+@contextlib.contextmanager
+def borrowed(config: Config, topics: Sequence[str]) -> Iterator[None]:
+    """Makes topics of one partition on brokers that are not the demo's own; deletes them, and those of the service.
+
+    They keep records of past years. Raises EngineProblem ``topics-in-use`` where one is there already, and what the
+    brokers answer.
+    """
+    kafka = Kafka(config.connection())
+    kafka.check()
+    used = sorted(set(topics) & set(kafka.topics()))
+    if used:
+        raise EngineProblem(
+            "topics-in-use",
+            f"the brokers have a topic {used[0]} already, and the demo makes and deletes it",
+            hint="use other brokers, or delete it if it is of an earlier demo",
+        )
+    try:
+        for topic in topics:
+            kafka.create_topic(topic, 1, None, {"retention.ms": "-1"})
+        yield
+    finally:
+        own = f"{OWN}{config.get('ksql.service.id')}"
+        kafka.delete_topics([t for t in kafka.topics() if t in topics or t.startswith(own)])
+
+
 def produce(
-    bootstrap: str,
+    connection: KafkaConnection,
     topic: str,
     records: Iterable[tuple[bytes, bytes]],
     sent: Callable[[int], None] = lambda n: None,
@@ -38,14 +68,14 @@ def produce(
     """
     failures: list[str] = []
     producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "acks": "all",
-            "enable.idempotence": True,  # a batch that is sent again keeps its place
-            "linger.ms": 2,
-            "log_level": 0,
-            "message.timeout.ms": int(TIMEOUT * 1000),
-        }
+        connection.producer(
+            {
+                "acks": "all",
+                "enable.idempotence": True,  # a batch that is sent again keeps its place
+                "linger.ms": 2,
+                "message.timeout.ms": int(TIMEOUT * 1000),
+            }
+        )
     )
     count = 0
     for key, value in records:
@@ -68,22 +98,22 @@ def produce(
     return count
 
 
-def _consumer(bootstrap: str) -> Consumer:
+def _consumer(connection: KafkaConnection) -> Consumer:
     return Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "ksqlpy-demo",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "fetch.wait.max.ms": 20,
-            "log_level": 0,
-        }
+        connection.consumer(
+            {
+                "group.id": "ksqlpy-demo",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 20,
+            }
+        )
     )
 
 
-def written(bootstrap: str, topics: Sequence[str]) -> dict[str, int]:
+def written(connection: KafkaConnection, topics: Sequence[str]) -> dict[str, int]:
     """How many records there are in the first partition of each topic. Raises EngineProblem ``broker-unavailable``."""
-    consumer = _consumer(bootstrap)
+    consumer = _consumer(connection)
     try:
         ends = {t: consumer.get_watermark_offsets(TopicPartition(t, 0), timeout=TIMEOUT) for t in topics}
     except KafkaException as e:
@@ -99,10 +129,10 @@ class Reader:
     ``records``: what has come so far, by topic; ``first``: when the first record of all came, by ``time.monotonic()``.
     """
 
-    def __init__(self, bootstrap: str, topics: Sequence[str]) -> None:
+    def __init__(self, connection: KafkaConnection, topics: Sequence[str]) -> None:
         self.records: Mapping[str, list[Record]] = {t: [] for t in topics}
         self.first: float | None = None
-        self._consumer = _consumer(bootstrap)
+        self._consumer = _consumer(connection)
         self._consumer.assign([TopicPartition(t, 0, 0) for t in topics])
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="results", daemon=True)

@@ -39,7 +39,6 @@ _SETTINGS = {
     "node.id": _NODE,
     "controller.listener.names": "CONTROLLER",
     "inter.broker.listener.name": "PLAINTEXT",
-    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
     "auto.create.topics.enable": "false",
     "default.replication.factor": "1",
     "min.insync.replicas": "1",
@@ -64,6 +63,8 @@ class EmbeddedKafka:
 
     ``port``: of the listener; None picks a free one. ``folder``: where topics and log are kept for the next start; None
     takes a temporary folder that goes with the broker. ``settings``: broker settings that replace or extend ours.
+    ``protocol``: of that listener; with another than PLAINTEXT the settings say the rest, those of the listener with
+    the prefix ``listener.name.clients.``, and :attr:`inner` is a second listener without a login.
     ``ready_within``: seconds that the broker may take to answer. ``progress``: told about jars being fetched.
     """
 
@@ -73,19 +74,21 @@ class EmbeddedKafka:
         port: int | None = None,
         folder: Path | str | None = None,
         settings: Mapping[str, str] | None = None,
+        protocol: str = "PLAINTEXT",
         ready_within: float = 60.0,
         progress: Progress | None = None,
     ) -> None:
         self._wanted_port = port
         self._wanted_folder = None if folder is None else Path(folder).expanduser().absolute()
         self._settings = dict(settings or {})
+        self._protocol = protocol
         self._ready_within = ready_within
         self._progress = progress
         self._child: Guarded | None = None
         self._lock: IO[str] | None = None
         self._folder = Path()
         self._archive: ClassArchive | None = None
-        self._port = 0
+        self._port = self._inner = 0
 
     def __enter__(self) -> Self:
         return self.start()
@@ -98,6 +101,12 @@ class EmbeddedKafka:
         """``host:port`` for ``bootstrap.servers``. Raises RuntimeError unless started."""
         self._running()
         return f"{_HOST}:{self._port}"
+
+    @property
+    def inner(self) -> str:
+        """``host:port`` of the listener without a login and TLS. Raises RuntimeError unless started."""
+        self._running()
+        return f"{_HOST}:{self._inner}"
 
     @property
     def pid(self) -> int:
@@ -189,9 +198,12 @@ class EmbeddedKafka:
 
     def _try_start(self, java: Java, jars: Sequence[Path], *, last: bool) -> bool:
         """One attempt; False when somebody took our port between choosing and binding and another try makes sense."""
-        self._port, controller = _free_ports(self._wanted_port)
+        self._port, controller, inner = _free_ports(self._wanted_port)
+        self._inner = self._port if self._protocol == "PLAINTEXT" else inner
+        listeners = _listeners(self._protocol, self._port, inner, controller)
         file = self._folder / "server.properties"
-        file.write_text(_properties(self._folder / "kafka", self._port, controller, self._settings), encoding="utf-8")
+        file.touch(0o600)  # the settings may hold passwords
+        file.write_text(_properties(self._folder / "kafka", {**listeners, **self._settings}), encoding="utf-8")
         log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
         assert self._lock is not None
         temporary = self._folder / "tmp"  # a broker that was killed has left its libraries there
@@ -218,7 +230,7 @@ class EmbeddedKafka:
                         raise _port_in_use(self._wanted_port)
                     return False
                 raise self._not_started(f"ended with status {status} at its start", lines)
-            if _answers(self._port):
+            if _answers(self._inner):
                 return True
             time.sleep(0.02)
         lines = _tail(self.log_file, log_start)
@@ -246,14 +258,24 @@ def _class_path(jars: Sequence[Path]) -> list[str]:
     return [f"-Dlog4j2.configurationFile={log4j}", "-cp", os.pathsep.join(map(str, jars))]
 
 
-def _properties(data: Path, port: int, controller: int, extra: Mapping[str, str]) -> str:
-    places = {
-        "listeners": f"PLAINTEXT://{_HOST}:{port},CONTROLLER://{_HOST}:{controller}",
-        "advertised.listeners": f"PLAINTEXT://{_HOST}:{port}",
+def _listeners(protocol: str, port: int, inner: int, controller: int) -> dict[str, str]:
+    """Where the broker listens: for clients and for itself at one port, unless clients have another protocol."""
+    of_clients = f"PLAINTEXT://{_HOST}:{port}"
+    protocols = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
+    if protocol != "PLAINTEXT":
+        of_clients = f"CLIENTS://{_HOST}:{port},PLAINTEXT://{_HOST}:{inner}"
+        protocols += f",CLIENTS:{protocol}"
+    return {
+        "listeners": f"{of_clients},CONTROLLER://{_HOST}:{controller}",
+        "advertised.listeners": of_clients,
+        "listener.security.protocol.map": protocols,
         "controller.quorum.voters": f"{_NODE}@{_HOST}:{controller}",
-        "log.dirs": str(data),
     }
-    return "".join(f"{key}={value}\n" for key, value in {**_SETTINGS, **places, **extra}.items())
+
+
+def _properties(data: Path, more: Mapping[str, str]) -> str:
+    settings = {**_SETTINGS, "log.dirs": str(data), **more}
+    return "".join(f"{key}={value}\n" for key, value in settings.items())
 
 
 def _format(data: Path, java: Java, jars: Sequence[Path]) -> None:
@@ -268,7 +290,7 @@ def _format(data: Path, java: Java, jars: Sequence[Path]) -> None:
     if not features.exists():
         with tempfile.TemporaryDirectory(prefix=".format-", dir=features.parent) as scratch:
             made, file = Path(scratch) / "kafka", Path(scratch) / "server.properties"
-            file.write_text(_properties(made, 9092, 9093, {}), encoding="utf-8")
+            file.write_text(_properties(made, _listeners("PLAINTEXT", 9092, 9094, 9093)), encoding="utf-8")
             command = [str(java.executable), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *_class_path(jars)]
             command += ["kafka.tools.StorageTool", "format", "-t", _new_id(), "-c", str(file)]
             done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -294,14 +316,18 @@ def _new_id() -> str:
             return text
 
 
-def _free_ports(wanted: int | None) -> tuple[int, int]:
-    with socket.socket() as a, socket.socket() as b:
-        a.bind((_HOST, 0))
-        b.bind((_HOST, 0))
-        own: int = a.getsockname()[1]
-        controller: int = b.getsockname()[1]
-        # The wanted port may lie where the system picks from: then the controller takes the other one.
-        return (wanted, own if controller == wanted else controller) if wanted else (own, controller)
+def _free_ports(wanted: int | None) -> tuple[int, int, int]:
+    """The listener's, the controller's, and one more."""
+    with socket.socket() as a, socket.socket() as b, socket.socket() as c, socket.socket() as d:
+        found: list[int] = []
+        for s in (a, b, c, d):
+            s.bind((_HOST, 0))
+            found.append(s.getsockname()[1])
+    if wanted is None:
+        return found[0], found[1], found[2]
+    # The wanted port may lie where the system picks from.
+    others = [port for port in found if port != wanted]
+    return wanted, others[0], others[1]
 
 
 def _is_free(port: int) -> bool:

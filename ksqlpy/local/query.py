@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ksqlpy.analysis import Text, TypedQuery, analyze_query
 from ksqlpy.analysis import typed as t
 from ksqlpy.catalog import Column, Source
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, similar_names
 from ksqlpy.local.files import read_rows
 from ksqlpy.local.rows import plain_json
@@ -174,7 +175,9 @@ def identity(question: Question) -> tuple[t.Expr, ...]:
 # ---------------------------------------------------------------- where records come from
 
 
-def inputs_of(question: Question, bootstrap: str, files: Mapping[str, Path], wanted: Wanted, folder: Path) -> Inputs:
+def inputs_of(
+    question: Question, connection: KafkaConnection, files: Mapping[str, Path], wanted: Wanted, folder: Path
+) -> Inputs:
     """Where the records of the question are: in topics, from first to last, or in files, by the names of sources.
 
     ``folder``: for files on the way. Raises KsqlError: ``no-kafka``, ``missing-topic``, ``unknown-input``, and for what
@@ -189,8 +192,8 @@ def inputs_of(question: Question, bootstrap: str, files: Mapping[str, Path], wan
             raise ConfigProblem("windowed-source", f"{name} has a windowed key, its rows cannot be read from a file")
         places[source.topic] = (source, _as_lines(file, source, folder / f"input-{len(places)}"))
     topics = {s.topic: s for s in by_name.values() if s.name not in given}
-    start, end = _offsets(topics, bootstrap, wanted) if topics else ({}, {})
-    return Inputs(bootstrap, start, end, places, now=int(time.time() * 1000))
+    start, end = _offsets(topics, connection, wanted) if topics else ({}, {})
+    return Inputs(connection, start, end, places, now=int(time.time() * 1000))
 
 
 def _named(name: str, sources: Mapping[str, Source]) -> str:
@@ -214,15 +217,15 @@ def _as_lines(file: Path, source: Source, folder: Path) -> Path:
     return folder
 
 
-def _offsets(topics: Mapping[str, Source], bootstrap: str, wanted: Wanted) -> tuple[Offsets, Offsets]:
-    if not bootstrap:
+def _offsets(topics: Mapping[str, Source], connection: KafkaConnection, wanted: Wanted) -> tuple[Offsets, Offsets]:
+    if not connection.bootstrap:
         names = ", ".join(s.name for s in topics.values())
         raise ConfigProblem(
             "no-kafka",
             f"it is not said where the records of {names} are",
             hint="name Kafka with --bootstrap-servers, or a file with --input NAME=FILE",
         )
-    kafka = Kafka(bootstrap)
+    kafka = Kafka(connection)
     known = kafka.topics()
     for topic, source in topics.items():
         if topic not in known:

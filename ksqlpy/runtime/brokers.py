@@ -12,11 +12,13 @@ from confluent_kafka import Producer
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.errors import ConfigProblem
 from ksqlpy.runtime.commandlog import CommandLog
 from ksqlpy.runtime.deadletters import DeadLetters
 from ksqlpy.runtime.ownership import Ownership, identity, place_of
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.belonging import Belonging, check_folder, sign_folder
+from ksqlpy.spark.clients import check_python
 from ksqlpy.spark.fencing import ProducerRegister, service_taken
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
 
@@ -40,17 +42,32 @@ class Brokers:
 
     def __init__(self, config: Config, progress: Callable[[str], None]) -> None:
         self.config = config
-        self.bootstrap = config.get("bootstrap.servers")
+        self.connection = config.connection()
         self.register: ProducerRegister | None = None
         self._progress = progress
         self._ownership: Ownership | None = None
         self._embedded: EmbeddedKafka | None = None
 
+    @property
+    def bootstrap(self) -> str:
+        """Addresses of the brokers; empty as long as our own one is not started."""
+        return self.connection.bootstrap
+
     def prepare(self, folder: Path, stack: contextlib.ExitStack) -> None:
-        """Sees to it that brokers can be had; ``stack`` ends them. Raises EnvironmentProblem and EngineProblem."""
+        """Sees to it that brokers can be had; ``stack`` ends them.
+
+        Raises ConfigProblem, EnvironmentProblem and EngineProblem.
+        """
         if self.bootstrap:
-            Kafka(self.bootstrap).cluster_id()
+            check_python(self.connection)
+            Kafka(self.connection).check()
             return
+        if self.connection.secured:
+            raise ConfigProblem(
+                "security-setting",
+                f"{min(self.connection.settings)} is set, but the server would start a broker of its own without it",
+                hint="name your brokers with bootstrap.servers",
+            )
         self._progress("starting Kafka")
         self._embedded = EmbeddedKafka(
             port=self.config.number("ksqlpy.kafka.port") or None,
@@ -64,10 +81,10 @@ class Brokers:
         """Starts the broker if it is ours, and takes the service. Raises EngineProblem."""
         if self._embedded is not None:
             self._embedded.start()
-            self.bootstrap = self._embedded.bootstrap
+            self.connection = self.connection.to(self._embedded.bootstrap)
             # Who asks for the server's properties learns where its broker is.
             self.config = replace(self.config, values={**self.config.values, "bootstrap.servers": self.bootstrap})
-        self.kafka = Kafka(self.bootstrap)
+        self.kafka = Kafka(self.connection)
         self.cluster_id = self.kafka.cluster_id()
         self.topics = Topics(self.kafka, self.config.get("ksql.service.id"))
         self.log = CommandLog(self.kafka, self.topics.command_log)
@@ -94,16 +111,16 @@ class Brokers:
         self.dead_letters.start()
         stack.callback(self.dead_letters.stop)
         self.producer = Producer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "linger.ms": 0,
-                "log_level": 0,
-                "acks": "all",
-                "message.max.bytes": 1_000_000_000,  # the topic's own limit counts
-                # So that what is reported as not written is not written later.
-                "message.timeout.ms": int(TIMEOUT * 1000),
-                "partitioner": "murmur2_random",  # as Kafka's Java clients do, Spark's among them
-            }
+            self.connection.producer(
+                {
+                    "linger.ms": 0,
+                    "acks": "all",
+                    "message.max.bytes": 1_000_000_000,  # the topic's own limit counts
+                    # So that what is reported as not written is not written later.
+                    "message.timeout.ms": int(TIMEOUT * 1000),
+                    "partitioner": "murmur2_random",  # as Kafka's Java clients do, Spark's among them
+                }
+            )
         )
 
     def release(self) -> None:
@@ -136,7 +153,7 @@ class Brokers:
 
     def answer(self, seconds: float) -> bool:
         """Whether the brokers answer in this time; also before they are connected."""
-        return not self.bootstrap or Kafka(self.bootstrap).answers(seconds)
+        return not self.bootstrap or Kafka(self.connection).answers(seconds)
 
 
 # A developer's broker keeps what it is given, and takes records of any time: data of past years is usual there.

@@ -46,10 +46,16 @@ class CommandLog:
         self.topic = topic
         self._kafka = kafka
         self._producer = Producer(
-            {"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0,
-             "enable.idempotence": True, "message.timeout.ms": int(TIMEOUT * 1000),
-             "message.max.bytes": 1_000_000_000}  # the topic's own limit counts
-        )  # fmt: skip
+            kafka.connection.producer(
+                {
+                    "acks": "all",
+                    "linger.ms": 0,
+                    "enable.idempotence": True,
+                    "message.timeout.ms": int(TIMEOUT * 1000),
+                    "message.max.bytes": 1_000_000_000,  # the topic's own limit counts
+                }
+            )
+        )
         self.next_offset = 0
         self.topic_id = ""
         self._largest = 2**20

@@ -19,6 +19,7 @@ from ksqlpy import __version__
 from ksqlpy.analysis import Text
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import folder_locked, scratch_folder
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError
 from ksqlpy.plan import Plan, mode_of
@@ -31,6 +32,7 @@ from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.reads import Reads
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.topics import Topics
+from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.sql import Parsed, nodes, parse
@@ -103,6 +105,7 @@ class Engine:
         return stack.enter_context(scratch_folder("ksqlpy-"))
 
     def _open(self, stack: contextlib.ExitStack) -> None:
+        tell_jvm(self.session, self.connection)
         self.brokers.open(stack)
         self.queries.register = self.brokers.register
         self._progress("reading the command log")
@@ -222,6 +225,11 @@ class Engine:
     def bootstrap(self) -> str:
         """Addresses of the brokers."""
         return self.brokers.bootstrap
+
+    @property
+    def connection(self) -> KafkaConnection:
+        """How the brokers are reached."""
+        return self.brokers.connection
 
     @property
     def kafka(self) -> Kafka:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ksqlpy.catalog import Catalog, Column, PersistentQuery, Source
 from ksqlpy.config import PROPERTIES, Config
+from ksqlpy.connection import hidden
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.functions.registry import Function
 from ksqlpy.plan import Mode, Plan, plan_json, plan_text
@@ -242,7 +243,7 @@ def listed_variables(statement: str, variables: Mapping[str, str]) -> Entity:
 
 
 def properties(statement: str, config: Config, overrides: Mapping[str, object]) -> Entity:
-    """``properties``: all of them with the value in force."""
+    """``properties``: all of them with the value in force, then the settings of Kafka's clients, without secrets."""
     listed = [
         {
             "name": p.name,
@@ -253,6 +254,17 @@ def properties(statement: str, config: Config, overrides: Mapping[str, object]) 
             "description": p.help,
         }
         for p in PROPERTIES.values()
+    ]
+    listed += [
+        {
+            "name": name,
+            "scope": "KSQL",
+            "value": hidden(name, value),
+            "editable": False,
+            "level": "SERVER",
+            "description": "Setting of Kafka's clients.",
+        }
+        for name, value in sorted(config.clients.items())
     ]
     defaults = [p.name for p in PROPERTIES.values() if not config.is_set(p.name)]
     return _entity(

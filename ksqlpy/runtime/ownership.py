@@ -69,18 +69,18 @@ class Ownership:
 
     def _made(self) -> Consumer:
         return Consumer(
-            {
-                "bootstrap.servers": self._kafka.bootstrap,
-                "group.id": self._group,
-                "group.instance.id": self._member,
-                "client.id": self._place,
-                # The others would give the partition to whoever comes first in the alphabet.
-                "partition.assignment.strategy": "cooperative-sticky",
-                "session.timeout.ms": SESSION_SECONDS * 1000,
-                "heartbeat.interval.ms": 1500,
-                "enable.auto.commit": False,
-                "log_level": 0,
-            }
+            self._kafka.connection.consumer(
+                {
+                    "group.id": self._group,
+                    "group.instance.id": self._member,
+                    "client.id": self._place,
+                    # The others would give the partition to whoever comes first in the alphabet.
+                    "partition.assignment.strategy": "cooperative-sticky",
+                    "session.timeout.ms": SESSION_SECONDS * 1000,
+                    "heartbeat.interval.ms": 1500,
+                    "enable.auto.commit": False,
+                }
+            )
         )
 
     def take(self) -> None:

@@ -118,8 +118,8 @@ def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int |
     if time is not None and time < 0:
         raise EngineProblem("not-inserted", f"ROWTIME {time} is before 1970", error_code=40001)
     if time == 0:  # which librdkafka takes for none
-        session, bootstrap = context.supervisor.session, context.brokers.bootstrap
-        problem = write_record(session, bootstrap, topic, key, value, time, seconds=TIMEOUT)
+        session, connection = context.supervisor.session, context.brokers.connection
+        problem = write_record(session, connection, topic, key, value, time, seconds=TIMEOUT)
         if problem is not None:
             message = f"the record was not written to topic {topic}: {problem}"
             raise EngineProblem("not-inserted", message, error_code=50000)

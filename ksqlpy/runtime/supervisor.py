@@ -94,7 +94,7 @@ class Supervisor:
         stack.callback(ended.set)
         if self._brokers.config.get("ksqlpy.warm.up") == "true":
             topic = self._brokers.topics.command_log
-            warm_up = WarmUp(self.session, self._brokers.bootstrap, topic, self.queries.any)
+            warm_up = WarmUp(self.session, self._brokers.connection, topic, self.queries.any)
             warm_up.start()
             stack.callback(warm_up.stop)
 
@@ -181,7 +181,7 @@ class Supervisor:
                 query.id,
                 plan,
                 sink,
-                brokers.bootstrap,
+                brokers.connection,
                 query.offsets,
                 partitions,
                 query.shuffle_partitions,
@@ -216,7 +216,7 @@ class Supervisor:
                 query_id,
                 asked.plan,
                 topic,
-                brokers.bootstrap,
+                brokers.connection,
                 offsets,
                 partitions,
                 width,

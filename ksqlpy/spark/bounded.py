@@ -21,9 +21,11 @@ from pyspark.sql import DataFrame, SparkSession
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Output
 from ksqlpy.catalog import Source
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Written, json_object, text
 from ksqlpy.plan import Plan
+from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.encode import encoded
 from ksqlpy.spark.expressions import spark_text
@@ -48,7 +50,7 @@ class Inputs:
     table's are there from the beginning.
     """
 
-    bootstrap: str
+    connection: KafkaConnection
     start: Offsets
     end: Offsets
     files: Mapping[str, tuple[Source, Path]] = field(default_factory=dict)
@@ -169,10 +171,11 @@ class Run:
         return records
 
     def _kafka(self, stream: bool) -> DataFrame:
+        tell_jvm(self._session, self._inputs.connection)
         headers = self._plan.shows_headers
         reader: Any = (self._session.readStream if stream else self._session.read).format("kafka")
         reader = (
-            reader.option("kafka.bootstrap.servers", self._inputs.bootstrap)
+            reader.options(**self._inputs.connection.spark_source)
             .option("subscribe", ",".join(self._inputs.start))
             .option("startingOffsets", json.dumps(self._inputs.start))
             .option("failOnDataLoss", "false")

@@ -59,9 +59,10 @@ class ProducerRegister:
         self._reader: Consumer | None = None
         self._next = 0
         self._producer = Producer(
-            {"bootstrap.servers": kafka.bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0,
-             "enable.idempotence": True, "message.timeout.ms": int(TIMEOUT * 1000)}
-        )  # fmt: skip
+            kafka.connection.producer(
+                {"acks": "all", "linger.ms": 0, "enable.idempotence": True, "message.timeout.ms": int(TIMEOUT * 1000)}
+            )
+        )
 
     def take(self) -> None:
         """Makes this engine the one that has the service. Raises EngineProblem ``producer-register``."""
@@ -204,7 +205,7 @@ def end_others(
     ended = [o for o in others if o.jvm != own.jvm]
     if ended:
         topics = kafka.partitions({t for o in ended for t in o.topics})
-        why = producers.fence({"bootstrap.servers": spec.bootstrap}, sorted({o.id for o in ended}), topics)
+        why = producers.fence(spec.connection.key, sorted({o.id for o in ended}), topics)
         if why is not None:
             log.warning(
                 "query %s: the brokers do not let earlier producers of its results be ended, which needs the right"

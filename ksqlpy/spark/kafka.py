@@ -5,6 +5,7 @@ Lies left of the engine since a running query asks for its backlog.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
@@ -17,6 +18,7 @@ from confluent_kafka.admin._group import MemberDescription
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem, EnvironmentProblem, reason_of
 
 __all__ = ["Kafka", "error_code_of"]
@@ -25,6 +27,14 @@ TIMEOUT = 15.0
 """Seconds that a request to the brokers may take."""
 _NEVER = 3600.0
 """For requests to a group's coordinator: librdkafka 2.16 aborts the process if brokers answer one that it gave up."""
+
+_ASKING = 2.0
+"""Seconds for which it is asked why brokers do not answer a connection with a login or TLS."""
+_LOOK = 0.5
+_HANG_UP = 4.0
+"""Seconds for which brokers may be in the midst of a start when they hang up."""
+_AROUND = re.compile(r"^(?:\w+://)?\S+: |\(after \d+ms in state \w+.*\)$")
+"""What librdkafka says around the reason: the address, and how it came."""
 
 _T = TypeVar("_T")
 
@@ -62,18 +72,71 @@ def _problem(code: str, what: str, error: KafkaError) -> EngineProblem:
     return EngineProblem(code, f"{what}: {reason_of(error)}", error_code=error_code_of(error))
 
 
-class Kafka:
-    """The brokers behind one bootstrap address."""
+_ENDS_IT = {"_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED"}
 
-    def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 10_000})
+
+def _refusal(connection: KafkaConnection, seconds: float) -> str | None:
+    """What brokers have against a connection, None if they answer, or say nothing within so many seconds.
+
+    A client of its own asks: one with a callback for errors keeps them until somebody polls, and brokers may be away
+    for long.
+    """
+    errors: list[KafkaError] = []
+    admin = AdminClient(connection.admin({"error_cb": errors.append, "socket.timeout.ms": 10_000}))
+    begun = time.monotonic()
+    while (passed := time.monotonic() - begun) < seconds:
+        try:
+            admin.list_topics(timeout=_LOOK)
+            return None
+        except KafkaException:
+            admin.poll(0)
+        for error in errors:
+            if error.name() in _ENDS_IT or "SSL routines" in error.str():
+                return connection.scrubbed(_AROUND.sub("", error.str()).strip())
+        # Brokers that await TLS hang up on who does not begin with it, and the other way round.
+        if errors and passed > _HANG_UP and all(e.name() == "_ALL_BROKERS_DOWN" for e in errors):
+            given = connection.settings.get("security.protocol", "PLAINTEXT")
+            return f"it hangs up, as if it awaited another security.protocol than {given}"
+        del errors[:-10]
+    return None
+
+
+class Kafka:
+    """The brokers that one connection reaches."""
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        self.connection = connection
+        self._admin = AdminClient(connection.admin({"socket.timeout.ms": 10_000}))
+
+    def check(self) -> None:
+        """Waits until the brokers answer; raises EnvironmentProblem ``broker-unavailable`` or ``broker-refused``.
+
+        What they have against the connection, such as a wrong password, is told as soon as it is known.
+        """
+        refused = _refusal(self.connection, TIMEOUT)
+        if refused is not None:
+            raise self._refused(refused)
+        try:
+            self._admin.list_topics(timeout=_ASKING)
+        except KafkaException as e:
+            raise self._away(e) from e
+
+    def _refused(self, why: str) -> EnvironmentProblem:
+        return EnvironmentProblem(
+            "broker-refused",
+            f"Kafka at {self.connection.bootstrap} refuses the connection: {why}",
+            hint="check security.protocol, and the settings of ssl. and sasl.",
+            error_code=50000,
+        )
 
     def _away(self, error: Exception) -> EnvironmentProblem:
+        refused = _refusal(self.connection, _ASKING) if self.connection.secured else None
+        if refused is not None:
+            return self._refused(refused)
         said = reason_of(error) if isinstance(error, KafkaException) else "no answer in time"
         return EnvironmentProblem(
             "broker-unavailable",
-            f"Kafka at {self.bootstrap} does not answer",
+            f"Kafka at {self.connection.bootstrap} does not answer",
             hint=f"check that it runs and that bootstrap.servers is right ({said})",
             error_code=50000,
         )
@@ -247,12 +310,12 @@ class Kafka:
         offsets may be control records, which consumers never see.
         """
         return Consumer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "group.id": "ksqlpy-reader",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "enable.partition.eof": ends,
-                "log_level": 0,
-            }
+            self.connection.consumer(
+                {
+                    "group.id": "ksqlpy-reader",
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "earliest",
+                    "enable.partition.eof": ends,
+                }
+            )
         )

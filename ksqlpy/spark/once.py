@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.formats import text
 from ksqlpy.spark.header import HEADER, mark, taken_apart
 
@@ -50,7 +51,7 @@ def sink_value(
 class Tail:
     """The end of the sink topics of one query: all that it may have written since a checkpoint, and more before."""
 
-    bootstrap: str
+    connection: KafkaConnection
     query_id: str
     tables: int
     start: Offsets
@@ -77,7 +78,7 @@ class Tail:
         """How the JVM's class ``Tail`` is told of it, JSON."""
         return json.dumps(
             {
-                "bootstrap": self.bootstrap,
+                "connection": self.connection.key,
                 "query": self.query_id,
                 "tables": self.tables,
                 "bySeen": self.by_seen,

@@ -201,16 +201,16 @@ def _column(plan: Plan, output: Output, query_id: str) -> str:
 def sink_options(spec: QuerySpec) -> dict[str, str]:
     """Options of Spark's Kafka sink for the query's only producer."""
     return {
-        "kafka.bootstrap.servers": spec.bootstrap,
+        # Fewer, larger requests where results come faster than they can be sent.
+        "kafka.linger.ms": "0",
+        "kafka.batch.size": "131072",
+        **spec.connection.spark_sink,
         "kafka.interceptor.classes": "ksqlpy.sink.SinkInterceptor,ksqlpy.sink.SenderRest",
         "kafka.client.id": spec.id,
         **client_figures(spec.id),
-        "kafka.linger.ms": "0",
         # Brokers take any request for the first of a producer that is new to them. With several on their way, one
         # that has to be sent again while a broker starts is passed by later ones, and lost (KAFKA-15591).
         "kafka.max.in.flight.requests.per.connection": "1",
         # By default what could not be sent for two minutes is given up, and what was behind it is sent.
         "kafka.delivery.timeout.ms": str(2**31 - 1),
-        # Fewer, larger requests where results come faster than they can be sent.
-        "kafka.batch.size": "131072",
     }

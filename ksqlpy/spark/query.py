@@ -32,6 +32,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.spark.checkpoint import Checkpoint, damage
+from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.fencing import ProducerRegister, end_others, retire
@@ -206,7 +207,8 @@ class RunningQuery:
         """From start to end once; returns only when it is stopped."""
         spec, checkpoint = self.spec, self.checkpoint
         self._wait_for_tasks()
-        kafka = Kafka(spec.bootstrap)
+        tell_jvm(self._session, spec.connection)
+        kafka = Kafka(spec.connection)
         self.topic_ids = kafka.topic_ids(spec.partitions)
         if spec.mark:
             checkpoint.check_made(spec.mark)
@@ -301,7 +303,7 @@ class RunningQuery:
         start = self.checkpoint.ends_before(last)
         plan = spec.plan
         tail = Tail(
-            spec.bootstrap, spec.id, plan.seen_tables, start, ends,
+            spec.connection, spec.id, plan.seen_tables, start, ends,
             by_seen=plan.regroups_joined or plan.partition_history, by_key=plan.joined_by_key,
             of_tasks=plan.partition_history, results=spec.sink_topics[0],
         )  # fmt: skip
@@ -572,7 +574,7 @@ def _records(session: SparkSession, spec: QuerySpec) -> Any:
     """Spark's stream of records over all topics of the query."""
     records = (
         session.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", spec.bootstrap)
+        .options(**spec.connection.spark_source)
         .option("subscribe", ",".join(spec.partitions))
         .option("startingOffsets", json.dumps(_first(spec)))
         .option("failOnDataLoss", "false")

@@ -7,6 +7,9 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.spark.clients import tell_jvm
+
 __all__ = ["write_record"]
 
 _BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer"
@@ -14,7 +17,7 @@ _BYTES = "org.apache.kafka.common.serialization.ByteArraySerializer"
 
 def write_record(
     session: SparkSession,
-    bootstrap: str,
+    connection: KafkaConnection,
     topic: str,
     key: bytes | None,
     value: bytes | None,
@@ -26,8 +29,7 @@ def write_record(
 
     librdkafka takes the time 0 for none, and writes the present one.
     """
-    settings = {
-        "bootstrap.servers": bootstrap,
+    own = {
         "key.serializer": _BYTES,
         "value.serializer": _BYTES,
         "acks": "all",
@@ -37,9 +39,10 @@ def write_record(
         "delivery.timeout.ms": int(seconds * 1000),
         "linger.ms": 0,
     }
+    tell_jvm(session, connection)
     jvm: Any = session._jvm
     try:
-        problem: str | None = jvm.ksqlpy.sink.Records.write(settings, topic, key, value, time)
+        problem: str | None = jvm.ksqlpy.sink.Records.write(connection.key, own, topic, key, value, time)
     except Py4JJavaError as e:
         problem = str(e.java_exception.getMessage())
     return problem

@@ -118,6 +118,8 @@ SETTINGS: Mapping[str, str] = {
     # expressions filled a heap of 1 GB.
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",
+    # Options of sources and sinks hold no secrets, but name them (ksqlpy/connection). Others' might.
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|keystore[.]key",
     "spark.sql.shuffle.partitions": "1",
     # Else every small job is cut into as many tasks as there are slots.
     "spark.default.parallelism": "1",

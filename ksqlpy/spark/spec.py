@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ksqlpy.catalog import Source
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.plan import PLAN_VERSION, STATELESS_VERSION, Plan, plan_tree
 from ksqlpy.spark.once import Offsets
 
@@ -40,7 +41,7 @@ class QuerySpec:
     id: str
     plan: Plan
     sink: Source | str
-    bootstrap: str
+    connection: KafkaConnection
     offsets: Offsets
     partitions: Mapping[str, int]
     shuffle_partitions: int

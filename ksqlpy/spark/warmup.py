@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.analysis import Text, analyze_create, analyze_query
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import removed
 from ksqlpy.errors import reason_of
 from ksqlpy.plan import Plan, build_plan
@@ -66,9 +67,13 @@ class WarmUp:
     """Warms up in a thread of its own, which ends by itself."""
 
     def __init__(
-        self, session: SparkSession, bootstrap: str, command_log: str, busy: Callable[[], bool] = lambda: False
+        self,
+        session: SparkSession,
+        connection: KafkaConnection,
+        command_log: str,
+        busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._session, self._bootstrap, self._command_log = session, bootstrap, command_log
+        self._session, self._connection, self._command_log = session, connection, command_log
         self._busy = busy
         self._folder: Path | None = None
         self._stop = threading.Event()
@@ -100,7 +105,7 @@ class WarmUp:
         for parsed in parse(_SOURCES.format(command_log=topic)):
             catalog = catalog.with_source(analyze_create(parsed, catalog, Config.of()).source)
         spec = QuerySpec(
-            "warm-up", _plan(_LIVE, catalog), "out", self._bootstrap, {topic: {"0": 0}}, {topic: 1}, 1, "dead",
+            "warm-up", _plan(_LIVE, catalog), "out", self._connection, {topic: {"0": 0}}, {topic: 1}, 1, "dead",
             f"{folder}/live", 60_000, exactly_once=False,
         )  # fmt: skip
         live = RunningQuery(self._session, spec, lambda query: None, Turns())

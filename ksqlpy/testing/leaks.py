@@ -133,9 +133,9 @@ def kills(number: int, folder: Path, tell: Tell) -> tuple[Figures, Figures]:
     with contextlib.ExitStack() as stack:
         broker.start()
         stack.callback(broker.end)
-        kafka = Kafka(broker.bootstrap)
+        kafka = Kafka(broker.connection)
         with _temporary(tmp):
-            server = Server(broker.bootstrap, folder)
+            server = Server(broker.connection, folder)
             stack.callback(server.close)
             server.start()
             server.statements(_SOURCE + _QUERIES[0])

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ksqlpy.config import Config
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.errors import KsqlError, reason_of
 from ksqlpy.plan import Plan
@@ -193,7 +194,7 @@ class MemoryKafka(Kafka):
     """Topics as lists. Records of all partitions of a topic lie in its first one."""
 
     def __init__(self) -> None:
-        self.bootstrap = ""
+        self.connection = KafkaConnection("")
         self.log: dict[str, list[Stored]] = {}
         self._partitions: dict[str, int] = {}
         self._arrivals = itertools.count()

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.testing.chaos.__main__ import _options
 from ksqlpy.testing.chaos.jobs import JOBS, Job
 from ksqlpy.testing.chaos.kills import KINDS, Kill, plan
@@ -75,7 +76,7 @@ def test_wrong_options(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_new_results_count_from_the_first_look_after_a_kill() -> None:
-    watch = Watch(Topics("127.0.0.1:1"), {"a": 1, "b": 1})
+    watch = Watch(Topics(KafkaConnection("127.0.0.1:1")), {"a": 1, "b": 1})
     watch._seen(0.0, {"a": 1, "b": 1})
     mark = watch.mark()
     later = mark.made + 1

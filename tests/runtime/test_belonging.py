@@ -16,6 +16,7 @@ from waiting import count
 from waiting import until as wait_until
 
 from ksqlpy.config import Config
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
@@ -71,7 +72,7 @@ def life(spark: SparkSession, brokers: tuple[EmbeddedKafka, EmbeddedKafka], tmp_
     made = Life(brokers[0].bootstrap, tmp_path / "data")
     yield made
     made.end()
-    kafka = Kafka(made.bootstrap)
+    kafka = Kafka(KafkaConnection(made.bootstrap))
     kafka.delete_topics([t for t in kafka.topics() if not t.startswith("__")])
     assert until(lambda: not [t for t in kafka.topics() if not t.startswith("__")])
 
@@ -117,7 +118,7 @@ def test_another_broker_service_or_log_is_refused_and_nothing_is_lost(
     log_id = first.brokers.log.topic_id
     life.end()
 
-    wrong = Kafka(brokers[1].bootstrap)
+    wrong = Kafka(KafkaConnection(brokers[1].bootstrap))
     refused = life.refused(**{"bootstrap.servers": brokers[1].bootstrap})
     assert refused.code == "other-cluster"
     assert cluster in refused.message and wrong.cluster_id() in refused.message
@@ -131,7 +132,7 @@ def test_another_broker_service_or_log_is_refused_and_nothing_is_lost(
     assert sums(again, 20) == list(range(1, 21))
     life.end()
 
-    kafka = Kafka(life.bootstrap)
+    kafka = Kafka(KafkaConnection(life.bootstrap))
     kafka.delete_topics([LOG])
     assert until(lambda: LOG not in kafka.topics())
     refused = life.refused()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ServiceLost
 from ksqlpy.spark.fencing import ProducerRegister, SinkProducer
@@ -15,7 +16,7 @@ OLD, NEW, LATE = (SinkProducer(jvm, n, ("results", "dead")) for n, jvm in enumer
 @pytest.mark.kafka
 def test_a_takeover_ends_what_was_noted_and_refuses_what_comes_later() -> None:
     with EmbeddedKafka() as broker:
-        kafka = Kafka(broker.bootstrap)
+        kafka = Kafka(KafkaConnection(broker.bootstrap))
         first, second = (ProducerRegister(kafka, "register", name) for name in ("first", "second"))
         first.take()
         assert first.enter("Q", OLD) is None  # nothing is known of before

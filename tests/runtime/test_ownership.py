@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer
 from waiting import until as wait_until
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime.ownership import Ownership
 from ksqlpy.spark.kafka import Kafka
@@ -21,7 +22,7 @@ TOPIC, GROUP = "commands", "engines"
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[Kafka]:
     with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        found = Kafka(broker.bootstrap)
+        found = Kafka(KafkaConnection(broker.bootstrap))
         found.create_topic(TOPIC, 1, None, {})
         yield found
 
@@ -38,7 +39,7 @@ def joined(kafka: Kafka, identity: str) -> Consumer:
     """A member of the group that has come with this identity."""
     consumer = Consumer(
         {
-            "bootstrap.servers": kafka.bootstrap,
+            "bootstrap.servers": kafka.connection.bootstrap,
             "group.id": GROUP,
             "group.instance.id": identity,
             "partition.assignment.strategy": "cooperative-sticky",

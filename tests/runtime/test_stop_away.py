@@ -9,6 +9,7 @@ from pathlib import Path
 
 from waiting import until
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.testing.chaos.broker import Broker
 from ksqlpy.testing.chaos.server import Server
 
@@ -23,7 +24,7 @@ def test_sigterm_ends_a_server_whose_broker_is_away(tmp_path: Path) -> None:
     """It takes less than the 20 seconds after which the harness would complain, also where requests hang."""
     broker = Broker(tmp_path / "broker")
     broker.start()
-    server = Server(broker.bootstrap, tmp_path)
+    server = Server(KafkaConnection(broker.bootstrap), tmp_path)
     try:
         server.start()
         server.statements(STATEMENTS)

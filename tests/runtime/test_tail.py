@@ -17,6 +17,7 @@ from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.once import Tail, place, sink_value
 from ksqlpy.spark.query import RunningQuery
 
@@ -172,7 +173,8 @@ def test_headers_are_read_as_ever_and_kept_apart(engine: Engine, spark: SparkSes
     for header in HEADERS.values():
         producer.produce("results", b"{}", headers=[("ksqlpy.at", bytes.fromhex(header))])
     assert producer.flush(20) == 0
-    tail = Tail(engine.bootstrap, "Q_1", 2, {"results": {"0": 0}}, {"results": {"0": len(HEADERS)}})
+    tell_jvm(engine.session, engine.connection)
+    tail = Tail(engine.connection, "Q_1", 2, {"results": {"0": 0}}, {"results": {"0": len(HEADERS)}})
     found = []
     for at in HEADERS:
         where, offset = place(at.topic, str(at.partition)), f"{at.offset}L"
@@ -196,6 +198,7 @@ def test_a_dead_letter_does_not_say_that_the_results_before_it_are_there(engine:
         producer.produce(topic, key=topic.encode(), value=b"{}", headers=[("ksqlpy.at", header)])
     assert producer.flush(20) == 0
     start, end = {"results": {"0": 0}, "dead": {"0": 0}}, {"results": {"0": 1}, "dead": {"0": 1}}
-    tail = Tail(engine.bootstrap, "Q_1", 2, start, end, by_key=True, results="results")
+    tell_jvm(engine.session, engine.connection)
+    tail = Tail(engine.connection, "Q_1", 2, start, end, by_key=True, results="results")
     asked = [tail.is_ahead("3", "6L", f"cast('{key}' as binary)") for key in ("results", "dead")]
     assert list(spark.range(1).selectExpr(*asked).collect()[0]) == [True, False]

@@ -7,6 +7,7 @@ import signal
 import time
 from pathlib import Path
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.testing.chaos.server import free_port
 
@@ -25,9 +26,9 @@ class Broker:
         return EmbeddedKafka(port=self._port, folder=self._folder)
 
     @property
-    def bootstrap(self) -> str:
-        """``host:port``, also while the broker is away."""
-        return f"127.0.0.1:{self._port}"
+    def connection(self) -> KafkaConnection:
+        """How it is reached, also while it is away."""
+        return KafkaConnection(f"127.0.0.1:{self._port}")
 
     @property
     def pid(self) -> int:

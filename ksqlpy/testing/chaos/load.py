@@ -12,6 +12,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.testing.chaos.jobs import Feed
 from ksqlpy.testing.chaos.records import Sent
@@ -48,7 +49,14 @@ class Load:
     """
 
     def __init__(
-        self, bootstrap: str, feeds: Sequence[Feed], *, rate: float, partitions: int, seed: int, scatter: bool
+        self,
+        connection: KafkaConnection,
+        feeds: Sequence[Feed],
+        *,
+        rate: float,
+        partitions: int,
+        seed: int,
+        scatter: bool,
     ) -> None:
         self._feeds = feeds
         self._rate, self._partitions, self._scatter = rate, partitions, scatter
@@ -59,15 +67,15 @@ class Load:
         self.sent: dict[str, list[Sent]] = {f.topic: [] for f in feeds}
         self._failures: list[str] = []
         self._producer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "enable.idempotence": True,
-                "linger.ms": 2,
-                "message.timeout.ms": 0,  # a broker that is away is waited for
-                "reconnect.backoff.max.ms": 500,
-                "queue.buffering.max.messages": 2_000_000,
-                "log_level": 0,
-            }
+            connection.producer(
+                {
+                    "enable.idempotence": True,
+                    "linger.ms": 2,
+                    "message.timeout.ms": 0,  # a broker that is away is waited for
+                    "reconnect.backoff.max.ms": 500,
+                    "queue.buffering.max.messages": 2_000_000,
+                }
+            )
         )
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)

@@ -59,12 +59,12 @@ class _Run:
         self._broker = Broker(folder / "broker")
         stack.callback(self._broker.end)
         self._broker.start()
-        self._server = Server(self._broker.bootstrap, folder)
+        self._server = Server(self._broker.connection, folder)
         stack.callback(self._server.close)
         self._server.start()
-        self._topics = Topics(self._broker.bootstrap)
+        self._topics = Topics(self._broker.connection)
         self._load = Load(
-            self._broker.bootstrap,
+            self._broker.connection,
             [f for j in self._jobs for f in j.feeds],
             rate=options.rate,
             partitions=options.partitions,

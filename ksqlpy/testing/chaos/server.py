@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from ksqlpy.client import Client
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.guard import Guarded
 from ksqlpy.errors import EnvironmentProblem, KsqlError
 
@@ -35,14 +36,16 @@ class Server:
     ``folder``: for its data and its output, kept between starts. Its checkpoints lie where another server finds them.
     """
 
-    def __init__(self, bootstrap: str, folder: Path) -> None:
-        self._bootstrap, self._folder = bootstrap, folder
+    def __init__(self, connection: KafkaConnection, folder: Path) -> None:
+        self._bootstrap, self._folder = connection.bootstrap, folder
         self.log = folder / "server.log"
         self._child: Guarded | None = None
         self._left: list[psutil.Process] = []
         self._number = 0
         self._settings = folder / "server.properties"
-        self._settings.write_text(f"ksqlpy.checkpoint.dir={folder / 'checkpoints'}\n", encoding="utf-8")
+        settings = {"ksqlpy.checkpoint.dir": str(folder / "checkpoints"), **connection.settings}
+        self._settings.touch(0o600)  # they may hold passwords
+        self._settings.write_text("".join(f"{n}={v}\n" for n, v in settings.items()), encoding="utf-8")
         self._begin_another()
 
     def _begin_another(self) -> None:

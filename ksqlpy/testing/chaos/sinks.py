@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.testing.chaos.records import Result
 
@@ -24,14 +25,12 @@ READ = 300.0
 class Topics:
     """A look at topics from outside of the server."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, connection: KafkaConnection) -> None:
+        self._connection = connection
         self._counter: Consumer | None = None
         self._next: dict[tuple[str, int], int] = {}
         self._counts: dict[str, int] = {}
-        self._admin = AdminClient(
-            {"bootstrap.servers": bootstrap, "reconnect.backoff.max.ms": 500, "log_level": 0, "socket.timeout.ms": 5000}
-        )
+        self._admin = AdminClient(connection.admin({"reconnect.backoff.max.ms": 500, "socket.timeout.ms": 5000}))
 
     def partitions(self, topics: Sequence[str]) -> dict[str, int]:
         """How many partitions the topics have; raises EnvironmentProblem ``topics-unavailable``."""
@@ -97,16 +96,16 @@ class Topics:
 
     def _consumer(self) -> Consumer:
         return Consumer(
-            {
-                "bootstrap.servers": self._bootstrap,
-                "group.id": "ksqlpy-chaos",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_uncommitted",
-                "enable.partition.eof": True,
-                "reconnect.backoff.max.ms": 500,
-                "log_level": 0,
-            }
+            self._connection.consumer(
+                {
+                    "group.id": "ksqlpy-chaos",
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "earliest",
+                    "isolation.level": "read_uncommitted",
+                    "enable.partition.eof": True,
+                    "reconnect.backoff.max.ms": 500,
+                }
+            )
         )
 
     def read(self, topic: str, partitions: int) -> list[Result]:

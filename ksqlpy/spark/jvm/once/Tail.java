@@ -11,6 +11,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import ksqlpy.clients.Connections;
 import ksqlpy.internals.Hashes;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -34,7 +35,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * whether it has any result.
  *
  * <p>A specification names it:
- * {@code {"bootstrap":…,"query":…,"tables":n,"bySeen":…,"byKey":…,"ofTasks":…,"results":topic,"from":{topic:{partition:offset}},
+ * {@code {"connection":key,"query":…,"tables":n,"bySeen":…,"byKey":…,"ofTasks":…,"results":topic,
+ * "from":{topic:{partition:offset}},
  * "to":{…}}}. It is read once in each JVM that asks, and stays until it is forgotten.
  */
 public final class Tail {
@@ -153,8 +155,7 @@ public final class Tail {
   }
 
   private static Consumer<byte[], byte[]> consumer(JsonNode spec) {
-    Map<String, Object> settings = new HashMap<>();
-    settings.put("bootstrap.servers", spec.get("bootstrap").asText());
+    Map<String, Object> settings = Connections.settings(spec.get("connection").asText(), "consumer");
     settings.put("enable.auto.commit", "false");
     settings.put("auto.offset.reset", "earliest");
     settings.put("key.deserializer", ByteArrayDeserializer.class.getName());

@@ -2,6 +2,7 @@ package ksqlpy.sink;
 
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
+import ksqlpy.clients.Connections;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 
@@ -11,10 +12,13 @@ public final class Records {
 
   /**
    * Writes a record with this time in ms since 1970, and waits until the brokers have it. Returns null, or why they do
-   * not take it.
+   * not take it. {@code own} are settings of the producer that come before those of the connection.
    */
-  public static String write(Map<String, Object> settings, String topic, byte[] key, byte[] value, long time)
+  public static String write(
+      String connection, Map<String, Object> own, String topic, byte[] key, byte[] value, long time)
       throws InterruptedException {
+    Map<String, Object> settings = Connections.settings(connection, "producer");
+    settings.putAll(own);
     KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings);
     try {
       producer.send(new ProducerRecord<>(topic, null, Long.valueOf(time), key, value)).get();

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
+import ksqlpy.clients.Connections;
 import ksqlpy.internals.ProducerPool;
 import org.apache.kafka.clients.admin.AbortTransactionSpec;
 import org.apache.kafka.clients.admin.AdminClient;
@@ -62,9 +63,9 @@ public final class SinkProducers {
    *
    * <p>Returns null, or why the brokers do not let us, which lacks the right or the version.
    */
-  public static String fence(Map<String, Object> settings, List<Long> producers, Map<String, Integer> topics)
+  public static String fence(String connection, List<Long> producers, Map<String, Integer> topics)
       throws Exception {
-    AdminClient admin = AdminClient.create(settings);
+    AdminClient admin = AdminClient.create(Connections.settings(connection, "admin"));
     try {
       List<KafkaFuture<Void>> asked = new ArrayList<>();
       for (int i = 0; i < producers.size(); i++) {

@@ -1,0 +1,51 @@
+"""Kafka's clients in Spark's JVM are told how the brokers are reached, and librdkafka's are tried."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import SparkSession
+
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.errors import ConfigProblem, reason_of
+from ksqlpy.spark.session import is_local
+
+__all__ = ["check_python", "tell_jvm"]
+
+
+def tell_jvm(session: SparkSession, connection: KafkaConnection) -> None:
+    """Lets the session's JVM know the connection, by its key; to be called in the thread that starts a query.
+
+    The secrets go by py4j's socket once, and stand in no plan, option or command line. Raises ConfigProblem
+    ``invalid-property`` where Kafka's clients in Java refuse a setting.
+    """
+    settings = json.dumps(connection.kinds)
+    jvm: Any = session._jvm
+    connections = jvm.ksqlpy.clients.Connections
+    problem = connections.keep(connection.key, settings)
+    if problem is not None:
+        raise ConfigProblem(
+            "invalid-property", f"Kafka's clients in Java refuse a setting: {connection.scrubbed(str(problem))}"
+        )
+    if not is_local(session):  # executors get them with their tasks
+        session.sparkContext.setLocalProperty(connections.PROPERTY + connection.key, settings)
+
+
+def check_python(connection: KafkaConnection) -> None:
+    """Makes one client of each kind, which connects to nobody yet.
+
+    Raises ConfigProblem ``invalid-property`` where librdkafka refuses a setting.
+    """
+    if not connection.settings:
+        return
+    try:
+        AdminClient(connection.admin({}))
+        Producer(connection.producer({}))
+        Consumer(connection.consumer({"group.id": "ksqlpy-check"})).close()
+    except KafkaException as e:
+        raise ConfigProblem(
+            "invalid-property", f"Kafka's clients in Python refuse a setting: {connection.scrubbed(reason_of(e))}"
+        ) from e
