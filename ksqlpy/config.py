@@ -223,9 +223,17 @@ _DEFINED = (
     Property(
         "ksql.emit.final.idle.ms",
         "",
-        "Of a new query with EMIT FINAL: milliseconds without a record after which windows are closed by the clock. "
-        "Empty: only later records close windows.",
+        "Of a new query with EMIT FINAL: milliseconds without a record after which windows are closed by the clock, at "
+        "the next checkpoint. Empty: only later records close windows.",
         _idle,
+        session=True,
+    ),
+    Property(
+        "ksqlpy.emit.final.forgetful",
+        "false",
+        "Whether a new query with EMIT FINAL loses the windows that ksqlDB loses: where stream time jumps by more than "
+        "SIZE + GRACE PERIOD, Kafka Streams has dropped a window before it is closed.",
+        _one_of("true", "false"),
         session=True,
     ),
     Property(

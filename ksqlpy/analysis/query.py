@@ -30,7 +30,7 @@ from ksqlpy.analysis.naming import bare, is_system, key_name, own_name
 from ksqlpy.analysis.result import Grouping, JoinSpec, Output, Relation, TypedQuery, View
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
-from ksqlpy.analysis.windows import IDLE, LATE_TOPIC, check_final, read_window
+from ksqlpy.analysis.windows import FORGETFUL, IDLE, LATE_TOPIC, check_final, read_window
 from ksqlpy.catalog import Catalog, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.formats import FORMATS
@@ -423,7 +423,9 @@ class _QueryAnalyzer:
             self._check_undo(aggregates)
         final = args.get("emit") == "FINAL"
         idle = self.config.number(IDLE) if final and self.config.get(IDLE) else None
-        return items, Grouping(tuple(keys), tuple(map(self._limited, aggregates)), window, having, final, idle)
+        forgetful = final and self.config.get(FORGETFUL) == "true"
+        limited = tuple(map(self._limited, aggregates))
+        return items, Grouping(tuple(keys), limited, window, having, final, idle, forgetful)
 
     def _check_undo(self, aggregates: list[t.AggregateCall]) -> None:
         """Refuses aggregates that cannot forget a value: a row of a table may change, or go."""

@@ -119,6 +119,7 @@ class Grouping:
     having: t.Expr | None
     final: bool = False
     idle_ms: int | None = None
+    forgetful: bool = False
 
 
 @dataclass(frozen=True)

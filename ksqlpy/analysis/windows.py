@@ -9,7 +9,9 @@ from ksqlpy.analysis.scope import Text
 from ksqlpy.config import Config
 from ksqlpy.sql.nodes import UNIT_MILLIS
 
-__all__ = ["IDLE", "LATE_TOPIC", "check_final", "checked_length", "read_window"]
+__all__ = ["FORGETFUL", "IDLE", "LATE_TOPIC", "check_final", "checked_length", "read_window"]
+
+FORGETFUL = "ksqlpy.emit.final.forgetful"
 
 IDLE = "ksql.emit.final.idle.ms"
 

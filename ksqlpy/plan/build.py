@@ -70,7 +70,7 @@ def _rows(query: TypedQuery) -> Operator:
         else:
             node = Aggregate(node, grouping.keys, grouping.aggregates, grouping.window)
         if grouping.final and grouping.window is not None:
-            node = Suppress(node, grouping.window, grouping.idle_ms)
+            node = Suppress(node, grouping.window, grouping.idle_ms, grouping.forgetful)
         if grouping.having is not None:
             # A final result comes once, so that none is to be taken back.
             node = Filter(node, grouping.having) if grouping.final else _filtered(node, grouping.having)

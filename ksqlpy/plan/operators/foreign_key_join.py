@@ -70,8 +70,8 @@ class ForeignKeyJoin(Operator):
 
     @property
     def stages(self) -> int:
-        """One."""
-        return 1
+        """Three: left rows by source partition, rows of both tables by the foreign key, results by the left row."""
+        return 3
 
     @property
     def stateful(self) -> bool:

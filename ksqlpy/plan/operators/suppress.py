@@ -22,12 +22,15 @@ class Suppress(Operator):
     ends. A tombstone takes the row away, so that a session that became longer leaves no result of its old bounds.
 
     ``idle_ms``: also where no record came for so many milliseconds of wall-clock time, all windows are closed whose end
-    lies that far behind the clock; None: only records close windows.
+    lies that far behind the clock; looked at with each checkpoint. None: only records close windows. ``forgetful``: a
+    window is lost, as by ksqlDB, where the record that closes it lies in a window that begins later than its end +
+    grace: Kafka Streams' store has dropped it by then.
     """
 
     input: Operator
     windowing: Window
     idle_ms: int | None = None
+    forgetful: bool = False
 
     @property
     def title(self) -> str:
@@ -120,7 +123,7 @@ class Suppress(Operator):
 
     def upgrade(self, new: Self) -> str | None:
         """Never, if anything changes."""
-        same = (self.windowing, self.idle_ms) == (new.windowing, new.idle_ms)
+        same = replace(self, input=new.input) == new
         return None if same else f"{self.title} would change, and it remembers rows"
 
     def explain(self) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from ksqlpy.formats import text
 from ksqlpy.functions import AggregateSignature, Change
 from ksqlpy.plan.operators import Aggregate, SessionAggregate
 from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.marks import ROWS
 from ksqlpy.spark.rows import Col, Rows
 
 __all__ = ["READ", "Grouped", "cells", "grouped"]
@@ -106,13 +107,14 @@ def _moved(
         f" WHEN __to IS NOT NULL AND __from IS NOT NULL AND {same} THEN array({step('__to', 'true', 'true')})"
         f" ELSE filter(array({leaves}, {enters}), __step -> __step IS NOT NULL) END"
     )
-    rows = rows.several((Col.ROW, "__step"), f"posexplode({steps})")
+    rows = rows.several(("__nth_step", "__step"), f"posexplode({steps})")
+    number = f"{Col.ROW} * {ROWS} + __nth_step" if rows.shape.numbered else "__nth_step"
     side = {"x": "__step.__comes", "y": "__step.__goes"}
     return rows.select(
         *((k, f"__step.__group.{k}") for k in keys),
         *((n, f"CASE WHEN {side[n[2]]} THEN {n} END") for n in arguments),
         *((c, f"__step.{c}") for c in ("__comes", "__goes")),
-        Col.ROWTIME, *places, Col.ROW, Col.DELETED, Col.RAW, Col.REASON,
+        Col.ROWTIME, *(p for p in places if p != Col.ROW), (Col.ROW, number), Col.DELETED, Col.RAW, Col.REASON,
     )  # fmt: skip
 
 

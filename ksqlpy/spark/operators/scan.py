@@ -28,7 +28,8 @@ def build(node: Scan, context: Context, records: Rows) -> Rows:
     relation, source = node.relation, node.relation.source
     here, partition = "true", f"{Col.RAW}.partition"
     if context.branch is not None:
-        here = f"({Col.REASON} IS NULL AND {Col.BRANCH} <=> {context.branch})"
+        topic = text.string(source.topic)
+        here = f"({Col.REASON} IS NULL AND {Col.BRANCH} <=> {context.branch} AND {Col.RAW}.topic <=> {topic})"
         partition = place(context.plan.topics.index(source.topic), partition)
     elif context.several:
         here = f"({Col.REASON} IS NULL AND {Col.RAW}.topic <=> {text.string(source.topic)})"
@@ -70,6 +71,8 @@ def build(node: Scan, context: Context, records: Rows) -> Rows:
     errors.append(f"CASE WHEN {time} < 0 THEN {before_1970(time)} END")
     error = f"coalesce({', '.join(errors)})" if len(errors) > 1 else errors[0]
     columns.append(("ROWTIME", time))
+    # Of a stream in a join: the columns ROWPARTITION and ROWOFFSET of rows are those of the join's result.
+    columns += [("ROWPARTITION", f"{Col.RAW}.partition"), ("ROWOFFSET", f"{Col.RAW}.offset")]
     fresh = [(n, at) for c, at in columns if (n := relation.internal(c)) in context.used]
     system = {
         Col.ROWTIME: time,

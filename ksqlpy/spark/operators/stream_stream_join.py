@@ -17,12 +17,19 @@ _KEY = "__jk"
 
 def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
     """Pairs of rows with equal keys that are near in time, and rows without a partner, as the kind of the join says."""
+    [source] = (r.source for r in node.right.relations)
+    twin = source.topic in {r.source.topic for r in node.left.relations}
+    if twin:  # a record that both sides read is a row of either, first of the left one
+        twice = f"CASE WHEN {Col.RAW}.topic = {text.string(source.topic)} THEN array(0, 1) ELSE array(0) END"
+        records = records.several((Col.ROW, Col.BRANCH), f"posexplode({twice})")
+        context.branch = 0
     rows = context.build(node.left, records).drop(Col.READ)
-    number = which_result(rows.shape, None)
     left = _columns(rows)
-    rows = rows.plus(("__numbered", f"CASE WHEN {Col.RAW} IS NULL THEN {number} ELSE 0L END")).drop(Col.ROW)
-    rows = context.build(node.right, rows)
+    context.branch = 1 if twin else None
+    rows = context.build(node.right, rows).drop(Col.BRANCH)
+    context.branch = None
     right = tuple(c for c in _columns(rows) if c not in left)
+    rows = rows.plus(("__numbered", f"CASE WHEN {Col.RAW} IS NULL THEN {which_result(rows.shape, None)} ELSE 0L END"))
     side = f"CASE WHEN {Col.READ} THEN 1Y ELSE 0Y END"
     key = f"CASE WHEN {Col.READ} THEN {spark_text(node.right_key)} ELSE {spark_text(node.left_key)} END"
     rows = rows.plus(("__side", side), (_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))

@@ -40,7 +40,9 @@ def build(node: Suppress, context: Context, records: Rows) -> Rows:
         ("__result", struct_of(carried)),
         Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.DELETED, Col.RAW, Col.REASON,
     )  # fmt: skip
-    size = 0 if w.kind == "SESSION" else w.size
-    spec = context.step_spec(node, "suppress", size=size, grace=grace, query=context.name)
+    spec = context.step_spec(
+        node, "suppress", advance=w.advance, grace=grace, idle=node.idle_ms or 0, forgetful=node.forgetful,
+        query=context.name,
+    )  # fmt: skip
     rows = rows.stepped(spec, ["__spread" if c == "__key" else c for c in spread])
     return rows.unpacked("__result", carried, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS, Col.RAW, Col.REASON)

@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
 import org.apache.spark.sql.execution.streaming.state.KeyStateEncoderSpec;
 import org.apache.spark.sql.execution.streaming.state.NoPrefixKeyStateEncoderSpec;
+import org.apache.spark.sql.execution.streaming.state.PrefixKeyScanStateEncoderSpec;
 import org.apache.spark.sql.execution.streaming.state.StateStore;
 import org.apache.spark.sql.execution.streaming.state.StateStoreIterator;
 import org.apache.spark.sql.execution.streaming.state.TimestampAsPostfixKeyStateEncoderSpec;
@@ -22,6 +23,7 @@ import scala.Option;
 public final class StepState {
   static final StructType KEY = StructType.fromDDL("k BINARY");
   static final StructType VALUE = StructType.fromDDL("v BINARY");
+  private static final StructType TWO = StructType.fromDDL("k BINARY, l BINARY");
   private static final StructType TIMED = TimestampKeyStateEncoder.keySchemaWithTimestamp(KEY);
 
   private final StateStore store;
@@ -50,6 +52,58 @@ public final class StepState {
   public ByTime byTimeThenKey(String name) {
     open(name, TIMED, new TimestampAsPrefixKeyStateEncoderSpec(TIMED), false);
     return new ByTime(name, false);
+  }
+
+  /** Rows of a key and a second one below it. */
+  public ByTwo byTwo(String name) {
+    open(name, TWO, new PrefixKeyScanStateEncoderSpec(TWO, 1), false);
+    return new ByTwo(name);
+  }
+
+  /** A family of the store whose keys are two times bytes; the rows of a first key lie together. */
+  public final class ByTwo {
+    private final String name;
+    private final UnsafeRowWriter writer = new UnsafeRowWriter(2, 64);
+
+    private ByTwo(String name) {
+      this.name = name;
+    }
+
+    private UnsafeRow key(byte[] first, byte[] second) {
+      writer.reset();
+      writer.zeroOutNullBytes();
+      writer.write(0, first);
+      writer.write(1, second);
+      return writer.getRow();
+    }
+
+    /** Sets the row of both keys. */
+    public void put(byte[] first, byte[] second, UnsafeRow row) {
+      store.put(key(first, second), row, name);
+    }
+
+    /** Removes the row of both keys, if there is one. */
+    public void remove(byte[] first, byte[] second) {
+      store.remove(key(first, second), name);
+    }
+
+    /** The rows of a first key, in the order of the bytes of the second; copies. */
+    public List<UnsafeRow> of(byte[] first, int fields) {
+      UnsafeRowWriter prefix = new UnsafeRowWriter(1, first.length + 8);
+      prefix.reset();
+      prefix.zeroOutNullBytes();
+      prefix.write(0, first);
+      List<UnsafeRow> found = new ArrayList<>();
+      StateStoreIterator<UnsafeRowPair> rows = store.prefixScan(prefix.getRow(), name);
+      try {
+        while (rows.hasNext()) {
+          found.add(as(rows.next().value(), fields).copy());
+        }
+      } finally {
+        rows.close();
+      }
+      return found;
+    }
   }
 
   /** A family of the store whose keys are bytes. */

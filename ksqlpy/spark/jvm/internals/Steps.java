@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import ksqlpy.steps.ForeignKey;
 import ksqlpy.steps.Join;
 import ksqlpy.steps.Session;
 import ksqlpy.steps.Step;
@@ -54,9 +55,14 @@ public final class Steps {
               new Suppress(
                   number,
                   lanes,
-                  described.get("size").asLong(),
+                  described.get("advance").asLong(),
                   described.get("grace").asLong(),
+                  described.get("idle").asLong(),
+                  described.get("forgetful").asBoolean(),
                   described.get("query").asText());
+          case "foreign-key changes" -> new ForeignKey.Changes(number, lanes, described.get("left").asBoolean());
+          case "foreign-key matches" -> new ForeignKey.Matches(number, lanes, described.get("left").asBoolean());
+          case "foreign-key latest" -> new ForeignKey.Latest(number, lanes);
           default -> throw new IllegalArgumentException(spec);
         };
     return with(rows, plan, step, keys);

@@ -99,10 +99,10 @@ public final class Session extends Step {
   @Override
   protected void step(InternalRow in) {
     byte[] key = key(in);
+    long kept = streamTime - gap - grace + 1; // what ended before is closed, whether or not it was removed
     long at = time(in);
     long start = at;
     long end = at;
-    long kept = streamTime - gap - grace + 1; // what ended before is closed, whether or not it was removed
     List<Timed> reached = sessions.of(key, Math.max(Math.max(0, at - gap), kept), Long.MAX_VALUE, working.width());
     int merged = 0;
     while (merged < reached.size() && reached.get(merged).row().getLong(0) <= at + gap) {

@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.IntConsumer;
 import ksqlpy.internals.StepState;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -40,10 +41,11 @@ public abstract class Step implements Serializable {
   private transient int[] passed;
   private transient int row;
   private transient int progress;
+  private transient int earlier;
   private transient int width;
 
   private transient StepState.ByKey clock;
-  private transient Map<Integer, Long> streamTimes;
+  private transient Map<Integer, Lane> streamTimes;
   private transient ByteBuffer seen;
   private transient int count;
   private transient long at;
@@ -105,6 +107,7 @@ public abstract class Step implements Serializable {
     }
     row = output.fieldIndex("__row");
     progress = output.fieldIndex("__progress");
+    earlier = Arrays.asList(input.fieldNames()).indexOf("__progress");
     width = output.length();
     int watched = Arrays.stream(lanes).sum();
     seen = ByteBuffer.allocate(8 + 8 * watched);
@@ -120,16 +123,20 @@ public abstract class Step implements Serializable {
       seen.put(8, before, 8, Math.min(before.length, seen.capacity()) - 8);
       ByteBuffer times = ByteBuffer.wrap(kept.getBinary(1));
       while (times.hasRemaining()) {
-        streamTimes.put(times.getInt(), times.getLong());
+        streamTimes.put(times.getInt(), new Lane(times.getLong(), times.getInt(), times.getLong()));
       }
     }
     open(state, input);
   }
 
+  /** After the last row, while the state is still open. */
+  protected void finish() {}
+
   /** After the last row. */
   public final void end() {
-    ByteBuffer times = ByteBuffer.allocate(12 * streamTimes.size());
-    streamTimes.forEach((lane, time) -> times.putInt(lane).putLong(time));
+    finish();
+    ByteBuffer times = ByteBuffer.allocate(24 * streamTimes.size());
+    streamTimes.forEach((lane, of) -> times.putInt(lane).putLong(of.time).putInt(of.place).putLong(of.offset));
     UnsafeRowWriter writer = new UnsafeRowWriter(2, seen.capacity() + times.capacity());
     writer.reset();
     writer.zeroOutNullBytes();
@@ -154,7 +161,11 @@ public abstract class Step implements Serializable {
     int place = in.getInt(partition);
     watch(place, at);
     lane = place & 0xFFFF;
-    streamTime = streamTimes.getOrDefault(lane, -1L);
+    Lane of = streamTimes.computeIfAbsent(lane, number -> new Lane(-1, place, at));
+    of.place = place;
+    of.offset = at;
+    of.taken = System.nanoTime();
+    streamTime = of.time;
     step(in);
   }
 
@@ -180,23 +191,60 @@ public abstract class Step implements Serializable {
     long found = in.getLong(time);
     if (found > streamTime) {
       streamTime = found;
-      streamTimes.put(lane, found);
+      streamTimes.get(lane).time = found;
     }
     return found;
   }
 
-  /** The stream time of partitions of a number, -1 before their first row. */
-  protected final long streamTime(int lane) {
-    return streamTimes.getOrDefault(lane, -1L);
+  /**
+   * Lets the stream time of partition numbers whose last row came {@code idle} ms ago or earlier follow the clock, as far
+   * behind it, and tells their numbers. What is given then has the place of the last row.
+   */
+  protected final void whileIdle(long idle, IntConsumer then) {
+    long now = System.nanoTime();
+    for (Map.Entry<Integer, Lane> each : Map.copyOf(streamTimes).entrySet()) {
+      Lane of = each.getValue();
+      long clock = System.currentTimeMillis() - idle;
+      if (now - of.taken >= idle * 1_000_000 && clock > of.time) {
+        of.time = clock;
+        lane = each.getKey();
+        streamTime = clock;
+        then.accept(lane);
+      }
+    }
+  }
+
+  /** Gives a row that no record brings about; {@code number}: the same for the same row at each time. */
+  protected final void giveIdle(Object[] values, long number) {
+    Lane of = streamTimes.get(lane);
+    values[output.fieldIndex("__partition")] = of.place;
+    values[output.fieldIndex("__offset")] = of.offset;
+    values[row] = number;
+    values[progress] = seen.capacity() == 8 ? null : seen.array().clone();
+    out.accept(values);
+  }
+
+  /** A partition number: its stream time, its last row, and when that came. */
+  private static final class Lane {
+    private long time;
+    private int place;
+    private long offset;
+    private long taken = System.nanoTime();
+
+    Lane(long time, int place, long offset) {
+      this.time = time;
+      this.place = place;
+      this.offset = offset;
+    }
   }
 
   /** The stream time that all partitions have reached, but at most so many ms behind that of the fastest. */
   protected final long slowest(long behind) {
     long least = Long.MAX_VALUE;
     long most = -1;
-    for (long time : streamTimes.values()) {
-      least = Math.min(least, time);
-      most = Math.max(most, time);
+    for (Lane of : streamTimes.values()) {
+      least = Math.min(least, of.time);
+      most = Math.max(most, of.time);
     }
     return Math.max(least == Long.MAX_VALUE ? -1 : least, most - behind);
   }
@@ -216,7 +264,11 @@ public abstract class Step implements Serializable {
     values[output.fieldIndex("__partition")] = taken.getInt(partition);
     values[output.fieldIndex("__offset")] = at;
     values[row] = (taken.getLong(numbered) << 24) + count++;
-    values[progress] = seen.capacity() == 8 ? null : seen.array().clone();
+    if (seen.capacity() > 8) {
+      values[progress] = seen.array().clone();
+    } else if (earlier >= 0 && !taken.isNullAt(earlier)) {
+      values[progress] = taken.getBinary(earlier);
+    }
     out.accept(values);
   }
 }

@@ -1,6 +1,7 @@
 package ksqlpy.steps;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -24,8 +25,12 @@ import org.apache.spark.sql.types.StructType;
 public final class Suppress extends Step {
   private static final long serialVersionUID = 1L;
 
-  private final long size;
+  private static final long MASK = (1L << 60) - 1;
+
   private final long grace;
+  private final long advance;
+  private final long idle;
+  private final boolean forgetful;
   private final String query;
 
   private transient int end;
@@ -39,17 +44,25 @@ public final class Suppress extends Step {
   private transient Map<Integer, StepState.ByTime> open;
   private transient Map<Integer, Long> next;
 
-  /** {@code size}: of windows in ms, 0 for sessions; {@code grace}: in ms behind the end of a window; {@code query}: under which late rows are counted. */
-  public Suppress(int number, int[] lanes, long size, long grace, String query) {
+  /**
+   * {@code advance}: between windows in ms; {@code grace}: in ms behind the end of a window; {@code idle}: after how many
+   * ms without a row the clock closes windows, 0 for never; {@code forgetful}: whether a result is lost where stream time
+   * jumps so far that Kafka Streams' store has dropped the window before it is looked for;
+   * {@code query}: under which late rows are counted.
+   */
+  public Suppress(
+      int number, int[] lanes, long advance, long grace, long idle, boolean forgetful, String query) {
     super(number, lanes);
-    this.size = size;
     this.grace = grace;
+    this.advance = advance;
+    this.idle = idle;
+    this.forgetful = forgetful;
     this.query = query;
   }
 
   @Override
   public Step copy() {
-    return new Suppress(number(), lanes(), size, grace, query);
+    return new Suppress(number(), lanes(), advance, grace, idle, forgetful, query);
   }
 
   @Override
@@ -84,8 +97,7 @@ public final class Suppress extends Step {
   protected void step(InternalRow in) {
     byte[] key = key(in);
     long until = in.getLong(end);
-    long before = streamTime;
-    boolean late = until + grace <= before;
+    boolean late = until + grace <= streamTime;
     time(in);
     UnsafeRow place = where.get(key, 1);
     if (place != null && place.getLong(0) != lane) {
@@ -102,19 +114,43 @@ public final class Suppress extends Step {
       where.put(key, longs(lane));
       next.merge(lane, until, Math::min);
     }
-    close(before);
+    close();
   }
 
-  /**
-   * Gives the results of the windows of this partition number that have closed. {@code before}: the stream time before
-   * this row. A window that begins with the epoch comes only if no window could have closed before: Kafka Streams looks
-   * for windows from the start of the last that it closed on, and for the epoch itself only at first
-   * (AbstractKStreamTimeWindowAggregateProcessor).
-   */
-  private void close(long before) {
+  /** At a checkpoint: what the clock closes. */
+  @Override
+  protected void finish() {
+    if (idle > 0) {
+      whileIdle(
+          idle,
+          lane -> {
+            for (Timed window : closed()) {
+              Object[] values = new Object[width];
+              values[resultOut] = window.row();
+              giveIdle(values, Long.MIN_VALUE / 2 + (Arrays.hashCode(window.key()) * 31L + window.time() & MASK));
+            }
+          });
+    }
+  }
+
+  /** Gives the results of the windows of this partition number that have closed. */
+  private void close() {
     if (next.getOrDefault(lane, -1L) + grace > streamTime) {
       return;
     }
+    // Kafka Streams has put the row's own window by then.
+    long newest = forgetful ? streamTime - Math.floorMod(streamTime, advance) : 0;
+    for (Timed window : closed()) {
+      if (forgetful && window.time() + grace < newest) {
+        continue;
+      }
+      Object[] values = new Object[width];
+      values[resultOut] = window.row();
+      give(values);
+    }
+  }
+
+  private List<Timed> closed() {
     StepState.ByTime windows = open(lane);
     List<Timed> closed = new ArrayList<>();
     long[] first = {Long.MAX_VALUE - grace};
@@ -133,12 +169,7 @@ public final class Suppress extends Step {
     for (Timed window : closed) {
       windows.remove(window.key(), window.time());
       where.remove(window.key());
-      if (size > 0 && window.time() == size && before >= grace) {
-        continue;
-      }
-      Object[] values = new Object[width];
-      values[resultOut] = window.row();
-      give(values);
     }
+    return closed;
   }
 }

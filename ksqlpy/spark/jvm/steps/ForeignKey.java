@@ -1,0 +1,342 @@
+package ksqlpy.steps;
+
+import java.util.ArrayList;
+import java.util.List;
+import ksqlpy.internals.StepState;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * A table joined with another by a foreign key, in three steps: {@link Changes} tells the old and the new foreign key of
+ * each left row that changes, {@link Matches} keeps the left rows of a foreign key beside its right row, {@link Latest}
+ * drops what the left row has overtaken.
+ *
+ * <p>Source of the rules: Kafka Streams, SubscriptionSendProcessorSupplier, SubscriptionJoinProcessorSupplier,
+ * ForeignTableJoinProcessorSupplier and ResponseJoinProcessorSupplier. There a hash of the left row tells what is
+ * overtaken, here its offset.
+ */
+public final class ForeignKey {
+  /** Keep the row, and give a result if there is a right row. */
+  static final byte PUT = 0;
+
+  /** Keep the row, and give its result, even if that is none. */
+  static final byte REPLACE = 1;
+
+  /** Forget the row, and give that there is no result. */
+  static final byte DELETE = 2;
+
+  /** Forget the row. */
+  static final byte FORGET = 3;
+
+  private ForeignKey() {}
+
+  private static StructType of(StructType input, String... names) {
+    StructType made = new StructType();
+    for (String name : names) {
+      if (List.of(input.fieldNames()).contains(name)) {
+        made = made.add(input.apply(name));
+      }
+    }
+    return made.add("__row", DataTypes.LongType).add("__progress", DataTypes.BinaryType);
+  }
+
+  private static int width(StructType input, String name) {
+    return ((StructType) input.apply(name).dataType()).length();
+  }
+
+  /** The columns of a step by their names, in and out. */
+  private static final class Columns {
+    private final StructType input;
+    private final StructType output;
+    private final int[] from;
+
+    Columns(StructType input, StructType output) {
+      this.input = input;
+      this.output = output;
+      from = new int[output.length()];
+      for (int i = 0; i < from.length; i++) {
+        from[i] = List.of(input.fieldNames()).indexOf(output.fieldNames()[i]);
+      }
+    }
+
+    int in(String name) {
+      return input.fieldIndex(name);
+    }
+
+    /** The values of a row that comes in, for one that comes out. */
+    Object[] values(InternalRow in) {
+      Object[] values = new Object[from.length];
+      for (int i = 0; i < from.length; i++) {
+        if (from[i] >= 0 && !in.isNullAt(from[i])) {
+          DataType type = output.fields()[i].dataType();
+          values[i] = InternalRow.copyValue(in.get(from[i], type));
+        }
+      }
+      return values;
+    }
+
+    void set(Object[] values, String name, Object value) {
+      values[output.fieldIndex(name)] = value;
+    }
+  }
+
+  /**
+   * Left rows come with {@code __side} 0, {@code __pk} (STRUCT), {@code __fk} (STRUCT, null for none), {@code __left}
+   * (STRUCT) and {@code __del}; what comes out has {@code __op}, and the offset of the left row as {@code __version}.
+   * Right rows pass by.
+   */
+  public static final class Changes extends Step {
+    private static final long serialVersionUID = 1L;
+
+    private final boolean left;
+
+    private transient Columns columns;
+    private transient StepState.ByKey rows;
+    private transient int fkWidth;
+    private transient int leftWidth;
+
+    /** {@code left}: whether rows without a right row have a result, too. */
+    public Changes(int number, int[] lanes, boolean left) {
+      super(number, lanes);
+      this.left = left;
+    }
+
+    @Override
+    public Step copy() {
+      return new Changes(number(), lanes(), left);
+    }
+
+    @Override
+    public StructType output(StructType input) {
+      StructType made =
+          of(
+              input, "__side", "__pk", "__fk", "__left", "__right", "__del", "__ts", "__turn", "__headers",
+              "__partition", "__offset", "__raw", "__reason");
+      return made.add("__op", DataTypes.ByteType).add("__version", DataTypes.LongType);
+    }
+
+    @Override
+    protected void open(StepState state, StructType input) {
+      columns = new Columns(input, output(input));
+      rows = state.byKey("rows");
+      fkWidth = width(input, "__fk");
+      leftWidth = width(input, "__left");
+    }
+
+    @Override
+    protected void step(InternalRow in) {
+      if (in.getByte(columns.in("__side")) != 0) {
+        give(columns.values(in));
+        return;
+      }
+      byte[] pk = ((UnsafeRow) in.getStruct(columns.in("__pk"), 1)).getBytes();
+      UnsafeRow stored = rows.get(pk, 2);
+      UnsafeRow before = stored == null ? null : stored.copy();
+      InternalRow oldKey = before == null || before.isNullAt(0) ? null : before.getStruct(0, fkWidth);
+      if (in.getBoolean(columns.in("__del"))) {
+        rows.remove(pk);
+        if (before != null && (left || oldKey != null)) {
+          tell(in, DELETE, oldKey, before.getStruct(1, leftWidth));
+        }
+        return;
+      }
+      boolean keyless = in.isNullAt(columns.in("__fk"));
+      InternalRow key = keyless ? null : in.getStruct(columns.in("__fk"), fkWidth);
+      InternalRow row = in.getStruct(columns.in("__left"), leftWidth);
+      rows.put(pk, pair(key, row));
+      if (!left && keyless) {
+        if (oldKey != null) {
+          tell(in, DELETE, oldKey, before.getStruct(1, leftWidth));
+        }
+        return;
+      }
+      if (oldKey != null && !oldKey.equals(key)) {
+        tell(in, FORGET, oldKey, before.getStruct(1, leftWidth));
+      }
+      tell(in, left || oldKey != null ? REPLACE : PUT, key, row);
+    }
+
+    private UnsafeRow pair(InternalRow key, InternalRow row) {
+      return Rows.of(columns.input.apply("__fk").dataType(), columns.input.apply("__left").dataType(), key, row);
+    }
+
+    private void tell(InternalRow in, byte op, InternalRow key, InternalRow row) {
+      Object[] values = columns.values(in);
+      columns.set(values, "__op", op);
+      columns.set(values, "__version", in.getLong(columns.in("__offset")));
+      columns.set(values, "__fk", key == null ? null : key.copy());
+      columns.set(values, "__left", row.copy());
+      give(values);
+    }
+  }
+
+  /**
+   * Takes what {@link Changes} tells, and right rows ({@code __side} 1, {@code __right}, {@code __del}). What comes out
+   * has {@code __left}, {@code __right}, one of them null where there is none, and {@code __del}: whether there is no
+   * result.
+   */
+  public static final class Matches extends Step {
+    private static final long serialVersionUID = 1L;
+
+    private final boolean left;
+
+    private transient Columns columns;
+    private transient StepState.ByKey rights;
+    private transient StepState.ByTwo lefts;
+    private transient int pkWidth;
+    private transient int leftWidth;
+    private transient int rightWidth;
+
+    /** {@code left}: whether rows without a right row have a result, too. */
+    public Matches(int number, int[] lanes, boolean left) {
+      super(number, lanes);
+      this.left = left;
+    }
+
+    @Override
+    public Step copy() {
+      return new Matches(number(), lanes(), left);
+    }
+
+    @Override
+    public StructType output(StructType input) {
+      return of(
+          input, "__pk", "__left", "__right", "__version", "__op", "__del", "__ts", "__turn", "__headers", "__partition",
+          "__offset", "__raw", "__reason");
+    }
+
+    @Override
+    protected void open(StepState state, StructType input) {
+      columns = new Columns(input, output(input));
+      rights = state.byKey("rights");
+      lefts = state.byTwo("lefts");
+      pkWidth = width(input, "__pk");
+      leftWidth = width(input, "__left");
+      rightWidth = width(input, "__right");
+    }
+
+    @Override
+    protected void step(InternalRow in) {
+      byte[] key = in.isNullAt(columns.in("__fk")) ? null : key(in);
+      if (in.getByte(columns.in("__side")) == 0) {
+        ofLeft(in, key);
+      } else {
+        ofRight(in, key);
+      }
+    }
+
+    private void ofLeft(InternalRow in, byte[] key) {
+      byte op = in.getByte(columns.in("__op"));
+      byte[] pk = ((UnsafeRow) in.getStruct(columns.in("__pk"), pkWidth)).getBytes();
+      UnsafeRow right = null;
+      if (key != null && (op == DELETE || op == FORGET)) {
+        lefts.remove(key, pk);
+      } else if (key != null) {
+        lefts.put(key, pk, kept(in));
+        UnsafeRow found = rights.get(key, 1);
+        right = found == null ? null : (UnsafeRow) found.getStruct(0, rightWidth).copy();
+      }
+      if (op == FORGET || op == PUT && right == null && !left) {
+        return;
+      }
+      boolean gone = op == DELETE || right == null && !left;
+      tell(in, in.getStruct(columns.in("__pk"), pkWidth), in.getStruct(columns.in("__left"), leftWidth), right,
+          in.getLong(columns.in("__version")), op, gone);
+    }
+
+    private void ofRight(InternalRow in, byte[] key) {
+      boolean deleted = in.getBoolean(columns.in("__del"));
+      UnsafeRow right = deleted ? null : (UnsafeRow) in.getStruct(columns.in("__right"), rightWidth).copy();
+      if (deleted) {
+        rights.remove(key);
+      } else {
+        rights.put(key, Rows.of(columns.input.apply("__right").dataType(), right));
+      }
+      List<UnsafeRow> found = new ArrayList<>(lefts.of(key, 3));
+      for (UnsafeRow row : found) {
+        tell(in, row.getStruct(0, pkWidth), row.getStruct(1, leftWidth), right, row.getLong(2), REPLACE,
+            deleted && !left);
+      }
+    }
+
+    private UnsafeRow kept(InternalRow in) {
+      return Rows.of(
+          columns.input.apply("__pk").dataType(),
+          columns.input.apply("__left").dataType(),
+          DataTypes.LongType,
+          in.getStruct(columns.in("__pk"), pkWidth),
+          in.getStruct(columns.in("__left"), leftWidth),
+          in.getLong(columns.in("__version")));
+    }
+
+    private void tell(
+        InternalRow in, InternalRow pk, InternalRow row, InternalRow right, long version, byte op, boolean gone) {
+      Object[] values = columns.values(in);
+      columns.set(values, "__pk", pk.copy());
+      columns.set(values, "__left", row.copy());
+      columns.set(values, "__right", right);
+      columns.set(values, "__version", version);
+      columns.set(values, "__op", op);
+      columns.set(values, "__del", gone);
+      give(values);
+    }
+  }
+
+  /** Drops results of left rows that have changed since. The key is that of the left row. */
+  public static final class Latest extends Step {
+    private static final long serialVersionUID = 1L;
+
+    private transient Columns columns;
+    private transient StepState.ByKey versions;
+    private transient List<byte[]> deleted;
+
+    /** As all steps. */
+    public Latest(int number, int[] lanes) {
+      super(number, lanes);
+    }
+
+    @Override
+    public Step copy() {
+      return new Latest(number(), lanes());
+    }
+
+    @Override
+    public StructType output(StructType input) {
+      return of(
+          input, "__left", "__right", "__del", "__ts", "__headers", "__partition", "__offset", "__raw", "__reason");
+    }
+
+    @Override
+    protected void open(StepState state, StructType input) {
+      columns = new Columns(input, output(input));
+      versions = state.byKey("versions");
+      deleted = new ArrayList<>();
+    }
+
+    @Override
+    protected void step(InternalRow in) {
+      byte[] key = key(in);
+      long version = in.getLong(columns.in("__version"));
+      UnsafeRow known = versions.get(key, 1);
+      if (known != null && known.getLong(0) > version) {
+        return;
+      }
+      if (known == null || known.getLong(0) < version) {
+        versions.put(key, longs(version));
+      }
+      if (in.getByte(columns.in("__op")) == DELETE) {
+        deleted.add(key);
+      }
+      give(columns.values(in));
+    }
+
+    /** With the end of a batch nothing is on its way any more that a deleted row has overtaken. */
+    @Override
+    protected void finish() {
+      deleted.forEach(versions::remove);
+    }
+  }
+}
