@@ -80,8 +80,17 @@ def _check_windows(node: exp.Expr, left: Relation, right: Relation, text: Text) 
     if windows == (None, None):
         return
     if "TABLE" in (left.source.kind, right.source.kind):
-        name = next(r.source.name for r in (left, right) if r.source.window is not None)
-        text.refuse("windowed-source", f"{name} has a windowed key and cannot be joined with a table", node.this)
+        windowed = next(r.source for r in (left, right) if r.source.window is not None)
+        keys = ", ".join(c.name for c in windowed.keys)
+        text.refuse(
+            "windowed-source",
+            f"{windowed.name} has a windowed key and cannot be joined with a table",
+            node.this,
+            hint=f"make its windows columns of a key first: CREATE TABLE … AS SELECT {keys}, WINDOWSTART AS w, …"
+            f" GROUP BY {keys}, WINDOWSTART"
+            if windowed.kind == "TABLE"
+            else "join streams or tables without windows, and group the result in windows",
+        )
     sessions = [w is not None and w.size is None for w in windows]
     if None in windows or sessions[0] != sessions[1]:
         shown = [

@@ -63,8 +63,7 @@ def _rows(query: TypedQuery) -> Operator:
     if query.grouping is not None:
         grouping = query.grouping
         if first.source.kind == "TABLE":
-            own = tuple(first.ref(c) for c in first.source.keys)
-            node = TableChanges(node, (query.join_key,) if query.join_key is not None else own)
+            node = TableChanges(node, node.identity or tuple(first.ref(c) for c in first.source.keys))
         if grouping.window is not None and grouping.window.kind == "SESSION":
             node = SessionAggregate(node, grouping.keys, grouping.aggregates, grouping.window)
         else:
