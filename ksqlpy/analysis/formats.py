@@ -25,7 +25,7 @@ from ksqlpy.types import (
     StructType,
 )
 
-__all__ = ["DELIMITERS", "FORMATS", "UNAVAILABLE", "Format", "check_formats", "is_wrapped"]
+__all__ = ["DELIMITERS", "FORMATS", "UNAVAILABLE", "Format", "check_formats", "holds_map", "is_wrapped"]
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _check(part: str, columns: Sequence[Column], name: str, text: Text, node: ex
         hint = f"{part.upper()}_FORMAT = 'JSON' carries several" if format_.most else None
         text.refuse("bad-format", what, node, hint=hint)
     for c in columns:
-        if part == "key" and _holds_map(c.type):
+        if part == "key" and holds_map(c.type):
             text.refuse("bad-format", f"a MAP cannot be in a key: column {c.name} {c.type}", node)
         if not format_.carries(c.type):
             text.refuse("bad-format", f"format {name} cannot carry the {part} column {c.name} {c.type}", node)
@@ -124,11 +124,12 @@ def _check(part: str, columns: Sequence[Column], name: str, text: Text, node: ex
             text.refuse("bad-format", f"format {name} carries maps with STRING keys only: column {c.name}", node)
 
 
-def _holds_map(type_: SqlType) -> bool:
+def holds_map(type_: SqlType) -> bool:
+    """Whether values of the type are or contain a MAP, so that they are no keys."""
     if isinstance(type_, ArrayType):
-        return _holds_map(type_.item)
+        return holds_map(type_.item)
     if isinstance(type_, StructType):
-        return any(_holds_map(f) for _, f in type_.fields)
+        return any(holds_map(f) for _, f in type_.fields)
     return isinstance(type_, MapType)
 
 

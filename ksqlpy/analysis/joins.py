@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import ExpressionAnalyzer
+from ksqlpy.analysis.formats import holds_map
 from ksqlpy.analysis.result import JoinSpec, Output, Relation
 from ksqlpy.analysis.scope import PSEUDO, Scope, Text
 from ksqlpy.analysis.windows import checked_length
@@ -150,6 +151,8 @@ def join_keys(
         refuse("join-condition", f"ON compares the sources on the left with {what}", on)
     spec = JoinSpec(right, node.args.get("side") or "INNER", sides[0], sides[1])
     if right.source.kind == "STREAM":
+        if holds_map(sides[0].type):
+            refuse("join-types", f"values of type {sides[0].type} are not compared in ON: a MAP has no order", on)
         _check_unmoved(sides, at, lefts, right, text)
         spec = replace(spec, within=_within(node, text), grace=_grace(node, text))
     else:
@@ -215,8 +218,8 @@ def _of_tables(
             "foreign-key",
             "a join by a foreign key is the first join of its query",
             at,
-            hint=f"further tables are joined by the key of the result{f', {names}' if names else ''};"
-            " or make a table of the first join, and join that: CREATE TABLE … AS SELECT …",
+            hint=(f"further tables are joined by the key of the result, {names}; or " if names else "")
+            + "make a table of the first join, and join that: CREATE TABLE … AS SELECT …",
         )
     if not foreign and not any(j.foreign for j in joins):
         return spec

@@ -71,8 +71,7 @@ def _rows(query: TypedQuery) -> Operator:
         if grouping.final and grouping.window is not None:
             node = Suppress(node, grouping.window, grouping.idle_ms)
         if grouping.having is not None:
-            # A final result comes once, so that none is to be taken back.
-            node = Filter(node, grouping.having) if grouping.final else _filtered(node, grouping.having)
+            node = _filtered(node, grouping.having)
     return node
 
 
@@ -117,6 +116,10 @@ def _filtered(node: Operator, predicate: t.Expr) -> Operator:
             return Project(_filtered(below, t.rewrite(predicate, node.column)), outputs)
         case TableFilter(below, before, key):
             return TableFilter(below, t.Logical(BOOLEAN, "AND", before, predicate), key)
+        case Suppress():
+            return Filter(node, predicate)  # a final result comes once, there is none to be taken back
+        case Filter(Suppress() as below, before):
+            return Filter(below, t.Logical(BOOLEAN, "AND", before, predicate))
     if node.identity is None:
         raise TypeError(f"not a table: {node!r}")
     return TableFilter(node, predicate, node.identity)
