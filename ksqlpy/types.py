@@ -29,6 +29,7 @@ __all__ = [
     "StructType",
     "as_decimal",
     "common_type",
+    "holds_map",
     "is_numeric",
     "widens_to",
 ]
@@ -209,3 +210,13 @@ def common_type(types: Iterable[SqlType]) -> SqlType | None:
             else:
                 return None
     return result
+
+
+def holds_map(type_: SqlType) -> bool:
+    """Whether values of the type are or contain a MAP."""
+    match type_:
+        case ArrayType(item):
+            return holds_map(item)
+        case StructType(fields):
+            return any(holds_map(f) for _, f in fields)
+    return isinstance(type_, MapType)

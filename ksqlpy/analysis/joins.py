@@ -16,7 +16,7 @@ from ksqlpy.analysis.expressions import ExpressionAnalyzer
 from ksqlpy.analysis.result import JoinSpec, Output, Relation
 from ksqlpy.analysis.scope import PSEUDO, Scope, Text
 from ksqlpy.analysis.windows import checked_length
-from ksqlpy.types import SqlType
+from ksqlpy.types import SqlType, holds_map
 
 __all__ = [
     "by_key",
@@ -80,8 +80,17 @@ def _check_windows(node: exp.Expr, left: Relation, right: Relation, text: Text) 
     if windows == (None, None):
         return
     if "TABLE" in (left.source.kind, right.source.kind):
-        name = next(r.source.name for r in (left, right) if r.source.window is not None)
-        text.refuse("windowed-source", f"{name} has a windowed key and cannot be joined with a table", node.this)
+        windowed = next(r.source for r in (left, right) if r.source.window is not None)
+        keys = ", ".join(c.name for c in windowed.keys)
+        text.refuse(
+            "windowed-source",
+            f"{windowed.name} has a windowed key and cannot be joined with a table",
+            node.this,
+            hint=f"make its windows columns of a key first: CREATE TABLE … AS SELECT {keys}, WINDOWSTART AS w, …"
+            f" GROUP BY {keys}, WINDOWSTART"
+            if windowed.kind == "TABLE"
+            else "join streams or tables without windows, and group the result in windows",
+        )
     sessions = [w is not None and w.size is None for w in windows]
     if None in windows or sessions[0] != sessions[1]:
         shown = [
@@ -141,6 +150,8 @@ def join_keys(
         refuse("join-condition", f"ON compares the sources on the left with {what}", on)
     spec = JoinSpec(right, node.args.get("side") or "INNER", sides[0], sides[1])
     if right.source.kind == "STREAM":
+        if holds_map(sides[0].type):
+            refuse("join-types", f"values of type {sides[0].type} are not compared in ON: a MAP has no order", on)
         _check_unmoved(sides, at, lefts, right, text)
         spec = replace(spec, within=_within(node, text), grace=_grace(node, text))
     else:
@@ -206,8 +217,8 @@ def _of_tables(
             "foreign-key",
             "a join by a foreign key is the first join of its query",
             at,
-            hint=f"further tables are joined by the key of the result{f', {names}' if names else ''};"
-            " or make a table of the first join, and join that: CREATE TABLE … AS SELECT …",
+            hint=(f"further tables are joined by the key of the result, {names}; or " if names else "")
+            + "make a table of the first join, and join that: CREATE TABLE … AS SELECT …",
         )
     if not foreign and not any(j.foreign for j in joins):
         return spec

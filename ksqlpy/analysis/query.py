@@ -29,6 +29,7 @@ from ksqlpy.analysis.joins import (
 from ksqlpy.analysis.naming import bare, is_system, key_name, own_name
 from ksqlpy.analysis.result import Grouping, JoinSpec, Output, Relation, TypedQuery, View
 from ksqlpy.analysis.scope import Scope, Text, find_source
+from ksqlpy.analysis.undo import check_undo
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
 from ksqlpy.analysis.windows import FORGETFUL, IDLE, LATE_TOPIC, check_final, read_window
 from ksqlpy.catalog import Catalog, SourceKind
@@ -90,7 +91,7 @@ class _QueryAnalyzer:
         self.kind: SourceKind = self.first.source.kind
         self.grouped = args.get("group") is not None
         self.synthetic: t.ColumnRef | None = None
-        self.near = False
+        self.near = self.bounds_known = False
         self.key_names: tuple[t.Expr, ...] = ()
         """The columns that name the key of a join; any of them will do."""
 
@@ -114,7 +115,8 @@ class _QueryAnalyzer:
             view = self.views.get(table.this.this)
         source = view.source if view is not None else find_source(self.catalog, table.this, self.text)
         clauses = [n for n in ("group", "partition") if self.node.args.get(n) is not None]
-        if source.window is not None and clauses and self.persistent:
+        regrouped = source.kind == "TABLE" and view is None and clauses == ["group"]
+        if source.window is not None and clauses and self.persistent and not regrouped:
             what = "grouped" if "group" in clauses else "partitioned anew"
             self.text.refuse("windowed-source", f"{source.name} has a windowed key and cannot be {what}", table)
         if not FORMATS[source.value.format].limits.regrouped and (joined or "group" in clauses):
@@ -393,14 +395,18 @@ class _QueryAnalyzer:
         args, refuse = self.node.args, self.text.refuse
         clause = args.get("window")
         window = read_window(clause, self.text, self.config) if clause is not None else None
-        inner = ExpressionAnalyzer(Scope(relations, synthetic=self.synthetic, near=self.near), self.text)
+        # The windows of a table that is grouped are columns like others.
+        of_windows = self.kind == "TABLE" and self.first.source.window is not None
+        self.bounds_known = of_windows
+        inner_scope = Scope(relations, window=of_windows, synthetic=self.synthetic, near=self.near)
+        inner = ExpressionAnalyzer(inner_scope, self.text)
         keys = []
         for node in args["group"].expressions:
             key = inner.analyze(node, place="in GROUP BY")
             if key in keys:
                 refuse("duplicate-group", "this expression is listed twice in GROUP BY", node)
             keys.append(key)
-        scope = Scope(relations, window=window is not None, synthetic=self.synthetic, near=self.near)
+        scope = replace(inner_scope, window=of_windows or window is not None)
         outer = ExpressionAnalyzer(scope, self.text)
         aggregates: list[t.AggregateCall] = []
         items = [
@@ -420,27 +426,12 @@ class _QueryAnalyzer:
         if not aggregates:
             refuse("no-aggregate", "GROUP BY needs an aggregate function in SELECT or HAVING", args["group"])
         if self.kind == "TABLE":
-            self._check_undo(aggregates)
+            check_undo(aggregates, self.first.source, self.node, self.text)
         final = args.get("emit") == "FINAL"
         idle = self.config.number(IDLE) if final and self.config.get(IDLE) else None
         forgetful = final and self.config.get(FORGETFUL) == "true"
         limited = tuple(map(self._limited, aggregates))
         return items, Grouping(tuple(keys), limited, window, having, final, idle, forgetful)
-
-    def _check_undo(self, aggregates: list[t.AggregateCall]) -> None:
-        """Refuses aggregates that cannot forget a value: a row of a table may change, or go."""
-        for call in aggregates:
-            assert isinstance(call.call.signature, AggregateSignature)
-            if not call.call.signature.undo:
-                name = call.call.function.name
-                at = next((n for n in self.node.find_all(exp.Anonymous) if n.this.upper() == name), None)
-                able = [f.name for f in FUNCTIONS.functions.values() if isinstance(f, Aggregate) and _undoes(f)]
-                self.text.refuse(
-                    "no-undo",
-                    f"{name} cannot be used on table {self.first.source.name}: it cannot take values back",
-                    at,
-                    hint=f"{', '.join(able)} can; or group the stream from which the table is made",
-                )
 
     def _limited(self, call: t.AggregateCall) -> t.AggregateCall:
         """With the number of values that the properties let it keep."""
@@ -475,7 +466,7 @@ class _QueryAnalyzer:
         node: exp.Expr,
         hint: str = "they are known once the rows of a window are aggregated: select them",
     ) -> None:
-        if any(isinstance(e, t.ColumnRef) and e.name in t.BOUNDS for e in t.walk(expr)):
+        if not self.bounds_known and any(isinstance(e, t.ColumnRef) and e.name in t.BOUNDS for e in t.walk(expr)):
             self.text.refuse(
                 "window-bounds",
                 f"WINDOWSTART and WINDOWEND cannot stand in {where}",
@@ -496,7 +487,7 @@ class _QueryAnalyzer:
                 if e not in aggregates:
                     aggregates.append(e)
                 return t.ColumnRef(e.type, f"__a{aggregates.index(e)}")
-            if isinstance(e, t.ColumnRef) and e.name not in t.TIMES:
+            if isinstance(e, t.ColumnRef) and (e.name not in t.TIMES or (self.bounds_known and e.name in t.BOUNDS)):
                 self.text.refuse(
                     "not-grouped",
                     f"column {e.name} is neither in GROUP BY nor inside an aggregate function",
@@ -596,7 +587,3 @@ class _QueryAnalyzer:
                 self.node.expressions[0],
                 hint="AS_VALUE(…) copies a key column into the value",
             )
-
-
-def _undoes(function: Aggregate) -> bool:
-    return all(s.undo for s in function.signatures)

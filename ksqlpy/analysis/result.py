@@ -158,7 +158,9 @@ class TypedQuery:
     @property
     def window(self) -> WindowKey | None:
         """The window that is part of the result's key."""
-        if self.grouping is not None and self.grouping.window is not None:
+        if self.grouping is not None:
             window = self.grouping.window
+            if window is None:
+                return None
             return WindowKey(window.kind, None if window.kind == "SESSION" else window.size)
         return self.relations[0].source.window

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from ksqlpy.catalog import Column, PartSpec
-from ksqlpy.types import STRING, ArrayType, MapType, SqlType, StructType
+from ksqlpy.types import STRING, ArrayType, MapType, SqlType, StructType, holds_map
 
 __all__ = [
     "BARE",
@@ -154,7 +154,7 @@ class Format(ABC):
             said = f"format {name} carries one {which} column, there are {len(columns)}"
             return Refusal(said, f"{which.upper()}_FORMAT = 'JSON' carries several")
         for c in columns:
-            if which == "key" and _holds_map(c.type):
+            if which == "key" and holds_map(c.type):
                 return Refusal(f"a MAP cannot be in a key: column {c.name} {c.type}")
             if not self.limits.carries(c.type):
                 return Refusal(f"format {name} cannot carry the {which} column {c.name} {c.type}")
@@ -209,14 +209,6 @@ class Format(ABC):
     def comparable(self, spec: PartSpec, data: bytes) -> object:
         """A value that equal contents share, where the same may be written in several ways."""
         return data
-
-
-def _holds_map(type_: SqlType) -> bool:
-    if isinstance(type_, ArrayType):
-        return _holds_map(type_.item)
-    if isinstance(type_, StructType):
-        return any(_holds_map(f) for _, f in type_.fields)
-    return isinstance(type_, MapType)
 
 
 def _odd_map(type_: SqlType) -> bool:

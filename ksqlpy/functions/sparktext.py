@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
+from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType, holds_map
 
 __all__ = [
     "MOST",
@@ -208,7 +208,7 @@ def json_fields(parts: Sequence[tuple[str, str]]) -> str:
 
 def in_order(value: str, t: SqlType) -> str:
     """The value with the keys of all its maps in their order, so that equal ones have equal bytes."""
-    if not _holds_map(t):
+    if not holds_map(t):
         return value
     match t:
         case ArrayType(item):
@@ -218,9 +218,7 @@ def in_order(value: str, t: SqlType) -> str:
                 "map_from_arrays(array_sort(map_keys(__m)), transform(array_sort(map_keys(__m)), __k -> __m[__k]))"
             )
             values = f"transform_values(__m, (__k, __v) -> {in_order('__v', item)})"
-            inner = (
-                f"element_at(transform(array({values}), __m -> {sorted_map}), 1)" if _holds_map(item) else sorted_map
-            )
+            inner = f"element_at(transform(array({values}), __m -> {sorted_map}), 1)" if holds_map(item) else sorted_map
             return f"element_at(transform(array({value}), __m -> {inner}), 1)"
         case StructType(fields):
             parts = (f"{quoted(n)}, {in_order(field(value, i), f)}" for i, (n, f) in enumerate(fields))
@@ -230,7 +228,7 @@ def in_order(value: str, t: SqlType) -> str:
 
 def comparable_form(value: str, t: SqlType) -> str:
     """What Spark can compare in place of the value: maps are arrays of their entries, in the order of their keys."""
-    if not _holds_map(t):
+    if not holds_map(t):
         return value
     match t:
         case ArrayType(item):
@@ -242,12 +240,3 @@ def comparable_form(value: str, t: SqlType) -> str:
             parts = (f"'{i}', {comparable_form(field(value, i), f)}" for i, (_, f) in enumerate(fields))
             return f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
     raise TypeError(f"{t} holds no map")
-
-
-def _holds_map(t: SqlType) -> bool:
-    match t:
-        case ArrayType(item):
-            return _holds_map(item)
-        case StructType(fields):
-            return any(_holds_map(f) for _, f in fields)
-    return isinstance(t, MapType)

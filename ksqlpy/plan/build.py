@@ -63,8 +63,7 @@ def _rows(query: TypedQuery) -> Operator:
     if query.grouping is not None:
         grouping = query.grouping
         if first.source.kind == "TABLE":
-            own = tuple(first.ref(c) for c in first.source.keys)
-            node = TableChanges(node, (query.join_key,) if query.join_key is not None else own)
+            node = TableChanges(node, node.identity or tuple(first.ref(c) for c in first.source.keys))
         if grouping.window is not None and grouping.window.kind == "SESSION":
             node = SessionAggregate(node, grouping.keys, grouping.aggregates, grouping.window)
         else:
@@ -72,8 +71,7 @@ def _rows(query: TypedQuery) -> Operator:
         if grouping.final and grouping.window is not None:
             node = Suppress(node, grouping.window, grouping.idle_ms, grouping.forgetful)
         if grouping.having is not None:
-            # A final result comes once, so that none is to be taken back.
-            node = Filter(node, grouping.having) if grouping.final else _filtered(node, grouping.having)
+            node = _filtered(node, grouping.having)
     return node
 
 
@@ -118,6 +116,10 @@ def _filtered(node: Operator, predicate: t.Expr) -> Operator:
             return Project(_filtered(below, t.rewrite(predicate, node.column)), outputs)
         case TableFilter(below, before, key):
             return TableFilter(below, t.Logical(BOOLEAN, "AND", before, predicate), key)
+        case Suppress():
+            return Filter(node, predicate)  # a final result comes once, there is none to be taken back
+        case Filter(Suppress() as below, before):
+            return Filter(below, t.Logical(BOOLEAN, "AND", before, predicate))
     if node.identity is None:
         raise TypeError(f"not a table: {node!r}")
     return TableFilter(node, predicate, node.identity)

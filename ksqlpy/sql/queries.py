@@ -231,12 +231,19 @@ class Queries(Expressions):
         if self.accept("WITHIN"):
             if self.accept("("):
                 within = [self._duration()]
+                if self.text == ")":
+                    self.want("','")
+                    self.fail(hint="one length stands without brackets; in brackets are two, before and after")
                 self.expect(",")
                 within.append(self._duration())
                 self.expect(")")
             else:
                 within = [self._duration()]
             grace = self._duration() if self.accept("GRACE", "PERIOD") else None
+        elif self.text in ("GRACE", "PERIOD"):  # GRACE may have been taken for an alias
+            self.want("WITHIN")
+            self.want("ON")
+            self.fail(hint="GRACE PERIOD stands behind WITHIN: JOIN … WITHIN 1 HOUR GRACE PERIOD 5 MINUTES ON …")
         self.expect("ON")
         on = self.expression()
         return self.placed(nodes.StreamJoin(this=this, side=side, within=within, grace=grace, on=on), begin)
