@@ -59,8 +59,8 @@ edited.
 _FORMATS_HEAD = """\
 # Formats
 
-Each may be the format of keys (KEY_FORMAT) and of values (VALUE_FORMAT), or of both (FORMAT). A key holds no MAP, and the
-keys of a MAP are STRING. Written by `make docs` from `ksqlpy/formats`; not to be edited.
+Each may be the format of keys (KEY_FORMAT) and of values (VALUE_FORMAT), or of both (FORMAT). A key holds no MAP, and
+the keys of a MAP are STRING. Written by `make docs` from `ksqlpy/formats`; not to be edited.
 
 | format | records | types | columns | WRAP_SINGLE_VALUE | delimiter | values in JOIN, GROUP BY | columns of CREATE |
 |---|---|---|---|---|---|---|---|
@@ -119,7 +119,7 @@ def _format(f: Format) -> str:
         "any number" if limits.most is None else str(limits.most),
         ", ".join(str(w).lower() for w in sorted(limits.wraps, reverse=True)) or "none",
         "yes" if limits.delimited else "no",
-        "yes" if limits.regrouped else "no",
+        "" if f.empty else "yes" if limits.regrouped else "no",
         "listed" if f.schemas is DECLARED else "listed or inferred",
     )
     return f"| {' | '.join(map(_cell, cells))} |"
