@@ -119,7 +119,7 @@ def _format(f: Format) -> str:
         "any number" if limits.most is None else str(limits.most),
         ", ".join(str(w).lower() for w in sorted(limits.wraps, reverse=True)) or "none",
         "yes" if limits.delimited else "no",
-        "yes" if limits.regrouped else "no",
+        "" if f.empty else "yes" if limits.regrouped else "no",
         "listed" if f.schemas is DECLARED else "listed or inferred",
     )
     return f"| {' | '.join(map(_cell, cells))} |"

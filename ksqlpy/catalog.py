@@ -5,6 +5,7 @@ A :class:`Catalog` is an immutable snapshot; the engine replaces it as a whole, 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -85,7 +86,7 @@ class WindowKey:
 
 
 @dataclass(frozen=True)
-class PartSpec:
+class PartSpec(ABC):
     """The key or the value of a source's records: a :class:`KeySpec` or a :class:`ValueSpec`.
 
     ``format``: the name of its format (:mod:`ksqlpy.formats`); ``columns``: what it carries, in the order in which they
@@ -97,9 +98,9 @@ class PartSpec:
     delimiter: str = ","
 
     @property
+    @abstractmethod
     def bare(self) -> bool:
         """Whether its single column stands alone, not in a record."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,8 @@ class _QueryAnalyzer:
         if source.window is not None and clauses and self.persistent and not regrouped:
             what = "grouped" if "group" in clauses else "partitioned anew"
             self.text.refuse("windowed-source", f"{source.name} has a windowed key and cannot be {what}", table)
-        if not FORMATS[source.value.format].limits.regrouped and (joined or "group" in clauses):
+        format_ = FORMATS.get(source.value.format)  # None: what only a real ksqlDB knows, in a project's plan
+        if format_ is not None and not format_.limits.regrouped and (joined or "group" in clauses):
             clause = "JOIN" if joined else "GROUP BY"
             self.text.refuse(
                 "bad-format",

@@ -157,14 +157,14 @@ def source_to_json(source: Source) -> dict[str, Any]:
     return data
 
 
-def source_from_json(data: Mapping[str, Any]) -> Source:
-    """The inverse of :func:`source_to_json`."""
+def source_from_json(data: Mapping[str, Any]) -> StoredSource:
+    """The inverse of :func:`source_to_json`, in the form in which sources are stored."""
     columns = tuple(
         Column(n, type_from_json(t), k, Header(mark[0]["header"]) if mark else None)
         for n, t, k, *mark in data["columns"]
     )
     window = WindowKey(**data["window"]) if data["window"] is not None else None
-    return StoredSource(**{**data, "columns": columns, "window": window}).source()
+    return StoredSource(**{**data, "columns": columns, "window": window})
 
 
 def query_to_json(query: PersistentQuery) -> dict[str, Any]:

@@ -17,7 +17,9 @@ from ksqlpy.analysis import Declare, analyze_create, analyze_insert_select
 from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_from_json
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
+from ksqlpy.formats import FORMATS
 from ksqlpy.plan import Plan, build_plan
+from ksqlpy.plan.stored.source import StoredSource
 from ksqlpy.runtime.commandlog import FORMAT_VERSION, Entry, query_from_json, source_from_json
 from ksqlpy.runtime.shapes import checked, named
 from ksqlpy.sql import nodes, parse
@@ -219,26 +221,30 @@ def _data(entry: Entry) -> dict[str, Any]:
 
 
 def _source(data: object) -> Source:
-    return _made(Source, source_from_json, data)
+    source = _made(StoredSource, "Source", source_from_json, data).source()
+    for part in (source.key, source.value):
+        if part.format not in FORMATS:
+            raise ValueError(f"its source has the format {part.format}, which is not known here")
+    return source
 
 
 def _query(data: object) -> PersistentQuery:
-    query = _made(PersistentQuery, query_from_json, data)
+    query = _made(PersistentQuery, "PersistentQuery", query_from_json, data)
     if not query.id or not isinstance(data, dict) or not isinstance(data["sources"], list):
         raise ValueError("its query has no id or no list of sources")
     return query
 
 
-T = TypeVar("T", Source, PersistentQuery)
+T = TypeVar("T", StoredSource, PersistentQuery)
 
 
-def _made(kind: type[T], read: Callable[[Mapping[str, Any]], T], data: object) -> T:
-    fields = named(data, kind)
+def _made(kind: type[T], called: str, read: Callable[[Mapping[str, Any]], T], data: object) -> T:
+    fields = named(data, kind, called)
     try:
         made = read(fields)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as e:
-        raise ValueError(f"its {kind.__name__} cannot be read") from e
-    checked(made)
+        raise ValueError(f"its {called} cannot be read") from e
+    checked(made, called)
     return made
 
 

@@ -10,9 +10,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 __all__ = ["checked", "named"]
 
 
-def named(data: object, kind: type) -> Mapping[str, Any]:
-    """The data, if it is an object with all fields of the dataclass and no others; raises ValueError."""
-    what = kind.__name__
+def named(data: object, kind: type, what: str) -> Mapping[str, Any]:
+    """The data, if it is an object with all fields of the dataclass and no others.
+
+    Raises ValueError, which calls it ``what``.
+    """
     if not isinstance(data, dict):
         raise ValueError(f"its {what} is no object")
     known = {f.name: f for f in fields(kind)}
@@ -26,13 +28,13 @@ def named(data: object, kind: type) -> Mapping[str, Any]:
     return data
 
 
-def checked(value: Any) -> None:
+def checked(value: Any, what: str) -> None:
     """Raises ValueError if a field of a dataclass holds a value of another type than it should; also in its parts."""
     hints = get_type_hints(type(value))
     for field in fields(value):
         found = getattr(value, field.name)
         if not _fits(found, hints[field.name]):
-            raise ValueError(f"its {type(value).__name__} has a field {field.name} of a wrong type")
+            raise ValueError(f"its {what} has a field {field.name} of a wrong type")
 
 
 def _fits(value: object, hint: Any) -> bool:
@@ -56,7 +58,7 @@ def _fits(value: object, hint: Any) -> bool:
         return False
     if is_dataclass(value):
         try:
-            checked(value)
+            checked(value, what="part")
         except ValueError:
             return False
     return True

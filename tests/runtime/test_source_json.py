@@ -60,4 +60,4 @@ KEY, VALUE = Column("ID", INTEGER, True), Column("V", STRING)
     ids=["plain", "delimiters", "all headers", "one header", "sessions", "bare"],
 )
 def test_a_source_comes_back(source: Source) -> None:
-    assert source_from_json(json.loads(json.dumps(source_to_json(source)))) == source
+    assert source_from_json(json.loads(json.dumps(source_to_json(source)))).source() == source
