@@ -61,10 +61,10 @@ class Brokers:
 
         Raises ConfigProblem, EnvironmentProblem and EngineProblem.
         """
+        check_python(self.connection)
         if self.bootstrap:
             if self.connection.settings.get("security.protocol", "").upper() == "SASL_PLAINTEXT":
                 log.warning("the login to Kafka goes without TLS: others may read it on its way, or the records")
-            check_python(self.connection)
             Kafka(self.connection).check()
             return
         if self.connection.secured:
