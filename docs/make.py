@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 from ksqlpy.config import PROPERTIES
+from ksqlpy.connection.names import FIXED, KINDS, PYTHON_NAMES, SECURITY
 from ksqlpy.formats import FORMATS, UNAVAILABLE, Format
 from ksqlpy.formats.contract import DECLARED
 from ksqlpy.shell.help import Topic, topics
@@ -37,13 +38,41 @@ Every error has a code, one sentence, the place in the SQL where there is one, a
 _CONFIGURATION_HEAD = """\
 # Configuration
 
-A property is set in the server's configuration file (`ksqlpy server FILE`) or as an option of the command. Those with
-"yes" under "per statement" may also be set with `SET 'name' = 'value';` and in `streamsProperties` of a request. The
-prefix `ksql.streams.` is accepted where ksqlDB accepts it. `SHOW PROPERTIES;` lists the values in force. Written by
-`make docs` from `ksqlpy/config.py`; not to be edited.
+A property is set in the server's configuration file (`ksqlpy server --config FILE`), in the environment
+(`KSQLPY_BOOTSTRAP_SERVERS`) or as an option of the command. Those with "yes" under "per statement" may also be set with
+`SET 'name' = 'value';` and in `streamsProperties` of a request. The prefix `ksql.streams.` is accepted where ksqlDB
+accepts it. `SHOW PROPERTIES;` lists the values in force. Written by
+`make docs` from `ksqlpy/config.py` and `ksqlpy/connection/names.py`; not to be edited.
 
 | property | default | per statement | meaning |
 |---|---|---|---|
+"""
+
+_CLIENTS_HEAD = """
+## Settings of Kafka's clients
+
+Settings of Kafka's clients have Java's names, with a prefix: `kafka.` is for all clients, `kafka.consumer.`,
+`kafka.producer.` and `kafka.admin.` for one kind. ksqlDB's prefixes mean the same: `ksql.streams.`,
+`ksql.streams.consumer.`, `ksql.streams.producer.`, `ksql.streams.admin.`. They are set when the server starts, in the
+file, in the environment (`KSQLPY_KAFKA_PRODUCER_LINGER_MS`) or with `-D`. `SHOW PROPERTIES;` lists those that are set;
+secrets are `[hidden]`. The clients in Python, which are of librdkafka, get the settings that librdkafka has. Where the
+server's own clients need a value, they keep it. Values that a client does not accept end the start.
+
+| setting | clients | in Python |
+|---|---|---|
+"""
+
+_SECURITY_HEAD = """
+Settings of TLS and SASL stand without a prefix and hold for all clients; there are
+[examples](security.md#connect-to-a-secured-kafka). Java's names and those of librdkafka are accepted:
+
+"""
+
+_FIXED_HEAD = """
+These settings must stay as they are. The start is refused where one is set to another value:
+
+| setting | value | reason |
+|---|---|---|
 """
 
 _STATEMENTS_HEAD = """\
@@ -86,7 +115,25 @@ def configuration() -> str:
         f" {_cell(p.help)} |"
         for p in sorted(PROPERTIES.values(), key=lambda p: p.name)
     ]
-    return _CONFIGURATION_HEAD + "\n".join(rows) + "\n"
+    return _CONFIGURATION_HEAD + "\n".join(rows) + "\n" + _clients()
+
+
+def _clients() -> str:
+    """The settings of Kafka's clients: those that are passed through, those of security, those that are fixed."""
+    passed = []
+    for name in sorted({n for kind in KINDS for n in PYTHON_NAMES[kind]}):
+        kinds = [kind for kind in KINDS if name in PYTHON_NAMES[kind]]
+        python = PYTHON_NAMES[kinds[0]][name]
+        passed.append(f"| `{name}` | {'all' if len(kinds) == len(KINDS) else ', '.join(kinds)} | {_named(python)} |")
+    fixed = [f"| `{n}` | {f'`{f.values[0]}`' if f.values else ''} | {f.why} |" for n, f in sorted(FIXED.items())]
+    security = ", ".join(f"`{name}`" for name in sorted(SECURITY))
+    return "".join(
+        [_CLIENTS_HEAD, "\n".join(passed), "\n", _SECURITY_HEAD, security, ".\n", _FIXED_HEAD, "\n".join(fixed), "\n"]
+    )
+
+
+def _named(name: str | None) -> str:
+    return "no" if name is None else f"`{name}`"
 
 
 def statements() -> str:

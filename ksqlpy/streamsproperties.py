@@ -1,7 +1,8 @@
 """Properties of Kafka Streams that have no meaning here: they are taken, so that ksqlDB's scripts run, and warned of.
 
-Names: ``StreamsConfig`` of Kafka 4. Not among them is what asks for protection (``security.protocol``, ``ssl.…``,
-``sasl.…``): who sets that must not believe that it holds.
+Names: ``StreamsConfig`` of Kafka 4. Settings of Kafka's clients among them are taken when the server starts
+(:mod:`ksqlpy.connection.names`). Not among them is what asks for protection (``security.protocol``, ``ssl.…``,
+``sasl.…``): who sets that in a statement must not believe that it holds.
 """
 
 from __future__ import annotations

@@ -174,9 +174,13 @@ def _check_topic(source: Source, declared: Declared | None, brokers: KafkaConnec
     from ksqlpy.analysis import Declare
     from ksqlpy.config import Config
     from ksqlpy.runtime.topics import Topics
+    from ksqlpy.spark.clients import check_python
     from ksqlpy.spark.kafka import Kafka
 
-    topics = Topics(Kafka(brokers), Config.of({}).get("ksql.service.id"))
+    check_python(brokers)
+    kafka = Kafka(brokers)
+    kafka.check()
+    topics = Topics(kafka, Config.of({}).get("ksql.service.id"))
     wish = declared.wishes.get(source.name) if declared is not None else None
     if wish is None:
         topics.partitions([source.topic])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ksqlpy.errors import ConfigProblem, shown, similar_names
 
-__all__ = ["KINDS", "PYTHON_NAMES", "SECURITY", "Setting", "is_secret", "setting_of", "variables"]
+__all__ = ["FIXED", "KINDS", "PYTHON_NAMES", "SECURITY", "Fixed", "Setting", "is_secret", "setting_of", "variables"]
 
 KINDS = ("consumer", "producer", "admin")
 """The kinds of clients."""
@@ -92,44 +92,45 @@ _SOURCES = "the position of a query lies in its checkpoint"
 
 
 @dataclass(frozen=True)
-class _Fixed:
+class Fixed:
     """A setting that is not to be changed: why, and the values that it has anyway."""
 
     why: str
     values: tuple[str, ...] = ()
 
 
-_FIXED: Mapping[str, _Fixed] = {
-    "acks": _Fixed(_LOSSLESS, ("all", "-1")),
-    "auto.offset.reset": _Fixed("the property auto.offset.reset says where new queries start"),
-    "bootstrap.servers": _Fixed("the property bootstrap.servers names the brokers of all clients"),
-    "client.id": _Fixed("it is the id of the query, by which its results are marked"),
-    "delivery.timeout.ms": _Fixed(_LOSSLESS, (str(2**31 - 1),)),
-    "enable.auto.commit": _Fixed(_SOURCES, ("false",)),
-    "enable.idempotence": _Fixed(_LOSSLESS, ("true",)),
-    "group.id": _Fixed(_GROUPS),
-    "group.instance.id": _Fixed(_GROUPS),
-    "group.protocol": _Fixed(_GROUPS),
-    "group.remote.assignor": _Fixed(_GROUPS),
-    "interceptor.classes": _Fixed(_OWN_CLASSES),
-    "isolation.level": _Fixed(
+FIXED: Mapping[str, Fixed] = {
+    "acks": Fixed(_LOSSLESS, ("all", "-1")),
+    "auto.offset.reset": Fixed("the property auto.offset.reset says where new queries start"),
+    "bootstrap.servers": Fixed("the property bootstrap.servers names the brokers of all clients"),
+    "client.id": Fixed("it is the id of the query, by which its results are marked"),
+    "delivery.timeout.ms": Fixed(_LOSSLESS, (str(2**31 - 1),)),
+    "enable.auto.commit": Fixed(_SOURCES, ("false",)),
+    "enable.idempotence": Fixed(_LOSSLESS, ("true",)),
+    "group.id": Fixed(_GROUPS),
+    "group.instance.id": Fixed(_GROUPS),
+    "group.protocol": Fixed(_GROUPS),
+    "group.remote.assignor": Fixed(_GROUPS),
+    "interceptor.classes": Fixed(_OWN_CLASSES),
+    "isolation.level": Fixed(
         "sources and sinks are read up to their last record, also where a transaction is open", ("read_uncommitted",)
     ),
-    "key.deserializer": _Fixed(_BYTES),
-    "key.serializer": _Fixed(_BYTES),
-    "max.in.flight.requests.per.connection": _Fixed(_LOSSLESS, ("1",)),
-    "metric.reporters": _Fixed(_OWN_CLASSES),
-    "partition.assignment.strategy": _Fixed(_GROUPS),
-    "partitioner.class": _Fixed("records of a key must lie in the partition that all of Kafka's clients choose"),
-    "partitioner.ignore.keys": _Fixed(
+    "key.deserializer": Fixed(_BYTES),
+    "key.serializer": Fixed(_BYTES),
+    "max.in.flight.requests.per.connection": Fixed(_LOSSLESS, ("1",)),
+    "metric.reporters": Fixed(_OWN_CLASSES),
+    "partition.assignment.strategy": Fixed(_GROUPS),
+    "partitioner.class": Fixed("records of a key must lie in the partition that all of Kafka's clients choose"),
+    "partitioner.ignore.keys": Fixed(
         "records of a key must lie in the partition that all of Kafka's clients choose", ("false",)
     ),
-    "retries": _Fixed(_LOSSLESS, (str(2**31 - 1),)),
-    "transaction.timeout.ms": _Fixed("results are written without transactions"),
-    "transactional.id": _Fixed("results are written without transactions"),
-    "value.deserializer": _Fixed(_BYTES),
-    "value.serializer": _Fixed(_BYTES),
+    "retries": Fixed(_LOSSLESS, (str(2**31 - 1),)),
+    "transaction.timeout.ms": Fixed("results are written without transactions"),
+    "transactional.id": Fixed("results are written without transactions"),
+    "value.deserializer": Fixed(_BYTES),
+    "value.serializer": Fixed(_BYTES),
 }
+"""Settings that are not to be changed, by Java's names."""
 
 _WORDS = {"client.dns.lookup", "client.rack", "compression.type", "metadata.recovery.strategy"}
 _FLAGS = {"check.crcs", "partitioner.adaptive.partitioning.enable"}
@@ -171,7 +172,7 @@ class Setting:
     @property
     def fixed(self) -> bool:
         """Whether it must stay as it is."""
-        return self.name in _FIXED
+        return self.name in FIXED
 
     def checked(self, value: str, written: str) -> str:
         """The value to use, ``written``: how the setting's name was written.
@@ -182,7 +183,7 @@ class Setting:
         value = value.strip() if self.name not in SECURITY else value
         if self.secures:
             return self._secured(value, written)
-        if (fixed := _FIXED.get(self.name)) is not None:
+        if (fixed := FIXED.get(self.name)) is not None:
             if value.lower() not in fixed.values:
                 kept = f"; it is always {fixed.values[0]}" if fixed.values else ""
                 raise ConfigProblem(

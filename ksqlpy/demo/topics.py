@@ -16,6 +16,7 @@ from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.demo.expected import Record
 from ksqlpy.errors import EngineProblem, reason_of
+from ksqlpy.spark.clients import check_python
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.topicnames import OWN
 
@@ -35,7 +36,9 @@ def borrowed(config: Config, topics: Sequence[str]) -> Iterator[None]:
     They keep records of past years. Raises EngineProblem ``topics-in-use`` where one is there already, and what the
     brokers answer.
     """
-    kafka = Kafka(config.connection())
+    connection = config.connection()
+    check_python(connection)
+    kafka = Kafka(connection)
     kafka.check()
     used = sorted(set(topics) & set(kafka.topics()))
     if used:

@@ -25,6 +25,7 @@ from ksqlpy.local.sources import Declared
 from ksqlpy.plan import Plan, build_plan
 from ksqlpy.spark.bounded import Change, Inputs, Run, Unread
 from ksqlpy.spark.check import check_plan
+from ksqlpy.spark.clients import check_python
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.types import DOUBLE
 
@@ -225,7 +226,9 @@ def _offsets(topics: Mapping[str, Source], connection: KafkaConnection, wanted: 
             f"it is not said where the records of {names} are",
             hint="name Kafka with --bootstrap-servers, or a file with --input NAME=FILE",
         )
+    check_python(connection)
     kafka = Kafka(connection)
+    kafka.check()
     known = kafka.topics()
     for topic, source in topics.items():
         if topic not in known:

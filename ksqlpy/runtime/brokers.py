@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +24,8 @@ from ksqlpy.spark.fencing import ProducerRegister, service_taken
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
 
 __all__ = ["Brokers"]
+
+log = logging.getLogger(__name__)
 
 
 class Brokers:
@@ -58,8 +61,10 @@ class Brokers:
 
         Raises ConfigProblem, EnvironmentProblem and EngineProblem.
         """
+        check_python(self.connection)
         if self.bootstrap:
-            check_python(self.connection)
+            if self.connection.settings.get("security.protocol", "").upper() == "SASL_PLAINTEXT":
+                log.warning("the login to Kafka goes without TLS: others may read it on its way, or the records")
             Kafka(self.connection).check()
             return
         if self.connection.secured:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer
@@ -15,6 +16,8 @@ from ksqlpy.spark.session import is_local
 
 __all__ = ["check_python", "tell_jvm"]
 
+_PY4J = logging.getLogger("py4j")
+
 
 def tell_jvm(session: SparkSession, connection: KafkaConnection) -> None:
     """Lets the session's JVM know the connection, by its key; to be called in the thread that starts a query.
@@ -23,6 +26,8 @@ def tell_jvm(session: SparkSession, connection: KafkaConnection) -> None:
     ``invalid-property`` where Kafka's clients in Java refuse a setting.
     """
     settings = json.dumps(connection.kinds)
+    if _PY4J.getEffectiveLevel() <= logging.DEBUG:
+        _PY4J.setLevel(logging.INFO)  # it would log what it sends
     jvm: Any = session._jvm
     connections = jvm.ksqlpy.clients.Connections
     problem = connections.keep(connection.key, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -278,6 +279,15 @@ def test_what_may_not_be_set_is_refused(name: str, value: str, code: str) -> Non
     with pytest.raises(ConfigProblem) as refused:
         Config.of({name: value})
     assert refused.value.code == code
+
+
+@pytest.mark.spark
+def test_no_log_of_what_goes_to_the_jvm_holds_a_secret(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    from ksqlpy.spark.clients import tell_jvm
+
+    with caplog.at_level(logging.DEBUG), caplog.at_level(logging.DEBUG, "py4j"):
+        tell_jvm(spark, of(scram(**{"sasl.username": "u", "sasl.password": SECRET})))
+    assert SECRET not in caplog.text
 
 
 def test_librdkafka_is_asked_at_the_start() -> None:

@@ -26,9 +26,14 @@ class Broker:
         return EmbeddedKafka(port=self._port, folder=self._folder)
 
     @property
+    def bootstrap(self) -> str:
+        """``host:port``, also while the broker is away."""
+        return f"127.0.0.1:{self._port}"
+
+    @property
     def connection(self) -> KafkaConnection:
         """How it is reached, also while it is away."""
-        return KafkaConnection(f"127.0.0.1:{self._port}")
+        return KafkaConnection(self.bootstrap)
 
     @property
     def pid(self) -> int:
