@@ -11,9 +11,11 @@ from random import Random
 import pytest
 
 from ksqlpy.testing.chaos.jobs import JOBS, Job
+from ksqlpy.testing.chaos.jobs.between import GRACE, WITHIN
 from ksqlpy.testing.chaos.jobs.explode import goods
 from ksqlpy.testing.chaos.jobs.job import amount
 from ksqlpy.testing.chaos.jobs.moves import changes
+from ksqlpy.testing.chaos.jobs.session import GAP
 from ksqlpy.testing.chaos.load import record
 from ksqlpy.testing.chaos.records import Result, Sent
 from ksqlpy.testing.chaos.steps import Step, check_moving, check_steps
@@ -22,8 +24,8 @@ from ksqlpy.testing.chaos.verdict import SHOWN, Verdict
 SentBy = dict[str, list[Sent]]
 Row = tuple[bytes, dict[str, object] | None]
 
-SEVERAL = ("explode", "moves", "moves-having")
-"""Jobs with several results of one record."""
+SEVERAL = ("explode", "moves", "moves-having", "session", "between", "padded", "final")
+"""Jobs with several results of one record, or one of several."""
 
 
 def fed(job: Job, count: int = 200, partitions: int = 1, scatter: bool = False) -> SentBy:
@@ -70,6 +72,12 @@ def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list
         return [(r.key.encode(), {"GOOD": good}) for r in stream for good in goods(r.number)]
     if job.name.startswith("moves"):
         return list(_moved(stream, 30 if job.name == "moves-having" else 6))
+    if job.name == "session":
+        return list(_in_sessions(stream))
+    if job.name in ("between", "padded"):
+        return list(_joined(stream, sent[job.feeds[1].topic], WITHIN + GRACE if job.name == "padded" else None))
+    if job.name == "final":
+        return list(_final(stream))
     return _counted(stream, _GROUPS[job.name], first=3 if job.name == "having" else 1)
 
 
@@ -88,6 +96,54 @@ def _moved(stream: Sequence[Sent], cities: int) -> Iterator[Row]:
         numbers = there[city] = [n for n in there.get(city, []) if n != old] + ([new] if new is not None else [])
         having = cities == 30 and not numbers
         yield city.encode(), None if having else {"N": len(numbers), "TOTAL": sum(numbers), "NUMBERS": numbers}
+
+
+def _in_sessions(stream: Sequence[Sent]) -> Iterator[Row]:
+    there: dict[str, list[tuple[int, int, list[int]]]] = {}
+    for r in stream:
+        known = there.setdefault(r.key, [])
+        merged = [s for s in known if s[0] - GAP <= r.time <= s[1] + GAP]
+        start, end = min([r.time, *(s[0] for s in merged)]), max([r.time, *(s[1] for s in merged)])
+        for s in merged:
+            known.remove(s)
+            if (start, end) != (r.time, r.time):
+                yield r.key.encode() + struct.pack(">qq", s[1], s[0]), None
+        numbers = [*itertools.chain.from_iterable(s[2] for s in merged), r.number]
+        known.append((start, end, numbers))
+        value = {"N": len(numbers), "TOTAL": sum(numbers), "NUMBERS": numbers, "NEWEST": r.number}
+        yield r.key.encode() + struct.pack(">qq", end, start), value
+
+
+def _joined(left: Sequence[Sent], right: Sequence[Sent], over: int | None) -> Iterator[Row]:
+    """``over``: ms after which a left record without a partner comes without one."""
+    there: tuple[list[Sent], list[Sent]] = ([], [])
+    alone: list[Sent] = []
+    for both in itertools.zip_longest(left, right):
+        for side, r in enumerate(both):
+            if r is None:
+                continue
+            for o in [a for a in alone if over is not None and (a.key, a.partition) == (r.key, r.partition)]:
+                if o.time + over < r.time:
+                    alone.remove(o)
+                    yield o.key.encode(), {"CALL": o.number, "ANSWER": None}
+            found = [o for o in there[1 - side] if o.key == r.key and abs(o.time - r.time) <= WITHIN]
+            there[side].append(r)
+            for o in found:
+                alone = [a for a in alone if a is not o]
+                call, answer = (o, r) if side else (r, o)
+                yield r.key.encode(), {"CALL": call.number, "ANSWER": answer.number}
+            if not found and side == 0:
+                alone.append(r)
+
+
+def _final(stream: Sequence[Sent]) -> Iterator[Row]:
+    there: dict[str, dict[int, list[int]]] = {}
+    for r in stream:
+        windows = there.setdefault(r.key, {})
+        windows.setdefault(r.time // 2000 * 2000, []).append(r.number)
+        for start in [s for s in sorted(windows) if s + 3000 <= r.time]:
+            numbers = windows.pop(start)
+            yield r.key.encode() + struct.pack(">q", start), {"N": len(numbers), "TOTAL": sum(numbers)}
 
 
 def _zone(r: Sent) -> bytes:
@@ -359,3 +415,94 @@ def test_a_list_and_a_sum_that_disagree() -> None:
     rows[-1] = (key, {**value, "TOTAL": 1})
     verdict = job.check(sent, results(rows))
     assert figures(verdict) == (0, 1, 0, 1)
+
+
+# ---------------------------------------------------------------- sessions, streams joined in time, EMIT FINAL
+
+
+def _without(rows: Sequence[Row], left_out: Callable[[bytes, dict[str, object] | None], bool]) -> list[Row]:
+    """The rows without the first one, from the middle on, that is to be left out."""
+    place = next(i for i, row in enumerate(rows) if i > len(rows) // 3 and left_out(*row))
+    return [*rows[:place], *rows[place + 1 :]]
+
+
+@pytest.mark.parametrize("scatter", [False, True])
+def test_sessions_that_merge_others(scatter: bool) -> None:
+    job = JOBS["session"]
+    sent = fed(job, 600, partitions=4, scatter=scatter)
+    order = sorted(sent["chaos_clicks"], key=lambda r: (r.partition, r.number))
+    rows = rows_of(job, sent, order)
+    verdict = job.check(sent, results(rows))
+    assert verdict.ok and verdict.out > 600, verdict.differences
+
+
+def test_a_tombstone_of_a_session_that_was_lost() -> None:
+    job = JOBS["session"]
+    sent = fed(job)
+    rows = _without(rows_of(job, sent), lambda key, value: value is None)
+    verdict = job.check(sent, results(rows))
+    assert figures(verdict)[:2] == (0, 1) and verdict.wrong == 0, verdict.differences
+
+
+def test_a_session_that_lost_a_record() -> None:
+    """The engine has forgotten one of the records of the session that it goes on with."""
+    job = JOBS["session"]
+    sent = fed(job)
+    rows = rows_of(job, sent)
+    place = next(i for i, (_, v) in enumerate(rows) if v is not None and v["N"] == 4)
+    key, value = rows[place]
+    numbers = list((value or {})["NUMBERS"])  # type: ignore[call-overload]
+    del numbers[1]
+    rows[place] = key, {**(value or {}), "N": 3, "TOTAL": sum(numbers), "NUMBERS": numbers}
+    assert job.check(sent, results(rows)).wrong > 0
+
+
+def test_a_session_whose_last_record_is_an_old_one() -> None:
+    job = JOBS["session"]
+    sent = fed(job)
+    rows = rows_of(job, sent)
+    old, new = next(
+        (i, j)
+        for (i, (key, a)), (j, (other, b)) in itertools.combinations(enumerate(rows), 2)
+        if key == other and i + 1 < j and a is not None and b is None
+    )
+    rows[old], rows[new] = rows[new], rows[old]
+    assert job.check(sent, results(rows)).back > 0
+
+
+@pytest.mark.parametrize("name", ["between", "padded"])
+def test_a_pair_that_was_lost(name: str) -> None:
+    job = JOBS[name]
+    sent = fed(job)
+    rows = _without(rows_of(job, sent), lambda key, value: True)
+    assert figures(job.check(sent, results(rows))) == (0, 1, 0, 0)
+
+
+def test_a_record_without_a_partner() -> None:
+    job = JOBS["padded"]
+    sent = fed(job, 1000)
+    rows = rows_of(job, sent)
+    right = job.check(sent, results(rows))
+    assert right.ok and right.due <= right.out, right.differences
+    alone = [row for row in rows if row[1] is not None and row[1]["ANSWER"] is None]
+    assert len(alone) > 50
+    lost = job.check(sent, results(_without(rows, lambda key, value: value is not None and value["ANSWER"] is None)))
+    assert figures(lost) == (0, 1, 0, 0)
+    assert figures(job.check(sent, results([*rows, alone[0]])))[:2] == (1, 0)
+    pair = next(row for row in rows if row[1] is not None and row[1]["ANSWER"] is not None)
+    both = job.check(sent, results([*rows, (pair[0], {**(pair[1] or {}), "ANSWER": None})]))
+    assert figures(both) == (0, 0, 0, 1)
+
+
+def test_a_window_that_comes_too_early_or_with_too_few_records() -> None:
+    job = JOBS["final"]
+    sent = fed(job)
+    rows = rows_of(job, sent)
+    place = next(i for i, (_, v) in enumerate(rows) if v is not None and v["N"] == 2)
+    few = [*rows[:place], (rows[place][0], {"N": 1, "TOTAL": 1}), *rows[place + 1 :]]
+    assert figures(job.check(sent, results(few))) == (0, 1, 0, 1)
+    last = sent["chaos_deliveries"][-1]
+    start = last.time // 2000 * 2000
+    numbers = [r.number for r in sent["chaos_deliveries"] if r.key == last.key and r.time >= start]
+    early = (last.key.encode() + struct.pack(">q", start), {"N": len(numbers), "TOTAL": sum(numbers)})
+    assert figures(job.check(sent, results([*rows, early]))) == (0, 0, 0, 1)
