@@ -342,7 +342,9 @@ def _pieces(found: Any, path: Path) -> list[str]:
             out.append(value)
         elif isinstance(value, Pairs):
             last = dict(value)  # of a name that comes twice the last value, in the first place
-            inside = [(n, v) for n, v in last.items()]
+            if len(last) < len(value):
+                _check(value, at)
+            inside = list(last.items())
             left.append((_Piece("}"), at))
             for i, (n, v) in reversed(list(enumerate(inside))):
                 left.append((v, (*at, n)))
@@ -365,6 +367,24 @@ def _pieces(found: Any, path: Path) -> list[str]:
         else:
             out.append("null" if value is None else "true" if value else "false")
     return out
+
+
+def _check(found: Any, path: Path) -> None:
+    """Raises Unreadable for what cannot be read in a tree, also in values that others replace."""
+    left: list[tuple[Any, Path]] = [(found, path)]
+    while left:
+        value, at = left.pop()
+        if isinstance(value, Broken | HalfPair):
+            raise value.error
+        if isinstance(value, Pairs):
+            left += [(v, (*at, n)) for n, v in reversed(value)]
+        elif isinstance(value, list):
+            left += [(v, (*at, i)) for i, v in reversed(list(enumerate(value)))]
+        elif isinstance(value, Number) and not value.whole:
+            try:
+                _exact(value)
+            except Misfit as e:
+                raise _unreadable(value, STRING, at, str(e)) from None
 
 
 class _Piece(str):

@@ -223,6 +223,8 @@ class _Parser:
         if not self._took(b'"'):
             raise self._odd("a name in quotes")
         name = self._string()
+        if isinstance(name, HalfPair):
+            raise name.error
         if len(name) > _LONGEST_NAME:
             raise NotJson(f"a name is longer than {_LONGEST_NAME:,} characters")
         self._skip()
