@@ -112,14 +112,12 @@ def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int |
     from confluent_kafka import KafkaError, KafkaException  # not needed to check a statement
 
     from ksqlpy.spark.kafka import TIMEOUT, error_code_of
-    from ksqlpy.spark.records import write_record
 
     topic = insert.source.topic
     if time is not None and time < 0:
         raise EngineProblem("not-inserted", f"ROWTIME {time} is before 1970", error_code=40001)
     if time == 0:  # which librdkafka takes for none
-        session, connection = context.supervisor.session, context.brokers.connection
-        problem = write_record(session, connection, topic, key, value, time, seconds=TIMEOUT)
+        problem = context.brokers.kafka.write_at_epoch(context.supervisor.session, topic, key, value)
         if problem is not None:
             message = f"the record was not written to topic {topic}: {problem}"
             raise EngineProblem("not-inserted", message, error_code=50000)

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -20,6 +20,9 @@ from confluent_kafka.cimpl import NewTopic
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem, EnvironmentProblem, reason_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["Kafka", "error_code_of"]
 
@@ -147,6 +150,12 @@ class Kafka:
             return asked.result(timeout=TIMEOUT)
         except TimeoutError as e:
             raise self._away(e) from e
+
+    def write_at_epoch(self, session: SparkSession, topic: str, key: bytes | None, value: bytes | None) -> str | None:
+        """Writes a record with the time 0, which librdkafka takes for none; gives None, or why it was not written."""
+        from ksqlpy.spark.records import write_record  # not needed without a session
+
+        return write_record(session, self.connection, topic, key, value, 0, seconds=TIMEOUT)
 
     def cluster_id(self) -> str:
         """The id of the cluster; raises EnvironmentProblem ``broker-unavailable``."""
