@@ -68,8 +68,8 @@ class Suppress(Operator):
 
     @property
     def stages(self) -> int:
-        """One."""
-        return 1
+        """None: it works on the rows of the aggregate in the same tasks."""
+        return 0
 
     @property
     def stateful(self) -> bool:

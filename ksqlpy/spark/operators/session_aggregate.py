@@ -17,7 +17,8 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     context.task_step = None
     rows = context.build(node.input, records)
     shape = rows.shape
-    places = [Col.PARTITION, Col.OFFSET, *shape.only(Col.ROW, Col.HEADERS, Col.SOURCE)]
+    carried = [*shape.seen_of_tables, *shape.headers]
+    places = [Col.PARTITION, Col.OFFSET, *carried, *shape.only(Col.ROW, Col.SOURCE)]
     found = grouped(node, rows, places, of_table=False)
     state, results = cells(node, found.changes)
     state[Col.ROWTIME] = f"max({Col.ROWTIME})"
@@ -29,7 +30,7 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     rows = context.to_tasks(rows, number, ["__key"]).drop(Col.ROW)
     spec = context.step_spec(
         node, "session", gap=node.windowing.size, grace=node.windowing.grace, query=context.name,
-        names=[Col.WINDOW_START, Col.WINDOW_END, Col.DELETED],
+        names=[Col.WINDOW_START, Col.WINDOW_END, Col.DELETED], carried=carried,
     )  # fmt: skip
     rows = rows.in_sessions(spec, ["__key"], state)
     return rows.select(
@@ -37,5 +38,5 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
         *((k, f"__key.{k}") for k in keys),
         *results,
         Col.WINDOW_START, Col.WINDOW_END, Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS,
-        *rows.shape.headers, Col.RAW, Col.REASON, (Col.DELETED, f"coalesce({Col.DELETED}, false)"),
+        *carried, Col.RAW, Col.REASON, (Col.DELETED, f"coalesce({Col.DELETED}, false)"),
     )  # fmt: skip

@@ -24,7 +24,8 @@ def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
         records = records.several((Col.ROW, Col.BRANCH), f"posexplode({twice})")
         context.branch = 0
     rows = context.build(node.left, records).drop(Col.READ)
-    left = _columns(rows)
+    seen = rows.shape.seen_of_tables
+    left = (*_columns(rows), *seen)
     context.branch = 1 if twin else None
     rows = context.build(node.right, rows).drop(Col.BRANCH)
     context.branch = None
@@ -51,6 +52,7 @@ def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
     rows = rows.stepped(spec, ["__key"])
     made = {c: f"__left.{text.name(c)}" for c in left} | {c: f"__right.{text.name(c)}" for c in right}
     whole = "coalesce(__left.__key, __right.__key)"
+    made |= {c: f"coalesce(__left.{c}, -1L)" for c in seen}
     made[node.key.name] = f"{whole}.{_KEY}"
     made |= {b: f"{whole}.{b}" for b in bounds}
     return rows.select(

@@ -184,6 +184,11 @@ public final class StepState {
       return found;
     }
 
+    /** Rows of the key from a time on, up to the first that {@code wanted} refuses; copies. */
+    public void from(byte[] key, long from, int fields, java.util.function.Predicate<Timed> wanted) {
+      scan(key(key, from).copy(), key(key, Long.MAX_VALUE).copy(), fields, wanted);
+    }
+
     /** All rows in their order, up to the first that {@code wanted} refuses; copies. */
     public void each(int fields, java.util.function.Predicate<Timed> wanted) {
       scan(null, null, fields, wanted);

@@ -84,10 +84,6 @@ public final class Steps {
         results.add(alias.child());
       }
     }
-    String[] system = new String[3];
-    for (int i = 0; i < system.length; i++) {
-      system[i] = described.get("names").get(i).asText();
-    }
     Step step =
         new Session(
             described.get("number").asInt(),
@@ -96,12 +92,21 @@ public final class Steps {
             described.get("grace").asLong(),
             described.get("query").asText(),
             new Aggregation(names, results, new ArrayList<>(Scala.list(plan.output()))),
-            system);
+            texts(described.get("names")),
+            texts(described.get("carried")));
     return with(grouped, plan, step, keys);
   }
 
   private static LogicalPlan analyzed(Dataset<Row> rows) {
     return ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
+  }
+
+  private static String[] texts(JsonNode list) {
+    String[] texts = new String[list.size()];
+    for (int i = 0; i < texts.length; i++) {
+      texts[i] = list.get(i).asText();
+    }
+    return texts;
   }
 
   private static int[] lanes(JsonNode described) {

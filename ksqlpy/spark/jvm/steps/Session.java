@@ -1,5 +1,6 @@
 package ksqlpy.steps;
 
+import java.util.ArrayList;
 import java.util.List;
 import ksqlpy.functions.Counter;
 import ksqlpy.internals.Aggregation;
@@ -7,6 +8,7 @@ import ksqlpy.internals.StepState;
 import ksqlpy.internals.StepState.Timed;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -31,12 +33,14 @@ public final class Session extends Step {
   private final String query;
   private final Aggregation aggregation;
   private final String[] names;
+  private final String[] carried;
 
   private transient int group;
   private transient int groupFields;
-  private transient int headersOut;
   private transient int timeCell;
-  private transient int headers;
+  private transient int[] carriedIn;
+  private transient int[] carriedOut;
+  private transient DataType[] carriedTypes;
   private transient int width;
   private transient StructField[] results;
   private transient Aggregation.Working working;
@@ -46,21 +50,23 @@ public final class Session extends Step {
 
   /**
    * {@code gap}, {@code grace}: in ms; {@code query}: under which late rows are counted; {@code names}: of the columns
-   * {@code __ws}, {@code __we} and {@code __del}.
+   * {@code __ws}, {@code __we} and {@code __del}; {@code carried}: columns that results have from the row that brings
+   * them about.
    */
   public Session(
-      int number, int[] lanes, long gap, long grace, String query, Aggregation aggregation, String[] names) {
+      int number, int[] lanes, long gap, long grace, String query, Aggregation aggregation, String[] names, String[] carried) {
     super(number, lanes);
     this.gap = gap;
     this.grace = grace;
     this.query = query;
     this.aggregation = aggregation;
     this.names = names.clone();
+    this.carried = carried.clone();
   }
 
   @Override
   public Step copy() {
-    return new Session(number(), lanes(), gap, grace, query, aggregation, names);
+    return new Session(number(), lanes(), gap, grace, query, aggregation, names, carried);
   }
 
   @Override
@@ -74,8 +80,8 @@ public final class Session extends Step {
     for (String name : List.of("__partition", "__offset", "__raw", "__reason")) {
       made = made.add(input.apply(name));
     }
-    if (List.of(input.fieldNames()).contains("__headers")) {
-      made = made.add(input.apply("__headers"));
+    for (String name : carried) {
+      made = made.add(input.apply(name));
     }
     return made.add("__row", DataTypes.LongType).add("__progress", DataTypes.BinaryType);
   }
@@ -85,11 +91,19 @@ public final class Session extends Step {
     StructType output = output(input);
     group = input.fieldIndex("__key");
     groupFields = ((StructType) input.apply("__key").dataType()).length();
-    headers = List.of(input.fieldNames()).indexOf("__headers");
+    carriedIn = new int[carried.length];
+    carriedOut = new int[carried.length];
+    for (int i = 0; i < carried.length; i++) {
+      carriedIn[i] = input.fieldIndex(carried[i]);
+      carriedOut[i] = output.fieldIndex(carried[i]);
+    }
+    carriedTypes = new DataType[carried.length];
+    for (int i = 0; i < carried.length; i++) {
+      carriedTypes[i] = input.apply(carried[i]).dataType();
+    }
     results = aggregation.schema().fields();
     timeCell = aggregation.schema().fieldIndex("__ts");
     width = output.length();
-    headersOut = List.of(output.fieldNames()).indexOf("__headers");
     working = aggregation.start(1);
     sessions = state.byKeyThenTime("sessions", false);
     ends = state.byTimeThenKey("ends");
@@ -103,12 +117,15 @@ public final class Session extends Step {
     long at = time(in);
     long start = at;
     long end = at;
-    List<Timed> reached = sessions.of(key, Math.max(Math.max(0, at - gap), kept), Long.MAX_VALUE, working.width());
-    int merged = 0;
-    while (merged < reached.size() && reached.get(merged).row().getLong(0) <= at + gap) {
-      start = Math.min(start, reached.get(merged).row().getLong(0));
-      end = Math.max(end, reached.get(merged).time());
-      merged++;
+    List<Timed> merged = new ArrayList<>();
+    sessions.from(
+        key,
+        Math.max(Math.max(0, at - gap), kept),
+        working.width(),
+        session -> session.row().getLong(0) <= at + gap && merged.add(session));
+    for (Timed session : merged) {
+      start = Math.min(start, session.row().getLong(0));
+      end = Math.max(end, session.time());
     }
     if (end < streamTime - gap - grace) {
       Counter.add(query + ":late");
@@ -116,10 +133,10 @@ public final class Session extends Step {
     }
     boolean grown = start != at || end != at;
     working.begin();
-    for (Timed session : reached.subList(0, merged)) {
+    for (Timed session : merged) {
       working.merge(session.row());
     }
-    for (Timed session : reached.subList(0, merged)) {
+    for (Timed session : merged) {
       if (grown) {
         Object[] gone = new Object[width];
         gone[CELLS + timeCell] = session.time();
@@ -147,8 +164,10 @@ public final class Session extends Step {
     values[1] = start;
     values[2] = end;
     values[3] = gone;
-    if (headersOut >= 0 && !in.isNullAt(headers)) {
-      values[headersOut] = in.getArray(headers).copy();
+    for (int i = 0; i < carried.length; i++) {
+      if (!in.isNullAt(carriedIn[i])) {
+        values[carriedOut[i]] = InternalRow.copyValue(in.get(carriedIn[i], carriedTypes[i]));
+      }
     }
     give(values);
   }
