@@ -17,7 +17,7 @@ from typing import Any, Self
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Relation, Window
 
-__all__ = ["Depends", "Lanes", "Operator", "Replay", "Results", "Stateless"]
+__all__ = ["Depends", "Lanes", "Operator", "Replay", "Results", "Stateless", "TaskStep"]
 
 
 class Results(Enum):
@@ -243,3 +243,69 @@ class Stateless(Operator):
     def needs_batches(self) -> str | None:
         """None: Spark runs every stateless step row by row."""
         return None
+
+
+@dataclass(frozen=True)
+class TaskStep(Operator):
+    """An operator that a step of the JVM runs, whose state is that of a whole shuffle partition.
+
+    It cannot be upgraded, and its rows come back in order by what its results say that the partition had seen.
+    """
+
+    @property
+    def lookups(self) -> tuple[Operator, ...]:
+        """None: a record of any input may bring results."""
+        return ()
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """None: its expressions name what it needs."""
+        return frozenset()
+
+    @property
+    def stages(self) -> int:
+        """One: its rows are spread by its keys."""
+        return 1
+
+    @property
+    def stateful(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def window(self) -> Window | None:
+        """None, unless it puts rows into windows itself."""
+        return None
+
+    @property
+    def results(self) -> Results:
+        """Many: a record may bring about results of other keys."""
+        return Results.MANY
+
+    @property
+    def replay(self) -> Replay:
+        """By what the partition had seen."""
+        return Replay(Depends.HISTORY, Lanes.OWN, partition_history=True)
+
+    @property
+    def equal(self) -> tuple[t.Expr, ...]:
+        """None, unless it joins."""
+        return ()
+
+    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
+        """False: its rows have keys of their own."""
+        return False
+
+    @property
+    def needs_batches(self) -> str | None:
+        """None: steps take row after row."""
+        return None
+
+    def passive(self, *, stateful: bool) -> bool:
+        """False: it has a state."""
+        return False
+
+    @property
+    def upgradable(self) -> bool:
+        """False."""
+        return False

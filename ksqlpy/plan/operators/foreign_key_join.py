@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self, cast
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.result import Window
-from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results
+from ksqlpy.plan.operators.contract import Operator, TaskStep
 from ksqlpy.plan.operators.scan import Scan
 from ksqlpy.plan.text import expression_text
 
@@ -16,7 +15,7 @@ __all__ = ["ForeignKeyJoin"]
 
 
 @dataclass(frozen=True)
-class ForeignKeyJoin(Operator):
+class ForeignKeyJoin(TaskStep):
     """Each row of ``left`` with the row of ``right`` whose primary key is the value of ``left_key``.
 
     The result is a table of the primary key of ``left``. A change of a left row gives its result anew, a change of a
@@ -44,11 +43,6 @@ class ForeignKeyJoin(Operator):
         """The left table, then the right one."""
         return (self.left, self.right)
 
-    @property
-    def lookups(self) -> tuple[Operator, ...]:
-        """None: a record of either table may bring results."""
-        return ()
-
     def with_inputs(self, inputs: Sequence[Operator]) -> Self:
         """The same join of other tables."""
         return replace(self, left=inputs[0], right=cast(Scan, inputs[1]))
@@ -74,16 +68,6 @@ class ForeignKeyJoin(Operator):
         return 3
 
     @property
-    def stateful(self) -> bool:
-        """The rows of both tables."""
-        return True
-
-    @property
-    def window(self) -> Window | None:
-        """None."""
-        return None
-
-    @property
     def identity(self) -> tuple[t.Expr, ...]:
         """The primary key of the left rows."""
         if self.left.identity is None:
@@ -91,37 +75,9 @@ class ForeignKeyJoin(Operator):
         return self.left.identity
 
     @property
-    def results(self) -> Results:
-        """Many left rows may point to one right row."""
-        return Results.MANY
-
-    @property
-    def replay(self) -> Replay:
-        """Rows of several primary keys meet: results say what the partition had seen."""
-        return Replay(Depends.HISTORY, Lanes.OWN, partition_history=True)
-
-    @property
     def equal(self) -> tuple[t.Expr, ...]:
         """The foreign key and the right table's primary key, or null where that has no row."""
         return (self.left_key, self.right_key)
-
-    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
-        """False: its rows are those of a table."""
-        return False
-
-    @property
-    def needs_batches(self) -> str | None:
-        """None."""
-        return None
-
-    def passive(self, *, stateful: bool) -> bool:
-        """False: it has a state."""
-        return False
-
-    @property
-    def upgradable(self) -> bool:
-        """False."""
-        return False
 
     def upgrade(self, new: Self) -> str | None:
         """Never, if anything changes."""

@@ -8,14 +8,14 @@ from typing import Self
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Window
-from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results
+from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, TaskStep
 from ksqlpy.plan.text import expression_text
 
 __all__ = ["SessionAggregate"]
 
 
 @dataclass(frozen=True)
-class SessionAggregate(Operator):
+class SessionAggregate(TaskStep):
     """Every input row begins a session of its group, makes one longer, or joins several that it lies between.
 
     A session reaches from its first row to its last, both included; rows up to ``windowing.size`` ms apart are in one.
@@ -39,11 +39,6 @@ class SessionAggregate(Operator):
         """One."""
         return (self.input,)
 
-    @property
-    def lookups(self) -> tuple[Operator, ...]:
-        """None."""
-        return ()
-
     def with_inputs(self, inputs: Sequence[Operator]) -> Self:
         """The same sessions of another input."""
         return replace(self, input=inputs[0])
@@ -54,24 +49,9 @@ class SessionAggregate(Operator):
         return (*self.group, *(x for a in self.aggregates for x in a.arguments))
 
     @property
-    def needed(self) -> frozenset[str]:
-        """None: its expressions name what it needs."""
-        return frozenset()
-
-    @property
     def keys(self) -> tuple[t.Expr, ...]:
         """The group."""
         return self.group
-
-    @property
-    def stages(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def stateful(self) -> bool:
-        """The sessions of each group."""
-        return True
 
     @property
     def window(self) -> Window | None:
@@ -85,37 +65,9 @@ class SessionAggregate(Operator):
         return (*groups, t.system("WINDOWSTART"), t.system("WINDOWEND"))
 
     @property
-    def results(self) -> Results:
-        """A tombstone of each session that was, and the one that is."""
-        return Results.MANY
-
-    @property
     def replay(self) -> Replay:
         """Its stream time is that of a shuffle partition: results say what the partition had seen."""
         return Replay(Depends.HISTORY, Lanes.OWN, regroups=True, partition_history=True)
-
-    @property
-    def equal(self) -> tuple[t.Expr, ...]:
-        """None."""
-        return ()
-
-    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
-        """False: its rows are those of a table."""
-        return False
-
-    @property
-    def needs_batches(self) -> str | None:
-        """None."""
-        return None
-
-    def passive(self, *, stateful: bool) -> bool:
-        """False: it has a state."""
-        return False
-
-    @property
-    def upgradable(self) -> bool:
-        """False: it has windows."""
-        return False
 
     def upgrade(self, new: Self) -> str | None:
         """Never, if anything changes."""

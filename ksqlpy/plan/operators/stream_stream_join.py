@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.result import JoinKind, Window
-from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results
+from ksqlpy.analysis.result import JoinKind
+from ksqlpy.plan.operators.contract import Operator, TaskStep
 from ksqlpy.plan.text import expression_text
 
 __all__ = ["StreamStreamJoin"]
 
 
 @dataclass(frozen=True)
-class StreamStreamJoin(Operator):
+class StreamStreamJoin(TaskStep):
     """Rows of two streams of equal keys, and near in time: the right one up to ``before`` ms earlier than the left one
     and up to ``after`` ms later; both bounds are included.
 
@@ -54,11 +54,6 @@ class StreamStreamJoin(Operator):
         """The left one, then the right one."""
         return (self.left, self.right)
 
-    @property
-    def lookups(self) -> tuple[Operator, ...]:
-        """None: a record of either side may bring results."""
-        return ()
-
     def with_inputs(self, inputs: Sequence[Operator]) -> Self:
         """The same join of other inputs."""
         return replace(self, left=inputs[0], right=inputs[1])
@@ -70,29 +65,9 @@ class StreamStreamJoin(Operator):
         return (self.left_key, self.right_key, self.key, *bounds)
 
     @property
-    def needed(self) -> frozenset[str]:
-        """None: its expressions name what it needs."""
-        return frozenset()
-
-    @property
     def keys(self) -> tuple[t.Expr, ...]:
         """The value of ON."""
         return (self.key,)
-
-    @property
-    def stages(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def stateful(self) -> bool:
-        """The rows of both sides, as long as partners may come."""
-        return True
-
-    @property
-    def window(self) -> Window | None:
-        """None: rows meet by their distance in time, there are no windows of groups."""
-        return None
 
     @property
     def identity(self) -> tuple[t.Expr, ...] | None:
@@ -100,37 +75,9 @@ class StreamStreamJoin(Operator):
         return None
 
     @property
-    def results(self) -> Results:
-        """A row may have many partners, and end the wait of many rows."""
-        return Results.MANY
-
-    @property
-    def replay(self) -> Replay:
-        """Its stream time is that of a shuffle partition: results say what the partition had seen."""
-        return Replay(Depends.HISTORY, Lanes.OWN, partition_history=True)
-
-    @property
     def equal(self) -> tuple[t.Expr, ...]:
         """The key: both sides are equal to it, or null where a row had no partner."""
         return (self.key, self.left_key, self.right_key)
-
-    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
-        """False: its rows have the value that is joined as their key."""
-        return False
-
-    @property
-    def needs_batches(self) -> str | None:
-        """None."""
-        return None
-
-    def passive(self, *, stateful: bool) -> bool:
-        """False: it has a state."""
-        return False
-
-    @property
-    def upgradable(self) -> bool:
-        """False."""
-        return False
 
     def upgrade(self, new: Self) -> str | None:
         """Never, if anything changes."""

@@ -8,13 +8,13 @@ from typing import Self
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Window
-from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results
+from ksqlpy.plan.operators.contract import Operator, TaskStep
 
 __all__ = ["Suppress"]
 
 
 @dataclass(frozen=True)
-class Suppress(Operator):
+class Suppress(TaskStep):
     """Keeps the last row of each group and window, and lets it out when the window is closed, once.
 
     It lies directly above the aggregate whose window ``windowing`` is. A window is closed where stream time reaches its
@@ -42,11 +42,6 @@ class Suppress(Operator):
         """The aggregate."""
         return (self.input,)
 
-    @property
-    def lookups(self) -> tuple[Operator, ...]:
-        """None."""
-        return ()
-
     def with_inputs(self, inputs: Sequence[Operator]) -> Self:
         """The same of another aggregate."""
         return replace(self, input=inputs[0])
@@ -55,11 +50,6 @@ class Suppress(Operator):
     def expressions(self) -> tuple[t.Expr, ...]:
         """What tells its rows apart."""
         return self.identity
-
-    @property
-    def needed(self) -> frozenset[str]:
-        """None: its expressions name what it needs."""
-        return frozenset()
 
     @property
     def keys(self) -> tuple[t.Expr, ...]:
@@ -72,54 +62,11 @@ class Suppress(Operator):
         return 0
 
     @property
-    def stateful(self) -> bool:
-        """The rows of windows that are open."""
-        return True
-
-    @property
-    def window(self) -> Window | None:
-        """None: it leaves rows in their windows."""
-        return None
-
-    @property
     def identity(self) -> tuple[t.Expr, ...]:
         """As its input: the group and the window."""
         if self.input.identity is None:
             raise TypeError(f"not a table: {self.input!r}")
         return self.input.identity
-
-    @property
-    def results(self) -> Results:
-        """A record may close many windows."""
-        return Results.MANY
-
-    @property
-    def replay(self) -> Replay:
-        """A record closes windows of all keys of its shuffle partition: results say what the partition had seen."""
-        return Replay(Depends.HISTORY, Lanes.OWN, partition_history=True)
-
-    @property
-    def equal(self) -> tuple[t.Expr, ...]:
-        """None."""
-        return ()
-
-    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
-        """False: its rows are those of a table."""
-        return False
-
-    @property
-    def needs_batches(self) -> str | None:
-        """None."""
-        return None
-
-    def passive(self, *, stateful: bool) -> bool:
-        """False: it has a state."""
-        return False
-
-    @property
-    def upgradable(self) -> bool:
-        """False."""
-        return False
 
     def upgrade(self, new: Self) -> str | None:
         """Never, if anything changes."""
