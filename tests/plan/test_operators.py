@@ -18,7 +18,7 @@ import ksqlpy
 import ksqlpy.plan.operators
 import ksqlpy.spark.operators
 from ksqlpy.plan.operators import Filter, Operator
-from ksqlpy.plan.operators.contract import Stateless
+from ksqlpy.plan.operators.contract import Stateless, TaskStep
 from ksqlpy.plan.text import expression_text
 from ksqlpy.spark.operators import builder_of, register
 from ksqlpy.spark.rows import Col
@@ -30,7 +30,7 @@ from ksqlpy.testing.records import Record
 def classes(of: type[Operator] = Operator) -> list[type[Operator]]:
     """All operators of ksqlpy."""
     found = [c for sub in of.__subclasses__() for c in (sub, *classes(sub))]
-    return [c for c in found if c.__module__.startswith("ksqlpy.") and c is not Stateless]
+    return [c for c in found if c.__module__.startswith("ksqlpy.") and c not in (Stateless, TaskStep)]
 
 
 def test_an_operator_and_its_builder_lie_in_files_of_one_name() -> None:
