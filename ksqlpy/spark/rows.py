@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from ksqlpy.analysis.typed import SYSTEM
 from ksqlpy.formats import text
 
-__all__ = ["Col", "RowShape", "Rows"]
+__all__ = ["Col", "RowShape", "Rows", "StepCol"]
 
 _VALUE = re.compile(r"__[uka]\d")
 """Begins the names of columns that only the projection above them speaks of."""
@@ -57,6 +57,8 @@ class Col:
     for a table, whose rows are spread by their key before, also the part of the keys."""
     PROGRESS = "__progress"
     """After a step of the JVM: its task, and what the task had taken of each source partition, BINARY."""
+    TURN = "__turn"
+    """While a backlog is sorted: the stream time of the row's partition."""
     ROW = "__row"
     """After table functions, after a union whose branches read the same topic, and after GROUP BY of a table: the
     number of the row among those that one record brought about, from 0."""
@@ -72,6 +74,19 @@ class Col:
     """Within a union: the branch that reads the row, the record itself, and the finished row."""
     TIME, UNTIMED = "__result_time", "__untimed"
     """With TIMESTAMP of the sink: the time of the result, and why it has none."""
+
+
+class StepCol:
+    """Further columns that steps of the JVM take and give, by the names that ``jvm/steps`` knows."""
+
+    KEY, NUMBER = "__key", "__number"
+    """What rows of one key share, a STRUCT; the number of the row among those of its record."""
+    LEFT, RIGHT = "__left", "__right"
+    """Of a join: the row of either side, a STRUCT, null where there is none."""
+    PK, FK = "__pk", "__fk"
+    """Of a join by a foreign key: the left row's primary key, and what it points to; STRUCTs."""
+    END, RESULT = "__end", "__result"
+    """Of EMIT FINAL: the end of the row's window in ms, and the row that comes out, a STRUCT."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,11 @@ class Member(NamedTuple):
     descriptor: str
 
     @property
+    def taken(self) -> tuple[str, str]:
+        """Its name and the types that it takes, for a method."""
+        return self.name, self.descriptor.rpartition(")")[0]
+
+    @property
     def text(self) -> str:
         """``type name`` or ``type name(types)``."""
         if not self.descriptor.startswith("("):

@@ -21,8 +21,14 @@ class Internal(NamedTuple):
 
 def sources() -> dict[str, str]:
     """The text of each class, by its name below ``ksqlpy``."""
-    files = {file.relative_to(FOLDER).with_suffix(""): file for file in FOLDER.rglob("*.java")}
+    found = (file.relative_to(FOLDER) for file in FOLDER.rglob("*.java"))
+    files = {name.with_suffix(""): FOLDER / name for name in found if name.parts[0] != "stubs"}
     return {".".join(name.parts): file.read_text(encoding="utf-8") for name, file in files.items()}
+
+
+def stubs() -> list[Path]:
+    """The files that stand in for Spark's classes while ours are compiled."""
+    return sorted((FOLDER / "stubs").rglob("*.java"))
 
 
 def classes() -> list[str]:

@@ -6,6 +6,7 @@ It names what our classes are compiled against and what they find by name, and t
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import subprocess
 import sys
@@ -16,13 +17,13 @@ from pathlib import Path
 import pyspark
 import pytest
 from class_files import ClassFile, Library, Member, classes_of
-from java_readme import FOLDER, Internal, internals, sources
+from java_readme import FOLDER, Internal, internals, sources, stubs
 from pyspark.sql import SparkSession
 
 from ksqlpy.embedded.jars import pyspark_jars_folder, spark_jars
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark import session as sessions
-from ksqlpy.spark.jvm.build import helper_jar
+from ksqlpy.spark.jvm.build import compiler, helper_jar, libraries
 from ksqlpy.spark.version import SPARK_VERSION, check_spark
 
 CONTRACT = Path(__file__).with_name("spark_internals.txt")
@@ -100,6 +101,45 @@ def test_the_contract_is_what_our_classes_use(ours: dict[str, ClassFile], spark_
 def test_one_package_reaches_for_it(ours: dict[str, ClassFile], spark_classes: Library) -> None:
     users = {user for users in reached(ours, spark_classes).values() for user in users}
     assert {user for user in users if not user.startswith("ksqlpy.internals.")} == set()
+
+
+def test_a_stub_has_nothing_that_spark_has_not(
+    ours: dict[str, ClassFile], spark_classes: Library, tmp_path: Path
+) -> None:
+    """Neither another member nor another class above it, and of each member the same types.
+
+    The result may be a narrower type, which erasure left out in Spark's class, if no class of ours calls it so.
+    """
+    assert stubs()
+    given = ["-proc:none", "-nowarn", "-encoding", "UTF-8", "-d", str(tmp_path)]
+    path = os.pathsep.join(map(str, libraries()))
+    subprocess.run([*compiler(), *given, "-classpath", path, *map(str, stubs())], check=True)
+    made = [ClassFile.of(file.read_bytes()) for file in tmp_path.rglob("*.class")]
+    assert {c.name for c in made} == {".".join(s.relative_to(FOLDER / "stubs").with_suffix("").parts) for s in stubs()}
+    for stub in made:
+        real = spark_classes.find(stub.name)
+        assert real is not None, stub.name
+        assert stub.parents[0] in ancestors(real, spark_classes)
+        assert len(stub.declared) > 1
+        constructors = {m for m in stub.declared if m[0] == "<init>"}
+        assert constructors <= real.declared
+        members = {Member(stub.name, *m) for m in stub.declared - constructors}
+        there = {m for m in members if spark_classes.has(m)}
+        assert {m.taken for m in members} == {m.taken for m in there}
+        called = {each for c in ours.values() for m in c.used for each in beyond(m, ours)}
+        assert called & (members - there) == set()
+
+
+def ancestors(c: ClassFile, library: Library) -> set[str]:
+    """All that a class extends and implements."""
+    found: set[str] = set()
+    waiting = [c]
+    while waiting:
+        for name in waiting.pop().parents:
+            found.add(name)
+            if (parent := library.find(name)) is not None:
+                waiting.append(parent)
+    return found
 
 
 @pytest.mark.parametrize("section", ["linked", "by name"])

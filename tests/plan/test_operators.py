@@ -21,7 +21,7 @@ from ksqlpy.plan.operators import Filter, Operator
 from ksqlpy.plan.operators.contract import Stateless, TaskStep
 from ksqlpy.plan.text import expression_text
 from ksqlpy.spark.operators import builder_of, register
-from ksqlpy.spark.rows import Col
+from ksqlpy.spark.rows import Col, StepCol
 from ksqlpy.spark.spec import fingerprint_of, slots
 from ksqlpy.testing.memory import EARLIEST, MemoryEngine, run_query
 from ksqlpy.testing.records import Record
@@ -48,16 +48,29 @@ def test_an_operator_and_its_builder_lie_in_files_of_one_name() -> None:
 
 
 def test_system_columns_are_named_in_one_place() -> None:
-    names = {v for k, v in vars(Col).items() if k.isupper() and isinstance(v, str)} - {Col.SEEN, Col.SEEN_LANE}
-    named = re.compile(rf"(?<!\w)({'|'.join(names)})\b")
     root = Path(inspect.getfile(ksqlpy)).parent
     own = {root / "spark" / "rows.py", root / "analysis" / "typed.py"}
+    everywhere = sorted(set(root.rglob("*.py")) - own)
+    assert not _naming(_columns(Col) - {Col.SEEN, Col.SEEN_LANE}, everywhere, root)
+    # Parameters of lambdas in the text of functions have some of these names, too.
+    builders = [f for f in everywhere if f.parent == root / "spark" / "operators"]
+    assert builders and len(_columns(StepCol)) > 5
+    assert not _naming(_columns(StepCol), builders, root)
+
+
+def _columns(of: type) -> set[str]:
+    return {v for k, v in vars(of).items() if k.isupper() and isinstance(v, str)}
+
+
+def _naming(names: set[str], files: list[Path], root: Path) -> list[str]:
+    """Where texts name one of the columns."""
+    named = re.compile(rf"(?<!\w)({'|'.join(names)})\b")
     found = []
-    for file in sorted(set(root.rglob("*.py")) - own):
+    for file in files:
         for token in tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline):
             if token.type == tokenize.STRING and '"""' not in token.string and named.search(token.string):
                 found.append(f"{file.relative_to(root)}:{token.start[0]}: {token.string}")
-    assert not found
+    return found
 
 
 @pytest.mark.parametrize("operator", classes(), ids=lambda c: c.__name__)

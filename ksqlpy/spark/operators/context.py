@@ -108,8 +108,8 @@ class Context:
         self._distributed = True
         if d.sorted:
             table_first = [f"{Col.SIDE} DESC"] if rows.shape.sided else []
-            rows = rows.plus(("__turn", stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")))
-            return self._sorted(rows, keys, ["__turn", *table_first, *AS_READ]).drop(Col.SOURCE, "__turn")
+            rows = rows.plus((Col.TURN, stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")))
+            return self._sorted(rows, keys, [Col.TURN, *table_first, *AS_READ]).drop(Col.SOURCE, Col.TURN)
         return rows if d.shuffled else rows.together()
 
     def _sorted(self, rows: Rows, keys: Sequence[str], order: Sequence[str]) -> Rows:
@@ -150,7 +150,7 @@ class Context:
         if not d.sorted and self.tail is None:
             return rows.repartitioned(d.partitions, keys)
         if turn is None and Col.SOURCE in rows.shape.columns:
-            turn = "__turn"
+            turn = Col.TURN
             rows = rows.plus((turn, stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")))
         order = [*([turn] if turn is not None else []), *AS_READ]
         if self.tail is not None:
@@ -161,7 +161,7 @@ class Context:
             position = self.tail.place_in_group(task, lane, Col.OFFSET)
             rows = self.replayed(rows, position, self.tail.any(Col.PARTITION, Col.OFFSET))
             order = ["__place", "__has_result", *order]
-        return self._sorted(rows, keys, order).drop(Col.SOURCE, "__turn")
+        return self._sorted(rows, keys, order).drop(Col.SOURCE, Col.TURN)
 
     def lane_of_table(self, keys: Sequence[str]) -> str:
         """Spark text of the lane of a table's row: Spark sends a key to the task that this hash names."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksqlpy.formats import text
-from ksqlpy.plan.operators import ForeignKeyJoin
+from ksqlpy.plan.operators import Filter, ForeignKeyJoin, Project, Scan, TableFilter
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import stream_time, which_result
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Col, Rows, StepCol
 
 __all__ = ["build"]
 
-_TURN = "__turn"
+_NUMBERED, _FOREIGN, _SPREAD = "__numbered", "__foreign", "__spread"
+"""The number of a row of either table; the value by which they are joined; what spreads rows for the first step."""
 
 
 def build(node: ForeignKeyJoin, context: Context, records: Rows) -> Rows:
@@ -24,25 +25,24 @@ def build(node: ForeignKeyJoin, context: Context, records: Rows) -> Rows:
     identity = node.left.identity
     if identity is None:
         raise TypeError(f"not a table: {node.left!r}")
-    rows = rows.plus(("__numbered", f"CASE WHEN {Col.RAW} IS NULL THEN {number} ELSE 0L END")).drop(Col.ROW)
+    rows = rows.plus((_NUMBERED, f"CASE WHEN {Col.RAW} IS NULL THEN {number} ELSE 0L END")).drop(Col.ROW)
     rows = context.build(node.right, rows)
     right = tuple(c for c in rows.shape.without(*rows.shape.system) if c not in left)
     rows = _marked(node, context, rows, left, right)
     outer = node.kind == "LEFT"
-    # Whole source partitions in one task, so that what they send on comes in the order of their offsets.
-    rows = _ordered(context, rows, ["__spread"])
-    rows = rows.stepped({**context.step_spec(node, "foreign-key changes", left=outer), "lanes": []}, ["__spread"])
-    rows = _next(rows, "__fk")
-    turn = _TURN if _sorts(context) else None
-    rows = context.to_tasks(rows, context.step_number(node), ["__key"], turn)
-    rows = rows.stepped(context.step_spec(node, "foreign-key matches", left=outer), ["__key"])
-    rows = _next(rows, "__pk")
-    rows = _ordered(context, rows, ["__key"])
-    rows = rows.stepped({**context.step_spec(node, "foreign-key latest"), "lanes": []}, ["__key"])
-    times = [f"__left.{Col.ROWTIME}", f"__right.{Col.ROWTIME}", Col.ROWTIME]
+    rows = _ordered(context, rows, [_SPREAD])
+    rows = rows.stepped({**context.step_spec(node, "foreign-key changes", left=outer), "lanes": []}, [_SPREAD])
+    rows = _next(rows, StepCol.FK)
+    turn = Col.TURN if _sorts(context) else None
+    rows = context.to_tasks(rows, context.step_number(node), [StepCol.KEY], turn)
+    rows = rows.stepped(context.step_spec(node, "foreign-key matches", left=outer), [StepCol.KEY])
+    rows = _next(rows, StepCol.PK)
+    rows = _ordered(context, rows, [StepCol.KEY])
+    rows = rows.stepped({**context.step_spec(node, "foreign-key latest"), "lanes": []}, [StepCol.KEY])
+    times = [f"{StepCol.LEFT}.{Col.ROWTIME}", f"{StepCol.RIGHT}.{Col.ROWTIME}", Col.ROWTIME]
     return rows.select(
-        *((c, f"__left.{text.name(c)}") for c in left),
-        *((c, f"__right.{text.name(c)}") for c in right),
+        *((c, f"{StepCol.LEFT}.{text.name(c)}") for c in left),
+        *((c, f"{StepCol.RIGHT}.{text.name(c)}") for c in right),
         (Col.ROWTIME, f"greatest({', '.join(times)})"),
         Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS, *rows.shape.headers,
         (Col.DELETED, f"coalesce({Col.DELETED}, false)"), Col.RAW, Col.REASON,
@@ -60,23 +60,36 @@ def _marked(node: ForeignKeyJoin, context: Context, rows: Rows, left: Sequence[s
         turn = stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")
     else:
         turn = "cast(null as bigint)"
-    rows = rows.plus(("__foreign", f"CASE WHEN {read} THEN {fk} END"))
+    rows = rows.plus((_FOREIGN, f"CASE WHEN {read} THEN {fk} END"))
     return rows.select(
-        ("__side", f"CASE WHEN {Col.READ} THEN 1Y ELSE 0Y END"),
-        ("__pk", f"CASE WHEN {ours} THEN struct({pk}) END"),
-        ("__fk", "CASE WHEN __foreign IS NOT NULL THEN struct(__foreign AS k) END"),
-        ("__left", f"CASE WHEN {ours} THEN {struct_of([Col.ROWTIME, *left])} END"),
-        ("__right", f"CASE WHEN {theirs} THEN {struct_of([Col.ROWTIME, *right])} END"),
-        ("__spread", f"coalesce({Col.PARTITION}, 0)"), ("__key", f"struct({Col.PARTITION})"),
-        ("__number", "coalesce(__numbered, 0L)"), (_TURN, turn),
+        (Col.SIDE, f"CASE WHEN {Col.READ} THEN 1Y ELSE 0Y END"),
+        (StepCol.PK, f"CASE WHEN {ours} THEN struct({pk}) END"),
+        (StepCol.FK, f"CASE WHEN {_FOREIGN} IS NOT NULL THEN struct({_FOREIGN} AS k) END"),
+        (StepCol.LEFT, f"CASE WHEN {ours} THEN {struct_of([Col.ROWTIME, *left])} END"),
+        (StepCol.RIGHT, f"CASE WHEN {theirs} THEN {struct_of([Col.ROWTIME, *right])} END"),
+        (_SPREAD, _spread(node, ours)), (StepCol.KEY, f"struct({Col.PARTITION})"),
+        (StepCol.NUMBER, f"coalesce({_NUMBERED}, 0L)"), (Col.TURN, turn),
         Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.DELETED, *rows.shape.headers, Col.RAW, Col.REASON,
     )  # fmt: skip
 
 
+def _spread(node: ForeignKeyJoin, ours: str) -> str:
+    """What rows share that one task of the first step takes: all left rows of one primary key.
+
+    These are in one source partition where the left table is read as it is, so whole partitions stay together, and what
+    they send on comes in the order of their offsets. A left table that is itself made of several (a join, groups) has
+    rows of one primary key from several partitions.
+    """
+    partition = f"cast(coalesce({Col.PARTITION}, 0) as int)"
+    if all(isinstance(n, Scan | Project | Filter | TableFilter) for n in node.left.nodes()):
+        return partition
+    return f"CASE WHEN {ours} THEN hash({StepCol.PK}) ELSE {partition} END"
+
+
 def _next(rows: Rows, key: str) -> Rows:
     """What a step gave as what the next one takes, which spreads it by ``key``."""
-    kept = rows.shape.without(Col.ROW, "__key", "__number")
-    return rows.select(*kept, ("__key", key), ("__number", f"coalesce({Col.ROW}, 0L)"))
+    kept = rows.shape.without(Col.ROW, StepCol.KEY, StepCol.NUMBER)
+    return rows.select(*kept, (StepCol.KEY, key), (StepCol.NUMBER, f"coalesce({Col.ROW}, 0L)"))
 
 
 def _sorts(context: Context) -> bool:
@@ -91,4 +104,4 @@ def _ordered(context: Context, rows: Rows, keys: Sequence[str]) -> Rows:
         return rows.together()
     if not _sorts(context):
         return rows.repartitioned(d.partitions, keys)
-    return rows.spread(d.partitions, keys, [_TURN, *AS_READ, "__number"])
+    return rows.spread(d.partitions, keys, [Col.TURN, *AS_READ, StepCol.NUMBER])

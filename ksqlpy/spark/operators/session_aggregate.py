@@ -6,7 +6,7 @@ from ksqlpy.plan.operators import SessionAggregate
 from ksqlpy.spark.marks import which_result
 from ksqlpy.spark.operators.context import Context
 from ksqlpy.spark.operators.groups import cells, grouped
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Col, Rows, StepCol
 
 __all__ = ["build"]
 
@@ -24,18 +24,18 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     state[Col.ROWTIME] = f"max({Col.ROWTIME})"
     keys = list(found.keys)
     rows = found.rows.plus(
-        ("__key", f"CASE WHEN {Col.RAW} IS NULL THEN struct({', '.join(keys)}) END"),
-        ("__number", which_result(shape, None)),
+        (StepCol.KEY, f"CASE WHEN {Col.RAW} IS NULL THEN struct({', '.join(keys)}) END"),
+        (StepCol.NUMBER, which_result(shape, None)),
     )
-    rows = context.to_tasks(rows, number, ["__key"]).drop(Col.ROW)
+    rows = context.to_tasks(rows, number, [StepCol.KEY]).drop(Col.ROW)
     spec = context.step_spec(
         node, "session", gap=node.windowing.size, grace=node.windowing.grace, query=context.name,
         names=[Col.WINDOW_START, Col.WINDOW_END, Col.DELETED], carried=carried,
     )  # fmt: skip
-    rows = rows.in_sessions(spec, ["__key"], state)
+    rows = rows.in_sessions(spec, [StepCol.KEY], state)
     return rows.select(
-        "__key",
-        *((k, f"__key.{k}") for k in keys),
+        StepCol.KEY,
+        *((k, f"{StepCol.KEY}.{k}") for k in keys),
         *results,
         Col.WINDOW_START, Col.WINDOW_END, Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS,
         *carried, Col.RAW, Col.REASON, (Col.DELETED, f"coalesce({Col.DELETED}, false)"),

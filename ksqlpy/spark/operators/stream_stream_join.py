@@ -7,12 +7,14 @@ from ksqlpy.plan.operators import StreamStreamJoin
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import which_result
 from ksqlpy.spark.operators.context import Context, struct_of
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Col, Rows, StepCol
 
 __all__ = ["build"]
 
 _KEY = "__jk"
 """In the rows that are kept: the value by which they are joined."""
+_NUMBERED = "__numbered"
+"""The number of a row of either stream."""
 
 
 def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
@@ -30,29 +32,29 @@ def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
     rows = context.build(node.right, rows).drop(Col.BRANCH)
     context.branch = None
     right = tuple(c for c in _columns(rows) if c not in left)
-    rows = rows.plus(("__numbered", f"CASE WHEN {Col.RAW} IS NULL THEN {which_result(rows.shape, None)} ELSE 0L END"))
+    rows = rows.plus((_NUMBERED, f"CASE WHEN {Col.RAW} IS NULL THEN {which_result(rows.shape, None)} ELSE 0L END"))
     side = f"CASE WHEN {Col.READ} THEN 1Y ELSE 0Y END"
     key = f"CASE WHEN {Col.READ} THEN {spark_text(node.right_key)} ELSE {spark_text(node.left_key)} END"
-    rows = rows.plus(("__side", side), (_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
+    rows = rows.plus((Col.SIDE, side), (_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
     # Neither a record without a value nor one without a key ever joins.
     rows = rows.where(f"{Col.RAW} IS NOT NULL OR ({_KEY} IS NOT NULL AND NOT {Col.DELETED})")
     bounds = [Col.WINDOW_START, Col.WINDOW_END] if node.windowed else []
-    rows = rows.plus(("__key", f"CASE WHEN {Col.RAW} IS NULL THEN {struct_of([_KEY, *bounds])} END"))
-    rows = context.to_tasks(rows, context.step_number(node), ["__key"])
+    rows = rows.plus((StepCol.KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {struct_of([_KEY, *bounds])} END"))
+    rows = context.to_tasks(rows, context.step_number(node), [StepCol.KEY])
     rows = rows.select(
-        "__key", "__side", ("__number", "coalesce(__numbered, 0L)"),
-        *((f"__{name}", f"CASE WHEN {Col.RAW} IS NULL AND __side = {i}Y THEN {struct_of(['__key', *columns])} END")
-          for i, (name, columns) in enumerate((("left", left), ("right", right)))),
+        StepCol.KEY, Col.SIDE, (StepCol.NUMBER, f"coalesce({_NUMBERED}, 0L)"),
+        *((name, f"CASE WHEN {Col.RAW} IS NULL AND {Col.SIDE} = {i}Y THEN {struct_of([StepCol.KEY, *columns])} END")
+          for i, (name, columns) in enumerate(((StepCol.LEFT, left), (StepCol.RIGHT, right)))),
         Col.ROWTIME, Col.PARTITION, Col.OFFSET, *rows.shape.headers, Col.RAW, Col.REASON,
     )  # fmt: skip
     spec = context.step_spec(
         node, "join", before=node.before, after=node.after, grace=-1 if node.grace is None else node.grace,
         left=node.kind in ("LEFT", "FULL"), right=node.kind in ("RIGHT", "FULL"),
     )  # fmt: skip
-    rows = rows.stepped(spec, ["__key"])
-    made = {c: f"__left.{text.name(c)}" for c in left} | {c: f"__right.{text.name(c)}" for c in right}
-    whole = "coalesce(__left.__key, __right.__key)"
-    made |= {c: f"coalesce(__left.{c}, -1L)" for c in seen}
+    rows = rows.stepped(spec, [StepCol.KEY])
+    made = {c: f"{StepCol.LEFT}.{text.name(c)}" for c in left} | {c: f"{StepCol.RIGHT}.{text.name(c)}" for c in right}
+    whole = f"coalesce({StepCol.LEFT}.{StepCol.KEY}, {StepCol.RIGHT}.{StepCol.KEY})"
+    made |= {c: f"coalesce({StepCol.LEFT}.{c}, -1L)" for c in seen}
     made[node.key.name] = f"{whole}.{_KEY}"
     made |= {b: f"{whole}.{b}" for b in bounds}
     return rows.select(

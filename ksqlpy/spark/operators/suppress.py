@@ -6,9 +6,12 @@ from ksqlpy.plan.operators import Suppress
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import row_in_window
 from ksqlpy.spark.operators.context import Context, struct_of
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Col, Rows, StepCol
 
 __all__ = ["build"]
+
+_SPREAD = "__spread"
+"""What spreads sessions over tasks: the key of the aggregate below."""
 
 
 def build(node: Suppress, context: Context, records: Rows) -> Rows:
@@ -23,26 +26,26 @@ def build(node: Suppress, context: Context, records: Rows) -> Rows:
     group = [spark_text(k) for k in node.keys]
     # The watermark has served the aggregate; numbers and progress are the step's own from here on.
     carried = shape.without(
-        Col.RAW, Col.REASON, Col.PARTITION, Col.OFFSET, Col.ROW, Col.WINDOW_CLOSE, Col.PROGRESS, Col.SEQ, "__key"
+        Col.RAW, Col.REASON, Col.PARTITION, Col.OFFSET, Col.ROW, Col.WINDOW_CLOSE, Col.PROGRESS, Col.SEQ, StepCol.KEY
     )
     grace = w.grace
     if w.kind == "SESSION":
-        number, spread, grace = "0L", ["__key"], w.size + w.grace
+        number, spread, grace = "0L", [StepCol.KEY], w.size + w.grace
     else:
         row = f"cast(coalesce({Col.ROW}, 0) as bigint)" if shape.numbered else "0L"
         number, spread = row_in_window(row, w), [k.strip("`") for k in group]
     rows = rows.select(
-        *(c for c in spread if c != "__key"),
-        *(("__spread", "__key") for c in spread if c == "__key"),
-        ("__key", f"struct({', '.join([*group, Col.WINDOW_START])})"),
-        ("__end", Col.WINDOW_END),
-        ("__number", f"coalesce({number}, 0L)"),
-        ("__result", struct_of(carried)),
+        *(c for c in spread if c != StepCol.KEY),
+        *((_SPREAD, StepCol.KEY) for c in spread if c == StepCol.KEY),
+        (StepCol.KEY, f"struct({', '.join([*group, Col.WINDOW_START])})"),
+        (StepCol.END, Col.WINDOW_END),
+        (StepCol.NUMBER, f"coalesce({number}, 0L)"),
+        (StepCol.RESULT, struct_of(carried)),
         Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.DELETED, Col.RAW, Col.REASON,
     )  # fmt: skip
     spec = context.step_spec(
         node, "suppress", advance=w.advance, grace=grace, idle=node.idle_ms or 0, forgetful=node.forgetful,
         query=context.name,
     )  # fmt: skip
-    rows = rows.stepped(spec, ["__spread" if c == "__key" else c for c in spread])
-    return rows.unpacked("__result", carried, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS, Col.RAW, Col.REASON)
+    rows = rows.stepped(spec, [_SPREAD if c == StepCol.KEY else c for c in spread])
+    return rows.unpacked(StepCol.RESULT, carried, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS, Col.RAW, Col.REASON)

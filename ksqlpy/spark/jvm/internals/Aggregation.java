@@ -60,7 +60,7 @@ public final class Aggregation implements Serializable {
 
     @Override
     public Expression apply(Expression of) {
-      return of instanceof RuntimeReplaceable replaced ? replaced.replacement() : of;
+      return of instanceof RuntimeReplaceable replaced ? replaced.replacement().transformUp(this) : of;
     }
   }
 

@@ -132,7 +132,7 @@ public final class StepExec extends StreamingGlobalLimitExec {
   @Override
   public RDD<InternalRow> doExecute() {
     metrics(); // made in the driver
-    SessionState state = ((org.apache.spark.sql.classic.SparkSession) session()).sessionState();
+    SessionState state = session().sessionState();
     StructType key = StepState.KEY;
     ClassTag<InternalRow> rows = ClassTag$.MODULE$.apply(InternalRow.class);
     RDD<InternalRow> input = child().execute();

@@ -31,18 +31,16 @@ abstract class StepRows extends AbstractIterator<InternalRow> {
 
   @Override
   public boolean hasNext() {
-    while (due.isEmpty()) {
-      if (!rows.hasNext()) {
-        if (!ended) {
-          ended = true;
-          step.end();
-          done();
-        }
-        return false;
+    while (due.isEmpty() && !ended) {
+      if (rows.hasNext()) {
+        step.take(rows.next());
+      } else {
+        ended = true;
+        step.end(); // which may give rows, too
+        done();
       }
-      step.take(rows.next());
     }
-    return true;
+    return !due.isEmpty();
   }
 
   @Override

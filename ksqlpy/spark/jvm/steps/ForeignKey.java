@@ -2,6 +2,7 @@ package ksqlpy.steps;
 
 import java.util.ArrayList;
 import java.util.List;
+import ksqlpy.internals.Rows;
 import ksqlpy.internals.StepState;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -16,7 +17,7 @@ import org.apache.spark.sql.types.StructType;
  *
  * <p>Source of the rules: Kafka Streams, SubscriptionSendProcessorSupplier, SubscriptionJoinProcessorSupplier,
  * ForeignTableJoinProcessorSupplier and ResponseJoinProcessorSupplier. There a hash of the left row tells what is
- * overtaken, here its offset.
+ * overtaken, here the number of its change.
  */
 public final class ForeignKey {
   /** Keep the row, and give a result if there is a right row. */
@@ -85,16 +86,25 @@ public final class ForeignKey {
 
   /**
    * Left rows come with {@code __side} 0, {@code __pk} (STRUCT), {@code __fk} (STRUCT, null for none), {@code __left}
-   * (STRUCT) and {@code __del}; what comes out has {@code __op}, and the offset of the left row as {@code __version}.
+   * (STRUCT) and {@code __del}; what comes out has {@code __op}, and the number of the change as {@code __version}.
    * Right rows pass by.
+   *
+   * <p>The offset of the left row would not do: a left row that is the result of a join comes from several topics. The
+   * number counts the changes of the task, in which all rows of one key are; so a row that is deleted and comes anew has
+   * a higher one than before.
    */
   public static final class Changes extends Step {
     private static final long serialVersionUID = 1L;
+
+    private static final byte[] ONLY = new byte[0];
 
     private final boolean left;
 
     private transient Columns columns;
     private transient StepState.ByKey rows;
+    private transient StepState.ByKey counter;
+    private transient long changes;
+    private transient Rows pair;
     private transient int fkWidth;
     private transient int leftWidth;
 
@@ -122,6 +132,10 @@ public final class ForeignKey {
     protected void open(StepState state, StructType input) {
       columns = new Columns(input, output(input));
       rows = state.byKey("rows");
+      counter = state.byKey("changes");
+      UnsafeRow counted = counter.get(ONLY, 1);
+      changes = counted == null ? 0 : counted.getLong(0);
+      pair = new Rows(input.apply("__fk").dataType(), input.apply("__left").dataType());
       fkWidth = width(input, "__fk");
       leftWidth = width(input, "__left");
     }
@@ -132,6 +146,7 @@ public final class ForeignKey {
         give(columns.values(in));
         return;
       }
+      changes++;
       byte[] pk = ((UnsafeRow) in.getStruct(columns.in("__pk"), 1)).getBytes();
       UnsafeRow stored = rows.get(pk, 2);
       UnsafeRow before = stored == null ? null : stored.copy();
@@ -146,7 +161,7 @@ public final class ForeignKey {
       boolean keyless = in.isNullAt(columns.in("__fk"));
       InternalRow key = keyless ? null : in.getStruct(columns.in("__fk"), fkWidth);
       InternalRow row = in.getStruct(columns.in("__left"), leftWidth);
-      rows.put(pk, pair(key, row));
+      rows.put(pk, pair.of(key, row));
       if (!left && keyless) {
         if (oldKey != null) {
           tell(in, DELETE, oldKey, before.getStruct(1, leftWidth));
@@ -159,14 +174,15 @@ public final class ForeignKey {
       tell(in, left || oldKey != null ? REPLACE : PUT, key, row);
     }
 
-    private UnsafeRow pair(InternalRow key, InternalRow row) {
-      return Rows.of(columns.input.apply("__fk").dataType(), columns.input.apply("__left").dataType(), key, row);
+    @Override
+    protected void finish() {
+      counter.put(ONLY, longs(changes));
     }
 
     private void tell(InternalRow in, byte op, InternalRow key, InternalRow row) {
       Object[] values = columns.values(in);
       columns.set(values, "__op", op);
-      columns.set(values, "__version", in.getLong(columns.in("__offset")));
+      columns.set(values, "__version", changes);
       columns.set(values, "__fk", key == null ? null : key.copy());
       columns.set(values, "__left", row.copy());
       give(values);
@@ -189,6 +205,8 @@ public final class ForeignKey {
     private transient int pkWidth;
     private transient int leftWidth;
     private transient int rightWidth;
+    private transient Rows leftRow;
+    private transient Rows rightRow;
 
     /** {@code left}: whether rows without a right row have a result, too. */
     public Matches(int number, int[] lanes, boolean left) {
@@ -213,6 +231,8 @@ public final class ForeignKey {
       columns = new Columns(input, output(input));
       rights = state.byKey("rights");
       lefts = state.byTwo("lefts");
+      leftRow = new Rows(input.apply("__pk").dataType(), input.apply("__left").dataType(), DataTypes.LongType);
+      rightRow = new Rows(input.apply("__right").dataType());
       pkWidth = width(input, "__pk");
       leftWidth = width(input, "__left");
       rightWidth = width(input, "__right");
@@ -237,7 +257,7 @@ public final class ForeignKey {
       } else if (key != null) {
         lefts.put(key, pk, kept(in));
         UnsafeRow found = rights.get(key, 1);
-        right = found == null ? null : (UnsafeRow) found.getStruct(0, rightWidth).copy();
+        right = found == null ? null : found.getStruct(0, rightWidth).copy();
       }
       if (op == FORGET || op == PUT && right == null && !left) {
         return;
@@ -253,20 +273,16 @@ public final class ForeignKey {
       if (deleted) {
         rights.remove(key);
       } else {
-        rights.put(key, Rows.of(columns.input.apply("__right").dataType(), right));
+        rights.put(key, rightRow.of(right));
       }
-      List<UnsafeRow> found = new ArrayList<>(lefts.of(key, 3));
-      for (UnsafeRow row : found) {
+      for (UnsafeRow row : lefts.of(key, 3)) {
         tell(in, row.getStruct(0, pkWidth), row.getStruct(1, leftWidth), right, row.getLong(2), REPLACE,
             deleted && !left);
       }
     }
 
     private UnsafeRow kept(InternalRow in) {
-      return Rows.of(
-          columns.input.apply("__pk").dataType(),
-          columns.input.apply("__left").dataType(),
-          DataTypes.LongType,
+      return leftRow.of(
           in.getStruct(columns.in("__pk"), pkWidth),
           in.getStruct(columns.in("__left"), leftWidth),
           in.getLong(columns.in("__version")));

@@ -135,7 +135,7 @@ public final class Join extends Step {
         give(in, mine, row, null, at);
       } else {
         open[mine].put(key, at, longs(lane));
-        nextOpen.merge(lane, at, Math::min);
+        nextOpen.computeIfPresent(lane, (number, first) -> Math.min(first, at));
       }
     }
     long old = slowest(LONGER) - kept();
@@ -155,7 +155,7 @@ public final class Join extends Step {
     values[outputs[1 - mine]] = partner;
     values[timeOut] = at;
     if (headersOut >= 0 && !in.isNullAt(headers)) {
-      values[headersOut] = in.getArray(headers).copy();
+      values[headersOut] = InternalRow.copyValue(in.getArray(headers));
     }
     give(values);
   }
@@ -166,10 +166,10 @@ public final class Join extends Step {
     if (first >= streamTime - grace - Math.min(after[0], after[1])) {
       return;
     }
-    long[] next = {Long.MAX_VALUE};
     // Of one time the right rows come first, as in Kafka Streams' store.
+    long[] next = {Long.MAX_VALUE, Long.MAX_VALUE};
     List<List<Timed>> closed = List.of(closed(0, next), closed(1, next));
-    nextOpen.put(lane, next[0]);
+    nextOpen.put(lane, Math.min(next[0], next[1]));
     int l = 0;
     int r = 0;
     while (l < closed.get(0).size() || r < closed.get(1).size()) {
@@ -196,10 +196,10 @@ public final class Join extends Step {
               if (over) {
                 found.add(row);
               } else {
-                next[0] = Math.min(next[0], row.time());
+                next[which] = row.time();
               }
             }
-            return over || next[0] == Long.MAX_VALUE;
+            return over || next[which] == Long.MAX_VALUE;
           });
     }
     return found;

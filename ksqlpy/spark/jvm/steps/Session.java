@@ -16,8 +16,8 @@ import org.apache.spark.sql.types.StructType;
 /**
  * Groups of rows of one key in sessions: rows that are no more than a gap apart share one.
  *
- * <p>What comes out has {@code __key}, {@code __ws} and {@code __we}, the first and the last time of the session, {@code __del}, whether the session is gone, and the results of the
- * aggregates, null for one that is gone.
+ * <p>What comes out has {@code __key}, {@code __ws} and {@code __we}, the first and the last time of the session, {@code
+ * __del}, whether the session is gone, and the results of the aggregates, null for one that is gone.
  *
  * <p>Source of the rules: Kafka Streams, KStreamSessionWindowAggregate. A row merges all sessions that it reaches; each
  * is removed by a tombstone first, unless it has no other bounds than the row itself.

@@ -7,10 +7,11 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
+import ksqlpy.internals.Rows;
 import ksqlpy.internals.StepState;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -18,9 +19,10 @@ import org.apache.spark.sql.types.StructType;
  *
  * <p>Rows have the columns {@code __key} (STRUCT, what rows of one key share), {@code __ts} (ROWTIME), {@code
  * __partition}, {@code __offset} and {@code __number} (the place of their record, and which of its rows this is), {@code
- * __raw} (not null for a record that could not be read, which passes by). Those that come out have these, {@code __row}, their number among those of one record, and
- * {@code __progress}: what the task had taken of each source partition, by which a restart brings rows back into the
- * order in which the task took them (docs/internals/exactly-once.md).
+ * __raw} (not null for a record that could not be read, which passes by). Those that come out have these, {@code
+ * __row}, their number among those of one record, and {@code __progress}: what the task had taken of each source
+ * partition, by which a restart brings rows back into the order in which the task took them
+ * (docs/internals/exactly-once.md).
  */
 public abstract class Step implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -123,7 +125,7 @@ public abstract class Step implements Serializable {
       seen.put(8, before, 8, Math.min(before.length, seen.capacity()) - 8);
       ByteBuffer times = ByteBuffer.wrap(kept.getBinary(1));
       while (times.hasRemaining()) {
-        streamTimes.put(times.getInt(), new Lane(times.getLong(), times.getInt(), times.getLong()));
+        streamTimes.put(times.getInt(), new Lane(times.getLong(), times.getInt(), times.getLong(), times.getLong()));
       }
     }
     open(state, input);
@@ -135,14 +137,12 @@ public abstract class Step implements Serializable {
   /** After the last row. */
   public final void end() {
     finish();
-    ByteBuffer times = ByteBuffer.allocate(24 * streamTimes.size());
-    streamTimes.forEach((lane, of) -> times.putInt(lane).putLong(of.time).putInt(of.place).putLong(of.offset));
-    UnsafeRowWriter writer = new UnsafeRowWriter(2, seen.capacity() + times.capacity());
-    writer.reset();
-    writer.zeroOutNullBytes();
-    writer.write(0, seen.array());
-    writer.write(1, times.array());
-    clock.put(ONLY, writer.getRow());
+    long now = System.nanoTime();
+    ByteBuffer times = ByteBuffer.allocate(32 * streamTimes.size());
+    streamTimes.forEach(
+        (lane, of) ->
+            times.putInt(lane).putLong(of.time).putInt(of.place).putLong(of.offset).putLong(now - of.taken));
+    clock.put(ONLY, new Rows(DataTypes.BinaryType, DataTypes.BinaryType).of(seen.array(), times.array()));
   }
 
   /** Takes a row. */
@@ -161,7 +161,7 @@ public abstract class Step implements Serializable {
     int place = in.getInt(partition);
     watch(place, at);
     lane = place & 0xFFFF;
-    Lane of = streamTimes.computeIfAbsent(lane, number -> new Lane(-1, place, at));
+    Lane of = streamTimes.computeIfAbsent(lane, number -> new Lane(-1, place, at, 0));
     of.place = place;
     of.offset = at;
     of.taken = System.nanoTime();
@@ -229,12 +229,14 @@ public abstract class Step implements Serializable {
     private long time;
     private int place;
     private long offset;
-    private long taken = System.nanoTime();
+    private long taken;
 
-    Lane(long time, int place, long offset) {
+    /** {@code idle}: for how many ns no row had come when the state was stored; a standstill of the query is no part. */
+    Lane(long time, int place, long offset, long idle) {
       this.time = time;
       this.place = place;
       this.offset = offset;
+      this.taken = System.nanoTime() - idle;
     }
   }
 

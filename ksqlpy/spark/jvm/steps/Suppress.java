@@ -86,7 +86,7 @@ public final class Suppress extends Step {
     width = output.length();
     where = state.byKey("where");
     open = new HashMap<>();
-    next = new HashMap<>();
+    next = new HashMap<>(); // of a partition that is not in it: not known, looked for once
   }
 
   private StepState.ByTime open(int lane) {
@@ -112,7 +112,7 @@ public final class Suppress extends Step {
       UnsafeRow row = (UnsafeRow) in.getStruct(result, fields);
       open(lane).put(key, until, row);
       where.put(key, longs(lane));
-      next.merge(lane, until, Math::min);
+      next.computeIfPresent(lane, (number, first) -> Math.min(first, until));
     }
     close();
   }

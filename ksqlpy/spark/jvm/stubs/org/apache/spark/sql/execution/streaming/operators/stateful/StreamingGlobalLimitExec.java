@@ -15,8 +15,9 @@ import scala.collection.immutable.Seq;
 /**
  * What {@code ksqlpy.internals.StepExec} needs of Spark's operator of this name, for the compiler alone: javac refuses
  * to extend the real one, since Scala's traits leave methods in it without their generic types. It is not packed; at
- * run time the class is Spark's. {@code tests/jvm/spark_internals.txt} holds these members against it.
+ * run time the class is Spark's. {@code tests/jvm/test_spark_internals.py} holds these members against it.
  */
+@SuppressWarnings("serial")
 public class StreamingGlobalLimitExec extends SparkPlan {
   public StreamingGlobalLimitExec(
       long limit, SparkPlan child, Option<StatefulOperatorStateInfo> stateInfo, Option<OutputMode> outputMode) {}
