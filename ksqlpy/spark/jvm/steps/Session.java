@@ -54,7 +54,14 @@ public final class Session extends Step {
    * them about.
    */
   public Session(
-      int number, int[] lanes, long gap, long grace, String query, Aggregation aggregation, String[] names, String[] carried) {
+      int number,
+      int[] lanes,
+      long gap,
+      long grace,
+      String query,
+      Aggregation aggregation,
+      String[] names,
+      String[] carried) {
     super(number, lanes);
     this.gap = gap;
     this.grace = grace;

@@ -9,13 +9,15 @@ import ksqlpy.internals.States;
 import org.junit.jupiter.api.Test;
 
 final class SessionTest {
-  private static final String COLUMNS = "__key STRUCT<k: STRING>, v STRING";
+  private static final String COLUMNS = "__key STRUCT<k: STRING>, v STRING, tag BIGINT";
 
   /** Of a gap of 10 ms. */
   private static Feed sessions(long grace, String query) throws IOException {
     String[] names = {"__ws", "__we", "__del"};
     Step step =
-        new Session(1, new int[] {}, 10, grace, query, States.aggregation(Feed.input(COLUMNS), "v"), names);
+        new Session(
+            1, new int[] {}, 10, grace, query, States.aggregation(Feed.input(COLUMNS), "v"), names,
+            new String[] {"tag"});
     return new Feed(step, COLUMNS, "__key", "__ws", "__we", "__del", "n", "all");
   }
 
@@ -74,6 +76,20 @@ final class SessionTest {
       row(feed, 0, "a", 0);
       row(feed, 0, "z", 11);
       assertEquals(List.of("a 10 10 false 1 [a10]"), row(feed, 0, "a", 10));
+    }
+  }
+
+  @Test
+  void resultsHaveWhatTheirRowCarriesAndTheTimeOfTheSession() throws IOException {
+    String[] names = {"__ws", "__we", "__del"};
+    Step step =
+        new Session(
+            1, new int[] {}, 10, 100, "q6", States.aggregation(Feed.input(COLUMNS), "v"), names, new String[] {"tag"});
+    try (Feed feed = new Feed(step, COLUMNS, "__we", "__del", "__ts", "tag")) {
+      assertEquals(
+          List.of("5 false 5 7"), feed.take(0, "__key", new Object[] {"a"}, "v", "x", "__ts", 5, "tag", 7));
+      assertEquals(
+          List.of("5 true 5 8", "5 false 5 8"), feed.take(0, "__key", new Object[] {"a"}, "v", "y", "__ts", 2, "tag", 8));
     }
   }
 }
