@@ -130,7 +130,7 @@ public final class Aggregation implements Serializable {
           function = function.withNewMutableAggBufferOffset(place).withNewInputAggBufferOffset(extra + place);
           imperative.add(function);
           places.add(evaluations.size());
-          int width = function.aggBufferAttributes().length();
+          int width = Scala.list(function.aggBufferAttributes()).size();
           cells.addAll(Scala.list(function.aggBufferAttributes()));
           others.addAll(Scala.list(function.inputAggBufferAttributes()));
           for (int i = 0; i < width; i++) {

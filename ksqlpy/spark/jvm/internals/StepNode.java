@@ -62,7 +62,7 @@ public final class StepNode extends LogicalPlan {
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new StepNode(step, keys, given, children.head());
+    return new StepNode(step, keys, given, Scala.list(children).get(0));
   }
 
   @Override
