@@ -94,7 +94,7 @@ class Window:
     Of SESSION ``size`` and ``advance`` are the gap: rows up to so many ms apart are in one. The end of a session is
     the time of its last row, so that it is too late when end + gap + grace < stream time.
 
-    ``late_topic``: where records go that are too late; without it they are only counted.
+    ``late_topic``: where records go that are too late; without it, and of sessions, they are only counted.
     """
 
     kind: str

@@ -43,7 +43,8 @@ def test_the_statements_of_a_page_are_legal(page: str, tmp_path: Path, capsys: p
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"]
+    pages += [*(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
     links = [
         (page, target)
         for page in pages

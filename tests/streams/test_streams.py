@@ -1,4 +1,4 @@
-"""Every case of the statement files beside this file, without Kafka and, marked ``kafka``, with it.
+"""Every case of the statement files beside this file and of the examples, without Kafka and, marked ``kafka``, with it.
 
 The cases of a run go side by side: they wait for Spark to start queries far more than they compute.
 ``pytest tests/streams --complete -m "not kafka"`` writes the answers into sections that are still empty.
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FOLDER = Path(__file__).parent
-CASES = [case for file in sorted(FOLDER.glob("*.test")) for case in read_cases(file)]
+EXAMPLES = FOLDER.parents[1] / "examples"
+FILES = [*sorted(FOLDER.glob("*.test")), *sorted(EXAMPLES.glob("*/*.test"))]
+CASES = [case for file in FILES for case in read_cases(file)]
 IN_MEMORY, ON_KAFKA = 4, 6
 """Cases that run at the same time."""
 
@@ -34,7 +36,7 @@ def parameters(cases: list[Case]) -> list[object]:
     return [
         pytest.param(
             case,
-            id=f"{case.file.stem}: {case.name}",
+            id=f"{'' if case.file.parent == FOLDER else 'examples/'}{case.file.stem}: {case.name}",
             marks=[pytest.mark.xfail(reason=case.known_fault)] if case.known_fault else [],
         )
         for case in cases

@@ -77,6 +77,5 @@ class SessionAggregate(TaskStep):
     def explain(self) -> tuple[str, str]:
         """The group, the aggregates, the gap."""
         w, group = self.windowing, ", ".join(map(expression_text, self.group))
-        late = f", late records to topic {w.late_topic}" if w.late_topic is not None else ""
         aggregates = ", ".join(map(expression_text, self.aggregates))
-        return "Aggregate sessions", f"by {group}: {aggregates} [gap {w.size} ms, grace {w.grace} ms{late}]"
+        return "Aggregate sessions", f"by {group}: {aggregates} [gap {w.size} ms, grace {w.grace} ms]"
