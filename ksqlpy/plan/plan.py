@@ -177,6 +177,8 @@ class Plan:
             return (
                 "yes, where all records lie in one partition; else a restart may join results of one record otherwise"
             )
+        if self._histories > 1:
+            return "yes, where all records lie in one partition; else a restart may order rows otherwise"
         if self.lanes_kept:
             return "yes"
         if any(map(_mixes_history, self._hidden)):
@@ -185,6 +187,12 @@ class Plan:
                 " a result may repeat, or be missing until its group changes again"
             )
         return "yes, where all records lie in one partition; else a restart may order rows without a result otherwise"
+
+    @property
+    def _histories(self) -> int:
+        """How many steps have a state of a whole shuffle partition; results say what the last of them had seen."""
+        steps = [n for n in self.nodes if n.replay.partition_history]
+        return sum(not (n.replay.same_tasks and n.inputs[0] in steps) for n in steps)
 
     @property
     def _hidden(self) -> list[Operator]:

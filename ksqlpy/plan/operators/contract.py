@@ -60,7 +60,8 @@ class Replay:
 
     ``silent``: a row may change the state and have no result. ``regroups``: its groups are others than those of the
     rows that come in. ``partition_history``: its state is that of a whole shuffle partition, such as a stream time that
-    all keys share; a result says what its partition had seen of each source partition.
+    all keys share; a result says what its partition had seen of each source partition. ``same_tasks``: it works on the
+    rows of its input in the same tasks.
     """
 
     depends: Depends
@@ -68,6 +69,7 @@ class Replay:
     silent: bool = False
     regroups: bool = False
     partition_history: bool = False
+    same_tasks: bool = False
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ class Suppress(Operator):
     @property
     def replay(self) -> Replay:
         """A record closes windows of all keys of its shuffle partition: results say what the partition had seen."""
-        return Replay(Depends.HISTORY, Lanes.OWN, partition_history=True)
+        return Replay(Depends.HISTORY, Lanes.OWN, partition_history=True, same_tasks=True)
 
     @property
     def equal(self) -> tuple[t.Expr, ...]:
