@@ -114,9 +114,7 @@ def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
 
 def _recovery(engine: Engine, arguments: argparse.Namespace) -> None:
     print(f"{arguments.rate} records/s, a checkpoint every {arguments.interval} s, SIGKILL 2 s ahead of one")
-    jobs = [
-        (job, changed) for job in _jobs(arguments) if job.timed for changed in (False, True)[: 1 + bool(job.tables)]
-    ]
+    jobs = [(job, changed) for job in _jobs(arguments) if job.even for changed in (False, True)[: 1 + bool(job.tables)]]
     found: list[Recovery] = []
     for number in range(arguments.rounds):
         for i, (job, changed) in enumerate(jobs):
@@ -131,7 +129,7 @@ def _cost(engine: Engine, arguments: argparse.Namespace) -> None:
     live = f"{arguments.rate} records/s a query for {seconds} s, a checkpoint every {arguments.interval} s"
     print(f"{arguments.records:,} records, {arguments.rounds} rounds after one to warm up; then live, {live}")
     found: list[Cost] = []
-    for i, job in enumerate(job for job in _jobs(arguments) if job.timed):
+    for i, job in enumerate(job for job in _jobs(arguments) if job.even):
         records, rounds, rate = arguments.records, arguments.rounds, arguments.rate
         found.append(cost(engine, job, f"C{i}", records=records, rounds=rounds, rate=rate, seconds=seconds))
         _note(f"{job.name}: measured, {_load()}")

@@ -66,7 +66,7 @@ class Contender(Protocol):
     def run(
         self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool
     ) -> contextlib.AbstractContextManager[Run]:
-        """Runs a job from the start of its source topics, ``bench_s{suffix}`` and those of its tables.
+        """Runs a job from the start of its source topics, ``bench_s{suffix}`` and others.
 
         They must exist and be declared in ``engine``, whose broker all contenders use. ``sink``: the name of the sink
         topic, which goes at the end. ``quick``: results go out at once, whatever that costs in throughput.

@@ -10,6 +10,8 @@ from confluent_kafka import Producer
 __all__ = ["JOBS", "Job", "bulk_producer", "send"]
 
 KEYS = 50
+MANY = 5000
+"""So many keys that one comes again only after seconds."""
 GROUPS = 10
 
 
@@ -39,25 +41,42 @@ def send(producer: Producer, topic: str, key: bytes, value: bytes | None, at: in
 class Job:
     """One query: its statements, with ``{n}`` for the suffix of its sources and ``{o}`` for its sink, and what is sent.
 
-    ``tables``: the tables beside the source, whose topics are ``bench_d{n}`` and ``bench_e{n}``; ``results``: how many
-    results each record gives; ``timed``: whether results carry the time at which their record was sent (``T``,
-    seconds), so that their latency can be measured. ``bench/peers`` knows the jobs by their names.
+    ``topics``: the records go to ``bench_s{n}``, or to two topics in turn, of which each two have one key; ``keys``:
+    how many keys. ``tables``: the tables beside them, whose topics are ``bench_d{n}`` and ``bench_e{n}``. ``results``:
+    how many results each record gives; ``held``: how many fewer there are in the end, at most. ``timed``: how many of
+    the results of a record, if any, carry the time from which on their latency counts (``T``, seconds).
+    ``bench/peers`` knows the jobs by their names.
     """
 
     name: str
     setup: str
     query: str
     tables: str = ""
-    results: int = 1
-    timed: bool = False
+    results: float = 1
+    timed: float = 0
+    topics: str = "s"
+    keys: int = KEYS
+    held: int = 0
+
+    @property
+    def even(self) -> bool:
+        """Whether each record gives one result, at once, with its time."""
+        return (self.results, self.timed, self.topics, self.held) == (1, 1, "s", 0)
+
+    def topic(self, i: int, suffix: str) -> str:
+        """The topic of the i-th record."""
+        return f"bench_{self.topics[i % len(self.topics)]}{suffix}"
+
+    def _key(self, i: int) -> int:
+        return i // len(self.topics) % self.keys
 
     def record(self, i: int, now: float) -> tuple[bytes, bytes]:
         """Key and value of the i-th record."""
-        return b"k%d" % (i % KEYS), json.dumps({"V": i, "T": now}).encode()
+        return b"k%d" % self._key(i), json.dumps({"V": i, "T": now}).encode()
 
     def backlog_record(self, i: int) -> tuple[bytes, bytes]:
         """Key and value (some 80 bytes) of the i-th record of a backlog; a part of it nobody reads, as is usual."""
-        key = i % KEYS
+        key = self._key(i)
         value = b'{"V": %d, "T": %.6f, "NOTE": "not a column", "G": "g%d"}' % (i, 1.7e9 + i / 1000, key % GROUPS)
         return b"k%d" % key, value
 
@@ -84,22 +103,23 @@ def _source(kind: str, key: str, topic: str, columns: str) -> str:
 
 _STREAM = _source("STREAM", "KEY", "s", "V INT, T DOUBLE")
 _CHANGES = _source("TABLE", "PRIMARY KEY", "s", "V INT, T DOUBLE, G STRING")
+_OTHER = _source("STREAM", "KEY", "r", "V INT, T DOUBLE")
 _D, _E = (_source("TABLE", "PRIMARY KEY", t, "NAME STRING") for t in "de")
 
 JOBS = (
-    Job("filter + project", _STREAM, "CREATE STREAM {o} AS SELECT K, V, T FROM S{n} WHERE V >= 0;", timed=True),
+    Job("filter + project", _STREAM, "CREATE STREAM {o} AS SELECT K, V, T FROM S{n} WHERE V >= 0;", timed=1),
     Job(
         "GROUP BY",
         _STREAM,
         "CREATE TABLE {o} AS SELECT K, COUNT(*) AS N, MAX(T) AS T FROM S{n} GROUP BY K;",
-        timed=True,
+        timed=1,
     ),
     Job(
         "stream-table join",
         _STREAM + _D,
         "CREATE STREAM {o} AS SELECT S{n}.K AS K, V, T, NAME FROM S{n} JOIN D{n} ON S{n}.K = D{n}.K;",
         tables="d",
-        timed=True,
+        timed=1,
     ),
     Job(
         "hopping count",
@@ -125,5 +145,36 @@ JOBS = (
         "CREATE STREAM {o} AS SELECT S{n}.K AS K, V, T, D{n}.NAME AS NAME, E{n}.NAME AS OTHER FROM S{n}"
         " JOIN D{n} ON S{n}.K = D{n}.K JOIN E{n} ON S{n}.K = E{n}.K;",
         tables="de",
+    ),
+    # One session a key, which grows with each record: its row before goes out as a tombstone.
+    Job(
+        "session count",
+        _STREAM,
+        "CREATE TABLE {o} AS SELECT K, COUNT(*) AS N, MAX(T) AS T FROM S{n}"
+        " WINDOW SESSION (10 SECONDS, GRACE PERIOD 1 MINUTE) GROUP BY K;",
+        results=2,
+        timed=1,
+        held=KEYS,
+    ),
+    # The later of two records has the time.
+    Job(
+        "stream-stream join",
+        _STREAM + _OTHER,
+        "CREATE STREAM {o} AS SELECT S{n}.K AS K, S{n}.V AS V, R{n}.T AS T FROM S{n} JOIN R{n}"
+        " WITHIN 1 SECOND GRACE PERIOD 10 SECONDS ON S{n}.K = R{n}.K;",
+        results=0.5,
+        timed=0.5,
+        topics="sr",
+        keys=MANY,
+    ),
+    # Each record has a window of its own, whose result counts from the window's end: until a later record closes it.
+    Job(
+        "EMIT FINAL",
+        _STREAM,
+        "CREATE TABLE {o} AS SELECT K, COUNT(*) AS N, CAST(WINDOWEND AS DOUBLE) / 1000 AS T FROM S{n}"
+        " WINDOW TUMBLING (SIZE 100 MILLISECONDS, GRACE PERIOD 0 SECONDS) GROUP BY K EMIT FINAL;",
+        timed=1,
+        keys=MANY,
+        held=101,
     ),
 )

@@ -31,8 +31,9 @@ SETTLE = 30.0
 class Latency:
     """What became of the records of one job.
 
-    ``samples``: for each result the time its record was sent (seconds) and how long it took (ms). ``boundaries``: the
-    times of checkpoints. ``taken``: what the host had taken of its processors' time, at some times; both in seconds.
+    ``sent``: how many results are due. ``samples``: for each result the time its record was sent (seconds) and how
+    long it took (ms). ``boundaries``: the times of checkpoints. ``taken``: what the host had taken of its processors'
+    time, at some times; both in seconds.
     """
 
     job: str
@@ -96,6 +97,10 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
     boundaries: set[float] = set()
     taken: list[tuple[float, float]] = []
 
+    def due(count: int) -> int:
+        """So many results come of so many records, at least."""
+        return int(count * job.timed) - job.held
+
     def send(first: int, count: int, late: float) -> None:
         """Sends records and waits for their results, at most ``late`` seconds after the last one."""
         begin = time.time()
@@ -104,14 +109,14 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
             if wait > 0:
                 time.sleep(wait)
             key, value = job.record(first + i, time.time())
-            producer.produce(f"bench_s{suffix}", key=key, value=value)
+            producer.produce(job.topic(first + i, suffix), key=key, value=value)
             producer.poll(0)
             if i % rate == 0:  # only the last few commits stay
                 boundaries.update(run.boundaries())
                 taken.append((time.time(), stolen()))
         producer.flush()
         deadline = time.time() + late
-        while len(samples) < count and time.time() < deadline:
+        while len(samples) < due(count) and time.time() < deadline:
             run.check()
             time.sleep(0.1)
 
@@ -122,7 +127,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
         reader.start()
         try:
             send(0, settling := int(rate * SETTLE), 60)
-            if len(samples) < settling:
+            if len(samples) < due(settling):
                 raise RuntimeError(f"{who.name}, {job.name}: {len(samples)} results of {settling} records")
             samples.clear()
             del taken[:-1]
@@ -131,7 +136,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
             done.set()
             reader.join()
         boundaries.update(run.boundaries())
-        return Latency(job.name, who, count, samples, sorted(boundaries), taken, os.getloadavg()[0])
+        return Latency(job.name, who, due(count), samples, sorted(boundaries), taken, os.getloadavg()[0])
 
 
 def _read(engine: Engine, topic: str, samples: list[tuple[float, float]], done: threading.Event) -> None:
@@ -141,8 +146,10 @@ def _read(engine: Engine, topic: str, samples: list[tuple[float, float]], done: 
         message = consumer.poll(0.2)
         if message is None or message.error() is not None:
             continue
-        now = time.time()
-        sent = json.loads(message.value() or b"{}")["T"]
+        now, value = time.time(), message.value()
+        if value is None:  # the tombstone of a session
+            continue
+        sent = json.loads(value)["T"]
         samples.append((sent, (now - sent) * 1000))
     consumer.close()
 
@@ -150,7 +157,7 @@ def _read(engine: Engine, topic: str, samples: list[tuple[float, float]], done: 
 def table(results: Sequence[Latency]) -> str:
     """The figures, a row a job and contender; for those that checkpoint also what is left without that."""
     quantiles = (0.5, 0.9, 0.99, 0.999)
-    head = " ".join(f"{name:>8}" for name in ("in", "out", "p50", "p90", "p99", "p99.9", "max"))
+    head = " ".join(f"{name:>8}" for name in ("due", "out", "p50", "p90", "p99", "p99.9", "max"))
     lines = [f"{'job':18} {'who':32} {head} (ms)   load stolen (s)"]
     for r in results:
         cells = " ".join(f"{quantile(r.millis, q):8.1f}" for q in (*quantiles, 1))

@@ -90,10 +90,9 @@ def fill(engine: Engine, job: Job, suffix: str, records: int) -> float:
     job.send_tables(engine.bootstrap, suffix, first - 1)
     producer = bulk_producer(engine.bootstrap)
     begin = time.monotonic()
-    topic = f"bench_s{suffix}"
     for i in range(records):
         key, value = job.backlog_record(i)
-        send(producer, topic, key, value, at=first + i)
+        send(producer, job.topic(i, suffix), key, value, at=first + i)
     producer.flush()
     return time.monotonic() - begin
 
@@ -102,7 +101,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, sink: str, re
     """Runs a job over the backlog ``suffix`` until the last result is there."""
     begin = time.monotonic()
     with who.run(engine, job, suffix, sink, quick=False) as run:
-        due = records * job.results
+        due = int(records * job.results) - job.held
         seen = _watch(engine.bootstrap, who, run, sink, due, begin)
         return Backlog(job.name, who, begin, due, seen, run.cpu(), os.getloadavg()[0])
 

@@ -173,15 +173,13 @@ class Plan:
     @property
     def guarantee(self) -> str:
         """What a restart may repeat (docs/internals/exactly-once.md)."""
-        if sum(n.stages for n in self.nodes if n.replay.partition_history) > 1:
-            return (
-                "yes, where all records lie in one partition; else a restart may bring the rows between steps in"
-                " another order: a result may repeat, or another one come in its place"
-            )
         if any(n.replay.depends is Depends.TABLES and _multiplies(n) for n in self.nodes):
             return (
                 "yes, where all records lie in one partition; else a restart may join results of one record otherwise"
             )
+        # Results say what the last of several steps had seen.
+        if sum(n.stages for n in self.nodes if n.replay.partition_history) > 1:
+            return "yes, where all records lie in one partition; else a restart may order rows otherwise"
         if self.lanes_kept:
             return "yes"
         if any(map(_mixes_history, self._hidden)):

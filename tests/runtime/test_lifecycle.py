@@ -416,6 +416,62 @@ def test_composed_queries_come_once_each(spark: SparkSession, config: Config) ->
         assert results[-1]["TOTAL"] == sum(range(60)) * count // 60
 
 
+JOINED = """
+CREATE STREAM calls (line STRING KEY, n INT)
+  WITH (KAFKA_TOPIC = '{t}_calls', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE STREAM answers (line STRING KEY, n INT)
+  WITH (KAFKA_TOPIC = '{t}_answers', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE TABLE shops (id STRING PRIMARY KEY, city STRING)
+  WITH (KAFKA_TOPIC = '{t}_shops', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE TABLE cities (id STRING PRIMARY KEY, n INT)
+  WITH (KAFKA_TOPIC = '{t}_cities', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE STREAM pairs WITH (KAFKA_TOPIC = '{t}_pairs') AS
+  SELECT c.line AS line, c.n AS call, a.n AS answer FROM calls c JOIN answers a
+  WITHIN 1 DAY GRACE PERIOD 1 DAY ON c.line = a.line;
+CREATE TABLE placed WITH (KAFKA_TOPIC = '{t}_placed') AS
+  SELECT s.id AS id, s.city AS city, c.n AS n FROM shops s JOIN cities c ON s.city = c.id;
+"""
+
+
+def test_results_say_of_which_topic_the_record_is_that_brought_them_about(spark: SparkSession, config: Config) -> None:
+    """Records of two topics that have the same partition and offset are different ones, also after a restart."""
+    first = Engine(config)
+    first.start()
+    try:
+        first.execute(JOINED.format(t="jo"), EARLIEST)
+        assert until(lambda: all_live(first), 120)
+        for topic in ("jo_calls", "jo_answers"):
+            send(first, topic, [(f"l{n % 4}", {"N": n}, n % 2) for n in range(8)])
+        send(first, "jo_shops", [(f"s{n}", {"CITY": f"c{n % 4}"}, n % 2) for n in range(8)])
+        read(first, "jo_pairs", 16)
+        for number in (1, 2):
+            send(first, "jo_cities", [(f"c{n}", {"N": number}, n % 2) for n in range(4)])
+            read(first, "jo_placed", 8 * number)
+    finally:
+        first.stop()
+    second = Engine(config)
+    second.start()
+    try:
+        assert until(lambda: all_live(second), 120)
+        for topic in ("jo_answers", "jo_calls"):
+            send(second, topic, [(f"l{n % 4}", {"N": n}, n % 2) for n in range(8, 16)])
+        pairs, placed = read(second, "jo_pairs", 64), read(second, "jo_placed", 16)
+        told = {t: coordinates(second, f"jo_{t}") for t in ("pairs", "placed")}
+    finally:
+        second.stop()
+    assert sorted((str(v["CALL"]), str(v["ANSWER"])) for _, v in pairs) == sorted(
+        (str(c), str(a)) for c in range(16) for a in range(16) if c % 4 == a % 4
+    )
+    assert sorted((str(k), v["CITY"], v["N"]) for k, v in placed) == sorted(
+        (str(b"s%d" % n), f"c{n % 4}", number) for n in range(8) for number in (1, 2)
+    )
+    for topic, places in told.items():
+        assert len(set(places)) == len(places), topic
+    # The last record is a call, and shops that were there get their cities' rows.
+    assert {place >> 16 for place, _, _ in told["pairs"]} == {0, 1}
+    assert {place for place, _, _ in told["placed"]} == {1 << 16, 1 << 16 | 1}
+
+
 @pytest.mark.parametrize("identity", ["0", "z"])
 def test_a_second_engine_is_refused(
     spark: SparkSession, engine: Engine, config: Config, tmp_path: Path, identity: str

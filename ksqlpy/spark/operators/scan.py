@@ -23,8 +23,11 @@ _SESSION_END = read(_BOUND, f"substring({Col.RAW}.key, -16, 8)")
 """The end of a session in a windowed key (Kafka Streams, SessionWindowedSerializer)."""
 
 
-def build(node: Scan, context: Context, records: Rows) -> Rows:
-    """Reads the raw rows of the scan's topic; all other rows stay as they are."""
+def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -> Rows:
+    """Reads the raw rows of the scan's topic; all other rows stay as they are.
+
+    ``placed``: the rows say which of the plan's topics they are from, too: those of several give results.
+    """
     relation, source = node.relation, node.relation.source
     here, partition = "true", f"{Col.RAW}.partition"
     if context.branch is not None:
@@ -33,6 +36,8 @@ def build(node: Scan, context: Context, records: Rows) -> Rows:
         partition = place(context.plan.topics.index(source.topic), partition)
     elif context.several:
         here = f"({Col.REASON} IS NULL AND {Col.RAW}.topic <=> {text.string(source.topic)})"
+        if placed:
+            partition = place(context.plan.topics.index(source.topic), partition)
     key, value = source.key, source.value
     key_bytes = f"{Col.RAW}.key"
     if source.window is not None:
@@ -104,7 +109,7 @@ def build(node: Scan, context: Context, records: Rows) -> Rows:
 def read_tables(tables: Sequence[Scan], context: Context, rows: Rows) -> Rows:
     """Reads the records of tables to be joined; ``__side`` is the number of a row's table, null for all other rows."""
     for number, table in enumerate(tables):
-        rows = build(table, context, rows.drop(Col.READ))
+        rows = build(table, context, rows.drop(Col.READ), placed=False)
         before = Col.SIDE if number else "cast(null as int)"
         others = rows.shape.without(Col.SIDE)
         rows = rows.select(*others, (Col.SIDE, f"CASE WHEN {Col.READ} THEN {number} ELSE {before} END"))

@@ -12,9 +12,13 @@ import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.kstream.Consumed;
 import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.JoinWindows;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.SessionWindows;
+import org.apache.kafka.streams.kstream.StreamJoined;
+import org.apache.kafka.streams.kstream.Suppressed;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.WindowedSerdes;
 
@@ -29,6 +33,8 @@ public final class Peer {
 
   /** Of windows, in ms. */
   private static final long SIZE = 10_000;
+
+  private static final long SHORT = 100;
 
   private Peer() {}
 
@@ -100,6 +106,39 @@ public final class Peer {
                   sink,
                   Produced.with(
                       WindowedSerdes.timeWindowedSerdeFrom(String.class, SIZE), new Row.Json("N", "T")));
+      case "session count" ->
+          builder.stream(source, rows)
+              .groupByKey(Grouped.with(KEY, new Row.Json("V", "T")))
+              .windowedBy(SessionWindows.ofInactivityGapAndGrace(Duration.ofSeconds(10), Duration.ofMinutes(1)))
+              .aggregate(
+                  Peer::none,
+                  Peer::count,
+                  (key, a, b) -> Row.counted(a.n() + b.n(), larger(a.t(), b.t())),
+                  Materialized.with(KEY, new Row.Json("N", "T")))
+              .toStream()
+              .to(
+                  sink,
+                  Produced.with(WindowedSerdes.sessionWindowedSerdeFrom(String.class), new Row.Json("N", "T")));
+      case "stream-stream join" ->
+          builder.stream(source, rows)
+              .join(
+                  builder.stream("bench_r" + suffix, rows),
+                  (left, right) -> left.at(right.t()),
+                  JoinWindows.ofTimeDifferenceAndGrace(Duration.ofSeconds(1), Duration.ofSeconds(10)),
+                  StreamJoined.with(KEY, new Row.Json("V", "T"), new Row.Json("V", "T")))
+              .to(sink, Produced.with(KEY, new Row.Json("V", "T")));
+      case "EMIT FINAL" ->
+          builder.stream(source, rows)
+              .groupByKey(Grouped.with(KEY, new Row.Json("V", "T")))
+              .windowedBy(TimeWindows.ofSizeWithNoGrace(Duration.ofMillis(SHORT)))
+              .aggregate(Peer::none, Peer::count, Materialized.with(KEY, new Row.Json("N", "T")))
+              .suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded()))
+              .toStream()
+              .mapValues((window, row) -> Row.counted(row.n(), window.window().end() / 1000.0))
+              .to(
+                  sink,
+                  Produced.with(
+                      WindowedSerdes.timeWindowedSerdeFrom(String.class, SHORT), new Row.Json("N", "T")));
       case "table-table join" ->
           builder.table(source, rows)
               .join(table(builder, "bench_d" + suffix), (row, d) -> row.named(d.name(), null))

@@ -22,6 +22,10 @@ record Row(Integer v, Double t, Long n, Long sum, String g, String name, String 
     return new Row(null, null, n, sum, null, null, null);
   }
 
+  Row at(Double t) {
+    return new Row(v, t, null, null, null, null, null);
+  }
+
   Row named(String name, String other) {
     return new Row(v, t, null, null, null, name, other);
   }
