@@ -36,12 +36,11 @@ from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.fencing import ProducerRegister, end_others, retire
-from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.kafka import Kafka
-from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import kafka_output, sink_options, undone
 from ksqlpy.spark.session import admit_forgetting, is_local, jvm_alive
+from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.turns import Turns
@@ -453,7 +452,7 @@ class RunningQuery:
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         if live and spec.batch_ms is None:
             admit_forgetting(session)
-        records = undone(spec.plan, _records(session, spec), tail)
+        records = undone(spec.plan, source_records(session, spec), tail)
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled,
@@ -580,33 +579,6 @@ class RunningQuery:
         self._changed(self)
 
 
-EARLIEST = -2
-"""How Spark says: the first offset there is."""
-
-
-def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
-    """The first offset of every partition; of one that came later, its start."""
-    return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
-
-
 def _apart(spec: QuerySpec) -> int:
     """The query's checkpoint interval: up to a tenth longer than asked, so that not all queries stop at once."""
     return spec.interval_ms + spec.interval_ms * (zlib.crc32(spec.id.encode()) % 100) // 1000
-
-
-def _records(session: SparkSession, spec: QuerySpec) -> Any:
-    """Spark's stream of records over all topics of the query."""
-    records = (
-        session.readStream.format("kafka")
-        .options(**spec.connection.spark_source)
-        .option("subscribe", ",".join(spec.partitions))
-        .option("startingOffsets", json.dumps(_first(spec)))
-        .option("failOnDataLoss", "false")
-        .option("includeHeaders", "true")
-        .option("groupIdPrefix", spec.id)
-        .options(**client_figures(spec.id))
-        .load()
-    )
-    # Else the records of a second attempt would be refused only where its rows are written or kept (SinkValue.java,
-    # ExpiringState.java), which is another task, and for which it is the first.
-    return records.where(first_attempt("offset")) if spec.shuffled else records
