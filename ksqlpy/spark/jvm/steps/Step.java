@@ -240,6 +240,11 @@ public abstract class Step implements Serializable {
     }
   }
 
+  /** Whether rows come from partitions of several numbers. */
+  protected final boolean hasSeveralLanes() {
+    return streamTimes.size() > 1 || Arrays.stream(lanes).anyMatch(partitions -> partitions > 1);
+  }
+
   /** The stream time that all partitions have reached, but at most so many ms behind that of the fastest. */
   protected final long slowest(long behind) {
     long least = Long.MAX_VALUE;

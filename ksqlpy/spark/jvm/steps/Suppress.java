@@ -26,6 +26,10 @@ public final class Suppress extends Step {
   private static final long serialVersionUID = 1L;
 
   private static final long MASK = (1L << 60) - 1;
+  private static final int NOWHERE = -1;
+  private static final int CLOSED = -2;
+  /** How much longer closed windows are known for partitions that are behind, in ms. */
+  private static final long LONGER = 86_400_000;
 
   private final long grace;
   private final long advance;
@@ -41,6 +45,7 @@ public final class Suppress extends Step {
   private transient int width;
   private transient StepState state;
   private transient StepState.ByKey where;
+  private transient StepState.ByTime ended;
   private transient Map<Integer, StepState.ByTime> open;
   private transient Map<Integer, Long> next;
 
@@ -85,6 +90,7 @@ public final class Suppress extends Step {
     resultOut = output.fieldIndex("__result");
     width = output.length();
     where = state.byKey("where");
+    ended = state.byTimeThenKey("ended");
     open = new HashMap<>();
     next = new HashMap<>(); // of a partition that is not in it: not known, looked for once
   }
@@ -99,11 +105,12 @@ public final class Suppress extends Step {
     long until = in.getLong(end);
     boolean late = until + grace <= streamTime;
     time(in);
-    UnsafeRow place = where.get(key, 1);
-    if (place != null && place.getLong(0) != lane) {
-      open((int) place.getLong(0)).remove(key, until);
+    UnsafeRow found = where.get(key, 1);
+    int place = found == null ? NOWHERE : (int) found.getLong(0);
+    if (place >= 0 && place != lane) {
+      open(place).remove(key, until);
     }
-    if (late && place == null) {
+    if (place == CLOSED || late && place == NOWHERE) {
       Counter.add(query + ":late");
     } else if (in.getBoolean(gone)) {
       open(lane).remove(key, until);
@@ -168,8 +175,29 @@ public final class Suppress extends Step {
     next.put(lane, first[0]);
     for (Timed window : closed) {
       windows.remove(window.key(), window.time());
-      where.remove(window.key());
+      if (hasSeveralLanes()) { // one that is behind may still have rows of the window
+        where.put(window.key(), longs(CLOSED));
+        ended.put(window.key(), window.time(), longs());
+      } else {
+        where.remove(window.key());
+      }
     }
+    forget();
     return closed;
+  }
+
+  /** Forgets closed windows of which no partition can have rows any more. */
+  private void forget() {
+    long passed = slowest(LONGER) - grace;
+    ended.each(
+        0,
+        row -> {
+          boolean over = row.time() <= passed;
+          if (over) {
+            ended.remove(row.key(), row.time());
+            where.remove(row.key());
+          }
+          return over;
+        });
   }
 }

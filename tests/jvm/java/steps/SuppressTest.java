@@ -78,6 +78,18 @@ final class SuppressTest {
   }
 
   @Test
+  void aWindowThatOnePartitionHasClosedStaysClosedForAnotherThatIsBehind() throws IOException {
+    try (Feed feed = finals(0, 0, false, "s9")) {
+      row(feed, 1, "y", 10, 1, "y");
+      row(feed, 0, "a", 10, 2, "one");
+      assertEquals(List.of("one"), row(feed, 0, "z", 30, 25, "z"));
+      assertEquals(List.of(), row(feed, 1, "a", 10, 3, "two"));
+      assertEquals(List.of("y"), row(feed, 1, "y", 50, 45, "y"));
+      assertEquals(1, Counter.count("s9:late"));
+    }
+  }
+
+  @Test
   void aForgetfulStoreLosesWhatEndedBeforeTheNewestWindow() throws IOException {
     for (boolean forgetful : new boolean[] {false, true}) {
       try (Feed feed = finals(0, 0, forgetful, "s6")) {
