@@ -149,6 +149,7 @@ class Context:
             return rows.together() if first else rows
         if not d.sorted and self.tail is None:
             return rows.repartitioned(d.partitions, keys)
+        own = [Col.TURN] if turn is None else []  # a time that is given is still needed
         if turn is None and Col.SOURCE in rows.shape.columns:
             turn = Col.TURN
             rows = rows.plus((turn, stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")))
@@ -161,7 +162,7 @@ class Context:
             position = self.tail.place_in_group(task, lane, Col.OFFSET)
             rows = self.replayed(rows, position, self.tail.any(Col.PARTITION, Col.OFFSET))
             order = ["__place", "__has_result", *order]
-        return self._sorted(rows, keys, order).drop(Col.SOURCE, Col.TURN)
+        return self._sorted(rows, keys, order).drop(Col.SOURCE, *own)
 
     def lane_of_table(self, keys: Sequence[str]) -> str:
         """Spark text of the lane of a table's row: Spark sends a key to the task that this hash names."""
