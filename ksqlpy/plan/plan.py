@@ -180,6 +180,8 @@ class Plan:
         # Results say what the last of several steps had seen.
         if sum(n.stages for n in self.nodes if n.replay.partition_history) > 1:
             return "yes, where all records lie in one partition; else a restart may order rows otherwise"
+        if any(n.replay.scattered for n in self.nodes):
+            return "yes, where all records of a group lie in one partition; else a restart may order rows otherwise"
         if self.lanes_kept:
             return "yes"
         if any(map(_mixes_history, self._hidden)):

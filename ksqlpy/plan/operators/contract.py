@@ -60,7 +60,8 @@ class Replay:
 
     ``silent``: a row may change the state and have no result. ``regroups``: its groups are others than those of the
     rows that come in. ``partition_history``: its state is that of a whole shuffle partition, such as a stream time that
-    all keys share; a result says what its partition had seen of each source partition.
+    all keys share; a result says what its partition had seen of each source partition. ``scattered``: rows of
+    one group may come from several source partitions, and what these do meanwhile matters.
     """
 
     depends: Depends
@@ -68,6 +69,7 @@ class Replay:
     silent: bool = False
     regroups: bool = False
     partition_history: bool = False
+    scattered: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Self
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Window
-from ksqlpy.plan.operators.contract import Operator, TaskStep
+from ksqlpy.plan.operators.contract import Operator, Replay, TaskStep
 
 __all__ = ["Suppress"]
 
@@ -67,6 +67,12 @@ class Suppress(TaskStep):
         if self.input.identity is None:
             raise TypeError(f"not a table: {self.input!r}")
         return self.input.identity
+
+    @property
+    def replay(self) -> Replay:
+        """A window is closed by the partition of its last row, so it matters whether a group has one partition."""
+        [rows] = self.input.inputs
+        return replace(super().replay, scattered=not rows.keeps_key(self.input.keys))
 
     def upgrade(self, new: Self) -> str | None:
         """Never, if anything changes."""

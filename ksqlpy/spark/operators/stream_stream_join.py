@@ -29,8 +29,10 @@ def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
     seen = rows.shape.seen_of_tables
     left = (*_columns(rows), *seen)
     context.branch = 1 if twin else None
-    rows = context.build(node.right, rows).drop(Col.BRANCH)
+    rows = context.build(node.right, rows)
     context.branch = None
+    if twin:  # what the left side could not read is a dead letter already
+        rows = rows.where(f"NOT ({Col.BRANCH} <=> 1 AND {Col.REASON} IS NOT NULL)").drop(Col.BRANCH)
     right = tuple(c for c in _columns(rows) if c not in left)
     rows = rows.plus((_NUMBERED, f"CASE WHEN {Col.RAW} IS NULL THEN {which_result(rows.shape, None)} ELSE 0L END"))
     side = f"CASE WHEN {Col.READ} THEN 1Y ELSE 0Y END"

@@ -41,6 +41,8 @@ public abstract class Step implements Serializable {
   private transient int raw;
   private transient int numbered;
   private transient int[] passed;
+  private transient int partitionOut;
+  private transient int offsetOut;
   private transient int row;
   private transient int progress;
   private transient int earlier;
@@ -107,6 +109,8 @@ public abstract class Step implements Serializable {
     for (int i = 0; i < passed.length; i++) {
       passed[i] = Arrays.asList(input.fieldNames()).indexOf(output.fieldNames()[i]);
     }
+    partitionOut = output.fieldIndex("__partition");
+    offsetOut = output.fieldIndex("__offset");
     row = output.fieldIndex("__row");
     progress = output.fieldIndex("__progress");
     earlier = Arrays.asList(input.fieldNames()).indexOf("__progress");
@@ -121,8 +125,10 @@ public abstract class Step implements Serializable {
     streamTimes = new HashMap<>();
     UnsafeRow kept = clock.get(ONLY, 2);
     if (kept != null) {
-      byte[] before = kept.getBinary(0); // partitions may have been added since
-      seen.put(8, before, 8, Math.min(before.length, seen.capacity()) - 8);
+      ByteBuffer places = ByteBuffer.wrap(kept.getBinary(0)); // by place: topics may have got partitions since
+      while (places.hasRemaining()) {
+        watch(places.getInt(), places.getLong());
+      }
       ByteBuffer times = ByteBuffer.wrap(kept.getBinary(1));
       while (times.hasRemaining()) {
         streamTimes.put(times.getInt(), new Lane(times.getLong(), times.getInt(), times.getLong(), times.getLong()));
@@ -142,7 +148,14 @@ public abstract class Step implements Serializable {
     streamTimes.forEach(
         (lane, of) ->
             times.putInt(lane).putLong(of.time).putInt(of.place).putLong(of.offset).putLong(now - of.taken));
-    clock.put(ONLY, new Rows(DataTypes.BinaryType, DataTypes.BinaryType).of(seen.array(), times.array()));
+    ByteBuffer places = ByteBuffer.allocate(12 * (seen.capacity() - 8) / 8);
+    int watched = 0;
+    for (int topic = 0; topic < lanes.length; topic++) {
+      for (int partition = 0; partition < lanes[topic]; partition++) {
+        places.putInt(topic << 16 | partition).putLong(seen.getLong(8 + 8 * watched++));
+      }
+    }
+    clock.put(ONLY, new Rows(DataTypes.BinaryType, DataTypes.BinaryType).of(places.array(), times.array()));
   }
 
   /** Takes a row. */
@@ -217,8 +230,8 @@ public abstract class Step implements Serializable {
   /** Gives a row that no record brings about; {@code number}: the same for the same row at each time. */
   protected final void giveIdle(Object[] values, long number) {
     Lane of = streamTimes.get(lane);
-    values[output.fieldIndex("__partition")] = of.place;
-    values[output.fieldIndex("__offset")] = of.offset;
+    values[partitionOut] = of.place;
+    values[offsetOut] = of.offset;
     values[row] = number;
     values[progress] = seen.capacity() == 8 ? null : seen.array().clone();
     out.accept(values);
@@ -268,8 +281,8 @@ public abstract class Step implements Serializable {
 
   /** Gives a row: the values of {@link #output}, of which those of the record that is taken are set here. */
   protected final void give(Object[] values) {
-    values[output.fieldIndex("__partition")] = taken.getInt(partition);
-    values[output.fieldIndex("__offset")] = at;
+    values[partitionOut] = taken.getInt(partition);
+    values[offsetOut] = at;
     values[row] = (taken.getLong(numbered) << 24) + count++;
     if (seen.capacity() > 8) {
       values[progress] = seen.array().clone();

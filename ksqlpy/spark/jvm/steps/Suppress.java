@@ -173,16 +173,19 @@ public final class Suppress extends Step {
           return over;
         });
     next.put(lane, first[0]);
+    boolean several = hasSeveralLanes();
     for (Timed window : closed) {
       windows.remove(window.key(), window.time());
-      if (hasSeveralLanes()) { // one that is behind may still have rows of the window
+      if (several) { // one that is behind may still have rows of the window
         where.put(window.key(), longs(CLOSED));
         ended.put(window.key(), window.time(), longs());
       } else {
         where.remove(window.key());
       }
     }
-    forget();
+    if (several) {
+      forget();
+    }
     return closed;
   }
 
