@@ -177,4 +177,14 @@ JOBS = (
         keys=MANY,
         held=101,
     ),
+    # The foreign key of a row stays: its change gives one result.
+    Job(
+        "foreign-key join",
+        _CHANGES + _D,
+        "CREATE TABLE {o} AS SELECT S{n}.K AS K, V, T, NAME FROM S{n}"
+        " JOIN D{n} ON CONCAT('k', CAST(S{n}.V % 50 AS STRING)) = D{n}.K;",
+        tables="d",
+        timed=1,
+        keys=MANY,
+    ),
 )

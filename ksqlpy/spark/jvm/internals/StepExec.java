@@ -2,6 +2,7 @@ package ksqlpy.internals;
 
 import java.util.List;
 import ksqlpy.steps.Step;
+import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -21,6 +22,7 @@ import org.apache.spark.sql.execution.streaming.state.package$;
 import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.TaskCompletionListener;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
@@ -169,7 +171,9 @@ public final class StepExec extends StreamingGlobalLimitExec {
 
     @Override
     public Iterator<InternalRow> apply(StateStore store, Iterator<InternalRow> rows) {
-      return new StepRows(operator.step, input, output, new StepState(store), rows) {
+      StepState state = new StepState(store);
+      TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> state.close());
+      return new StepRows(operator.step, input, output, state, rows) {
         @Override
         void done() {
           store.commit();

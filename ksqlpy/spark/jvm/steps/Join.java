@@ -46,6 +46,7 @@ public final class Join extends Step {
   private transient StepState.ByTime[] times;
   private transient StepState.ByTime[] open;
   private transient Map<Integer, Long> nextOpen;
+  private transient long[] firstOpen;
   private transient long swept;
 
   /**
@@ -102,6 +103,7 @@ public final class Join extends Step {
     headersOut = List.of(output.fieldNames()).indexOf("__headers");
     width = output.length();
     nextOpen = new HashMap<>(); // of a partition that is not in it: not known, looked for once
+    firstOpen = new long[] {Long.MIN_VALUE, Long.MIN_VALUE};
     swept = 0;
   }
 
@@ -135,6 +137,7 @@ public final class Join extends Step {
         give(in, mine, row, null, at);
       } else {
         open[mine].put(key, at, longs(lane));
+        firstOpen[mine] = Math.min(firstOpen[mine], at);
         nextOpen.computeIfPresent(lane, (number, first) -> Math.min(first, at));
       }
     }
@@ -188,10 +191,16 @@ public final class Join extends Step {
   private List<Timed> closed(int which, long[] next) {
     List<Timed> found = new ArrayList<>();
     if (padded[which]) {
+      long from = firstOpen[which];
+      firstOpen[which] = Long.MAX_VALUE;
       open[which].each(
+          from,
           1,
           row -> {
             boolean over = row.time() + after[which] + grace < streamTime;
+            if (!over || row.row().getLong(0) != lane) { // it stays
+              firstOpen[which] = Math.min(firstOpen[which], row.time());
+            }
             if (row.row().getLong(0) == lane) {
               if (over) {
                 found.add(row);
@@ -207,11 +216,13 @@ public final class Join extends Step {
 
   /** Removes the rows that no partner can find any more. */
   private void sweep(long old) {
+    long from = swept == 0 ? Long.MIN_VALUE : swept;
     swept = old;
     for (int i = 0; i < 2; i++) {
       StepState.ByTime own = rows[i];
       StepState.ByTime index = times[i];
       index.each(
+          from,
           0,
           row -> {
             if (row.time() > old) {

@@ -185,8 +185,10 @@ public final class Session extends Step {
     if (old - swept <= Math.max(1000, gap)) {
       return;
     }
+    long from = swept == 0 ? Long.MIN_VALUE : swept;
     swept = old;
     ends.each(
+        from,
         0,
         row -> {
           if (row.time() >= old) {

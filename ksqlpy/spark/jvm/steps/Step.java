@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 import ksqlpy.internals.Rows;
@@ -47,7 +48,9 @@ public abstract class Step implements Serializable {
   private transient int progress;
   private transient int earlier;
   private transient int width;
+  private transient boolean severalLanes;
 
+  private transient StepState kept;
   private transient StepState.ByKey clock;
   private transient Map<Integer, Lane> streamTimes;
   private transient ByteBuffer seen;
@@ -115,21 +118,23 @@ public abstract class Step implements Serializable {
     progress = output.fieldIndex("__progress");
     earlier = Arrays.asList(input.fieldNames()).indexOf("__progress");
     width = output.length();
+    severalLanes = Arrays.stream(lanes).anyMatch(partitions -> partitions > 1);
     int watched = Arrays.stream(lanes).sum();
     seen = ByteBuffer.allocate(8 + 8 * watched);
     seen.putLong(0, ((long) number << 32) | task);
+    kept = state;
     clock = state.byKey("clock");
     for (int i = 0; i < watched; i++) {
       seen.putLong(8 + 8 * i, -1);
     }
     streamTimes = new HashMap<>();
-    UnsafeRow kept = clock.get(ONLY, 2);
-    if (kept != null) {
-      ByteBuffer places = ByteBuffer.wrap(kept.getBinary(0)); // by place: topics may have got partitions since
+    UnsafeRow stored = clock.get(ONLY, 2);
+    if (stored != null) {
+      ByteBuffer places = ByteBuffer.wrap(stored.getBinary(0)); // by place: topics may have got partitions since
       while (places.hasRemaining()) {
         watch(places.getInt(), places.getLong());
       }
-      ByteBuffer times = ByteBuffer.wrap(kept.getBinary(1));
+      ByteBuffer times = ByteBuffer.wrap(stored.getBinary(1));
       while (times.hasRemaining()) {
         streamTimes.put(times.getInt(), new Lane(times.getLong(), times.getInt(), times.getLong(), times.getLong()));
       }
@@ -156,6 +161,7 @@ public abstract class Step implements Serializable {
       }
     }
     clock.put(ONLY, new Rows(DataTypes.BinaryType, DataTypes.BinaryType).of(places.array(), times.array()));
+    kept.write();
   }
 
   /** Takes a row. */
@@ -255,7 +261,12 @@ public abstract class Step implements Serializable {
 
   /** Whether rows come from partitions of several numbers. */
   protected final boolean hasSeveralLanes() {
-    return streamTimes.size() > 1 || Arrays.stream(lanes).anyMatch(partitions -> partitions > 1);
+    return severalLanes || streamTimes.size() > 1;
+  }
+
+  /** The numbers of the partitions from which rows have come. */
+  protected final Set<Integer> lanesSeen() {
+    return Set.copyOf(streamTimes.keySet());
   }
 
   /** The stream time that all partitions have reached, but at most so many ms behind that of the fastest. */

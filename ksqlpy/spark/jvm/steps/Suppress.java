@@ -28,6 +28,8 @@ public final class Suppress extends Step {
   private static final long MASK = (1L << 60) - 1;
   private static final int NOWHERE = -1;
   private static final int CLOSED = -2;
+  /** In {@code where}: that it is kept. With one partition it need not be. */
+  private static final byte[] TRACKED = new byte[0];
   /** How much longer closed windows are known for partitions that are behind, in ms. */
   private static final long LONGER = 86_400_000;
 
@@ -48,6 +50,8 @@ public final class Suppress extends Step {
   private transient StepState.ByTime ended;
   private transient Map<Integer, StepState.ByTime> open;
   private transient Map<Integer, Long> next;
+  private transient boolean tracked;
+  private transient long firstEnded;
 
   /**
    * {@code advance}: between windows in ms; {@code grace}: in ms behind the end of a window; {@code idle}: after how many
@@ -93,6 +97,8 @@ public final class Suppress extends Step {
     ended = state.byTimeThenKey("ended");
     open = new HashMap<>();
     next = new HashMap<>(); // of a partition that is not in it: not known, looked for once
+    tracked = where.get(TRACKED, 1) != null;
+    firstEnded = Long.MIN_VALUE;
   }
 
   private StepState.ByTime open(int lane) {
@@ -105,8 +111,14 @@ public final class Suppress extends Step {
     long until = in.getLong(end);
     boolean late = until + grace <= streamTime;
     time(in);
-    UnsafeRow found = where.get(key, 1);
-    int place = found == null ? NOWHERE : (int) found.getLong(0);
+    int place = NOWHERE;
+    if (!tracked && hasSeveralLanes()) {
+      track();
+    }
+    if (tracked) {
+      UnsafeRow found = where.get(key, 1);
+      place = found == null ? NOWHERE : (int) found.getLong(0);
+    }
     if (place >= 0 && place != lane) {
       open(place).remove(key, until);
     }
@@ -114,14 +126,34 @@ public final class Suppress extends Step {
       Counter.add(query + ":late");
     } else if (in.getBoolean(gone)) {
       open(lane).remove(key, until);
-      where.remove(key);
+      if (tracked) {
+        where.remove(key);
+      }
     } else {
       UnsafeRow row = (UnsafeRow) in.getStruct(result, fields);
       open(lane).put(key, until, row);
-      where.put(key, longs(lane));
+      if (tracked && place != lane) {
+        where.put(key, longs(lane));
+      }
       next.computeIfPresent(lane, (number, first) -> Math.min(first, until));
     }
     close();
+  }
+
+  /** From now on there are several partitions: begins to note under which of them the row of a window lies. */
+  private void track() {
+    tracked = true;
+    for (int other : lanesSeen()) {
+      open(other)
+          .each(
+              Long.MIN_VALUE,
+              fields,
+              row -> {
+                where.put(row.key(), longs(other));
+                return true;
+              });
+    }
+    where.put(TRACKED, longs(0));
   }
 
   /** At a checkpoint: what the clock closes. */
@@ -162,6 +194,7 @@ public final class Suppress extends Step {
     List<Timed> closed = new ArrayList<>();
     long[] first = {Long.MAX_VALUE - grace};
     windows.each(
+        next.getOrDefault(lane, Long.MIN_VALUE),
         fields,
         row -> {
           boolean over = row.time() + grace <= streamTime;
@@ -173,17 +206,15 @@ public final class Suppress extends Step {
           return over;
         });
     next.put(lane, first[0]);
-    boolean several = hasSeveralLanes();
     for (Timed window : closed) {
       windows.remove(window.key(), window.time());
-      if (several) { // one that is behind may still have rows of the window
+      if (tracked) { // a partition that is behind may still have rows of the window
         where.put(window.key(), longs(CLOSED));
         ended.put(window.key(), window.time(), longs());
-      } else {
-        where.remove(window.key());
+        firstEnded = Math.min(firstEnded, window.time());
       }
     }
-    if (several) {
+    if (tracked) {
       forget();
     }
     return closed;
@@ -192,13 +223,21 @@ public final class Suppress extends Step {
   /** Forgets closed windows of which no partition can have rows any more. */
   private void forget() {
     long passed = slowest(LONGER) - grace;
+    if (firstEnded > passed) {
+      return;
+    }
+    long from = firstEnded;
+    firstEnded = Long.MAX_VALUE;
     ended.each(
+        from,
         0,
         row -> {
           boolean over = row.time() <= passed;
           if (over) {
             ended.remove(row.key(), row.time());
             where.remove(row.key());
+          } else {
+            firstEnded = row.time();
           }
           return over;
         });

@@ -114,6 +114,7 @@ final class JoinTest {
       left(feed, 0, "a", 0);
       right(feed, 0, "b", 1);
       left(feed, 0, "c", 5000);
+      feed.nextBatch();
       assertEquals(1, size(feed, "rows0", true) + size(feed, "rows1", true));
       assertEquals(1, size(feed, "times0", false) + size(feed, "times1", false));
     }
@@ -124,6 +125,7 @@ final class JoinTest {
     AtomicInteger size = new AtomicInteger();
     (several ? state.byKeyThenTime(family, true) : state.byTimeThenKey(family))
         .each(
+            Long.MIN_VALUE,
             1,
             row -> {
               size.incrementAndGet();

@@ -155,6 +155,15 @@ public final class Peer {
                   Materialized.with(KEY, new Row.Json("N", "SUM")))
               .toStream()
               .to(sink, Produced.with(KEY, new Row.Json("N", "SUM")));
+      case "foreign-key join" ->
+          builder.table(source, rows)
+              .join(
+                  table(builder, "bench_d" + suffix),
+                  row -> "k" + row.v() % 50,
+                  (row, d) -> row.named(d.name(), null),
+                  Materialized.with(KEY, new Row.Json("V", "T", "NAME")))
+              .toStream()
+              .to(sink, named);
       case "three-way join" ->
           builder.stream(source, rows)
               .join(table(builder, "bench_d" + suffix), (row, d) -> row.named(d.name(), null))
