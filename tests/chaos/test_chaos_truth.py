@@ -15,11 +15,15 @@ from ksqlpy.testing.chaos.jobs.between import GRACE, WITHIN
 from ksqlpy.testing.chaos.jobs.explode import goods
 from ksqlpy.testing.chaos.jobs.job import amount
 from ksqlpy.testing.chaos.jobs.moves import changes
+from ksqlpy.testing.chaos.jobs.owned import agent
 from ksqlpy.testing.chaos.jobs.session import GAP
 from ksqlpy.testing.chaos.load import record
 from ksqlpy.testing.chaos.records import Result, Sent
 from ksqlpy.testing.chaos.steps import Step, check_moving, check_steps
 from ksqlpy.testing.chaos.verdict import SHOWN, Verdict
+
+EACH = [n for n in JOBS if n != "owned"]
+"""Jobs of which it is known how many results there must be."""
 
 SentBy = dict[str, list[Sent]]
 Row = tuple[bytes, dict[str, object] | None]
@@ -78,6 +82,8 @@ def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list
         return list(_joined(stream, sent[job.feeds[1].topic], WITHIN + GRACE if job.name == "padded" else None))
     if job.name == "final":
         return list(_final(stream))
+    if job.name == "owned":
+        return list(_owned(stream, sent[job.feeds[1].topic]))
     return _counted(stream, _GROUPS[job.name], first=3 if job.name == "having" else 1)
 
 
@@ -146,6 +152,19 @@ def _final(stream: Sequence[Sent]) -> Iterator[Row]:
             yield r.key.encode() + struct.pack(">q", start), {"N": len(numbers), "TOTAL": sum(numbers)}
 
 
+def _owned(houses: Sequence[Sent], agents: Sequence[Sent]) -> Iterator[Row]:
+    rows: dict[str, int] = {}
+    numbers: dict[str, int] = {}
+    for house, of in itertools.zip_longest(houses, agents):
+        if house is not None:
+            rows[house.key] = house.number
+            yield house.key.encode(), {"HOUSE_NUMBER": house.number, "AGENT_NUMBER": numbers.get(agent(house.number))}
+        if of is not None:
+            numbers[of.key] = of.number
+            for key in [k for k, n in rows.items() if agent(n) == of.key]:
+                yield key.encode(), {"HOUSE_NUMBER": rows[key], "AGENT_NUMBER": of.number}
+
+
 def _zone(r: Sent) -> bytes:
     return b"zone%d" % (int(r.key.removeprefix("vehicle")) % 7)
 
@@ -189,7 +208,7 @@ def busiest(rows: Sequence[Row]) -> list[int]:
 # ---------------------------------------------------------------- all is well
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", EACH)
 @pytest.mark.parametrize(("partitions", "scatter"), [(1, False), (4, False), (4, True)])
 def test_a_right_sink_is_ok(name: str, partitions: int, scatter: bool) -> None:
     job = JOBS[name]
@@ -201,7 +220,7 @@ def test_a_right_sink_is_ok(name: str, partitions: int, scatter: bool) -> None:
     assert job.due(sent) == len(rows) > 50
 
 
-@pytest.mark.parametrize("name", [n for n in JOBS if n != "window"])
+@pytest.mark.parametrize("name", [n for n in EACH if n != "window"])
 def test_partitions_may_come_in_any_order(name: str) -> None:
     job = JOBS[name]
     sent = fed(job, partitions=4, scatter=True)
@@ -216,7 +235,7 @@ def test_partitions_may_come_in_any_order(name: str) -> None:
 # ---------------------------------------------------------------- what goes wrong in any job
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", EACH)
 def test_nothing_came(name: str) -> None:
     job = JOBS[name]
     sent = fed(job)
@@ -226,7 +245,7 @@ def test_nothing_came(name: str) -> None:
     assert not verdict.ok
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", EACH)
 def test_a_row_that_came_twice(name: str) -> None:
     job = JOBS[name]
     sent = fed(job)
@@ -236,7 +255,7 @@ def test_a_row_that_came_twice(name: str) -> None:
     assert (verdict.twice, verdict.missing, verdict.wrong) == (1, 0, 0), verdict.differences
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", EACH)
 def test_a_replay_from_a_checkpoint(name: str) -> None:
     job = JOBS[name]
     sent = fed(job)
@@ -246,7 +265,7 @@ def test_a_replay_from_a_checkpoint(name: str) -> None:
     assert verdict.back > 0 or name == "moves-having"  # its lists are so short that they are often the same
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", EACH)
 def test_rows_that_are_lost_at_the_end(name: str) -> None:
     job = JOBS[name]
     sent = fed(job)
@@ -255,7 +274,7 @@ def test_rows_that_are_lost_at_the_end(name: str) -> None:
     assert figures(verdict) == (0, 7, 0, 0), verdict.differences
 
 
-@pytest.mark.parametrize("name", [n for n in JOBS if n not in SEVERAL])
+@pytest.mark.parametrize("name", [n for n in EACH if n not in SEVERAL])
 def test_a_record_that_was_lost(name: str) -> None:
     job = JOBS[name]
     sent = fed(job)
@@ -506,3 +525,36 @@ def test_a_window_that_comes_too_early_or_with_too_few_records() -> None:
     numbers = [r.number for r in sent["chaos_deliveries"] if r.key == last.key and r.time >= start]
     early = (last.key.encode() + struct.pack(">q", start), {"N": len(numbers), "TOTAL": sum(numbers)})
     assert figures(job.check(sent, results([*rows, early]))) == (0, 0, 0, 1)
+
+
+# ---------------------------------------------------------------- tables joined by a foreign key
+
+
+@pytest.mark.parametrize(("partitions", "scatter"), [(1, False), (4, True)])
+def test_houses_with_their_agents(partitions: int, scatter: bool) -> None:
+    job = JOBS["owned"]
+    sent = fed(job, 600, partitions=partitions, scatter=scatter)
+    rows = rows_of(job, sent)
+    verdict = job.check(sent, results(rows))
+    assert verdict.ok and verdict.due == 200 and verdict.out == len(rows) > 600, verdict.differences
+    assert figures(job.check(sent, [])) == (0, 200, 0, 0)
+    overtaken = [row for i, row in enumerate(rows) if i % 2 or any(row[0] == key for key, _ in rows[i + 1 :]) is False]
+    assert job.check(sent, results(overtaken)).ok
+
+
+def test_a_house_with_a_result_again_a_later_one_or_that_of_another_agent() -> None:
+    job = JOBS["owned"]
+    sent = fed(job, 600)
+    rows = rows_of(job, sent)
+    place = busiest(rows)[-1]
+    key, value = rows[place]
+    assert value is not None and value["AGENT_NUMBER"] is not None
+    again = job.check(sent, results([*rows[: place + 1], rows[place], *rows[place + 1 :]]))
+    assert figures(again) == (1, 0, 0, 0), again.differences
+    lost = job.check(sent, results([*rows[:place], *rows[place + 1 :]]))
+    assert figures(lost) == (0, 1, 0, 0), lost.differences
+    back = job.check(sent, results([*rows, (key, {**value, "AGENT_NUMBER": None})]))
+    assert back.back == 1 and back.missing == 1, back.differences
+    others = next(r.number for r in sent["chaos_agents"] if r.key != agent(int(str(value["HOUSE_NUMBER"]))))
+    wrong = job.check(sent, results([*rows, (key, {**value, "AGENT_NUMBER": others})]))
+    assert figures(wrong) == (0, 0, 0, 1), wrong.differences

@@ -13,6 +13,7 @@ from ksqlpy.testing.chaos.jobs.having import HAVING
 from ksqlpy.testing.chaos.jobs.job import Feed, Job
 from ksqlpy.testing.chaos.jobs.join import JOIN
 from ksqlpy.testing.chaos.jobs.moves import MOVES, MOVES_HAVING
+from ksqlpy.testing.chaos.jobs.owned import OWNED
 from ksqlpy.testing.chaos.jobs.regroup import REGROUP, REGROUP_MOVING
 from ksqlpy.testing.chaos.jobs.session import SESSION
 from ksqlpy.testing.chaos.jobs.tables import TABLES
@@ -22,7 +23,7 @@ __all__ = ["JOBS", "Feed", "Job"]
 
 _ALL = (
     FILTER, EXPLODE, GROUP, JOIN, TABLES, REGROUP, REGROUP_MOVING, HAVING, WINDOW, MOVES, MOVES_HAVING,
-    SESSION, BETWEEN, PADDED, FINAL,
+    SESSION, BETWEEN, PADDED, FINAL, OWNED,
 )  # fmt: skip
 
 JOBS: Mapping[str, Job] = {j.name: j for j in _ALL}
