@@ -6,17 +6,18 @@ from ksqlpy.plan.build import PLAN_VERSION, STATELESS_VERSION, build_plan
 from ksqlpy.plan.explain import plan_json, plan_text, plan_tree
 from ksqlpy.plan.mode import Mode, mode_of
 from ksqlpy.plan.plan import Plan
-from ksqlpy.plan.upgrade import upgrade_problem
+from ksqlpy.plan.upgrade import Upgrade, upgrade
 
 __all__ = [
     "PLAN_VERSION",
     "STATELESS_VERSION",
     "Mode",
     "Plan",
+    "Upgrade",
     "build_plan",
     "mode_of",
     "plan_json",
     "plan_text",
     "plan_tree",
-    "upgrade_problem",
+    "upgrade",
 ]

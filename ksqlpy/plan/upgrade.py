@@ -1,12 +1,14 @@
-"""Whether the plan of CREATE OR REPLACE may take over the state of the plan before it.
+"""Whether the plan of CREATE OR REPLACE may go on where the plan before it stopped, and with its state.
 
 Source of the rules: ksqlDB, "Update a running persistent query". Filters of streams and the projection of the
 result are passive: they may come, go and change. Sources, grouping, aggregates, and the projections of inner queries
 where rows are remembered, must stay. Joins, windows and whatever else remembers rows cannot be changed at all.
+Filters of tables may come, go and change, too; ksqlDB gives the new filter nothing of what the old one remembered.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from ksqlpy.plan.explain import plan_tree
@@ -14,28 +16,42 @@ from ksqlpy.plan.operators import Operator
 from ksqlpy.plan.plan import Plan
 from ksqlpy.plan.text import listed
 
-__all__ = ["upgrade_problem"]
+__all__ = ["Upgrade", "upgrade"]
 
 
-def upgrade_problem(old: Plan, new: Plan) -> str | None:
-    """Why the new plan cannot go on where the old one stopped; None if it can."""
+@dataclass(frozen=True)
+class Upgrade:
+    """``problem``: why the new plan cannot go on where the old one stopped, None if it can. ``anew``: without state."""
+
+    problem: str | None = None
+    anew: bool = False
+
+
+def upgrade(old: Plan, new: Plan) -> Upgrade:
+    """How the new plan goes on where the old one stopped."""
     if plan_tree(old) == plan_tree(new):
-        return None
+        return Upgrade()
     for node in (*old.nodes, *new.nodes):
         if not node.upgradable:
-            return f"{node.title} cannot be upgraded"
+            return Upgrade(f"{node.title} cannot be upgraded")
     before, after = (tuple(o.expr for o in p.root.outputs if o.key) for p in (old, new))
     if before != after:
-        return f"the key would be {listed(after)}, not {listed(before)}"
-    return _difference(_enforced(old), _enforced(new))
+        return Upgrade(f"the key would be {listed(after)}, not {listed(before)}")
+    problem = _difference(*(_enforced(p, stateful=p.stateful) for p in (old, new)))
+    if problem is None:
+        return Upgrade()
+    mine, other = (_enforced(p, stateful=False) for p in (old, new))
+    if any(n.stateful for n in (*mine, *other)) or _difference(mine, other) is not None:
+        return Upgrade(problem)
+    return Upgrade(anew=True)
 
 
-def _enforced(plan: Plan) -> list[Operator]:
-    """The steps that must stay, from the result to the source."""
+def _enforced(plan: Plan, *, stateful: bool) -> list[Operator]:
+    """The steps that must stay, from the result to the source; ``stateful``: where state is to be kept."""
 
     def steps(node: Operator) -> list[Operator]:
         below = [n for i in node.inputs for n in steps(i)]
-        return below if node.passive(stateful=plan.stateful) else [node, *below]
+        return below if node.passive(stateful=stateful) else [node, *below]
 
     return steps(plan.root.input)
 

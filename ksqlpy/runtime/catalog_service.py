@@ -18,7 +18,7 @@ from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_to_json
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import register_columns
-from ksqlpy.plan import Plan, build_plan
+from ksqlpy.plan import Plan, build_plan, upgrade
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.commandlog import query_to_json, source_to_json
 from ksqlpy.runtime.replay import replayed
@@ -139,15 +139,16 @@ class CatalogService:
         return sequence
 
     def upgrade(self, made: CreateAs, query: PersistentQuery) -> int:
-        """Lets a query go on with another statement, from where it is and with its state; returns the command's number.
+        """Lets a query go on with another statement, from where it is; returns the command's number.
 
-        The new plan is known to fit the state (:func:`ksqlpy.plan.upgrade_problem`).
+        The new plan is known to fit, with the state or without it (:func:`ksqlpy.plan.upgrade`).
         """
         with self.turn:
             old, new = self._plans[query.id], build_plan(made.query)
             earlier = dict.fromkeys((*query.upgraded_from, fingerprint_of(old)))
             earlier.pop(fingerprint_of(new), None)
-            query = replace(query, statement=made.source.statement, upgraded_from=tuple(earlier))
+            era = query.state_era + upgrade(old, new).anew
+            query = replace(query, statement=made.source.statement, upgraded_from=tuple(earlier), state_era=era)
             source = replace(made.source, query=query.id)
             entry = {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
             register_columns(source)

@@ -22,7 +22,7 @@ from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.config import warnings_of
 from ksqlpy.errors import StatementError, similar_names
-from ksqlpy.plan import Plan, build_plan, mode_of, upgrade_problem
+from ksqlpy.plan import Plan, build_plan, mode_of, upgrade
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
 from ksqlpy.runtime.internal import check_declared, check_deleted, check_read, check_written
@@ -165,7 +165,7 @@ def _replaced(
         return None
     if made.query_id not in (None, query.id):
         text.refuse("not-replaceable", f"the query keeps its id {query.id}", place, hint="leave QUERY_ID out")
-    problem = upgrade_problem(plan_of(query.id), build_plan(made.query))
+    problem = upgrade(plan_of(query.id), build_plan(made.query)).problem
     if problem is not None:
         text.refuse(
             "not-upgradeable",
@@ -176,6 +176,12 @@ def _replaced(
             f" is there, let the readers of {existing.name} read it, and DROP {existing.name}",
         )
     return query
+
+
+_ANEW = (
+    "The filter begins anew. A row of the result that does not pass it stays there until its key passes again, as in"
+    " ksqlDB. To have all rows checked, make the new table beside this one."
+)
 
 
 def create(parsed: Parsed, context: Context) -> Entity:
@@ -193,8 +199,10 @@ def create(parsed: Parsed, context: Context) -> Entity:
                 parsed.text, what, f"{kind.capitalize()} replaced", context.definitions.alter(made.source)
             )
         if query is not None:
+            anew = upgrade(context.definitions.plan_of(query.id), build_plan(made.query)).anew
             sequence = context.definitions.upgrade(made, query)
-            return entities.status(parsed.text, what, f"Replaced query with ID {query.id}", sequence, query.id)
+            message = f"Replaced query with ID {query.id}"
+            return entities.status(parsed.text, what, message, sequence, query.id, [_ANEW] if anew else [])
     sequence, query_id = context.definitions.create(made, context.overrides)
     message = f"Created query with ID {query_id}" if query_id is not None else f"{kind.capitalize()} created"
     warnings: list[str | None] = list(warnings_of(map(str, context.overrides))) if query_id is not None else []

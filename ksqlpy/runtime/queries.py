@@ -97,7 +97,11 @@ class Queries:
         """
         if (running := self.get(spec.id)) is not None:
             self._replaced.add(spec.id)
+            replaced = running.spec.plan != spec.plan and running.state is State.RUNNING
             running.stop()
+            if replaced:  # records since the last checkpoint are not the new plan's, which would give other results
+                until = Kafka(spec.connection).offsets(spec.partitions, latest=True)
+                spec = replace(spec, before=replace(running.spec, before=None, until=until))
         # Nobody but this engine writes the topic of a push query.
         register = None if isinstance(spec.sink, str) else self.register
         query = RunningQuery(self._session, spec, _report, self.turns, register)

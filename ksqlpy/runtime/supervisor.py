@@ -196,6 +196,7 @@ class Supervisor:
                 upgraded_from=query.upgraded_from,
                 batch_ms=mode_of(plan, config).batch_ms,
                 mark=query.checkpoint_mark,
+                era=query.state_era,
             )
         )
 

@@ -4,6 +4,8 @@
     <folder>/made.json      the mark that the command log has of this query
     <folder>/plan.json      which plan wrote it, and the number of partitions of its shuffles
     <folder>/backlog        the first batch is the backlog, in event-time order
+    <folder>/last.json      up to which offsets the last batch of a replaced plan takes records
+    <folder>/era.json       how often the state has begun anew, and from which offsets it did so the last time
     <folder>/sink/<batch>   end offsets of the sink topics, noted before any result of a later batch was written
 
 The folder may lie on any file system that Hadoop knows: all access is by Hadoop's own classes. A file of ours is
@@ -30,7 +32,7 @@ from ksqlpy.spark.once import Offsets
 __all__ = ["MADE", "PLAN", "Checkpoint", "damage"]
 
 KEPT_NOTES = 4
-MADE, PLAN = "made.json", "plan.json"
+MADE, PLAN, ERA, LAST = "made.json", "plan.json", "era.json", "last.json"
 
 
 class Checkpoint:
@@ -192,6 +194,47 @@ class Checkpoint:
     def sign(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str]) -> None:
         """Notes that this plan goes on from here."""
         self._write(PLAN, {"plan": plan, "shufflePartitions": shuffle_partitions, "topics": dict(topics)})
+
+    def begin_last(self, until: Offsets) -> None:
+        """Notes that the next batch takes only records below these offsets, and leaves the others for later ones."""
+        self._write(LAST, until)
+
+    def end_last(self) -> None:
+        """Lets the next batch begin where the last one stopped taking records, if :meth:`begin_last` has said that."""
+        until, batch = self._read(LAST), self.last_commit
+        if until is None:
+            return
+        if batch is not None:
+            name = f"spark/offsets/{batch}"
+            *lines, _ = (self.text(name) or "").splitlines()
+            read = {
+                t: {p: min(o, until.get(t, {}).get(p, o)) for p, o in ps.items()}
+                for t, ps in self.offsets(batch).items()
+            }
+            if read != self.offsets(batch):
+                self.write(name, "\n".join([*lines, json.dumps(read)]))
+        self._delete(LAST)
+
+    def begin_era(self, era: int) -> Offsets:
+        """Goes on without the state, once for each ``era``; gives the offsets from which it did so the last time.
+
+        Empty: from where the query began. What was written since the last batch stays known. Whenever it is
+        interrupted, it is done again from its note, which is there before anything goes.
+        """
+        found = self._read(ERA) or {"era": 0, "offsets": {}, "done": True}
+        if found["era"] < era:
+            last = self.last_commit
+            offsets = found["offsets"] if last is None else self.offsets(last)
+            ends = self.ends_before(-1 if last is None else last)
+            found = {"era": era, "offsets": offsets, "ends": ends, "done": False}
+            self._write(ERA, found)
+        if not found["done"]:
+            self.clear()
+            self.forget_notes(-2)
+            self.note(-1, found["ends"])
+            self._write(ERA, {**found, "done": True})
+        begun: Offsets = found["offsets"]
+        return begun
 
     def note(self, batch: int, ends: Offsets) -> None:
         """Notes the end offsets of the sink topics: no result of a batch after ``batch`` lies before them."""

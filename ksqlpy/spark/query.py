@@ -22,6 +22,7 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -210,6 +211,19 @@ class RunningQuery:
 
     def _life(self) -> None:
         """From start to end once; returns only when it is stopped."""
+        if (before := self.spec.before) is not None:
+            after = replace(self.spec, before=None)
+            self.spec = before
+            try:
+                self._run_life()
+            except EngineProblem as e:
+                log.warning("query %s is replaced where it stands: %s", after.id, e)
+            finally:
+                self.spec = after
+        self._run_life()
+
+    def _run_life(self) -> None:
+        """Goes through the phases; up to some offsets, if there are such, in one batch."""
         spec, checkpoint = self.spec, self.checkpoint
         self._wait_for_tasks()
         tell_jvm(self._session, spec.connection)
@@ -220,23 +234,27 @@ class RunningQuery:
         new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids, spec.upgraded_from)
         if torn := checkpoint.mend():
             log.warning("query %s: damaged files are removed, their batches are done again: %s", spec.id, torn)
-        last = checkpoint.last_commit
-        if last is not None and self.state is State.STARTING:
+        checkpoint.end_last()
+        if begun := checkpoint.begin_era(spec.era):
+            offsets = {t: {**first, **begun.get(t, {})} for t, first in spec.offsets.items()}
+            self.spec = spec = replace(spec, offsets=offsets)
+        batch = checkpoint.last_commit
+        if batch is not None and self.state is State.STARTING:
             self._set(State.RECOVERING)
-        lost = self._look_for_loss(kafka, spec.offsets if last is None else checkpoint.offsets(last))
+        lost = self._look_for_loss(kafka, spec.offsets if batch is None else checkpoint.offsets(batch))
         with self._noting:
             self._ends = None
-            checkpoint.forget_notes(-1 if last is None else last)
+            checkpoint.forget_notes(-1 if batch is None else batch)
         alone = self._register is not None and end_others(
             self._session, kafka, self._register, spec, sink_options(spec), self._stopping
         )
-        tail = None if new else self._tail(kafka, -1 if last is None else last, alone=alone)
+        tail = None if new else self._tail(kafka, -1 if batch is None else batch, alone=alone)
         if new:
             self._begin(kafka)
         # Real-time mode cannot skip records that are gone, a micro-batch can.
-        changed = tail is not None and spec.order_varies and (last is None or self._state_changes(kafka, last))
+        changed = tail is not None and spec.order_varies and (batch is None or self._state_changes(kafka, batch))
         ahead = Phase.RECOVERY if lost or changed else None
-        if last is None:
+        if batch is None:
             # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
             # to read a backlog it does that again: the same rows, in the same order.
             if checkpoint.backlog_planned:
@@ -247,13 +265,18 @@ class RunningQuery:
                 if tail is None and spec.plan.ordered_backlog and self._has_backlog(kafka):
                     checkpoint.begin_backlog()
                     ahead = Phase.BACKLOG
-        if ahead is None and tail is None and last is not None and spec.plan.partition_history and spec.order_varies:
+        if ahead is None and tail is None and batch is not None and spec.plan.partition_history and spec.order_varies:
             ahead = Phase.BACKLOG  # nothing to leave out, but records of several partitions, to be taken by their time
         log.info(
             "query %s starts after batch %s, %s, first %s",
-            spec.id, last, "nothing to leave out" if tail is None else f"leaves out {tail.start} to {tail.end}",
+            spec.id, batch, "nothing to leave out" if tail is None else f"leaves out {tail.start} to {tail.end}",
             (ahead or Phase.LIVE).value,
         )  # fmt: skip
+        if spec.until is not None:
+            checkpoint.begin_last(spec.until)
+            self._go(ahead or Phase.RECOVERY, tail)
+            checkpoint.end_last()
+            return
         if ahead is not None:
             self._go(ahead, tail)
             self._catch_up()

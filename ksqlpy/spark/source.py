@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from ksqlpy.formats.text import string
 from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.spec import QuerySpec
@@ -35,6 +36,13 @@ def source_records(session: SparkSession, spec: QuerySpec) -> Any:
         .options(**client_figures(spec.id))
         .load()
     )
+    if spec.until is not None:
+        until = [
+            f"topic = {string(t)} AND partition = {p} AND offset >= {o}L"
+            for t, ps in spec.until.items()
+            for p, o in ps.items()
+        ]
+        records = records.where(f"NOT ({' OR '.join(until)})")
     # Else the records of a second attempt would be refused only where its rows are written or kept (SinkValue.java,
     # ExpiringState.java), which is another task, and for which it is the first.
     return records.where(first_attempt("offset")) if spec.shuffled else records

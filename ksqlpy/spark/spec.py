@@ -35,7 +35,9 @@ class QuerySpec:
     ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
     ``exactly_once``: results say where they came from, and a restart repeats none. ``upgraded_from``: fingerprints of
     plans whose checkpoint it takes over. ``batch_ms``: time between micro-batches, each of which is a checkpoint; None
-    in real time. ``mark``: what its checkpoint was made with; empty: it makes its checkpoint itself.
+    in real time. ``mark``: what its checkpoint was made with; empty: it makes its checkpoint itself. ``era``: how often
+    its state has begun anew. ``before``: what OR REPLACE has just replaced; it takes the records up to ``until``, since
+    its results may be there, too.
     """
 
     id: str
@@ -53,6 +55,9 @@ class QuerySpec:
     upgraded_from: tuple[str, ...] = ()
     batch_ms: int | None = None
     mark: str = ""
+    era: int = 0
+    before: QuerySpec | None = None
+    until: Offsets | None = None
 
     @property
     def shuffled(self) -> bool:

@@ -128,7 +128,9 @@ class _SqlRun:
             new = [s for t in spec.offsets for s in self.engine.broker.log[t] if s.arrival > done]
             if new:
                 self.read[query_id] = max(s.arrival for s in new)
-                run_query(spec, self.engine, self.folder / query_id, sorted(new, key=lambda s: s.arrival))
+                run_query(
+                    spec, self.engine, self.folder / f"{query_id}-{spec.era}", sorted(new, key=lambda s: s.arrival)
+                )
         waiting, self.waiting = self.waiting, []
         for statement, source in waiting:
             self._assert_values(statement, source)

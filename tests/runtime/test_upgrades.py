@@ -72,3 +72,46 @@ def test_upgrade_keeps_state_and_offsets_through_a_restart(spark: SparkSession, 
         assert list(second.catalog.sources) == ["TRAMS"]
     finally:
         second.stop()
+
+
+def test_the_filter_of_a_table_begins_anew_through_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    config = Config.of({"ksqlpy.data.dir": str(tmp_path), "commit.interval.ms": 1000})
+    first = Engine(config)
+    first.start()
+    try:
+        first.execute(
+            """
+            CREATE TABLE stock (id INT PRIMARY KEY, n INT)
+              WITH (KAFKA_TOPIC='stock', VALUE_FORMAT='JSON', PARTITIONS=1);
+            CREATE TABLE low AS SELECT * FROM stock WHERE n < 5;
+            """,
+            EARLIEST,
+        )
+        first.execute(
+            "INSERT INTO stock VALUES (1, 2); INSERT INTO stock VALUES (1, 9); INSERT INTO stock VALUES (1, 3);"
+        )
+        seen: list[bytes | None] = [b'{"N":2}', None, b'{"N":3}']
+        assert values(first, "LOW", 3) == seen
+        [answer] = first.execute("CREATE OR REPLACE TABLE low AS SELECT * FROM stock WHERE n > 5;")
+        assert "begins anew" in answer["warnings"][0]["message"]
+        # What the old filter had let through is not remembered: no tombstone for the 4.
+        first.execute(
+            "INSERT INTO stock VALUES (1, 4); INSERT INTO stock VALUES (1, 7); INSERT INTO stock VALUES (1, 1);"
+        )
+        seen += [b'{"N":7}', None]
+        assert values(first, "LOW", 5) == seen
+    finally:
+        first.stop()
+    second = Engine(config)
+    second.start()
+    try:
+        second.execute("INSERT INTO stock VALUES (1, 2); INSERT INTO stock VALUES (1, 8);")
+        seen.append(b'{"N":8}')
+        assert values(second, "LOW", 6) == seen
+        second.execute("CREATE OR REPLACE TABLE low AS SELECT * FROM stock;")
+        second.execute("INSERT INTO stock VALUES (1, 2);")
+        seen.append(b'{"N":2}')
+        assert values(second, "LOW", 7) == seen
+        assert values(second, "LOW", 8, deadline=2) == seen
+    finally:
+        second.stop()

@@ -164,7 +164,7 @@ class Operator(ABC):
 
     @abstractmethod
     def passive(self, *, stateful: bool) -> bool:
-        """Whether CREATE OR REPLACE may add, drop and change it; ``stateful``: in a plan with state."""
+        """Whether CREATE OR REPLACE may add, drop and change it; ``stateful``: in a plan whose state is kept."""
 
     @abstractmethod
     def upgrade(self, new: Self) -> str | None:

@@ -109,12 +109,12 @@ class TableFilter(Operator):
         return None
 
     def passive(self, *, stateful: bool) -> bool:
-        """False: it has a state."""
-        return False
+        """Where its state need not be kept: not HAVING, which goes with the state of the groups."""
+        return not stateful and not self.of_groups
 
     @property
     def upgradable(self) -> bool:
-        """True, if it stays as it is."""
+        """True, if it stays as it is, or begins anew."""
         return True
 
     def upgrade(self, new: Self) -> str | None:
