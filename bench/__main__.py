@@ -4,7 +4,8 @@ Without arguments the first four.
 
 Figures depend on the machine and on what else runs: each table names the load. Records are timed in the process that
 sends and receives them, so there is one clock. Kafka Streams, to compare with, needs `mvn` and a JDK; without them
-there are only ksqlpy's figures.
+there are only ksqlpy's figures. Flink SQL takes part if --who names it, as in --who 'ksqlpy|Flink': Maven fetches
+100 MB for it. Jobs that it has no comparable program for are left out, with a line that says why.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bench import latency, throughput
@@ -24,6 +25,7 @@ from bench.churn import churn
 from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
 from bench.cost import Cost, cost
 from bench.cost import table as costs
+from bench.flink_sql import FLINK, flink
 from bench.jobs import JOBS, Job
 from bench.many import many, warm_start
 from bench.recovery import Recovery, large_state, recover
@@ -53,11 +55,20 @@ def _jobs(arguments: argparse.Namespace) -> list[Job]:
 
 
 def _contenders(arguments: argparse.Namespace) -> list[Contender]:
-    """Those whose names are asked for; Kafka Streams is only built when it is."""
+    """Those whose names are asked for; what is not asked for is not built. Flink must be named: it is large."""
     wanted = arguments.who.search
     mine = [who for who in ours() if wanted(who.name)]
     peers = kafka_streams() if any(wanted(name) for name in PEERS) else []
-    return [*mine, *(who for who in peers if wanted(who.name))]
+    others = flink() if "flink" in arguments.who.pattern.lower() and wanted(FLINK) else []
+    return [*mine, *(who for who in peers if wanted(who.name)), *others]
+
+
+def _can(who: Contender, jobs: Sequence[Job]) -> list[Job]:
+    """Those of the jobs that a contender has a program for; prints why it leaves out the others."""
+    for job in jobs:
+        if why := who.lacks(job):
+            print(f"{job.name}, {who.name}: left out: {why}", flush=True)
+    return [job for job in jobs if not who.lacks(job)]
 
 
 def _latency(engine: Engine, arguments: argparse.Namespace) -> None:
@@ -69,25 +80,27 @@ def _latency(engine: Engine, arguments: argparse.Namespace) -> None:
     jobs = [job for job in _jobs(arguments) if job.timed]
     results: list[latency.Latency] = []
     for c, who in enumerate(contenders):
-        with ThreadPoolExecutor(1 if arguments.apart else len(jobs)) as pool:
+        own = _can(who, jobs)
+        with ThreadPoolExecutor(1 if arguments.apart else max(1, len(own))) as pool:
             running = [
                 pool.submit(latency.measure, engine, who, job, f"{c}_{i}", rate=arguments.rate, seconds=seconds)
-                for i, job in enumerate(jobs)
+                for i, job in enumerate(own)
             ]
-        for job, r in zip(jobs, running, strict=True):
+        for job, r in zip(own, running, strict=True):
             try:
                 results.append(r.result())
             except RuntimeError as e:  # the others' figures are still worth having
                 print(f"{job.name}, {who.name}: no figures: {e}", flush=True)
         _note(f"{who.name}: measured, {_load()}")
     results.sort(key=lambda r: [job.name for job in jobs].index(r.job))
-    if any(not who.ours for who in contenders):
+    if {who.ours for who in contenders} == {True, False}:
         print(latency.ratios(results) + "\n")
     print(latency.table(results), flush=True)
 
 
 def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
     contenders, jobs = _contenders(arguments), _jobs(arguments)
+    can = {who: _can(who, jobs) for who in contenders}
     for i, job in enumerate(jobs):
         seconds = throughput.fill(engine, job, f"B{i}", arguments.records)
         _note(f"{job.name}: a backlog of {arguments.records:,} records written in {seconds:.1f} s")
@@ -97,6 +110,8 @@ def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
         turn = number % len(contenders)
         for i, job in enumerate(jobs):
             for c, who in enumerate((*contenders[turn:], *contenders[:turn])):
+                if job not in can[who]:
+                    continue
                 try:
                     run = throughput.measure(engine, who, job, f"B{i}", f"B{i}_{number}_{c}", arguments.records)
                 except RuntimeError as e:  # the others' figures are still worth having
@@ -107,7 +122,7 @@ def _throughput(engine: Engine, arguments: argparse.Namespace) -> None:
     print(f"{arguments.records:,} records a job, {arguments.rounds} rounds; {throughput.LEGEND}")
     order = [(job.name, who) for job in jobs for who in contenders]
     runs.sort(key=lambda r: order.index((r.job, r.who)))
-    if any(not who.ours for who in contenders):
+    if {who.ours for who in contenders} == {True, False}:
         print(f"\n{throughput.ratios(runs)}")
     print(f"\n{throughput.table(runs)}", flush=True)
 
@@ -152,9 +167,11 @@ def main() -> int:
     parser.add_argument("--intervals", type=int, default=10, help="checkpoint intervals to span (10)")
     parser.add_argument("--interval", type=int, default=60, help="seconds between checkpoints (60, the default)")
     parser.add_argument("--apart", action="store_true", help="one job after the other, not all at once")
-    parser.add_argument("--peers", action="store_true", help="latency of Kafka Streams too, in the same run")
+    parser.add_argument("--peers", action="store_true", help="latency of the others too, in the same run")
     parser.add_argument("--jobs", type=re.compile, default=re.compile(""), help="jobs with such a name only (regex)")
-    parser.add_argument("--who", type=re.compile, default=re.compile(""), help="who runs them (regex)")
+    parser.add_argument(
+        "--who", type=re.compile, default=re.compile(""), help="who runs them (regex); Flink only if named"
+    )
     parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")

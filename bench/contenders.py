@@ -1,4 +1,7 @@
-"""Who runs the jobs: ksqlpy, and Kafka Streams programs (``bench/peers``), each in a JVM of its own."""
+"""Who runs the jobs: ksqlpy, and Kafka Streams programs (``bench/peers``), each in a JVM of its own.
+
+``bench/flink_sql.py`` has one more.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,19 @@ from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.runtime import Engine
 
-__all__ = ["PEERS", "Contender", "Run", "kafka_streams", "ours", "spark_jvms", "stolen"]
+__all__ = [
+    "LINGER_MS",
+    "PEERS",
+    "Contender",
+    "NotBuilt",
+    "Run",
+    "built",
+    "kafka_streams",
+    "ours",
+    "program",
+    "spark_jvms",
+    "stolen",
+]
 
 GUARANTEE = "processing.guarantee"
 READY_WITHIN = 60.0
@@ -63,6 +78,9 @@ class Contender(Protocol):
     def transactional(self) -> bool:
         """Whether it writes in transactions, whose markers take offsets of the sink topic."""
 
+    def lacks(self, job: Job) -> str:
+        """Why it has no program for a job that could be compared; empty if it has one."""
+
     def run(
         self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool
     ) -> contextlib.AbstractContextManager[Run]:
@@ -102,6 +120,10 @@ class _Ours:
     @property
     def name(self) -> str:
         return f"ksqlpy {self.guarantee}"
+
+    def lacks(self, job: Job) -> str:
+        del job
+        return ""
 
     @contextlib.contextmanager
     def run(self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool) -> Iterator[Run]:
@@ -154,6 +176,94 @@ def ours() -> list[Contender]:
     return [_Ours("exactly_once"), _Ours("at_least_once")]
 
 
+# ------------------------------------------------------------ programs in JVMs of their own
+
+
+@contextlib.contextmanager
+def program(what: str, java: Sequence[str], jar: Path, arguments: Sequence[str]) -> Iterator[Run]:
+    """Runs a jar that prints RUNNING once it processes records.
+
+    ``what``: what errors call it. ``java``: the command, and options that only this program needs.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="ksqlpy-peer-"))
+    log = folder / "log"
+    child = Guarded(
+        [
+            *java,
+            "-Xmx700m",  # what Spark's JVM has by default
+            f"-Djava.io.tmpdir={folder}",  # here its state goes
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+            "-jar",
+            str(jar),
+            *arguments,
+        ],
+        log=log,
+        remove=[folder],
+    )
+    try:
+        yield _ProgramRun(what, child, log)
+    finally:
+        child.stop()
+        shutil.rmtree(folder, ignore_errors=True)  # the guard leaves it where the child had ended by itself
+
+
+@dataclass(frozen=True)
+class _ProgramRun:
+    what: str
+    child: Guarded
+    log: Path
+
+    def wait(self) -> None:
+        deadline = time.monotonic() + READY_WITHIN
+        while "RUNNING" not in self.log.read_text(errors="replace"):
+            self.check()
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{self.what} is not running after {READY_WITHIN:.0f} s")
+            time.sleep(0.1)
+
+    def check(self) -> None:
+        if self.child.poll() is not None:
+            said = self.log.read_text(errors="replace")[-2000:]
+            raise RuntimeError(f"{self.what} ended by itself:\n{said}")
+
+    def cpu(self) -> float:
+        return _cpu([psutil.Process(self.child.pid)])
+
+    def boundaries(self) -> list[float]:
+        return []
+
+
+class NotBuilt(Exception):
+    """The programs of a contender cannot be built here; the text says why."""
+
+
+def built(project: Path) -> Path:
+    """The jar of a Maven project, made when it is missing or older than its sources."""
+    jar = project / "target" / f"{project.name}.jar"
+    sources = [project / "pom.xml", *(project / "src").rglob("*.java")]
+    if jar.exists() and jar.stat().st_mtime >= max(s.stat().st_mtime for s in sources):
+        return jar
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise NotBuilt(f"there is no mvn to build bench/{project.name} with")
+    print(f"building bench/{project.name}", flush=True)
+    jar.unlink(missing_ok=True)
+    log = jar.with_name("build.log")
+    log.parent.mkdir(exist_ok=True)
+    with log.open("wb") as out:
+        command = [maven, "--quiet", "--batch-mode", "-Dstyle.color=never", "--strict-checksums", "package"]
+        try:
+            status = subprocess.run(
+                command, cwd=project, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=900
+            ).returncode
+        except subprocess.TimeoutExpired:
+            status = -1
+    if status != 0 or not jar.exists():
+        said = log.read_text(errors="replace").partition("[ERROR] ")[2].partition("\n")[0]
+        raise NotBuilt(f"mvn did not build bench/{project.name}: {said or 'it says nothing'}")
+    return jar
+
+
 # ------------------------------------------------------------ Kafka Streams
 
 
@@ -173,11 +283,13 @@ class _KafkaStreams:
     def transactional(self) -> bool:
         return self.guarantee != "at_least_once"
 
+    def lacks(self, job: Job) -> str:
+        del job
+        return ""
+
     @contextlib.contextmanager
     def run(self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool) -> Iterator[Run]:
         engine.kafka.create_topic(sink, 1, None, {})
-        folder = Path(tempfile.mkdtemp(prefix="ksqlpy-peer-"))
-        log = folder / "log"
         arguments = (
             engine.bootstrap,
             job.name,
@@ -187,55 +299,16 @@ class _KafkaStreams:
             self.commit_ms,
             0 if quick else LINGER_MS,
         )
-        child = Guarded(
-            [
-                str(self.java),
-                "-Xmx700m",  # what Spark's JVM has by default
-                f"-Djava.io.tmpdir={folder}",  # here RocksDB's stores go
-                "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-                "-jar",
-                str(self.jar),
-                *map(str, arguments),
-            ],
-            log=log,
-            remove=[folder],
-        )
         try:
-            yield _PeerRun(child, log)
+            with program("a Kafka Streams program", [str(self.java)], self.jar, [*map(str, arguments)]) as run:
+                yield run
         finally:
-            child.stop()
-            shutil.rmtree(folder, ignore_errors=True)  # the guard leaves it where the child had ended by itself
             own = f"peer-{sink}-"  # topics of its state, by its application id
             engine.kafka.delete_topics([sink, *(t for t in engine.kafka.topics() if t.startswith(own))])
 
 
 LINGER_MS = 100
 """Kafka Streams' own setting for its producer."""
-
-
-@dataclass(frozen=True)
-class _PeerRun:
-    child: Guarded
-    log: Path
-
-    def wait(self) -> None:
-        deadline = time.monotonic() + READY_WITHIN
-        while "RUNNING" not in self.log.read_text(errors="replace"):
-            self.check()
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"a Kafka Streams program is not running after {READY_WITHIN:.0f} s")
-            time.sleep(0.1)
-
-    def check(self) -> None:
-        if self.child.poll() is not None:
-            said = self.log.read_text(errors="replace")[-2000:]
-            raise RuntimeError(f"a Kafka Streams program ended by itself:\n{said}")
-
-    def cpu(self) -> float:
-        return _cpu([psutil.Process(self.child.pid)])
-
-    def boundaries(self) -> list[float]:
-        return []
 
 
 def kafka_streams() -> list[Contender]:
@@ -245,39 +318,8 @@ def kafka_streams() -> list[Contender]:
     """
     try:
         java = find_java().executable
-        jar = _built()
-    except (EnvironmentProblem, _NotBuilt) as e:
+        jar = built(_PROJECT)
+    except (EnvironmentProblem, NotBuilt) as e:
         print(f"no Kafka Streams to compare with: {e.args[0]}", flush=True)
         return []
     return [_KafkaStreams(jar, java, name.split()[-1], commit) for name, commit in PEERS.items()]
-
-
-class _NotBuilt(Exception):
-    pass
-
-
-def _built() -> Path:
-    """The jar of the programs, made when it is missing or older than its sources."""
-    jar = _PROJECT / "target" / "peers.jar"
-    sources = [_PROJECT / "pom.xml", *(_PROJECT / "src").rglob("*.java")]
-    if jar.exists() and jar.stat().st_mtime >= max(s.stat().st_mtime for s in sources):
-        return jar
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise _NotBuilt("there is no mvn to build bench/peers with")
-    print("building bench/peers", flush=True)
-    jar.unlink(missing_ok=True)
-    log = jar.with_name("build.log")
-    log.parent.mkdir(exist_ok=True)
-    with log.open("wb") as out:
-        command = [maven, "--quiet", "--batch-mode", "-Dstyle.color=never", "--strict-checksums", "package"]
-        try:
-            status = subprocess.run(
-                command, cwd=_PROJECT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, timeout=900
-            ).returncode
-        except subprocess.TimeoutExpired:
-            status = -1
-    if status != 0 or not jar.exists():
-        said = log.read_text(errors="replace").partition("[ERROR] ")[2].partition("\n")[0]
-        raise _NotBuilt(f"mvn did not build bench/peers: {said or 'it says nothing'}")
-    return jar

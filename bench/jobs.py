@@ -46,7 +46,7 @@ class Job:
     how many keys. ``tables``: the tables beside them, whose topics are ``bench_d{n}`` and ``bench_e{n}``. ``results``:
     how many results each record gives; ``held``: how many fewer there are in the end, at most. ``timed``: how many of
     the results of a record, if any, carry the time from which on their latency counts (``T``, seconds).
-    ``bench/peers`` knows the jobs by their names.
+    ``bench/peers`` and ``bench/flink_sql.py`` know the jobs by their names.
     """
 
     name: str
