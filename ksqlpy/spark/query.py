@@ -229,6 +229,10 @@ class RunningQuery:
         tell_jvm(self._session, spec.connection)
         kafka = Kafka(spec.connection)
         self.topic_ids = kafka.topic_ids(spec.partitions)
+        # First of all: an engine that has lost the service must not mend or sign what is another one's by now.
+        alone = self._register is not None and end_others(
+            self._session, kafka, self._register, spec, sink_options(spec), self._stopping
+        )
         if spec.mark:
             checkpoint.check_made(spec.mark)
         new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids, spec.upgraded_from)
@@ -245,9 +249,6 @@ class RunningQuery:
         with self._noting:
             self._ends = None
             checkpoint.forget_notes(-1 if batch is None else batch)
-        alone = self._register is not None and end_others(
-            self._session, kafka, self._register, spec, sink_options(spec), self._stopping
-        )
         tail = None if new else self._tail(kafka, -1 if batch is None else batch, alone=alone)
         if new:
             self._begin(kafka)
