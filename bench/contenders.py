@@ -101,7 +101,15 @@ def spark_jvms(engine: Engine) -> list[psutil.Process]:
     gateway = engine.session.sparkContext._gateway
     assert gateway is not None
     jvm = psutil.Process(gateway.proc.pid)
-    return [p for p in [jvm, *jvm.children(recursive=True)] if "java" in p.name()]
+    return [p for p in [jvm, *jvm.children(recursive=True)] if _is_java(p)]
+
+
+def _is_java(process: psutil.Process) -> bool:
+    """Whether it is a JVM; programs that a JVM calls are soon gone."""
+    try:
+        return "java" in process.name()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _cpu(processes: Sequence[psutil.Process]) -> float:
