@@ -100,8 +100,11 @@ class Queries:
             replaced = running.spec.plan != spec.plan and running.state is State.RUNNING
             running.stop()
             if replaced:  # records since the last checkpoint are not the new plan's, which would give other results
-                until = Kafka(spec.connection).offsets(spec.partitions, latest=True)
-                spec = replace(spec, before=replace(running.spec, before=None, until=until))
+                try:
+                    until = Kafka(spec.connection).offsets(spec.partitions, latest=True)
+                    spec = replace(spec, before=replace(running.spec, before=None, until=until))
+                except KsqlError as e:  # the command is logged, so the new plan must start all the same
+                    log.warning("query %s: records since the last checkpoint are read by the new plan: %s", spec.id, e)
         # Nobody but this engine writes the topic of a push query.
         register = None if isinstance(spec.sink, str) else self.register
         query = RunningQuery(self._session, spec, _report, self.turns, register)

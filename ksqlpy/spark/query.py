@@ -9,7 +9,10 @@ It goes through up to three phases, each a Spark query on the same checkpoint:
 - live: real-time mode, or micro-batches if that is asked for, until it is stopped; after a stop or a crash it leaves
   out what is there, if no recovery did.
 
+Ahead of them a plan that OR REPLACE has replaced takes the records that are there, in one batch.
 A query that fails starts again after a while, longer each time.
+
+More than 600 lines, since the phases, their order and what is noted in between are one protocol.
 """
 
 from __future__ import annotations
@@ -217,7 +220,7 @@ class RunningQuery:
             try:
                 self._run_life()
             except EngineProblem as e:
-                log.warning("query %s is replaced where it stands: %s", after.id, e)
+                log.warning("query %s: records since the last checkpoint are read by the new plan: %s", after.id, e)
             finally:
                 self.spec = after
         self._run_life()
