@@ -12,6 +12,7 @@ from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+from ksqlpy.spark.checkpoint import Checkpoint
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -115,3 +116,33 @@ def test_the_filter_of_a_table_begins_anew_through_a_restart(spark: SparkSession
         assert values(second, "LOW", 8, deadline=2) == seen
     finally:
         second.stop()
+
+
+def test_a_kill_between_the_last_batch_of_a_plan_and_its_end_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """The batch had read on to 9, but took the records below 5 only: the next one begins there, whoever starts it."""
+    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
+    checkpoint.write("spark/offsets/3", 'v1\n{}\n{"t":{"0":9,"1":2}}')
+    checkpoint.write("spark/commits/3", 'v1\n{"nextBatchWatermarkMs":0}')
+    checkpoint.begin_last({"t": {"0": 5, "1": 4}})
+    again = Checkpoint(spark, str(tmp_path / "q"))
+    again.end_last()
+    assert again.offsets(3) == {"t": {"0": 5, "1": 2}}
+    again.write("spark/offsets/3", 'v1\n{}\n{"t":{"0":9,"1":2}}')
+    again.end_last()  # done once
+    assert again.offsets(3) == {"t": {"0": 9, "1": 2}}
+
+
+def test_a_kill_while_a_state_begins_anew_keeps_offsets_and_notes(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
+    checkpoint.write("spark/offsets/3", 'v1\n{}\n{"t":{"0":9}}')
+    checkpoint.write("spark/commits/3", 'v1\n{"nextBatchWatermarkMs":0}')
+    for batch in (2, 3):
+        checkpoint.note(batch, {"sink": {"0": 10 * batch}})
+    assert checkpoint.begin_era(0) == {}
+    assert checkpoint.last_commit == 3
+    note = {"era": 1, "offsets": {"t": {"0": 9}}, "ends": {"sink": {"0": 30}}, "done": False}
+    checkpoint._write("era.json", note)  # as it is when the kill comes
+    for _ in range(2):
+        again = Checkpoint(spark, str(tmp_path / "q"))
+        assert again.begin_era(1) == {"t": {"0": 9}}
+        assert again.last_commit is None and again.ends_before(-1) == {"sink": {"0": 30}}
