@@ -497,7 +497,9 @@ class RunningQuery:
             .option("checkpointLocation", self.checkpoint.spark)
             .outputMode("update")
         )
-        if spec.plan.partition_history:  # Spark does not know these steps, and takes the query for one without state
+        # Real-time mode writes the commits of queries without state while the next batch runs. Notes of the sink's ends
+        # rely on the opposite (``_note``), and so do steps of the JVM, whose state Spark does not know.
+        if spec.exactly_once or spec.plan.partition_history:
             writer = writer.option("asyncProgressTrackingEnabled", "false")
         if not live:
             writer = writer.trigger(availableNow=True)
