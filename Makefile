@@ -27,8 +27,10 @@ $(STAMP): requirements.lock pyproject.toml setup.py
 demo: setup
 	$(BIN)/ksqlpy demo
 
+# Two processes, each with a Spark session of its own: most tests wait for brokers and checkpoints. A file's tests stay
+# together, as they share what its fixtures start.
 test: setup
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 # Kills under load, some 45 minutes; every seed is another course. One round of them:
 # make test-chaos SEEDS=7 ARGS='--kinds server,stop --kills 3'

@@ -31,6 +31,15 @@ TIMEOUT = 15.0
 _NEVER = 3600.0
 """For requests to a group's coordinator: librdkafka 2.16 aborts the process if brokers answer one that it gave up."""
 
+_LEADERS_CHANGE = {
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+}
+"""While a leader is elected, client and brokers may know different ones: requests for offsets are repeated."""
+
 _ASKING = 2.0
 """Seconds for which it is asked why brokers do not answer a connection with a login or TLS."""
 _LOOK = 0.5
@@ -265,17 +274,16 @@ class Kafka:
 
         Raises EnvironmentProblem ``broker-unavailable``.
         """
-        try:
-            return self._offsets(topics, latest)
-        except KafkaException as e:
-            if e.args[0].code() != KafkaError.FENCED_LEADER_EPOCH:
-                raise self._away(e) from e
-        # The client knows the leaders from before brokers came back, and would not ask anew for minutes.
-        self.topics()
-        try:
-            return self._offsets(topics, latest)
-        except KafkaException as e:
-            raise self._away(e) from e
+        end = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                return self._offsets(topics, latest)
+            except KafkaException as e:
+                if e.args[0].code() not in _LEADERS_CHANGE or time.monotonic() > end:
+                    raise self._away(e) from e
+            # The client knows other leaders than the brokers do, and would not ask again for minutes.
+            self.topics()
+            time.sleep(0.05)
 
     def _offsets(self, topics: Mapping[str, int], latest: bool) -> dict[str, dict[str, int]]:
         spec = OffsetSpec.latest() if latest else OffsetSpec.earliest()  # type: ignore[no-untyped-call]
