@@ -6,7 +6,9 @@
     <folder>/backlog        the first batch is the backlog, in event-time order
     <folder>/last.json      up to which offsets the last batch of a replaced plan takes records
     <folder>/era.json       how often the state has begun anew, and from which offsets it did so the last time
-    <folder>/sink/<batch>   end offsets of the sink topics, noted before any result of a later batch was written
+    <folder>/notes.json     which folder of notes is valid, that of the start that was the last one
+    <folder>/sink/<start>/<batch>
+                            end offsets of the sink topics, noted before any result of a later batch was written
 
 The folder may lie on any file system that Hadoop knows: all access is by Hadoop's own classes. A file of ours is
 written as a whole or not at all, and ends with a line that holds the CRC-32 of its first one. Hadoop keeps checksums of
@@ -18,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -32,7 +35,7 @@ from ksqlpy.spark.once import Offsets
 __all__ = ["MADE", "PLAN", "Checkpoint", "damage"]
 
 KEPT_NOTES = 4
-MADE, PLAN, ERA, LAST = "made.json", "plan.json", "era.json", "last.json"
+MADE, PLAN, ERA, LAST, NOTES = "made.json", "plan.json", "era.json", "last.json", "notes.json"
 
 
 class Checkpoint:
@@ -43,6 +46,7 @@ class Checkpoint:
         self.spark = f"{folder}/spark"
         self._jvm: Any = session._jvm
         self._configuration = session._jsparkSession.sessionState().newHadoopConf()
+        self._notes: str | None = None
 
     # ------------------------------------------------------------ Spark's part
 
@@ -230,35 +234,56 @@ class Checkpoint:
             self._write(ERA, found)
         if not found["done"]:
             self.clear()
-            self.forget_notes(-2)
-            self.note(-1, found["ends"])
+            folder = self._valid_notes
+            self._delete("sink")
+            self._write(f"{folder}/-1", found["ends"])
             self._write(ERA, {**found, "done": True})
         begun: Offsets = found["offsets"]
         return begun
 
+    @property
+    def _valid_notes(self) -> str:
+        """The folder of the notes that count; ``sink`` itself where versions up to 0.1 have written them."""
+        found = self._read(NOTES)
+        return f"sink/{found['folder']}" if found is not None else "sink"
+
+    def begin_notes(self, last: int) -> None:
+        """Begins a folder of notes with those of batches up to ``last``; only its own notes count from now on.
+
+        The notes of later batches told of batches that were not committed, and will be others now. Another engine that
+        was stopped when this one took over may still write such a note when it goes on: it lies in a folder that does
+        not count. Interrupted, this leaves the notes as they were.
+        """
+        valid = self._valid_notes
+        name = uuid.uuid4().hex[:8]
+        for number in sorted(self._numbers(valid)):
+            if number <= last and (ends := self._read(f"{valid}/{number}")) is not None:
+                self._write(f"sink/{name}/{number}", ends)
+        self._write(NOTES, {"folder": name})
+        self._notes = f"sink/{name}"
+        for other in self.names("sink"):
+            if other != name:
+                self._delete(f"sink/{other}")
+
     def note(self, batch: int, ends: Offsets) -> None:
         """Notes the end offsets of the sink topics: no result of a batch after ``batch`` lies before them."""
-        self._write(f"sink/{batch}", ends)
-        for old in sorted(self._numbers("sink"))[:-KEPT_NOTES]:
-            self._delete(f"sink/{old}")
-
-    def forget_notes(self, after: int) -> None:
-        """Removes the notes of later batches: they told of batches that were not committed, and will be others now."""
-        for number in self._numbers("sink"):
-            if number > after:
-                self._delete(f"sink/{number}")
+        folder = self._notes or self._valid_notes
+        self._write(f"{folder}/{batch}", ends)
+        for old in sorted(self._numbers(folder))[:-KEPT_NOTES]:
+            self._delete(f"{folder}/{old}")
 
     @property
     def noted(self) -> int | None:
         """The last batch for which there is a note."""
-        return max(self._numbers("sink"), default=None)
+        return max(self._numbers(self._valid_notes), default=None)
 
     def ends_before(self, batch: int) -> dict[str, dict[str, int]]:
         """End offsets of the sink topics before which no result of a batch after ``batch`` lies; empty: not known."""
         found: dict[str, dict[str, int]] | None = None
-        for number in sorted(self._numbers("sink"), reverse=True):
+        valid = self._valid_notes
+        for number in sorted(self._numbers(valid), reverse=True):
             if number <= batch and found is None:
-                found = self._read(f"sink/{number}")
+                found = self._read(f"{valid}/{number}")
         return found or {}
 
     # ------------------------------------------------------------ files

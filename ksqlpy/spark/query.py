@@ -251,7 +251,7 @@ class RunningQuery:
         lost = self._look_for_loss(kafka, spec.offsets if batch is None else checkpoint.offsets(batch))
         with self._noting:
             self._ends = None
-            checkpoint.forget_notes(-1 if batch is None else batch)
+            checkpoint.begin_notes(-1 if batch is None else batch)
         tail = None if new else self._tail(kafka, -1 if batch is None else batch, alone=alone)
         if new:
             self._begin(kafka)

@@ -53,7 +53,7 @@ FILES = {
     "the schema of the state": "spark/state/0/0/_metadata/schema",
     "the metadata of the operator": "spark/state/0/_metadata/metadata",
     "the plan": "plan.json",
-    "the newest note of the sink": "sink/[0-9]*",
+    "the newest note of the sink": "sink/*/[0-9]*",
     "the mark": "made.json",
 }
 

@@ -17,6 +17,7 @@ from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.once import Tail, place, sink_value
 from ksqlpy.spark.query import RunningQuery
@@ -78,6 +79,33 @@ def test_the_notes_of_the_sink(engine: Engine, monkeypatch: pytest.MonkeyPatch) 
     assert again.checkpoint.ends_before(batch + 1)["out"] == {"0": 10}
     assert until(lambda: noted(again) == batch + 3)
     assert again.checkpoint.ends_before(batch + 2)["out"] == {"0": 15}
+
+
+def test_a_note_of_an_earlier_start_does_not_count(spark: SparkSession, tmp_path: Path) -> None:
+    """An engine that was stopped while another one took over goes on, and notes its interrupted batch."""
+    stopped = Checkpoint(spark, str(tmp_path / "q"))
+    stopped.begin_notes(-1)
+    stopped.note(3, {"out": {"0": 30}})
+    stopped.note(4, {"out": {"0": 45}})  # batch 4 runs
+    other = Checkpoint(spark, str(tmp_path / "q"))
+    other.begin_notes(3)
+    assert other.noted == 3
+    stopped.note(4, {"out": {"0": 45}})
+    assert other.ends_before(4) == {"out": {"0": 30}}, "batch 4 of the other engine may end ahead of result 45"
+    other.note(5, {"out": {"0": 60}})
+    stopped.note(5, {"out": {"0": 90}})
+    third = Checkpoint(spark, str(tmp_path / "q"))
+    assert third.ends_before(5) == {"out": {"0": 60}}
+    third.begin_notes(5)
+    assert third.ends_before(5) == {"out": {"0": 60}} and third.ends_before(4) == {"out": {"0": 30}}
+
+
+def test_notes_of_an_earlier_version_count(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
+    for batch in (2, 3):
+        checkpoint._write(f"sink/{batch}", {"out": {"0": 10 * batch}})
+    checkpoint.begin_notes(2)
+    assert (checkpoint.noted, checkpoint.ends_before(9)) == (2, {"out": {"0": 20}})
 
 
 def noted(query: RunningQuery) -> int:
