@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from ksqlpy.analysis import typed as t
+from ksqlpy.functions import Function
 from ksqlpy.types import (
     BOOLEAN,
     BYTES,
@@ -19,7 +22,9 @@ from ksqlpy.types import (
     is_numeric,
 )
 
-__all__ = ["MAX_PRECISION", "TEMPORAL", "castable", "coerce", "decimal_digits", "decimal_result"]
+__all__ = ["MAX_PRECISION", "TEMPORAL", "castable", "coerce", "decimal_digits", "decimal_result", "times_of_text"]
+
+Other = TypeVar("Other")
 
 MAX_PRECISION = 38
 """Spark's decimals have so many digits."""
@@ -88,3 +93,12 @@ def decimal_digits(op: str, a: DecimalType, b: DecimalType) -> tuple[int, int]:
         return a.precision - a.scale + b.scale + scale, scale
     scale = max(a.scale, b.scale)
     return min(a.precision - a.scale, b.precision - b.scale) + scale, scale
+
+
+def times_of_text(function: Function, values: list[t.Expr | Other]) -> list[t.Expr | Other]:
+    """ISO texts are times beside times where all arguments are of one type, as in LEAST(DUE, '2024-05-06')."""
+    one_type = any(len({*s.parameters}) == 1 and getattr(s.parameters[0], "same", False) for s in function.signatures)
+    time = next((v.type for v in values if isinstance(v, t.Expr) and v.type in TEMPORAL), None)
+    if not one_type or time is None:
+        return values
+    return [t.Cast(time, v) if isinstance(v, t.Literal) and v.type == STRING else v for v in values]

@@ -14,8 +14,9 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.coercion import MAX_PRECISION, TEMPORAL, castable, coerce, decimal_result
+from ksqlpy.analysis.coercion import MAX_PRECISION, TEMPORAL, castable, coerce, decimal_result, times_of_text
 from ksqlpy.analysis.lambdas import TypedLambda
+from ksqlpy.analysis.over import analyze_over
 from ksqlpy.analysis.scope import Scope, Text
 from ksqlpy.errors import similar_names
 from ksqlpy.functions import (
@@ -73,8 +74,8 @@ _LARGEST: dict[SqlType, int] = {INTEGER: _MAX_INT, BIGINT: 2**63 - 1}
 class ExpressionAnalyzer:
     """Types the expressions of one statement.
 
-    ``aggregates``, ``tables``: whether aggregate functions and table functions are legal where the expression stands;
-    ``place`` names that place.
+    ``aggregates``, ``tables``: whether aggregate functions, and table functions and calls with OVER, are legal where
+    the expression stands; ``place`` names that place.
     """
 
     def __init__(self, scope: Scope, text: Text) -> None:
@@ -90,6 +91,14 @@ class ExpressionAnalyzer:
         """The typed expression; raises AnalysisProblem for whatever is wrong with it."""
         self._aggregates, self._tables, self._place = aggregates, tables, place
         return self._type(node)
+
+    def part(self, node: exp.Expr, place: str) -> t.Expr:
+        """As :meth:`analyze`, for a scalar inside of the expression that is being typed."""
+        before = self._tables, self._place
+        self._tables, self._place = False, place
+        value = self._type(node)
+        self._tables, self._place = before
+        return value
 
     def condition(self, node: exp.Expr, *, aggregates: bool = False, place: str = "here") -> t.Expr:
         """As :meth:`analyze`, for a BOOLEAN."""
@@ -465,7 +474,17 @@ class ExpressionAnalyzer:
     def _function(self, node: exp.Expr) -> t.Expr:
         return self._call(node.this, node.expressions, node)
 
+    def _over_call(self, node: exp.Expr) -> t.Expr:
+        assert isinstance(node, nodes.OverCall)
+        if not self._tables or self._variables:
+            inside = "inside a lambda" if self._variables else self._place
+            hint = "select it in a query inside: SELECT … FROM (SELECT …, LAG(…) OVER (…) AS before FROM …) WHERE …"
+            self.text.refuse("misplaced-over", f"{node.this.this} cannot stand {inside}", node, hint=hint)
+        return analyze_over(self, node)
+
     def _call(self, name: str, arguments: Sequence[exp.Expr], node: exp.Expr) -> t.Expr:
+        if name in nodes.OVER_FUNCTIONS:
+            self.text.refuse("no-over-clause", f"{name} needs OVER", node, hint=f"{name}(…) OVER (PARTITION BY …)")
         function = FUNCTIONS.get(name, self.text.span(node), self.text.sql)
         aggregate = isinstance(function, Aggregate)
         if aggregate and not self._aggregates:
@@ -489,7 +508,7 @@ class ExpressionAnalyzer:
         if aggregate and not values and function.name != "COUNT":
             # Elsewhere than in COUNT, * or nothing means ROWTIME (ksqlDB, aggregate functions).
             values = [t.ROWTIME]
-        values = _times_of_text(function, values)
+        values = times_of_text(function, values)
         types = [v.argument if isinstance(v, TypedLambda) else None if v.type == NULL else v.type for v in values]
         call = FUNCTIONS.resolve(name, types, self.text.span(node), self.text.sql)
         self._inside_aggregate, self._tables, self._place = before
@@ -541,15 +560,6 @@ class ExpressionAnalyzer:
         return len(self._variables)
 
 
-def _times_of_text(function: Function, values: list[t.Expr | TypedLambda]) -> list[t.Expr | TypedLambda]:
-    """ISO texts are times beside times where all arguments are of one type, as in LEAST(DUE, '2024-05-06')."""
-    one_type = any(len({*s.parameters}) == 1 and getattr(s.parameters[0], "same", False) for s in function.signatures)
-    time = next((v.type for v in values if isinstance(v, t.Expr) and v.type in TEMPORAL), None)
-    if not one_type or time is None:
-        return values
-    return [t.Cast(time, v) if isinstance(v, t.Literal) and v.type == STRING else v for v in values]
-
-
 _TYPES = [*nodes.BUILT_IN_TYPES, "DECIMAL", "ARRAY", "MAP", "STRUCT"]
 
 _Handler = Callable[[ExpressionAnalyzer, exp.Expr], t.Expr]
@@ -582,5 +592,6 @@ _HANDLERS: dict[type[exp.Expr], _Handler] = {
     nodes.MapOf: ExpressionAnalyzer._map,
     exp.Struct: ExpressionAnalyzer._struct,
     exp.Anonymous: ExpressionAnalyzer._function,
+    nodes.OverCall: ExpressionAnalyzer._over_call,
     nodes.LambdaVariable: ExpressionAnalyzer._lambda_variable,
 }

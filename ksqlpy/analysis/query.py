@@ -27,7 +27,9 @@ from ksqlpy.analysis.joins import (
     stream_key,
 )
 from ksqlpy.analysis.naming import bare, is_system, key_name, own_name
-from ksqlpy.analysis.result import Grouping, JoinSpec, Output, Relation, TypedQuery, View
+from ksqlpy.analysis.order import check_order
+from ksqlpy.analysis.over import limited, ranking_of, taken_out
+from ksqlpy.analysis.result import RANK, Grouping, JoinSpec, Output, Ranking, Relation, TypedQuery, View
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.analysis.undo import check_undo
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
@@ -37,7 +39,7 @@ from ksqlpy.config import Config
 from ksqlpy.formats import FORMATS
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 from ksqlpy.sql import nodes
-from ksqlpy.types import BIGINT, ArrayType, MapType, StructType
+from ksqlpy.types import BIGINT, StructType
 
 __all__ = ["analyze_query"]
 
@@ -91,6 +93,7 @@ class _QueryAnalyzer:
         self.kind: SourceKind = self.first.source.kind
         self.grouped = args.get("group") is not None
         self.synthetic: t.ColumnRef | None = None
+        self.ranking: Ranking | None = None
         self.near = self.bounds_known = False
         self.key_names: tuple[t.Expr, ...] = ()
         """The columns that name the key of a join; any of them will do."""
@@ -128,7 +131,7 @@ class _QueryAnalyzer:
                 table,
                 hint="make a stream of it in another format: CREATE STREAM … WITH (VALUE_FORMAT = 'JSON') AS SELECT …",
             )
-        if view is not None and "group" in clauses and any(q.grouping is not None for q in view.queries):
+        if view is not None and "group" in clauses and any(q.grouping or q.ranking for q in view.queries):
             self.text.refuse(
                 "nested-group",
                 "the groups of an inner query cannot be grouped again",
@@ -152,9 +155,12 @@ class _QueryAnalyzer:
         where = None
         if args.get("where") is not None:
             where = expressions.condition(args["where"].this, place="in WHERE")
+        self.first, where = limited(self.first, where, args["from_"].this, text)
+        relations = (self.first, *relations[1:])
         self._check_clauses()
         check_final(self.node, text)
         tables: list[t.TableCall] = []
+        over: list[t.OverCall] = []
         if self.grouped:
             items, grouping = self._grouped(relations)
             keys: tuple[t.Expr, ...] = tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(grouping.keys))
@@ -164,16 +170,25 @@ class _QueryAnalyzer:
             grouping, kind = None, self.kind
             partition = self._partition(expressions)
             items = [
-                replace(i, expr=self._after_tables(i.expr, tables, i.node))
+                replace(i, expr=self._after_over(self._after_tables(i.expr, tables, i.node), over, i.node))
                 for i in self._items(expressions, relations, partition)
             ]
             keys = partition if partition is not None else self._keys(joins, items)
+            self.ranking = ranking_of(over)
+            if self.ranking is not None:
+                keys, kind = (*self.ranking.partition, RANK), "TABLE"
         outputs = self._outputs(items, keys, relations)
         own_key = row_key(joins, self.first, join_key)
         if own_key is not None and partition is None and not self.grouped:
             outputs = by_key(outputs, names_of(joins, self.first), own_key)
             keys = (own_key,) if keys else ()
-        self._check_order(expressions, outputs)
+        check_order(
+            self.node,
+            lambda n: expressions.analyze(n, aggregates=self.grouped, place="in ORDER BY"),
+            outputs,
+            text,
+            persistent=self.persistent,
+        )
         check_topics(args.get("joins") or [], relations, text)
         limit = args.get("limit")
         if limit is not None and self.persistent:
@@ -190,6 +205,8 @@ class _QueryAnalyzer:
             int(limit.expression.this) if limit is not None else None,
             keys,
             join_key,
+            () if self.ranking is not None else tuple(over),
+            self.ranking,
         )
 
     # ------------------------------------------------------------ clauses
@@ -211,30 +228,6 @@ class _QueryAnalyzer:
             refuse("partition-of-table", "PARTITION BY needs a stream; the key of a table is fixed", args["partition"])
         if args.get("window") is not None and self.kind == "TABLE":
             refuse("window-of-table", f"WINDOW needs a stream, {self.first.source.name} is a table", args["window"])
-
-    def _check_order(self, expressions: ExpressionAnalyzer, outputs: tuple[Output, ...]) -> None:
-        """ORDER BY, an extension: of pull queries only, by columns of the result or by other expressions."""
-        order = self.node.args.get("order")
-        if order is None:
-            return
-        if self.persistent or self.node.args.get("emit") is not None:
-            self.text.refuse(
-                "misplaced-order",
-                "ORDER BY is for pull queries: what has no end cannot be sorted",
-                order,
-                hint="leave it out, or ask a table without EMIT",
-            )
-        named = {o.name: o.expr for o in outputs}
-        for item in order.expressions:
-            name = item.this.name if isinstance(item.this, exp.Column) and item.this.args.get("table") is None else None
-            value = named.get(name) if name is not None else None
-            if value is None:
-                value = expressions.analyze(item.this, aggregates=self.grouped, place="in ORDER BY")
-            if isinstance(value.type, ArrayType | MapType | StructType):
-                self.text.refuse("not-comparable", f"values of type {value.type} have no order", item)
-        self.text.refuse(
-            "unsupported-clause", "ORDER BY is not run by this server", order, hint="sort the rows where they are read"
-        )
 
     def _no_aggregate(self, node: exp.Expr) -> None:
         for call in node.find_all(exp.Anonymous):
@@ -460,6 +453,12 @@ class _QueryAnalyzer:
 
         return t.rewrite(expr, change)
 
+    def _after_over(self, expr: t.Expr, calls: list[t.OverCall], node: exp.Expr) -> t.Expr:
+        """The expression over the values of LAG, LEAD and ROW_NUMBER."""
+        if self.kind == "TABLE" and any(isinstance(e, t.OverCall) for e in t.walk(expr)):
+            self.text.refuse("over-of-table", f"OVER needs a stream, {self.first.source.name} is a table", node)
+        return taken_out(expr, calls, node, self.text, ranks=self.inner)
+
     def _no_bounds(
         self,
         expr: t.Expr,
@@ -551,7 +550,7 @@ class _QueryAnalyzer:
                 )
             seen.add(item.expr)
             outputs.append(Output(name, item.expr, key))
-        if self.persistent and (not self.inner or self.grouped or self.kind == "TABLE"):
+        if self.persistent and (not self.inner or self.grouped or self.ranking is not None or self.kind == "TABLE"):
             self._check_keys(outputs, keys)
         if self.inner:
             return tuple(outputs)
@@ -568,7 +567,8 @@ class _QueryAnalyzer:
         present = {o.expr for o in outputs if o.key}
         missing = [k for k in keys if k not in present]
         if missing:
-            what = "GROUP BY" if self.grouped else "PARTITION BY" if self.node.args.get("partition") else "source"
+            named = "PARTITION BY" if self.node.args.get("partition") or self.ranking is not None else "source"
+            what = "GROUP BY" if self.grouped else named
             hint = f"every key column of the {what} must be selected"
             if self.key_names and what == "source":
                 hint = "select " + " or ".join(key_name(k, self.node) for k in self.key_names)

@@ -7,8 +7,9 @@ from typing import Literal
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.catalog import Column, Source, SourceKind, WindowKey
+from ksqlpy.types import BIGINT
 
-__all__ = ["Grouping", "JoinKind", "JoinSpec", "Output", "Relation", "TypedQuery", "View", "Window"]
+__all__ = ["RANK", "Grouping", "JoinKind", "JoinSpec", "Output", "Ranking", "Relation", "TypedQuery", "View", "Window"]
 
 
 @dataclass(frozen=True)
@@ -122,11 +123,28 @@ class Grouping:
     forgetful: bool = False
 
 
+RANK = t.ColumnRef(BIGINT, "__o0")
+"""The rank of a row, from 1."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """ROW_NUMBER: the first ``limit`` rows of each group of equal ``partition``, as ``order`` sorts them.
+
+    The rank is :data:`RANK`. ``limit`` is None until the query around it is known, which has it in WHERE.
+    """
+
+    partition: tuple[t.Expr, ...]
+    order: tuple[t.SortKey, ...]
+    limit: int | None = None
+
+
 @dataclass(frozen=True)
 class TypedQuery:
     """A SELECT that is legal. ``kind`` says whether its result is a stream or a table.
 
-    ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, …. ``keys``: what identifies
+    ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, …. ``over``: calls of LAG and
+    LEAD, whose values are ``__o0``, ``__o1``, …; ``ranking``: ROW_NUMBER instead of them. ``keys``: what identifies
     a row of the result, in the order of its key columns. ``join_key``: the column of joined rows that holds their key,
     where that may be missing in the sources: of tables the key that all of them share, of streams the value of ON.
     """
@@ -142,6 +160,8 @@ class TypedQuery:
     limit: int | None
     keys: tuple[t.Expr, ...]
     join_key: t.ColumnRef | None = None
+    over: tuple[t.OverCall, ...] = ()
+    ranking: Ranking | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:

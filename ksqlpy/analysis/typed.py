@@ -41,6 +41,8 @@ __all__ = [
     "MapOf",
     "Negate",
     "Not",
+    "OverCall",
+    "SortKey",
     "StructOf",
     "TableCall",
     "rewrite",
@@ -115,6 +117,31 @@ class TableCall(Expr):
 
     call: Resolved
     arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """An item of ORDER BY."""
+
+    expr: Expr
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class OverCall(Expr):
+    """``function(…) OVER (PARTITION BY partition ORDER BY order)``, of a row among those of equal ``partition``.
+
+    LAG and LEAD: ``value`` of the row so many rows (``offset``) ahead of it or behind it, in the order in which rows
+    arrive; ``default`` where there is none. ROW_NUMBER: the rank of the row, from 1.
+    """
+
+    function: str
+    partition: tuple[Expr, ...]
+    order: tuple[SortKey, ...] = ()
+    value: Expr | None = None
+    offset: int = 1
+    default: Expr | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ksqlpy.plan.operators import (
     Filter,
     FlatMap,
     ForeignKeyJoin,
+    LagLead,
     Operator,
     Project,
     Scan,
@@ -22,6 +23,7 @@ from ksqlpy.plan.operators import (
     TableChanges,
     TableFilter,
     TableTableJoin,
+    TopN,
     Union,
 )
 from ksqlpy.plan.plan import Plan
@@ -37,7 +39,7 @@ STATELESS_VERSION = 6
 
 
 def build_plan(query: TypedQuery) -> Plan:
-    """The plan: scan, joins, WHERE, table functions, GROUP BY with HAVING, projection; the same for inner queries."""
+    """The plan: scan, joins, WHERE, table functions, OVER, GROUP BY with HAVING, projection; so for inner queries."""
     plan = Plan(Project(_rows(query), query.outputs), query.kind, query.partition_by is not None)
     # What a row saw of each of several tables gives rows no order in which they could be retraced in one step.
     return plan if plan.retraced else plan.rebuilt(_merged)
@@ -60,6 +62,13 @@ def _rows(query: TypedQuery) -> Operator:
         node = _filtered(node, query.where) if first.source.kind == "TABLE" else Filter(node, query.where)
     if query.tables:
         node = FlatMap(node, query.tables)
+    if query.over:
+        node = LagLead(node, query.over)
+    if query.ranking is not None:
+        ranking = query.ranking
+        if ranking.limit is None:
+            raise TypeError(f"a ranking without a limit: {query!r}")
+        node = TopN(node, ranking.partition, ranking.order, ranking.limit)
     if query.grouping is not None:
         grouping = query.grouping
         if first.source.kind == "TABLE":

@@ -36,6 +36,9 @@ def expression_text(expr: t.Expr) -> str:
         case t.AggregateCall(call=call, arguments=arguments, limit=limit):
             kept = "" if limit is None else f" [at most {limit}]"
             return f"{call.function.name}({', '.join(map(text, arguments)) or '*'}){kept}"
+        case t.OverCall(function=function, partition=partition, value=argument, offset=offset, default=default):
+            given = [] if argument is None else [text(argument), str(offset), *([text(default)] if default else [])]
+            return f"{function}({', '.join(given)}) OVER (PARTITION BY {listed(partition)})"
         case t.Cast(type=type_, value=value):
             return f"CAST({text(value)} AS {type_})"
         case t.Arithmetic(op=op, left=left, right=right) | t.Compare(op=op, left=left, right=right):

@@ -16,7 +16,7 @@ from ksqlpy.formats import text
 
 __all__ = ["Col", "RowShape", "Rows", "StepCol"]
 
-_VALUE = re.compile(r"__[uka]\d")
+_VALUE = re.compile(r"__[ukao]\d")
 """Begins the names of columns that only the projection above them speaks of."""
 
 
@@ -86,7 +86,9 @@ class StepCol:
     PK, FK = "__pk", "__fk"
     """Of a join by a foreign key: the left row's primary key, and what it points to; STRUCTs."""
     END, RESULT = "__end", "__result"
-    """Of EMIT FINAL: the end of the row's window in ms, and the row that comes out, a STRUCT."""
+    """Of EMIT FINAL: the end of the row's window in ms. The row that is kept and comes out, a STRUCT."""
+    NEAR, RANK = "__near", "__rank"
+    """Of LAG and LEAD, with the number of the call: the row that it looks at, a STRUCT. Of ROW_NUMBER: the rank."""
 
 
 @dataclass(frozen=True)

@@ -255,20 +255,49 @@ class Expressions(Cursor):
             if self.text == "DISTINCT" and self.ahead(1) not in (",", ")"):
                 self._no_distinct_values(name.this)
             args = self._arguments()
-            if self.text == "OVER" and self.ahead(1) == "(":
-                self.fail_at(
-                    self.index,
-                    "no-over",
-                    "There is no OVER: a row knows nothing of those beside it",
-                    hint="aggregates over time take WINDOW TUMBLING (SIZE 1 HOUR) and GROUP BY",
-                )
-            return self.placed(exp.Anonymous(this=name.this, expressions=args), begin)
+            call = self.placed(exp.Anonymous(this=name.this, expressions=args), begin)
+            return self._over(call, begin) if self.text == "OVER" and self.ahead(1) == "(" else call
         if self.text == "." and self.ahead(1) != "*":
             self.index += 1
             return self.placed(exp.Column(this=self.name("a column name"), table=name), begin)
         if any(name.this in scope for scope in self._scopes):
             return self.placed(nodes.LambdaVariable(this=name), begin)
         return self.placed(exp.Column(this=name), begin)
+
+    def _over(self, call: exp.Expr, begin: int) -> exp.Expr:
+        if call.this not in nodes.OVER_FUNCTIONS:
+            self.fail_at(
+                self.index,
+                "no-over",
+                f"{call.this} takes no OVER: only LAG, LEAD and ROW_NUMBER do",
+                hint="aggregates over time take WINDOW TUMBLING (SIZE 1 HOUR) and GROUP BY",
+            )
+        self.index += 2
+        at = self.index
+        partition = None
+        if self.accept("PARTITION", "BY"):
+            partition = self.placed(nodes.PartitionBy(expressions=self.comma_list(self.value)), at)
+        order = self.order_by()
+        self.expect(")")
+        return self.placed(nodes.OverCall(this=call, partition=partition, order=order), begin)
+
+    def order_by(self) -> exp.Expr | None:
+        """Reads ORDER BY, if it stands here."""
+        begin = self.index
+        if not self.accept("ORDER", "BY"):
+            return None
+        return self.placed(exp.Order(expressions=self.comma_list(self._ordered)), begin)
+
+    def _ordered(self) -> exp.Expr:
+        begin = self.index
+        this = self.value()
+        direction = self.accept_any(("ASC", "DESC"))
+        nulls = None
+        if self.accept("NULLS"):
+            nulls = self.accept_any(("FIRST", "LAST"))
+            if not nulls:
+                self.fail()
+        return self.placed(nodes.OrderItem(this=this, desc=direction == "DESC", nulls=nulls), begin)
 
     def _no_distinct_values(self, function: str) -> NoReturn:
         """Names the function that takes each value once."""

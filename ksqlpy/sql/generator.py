@@ -116,6 +116,10 @@ class KsqlGenerator(generator.Generator):
         names = self._list(e.expressions)
         return f"{names if len(e.expressions) == 1 else f'({names})'} => {self.sql(e, 'this')}"
 
+    def _over(self, e: nodes.OverCall) -> str:
+        clauses = " ".join(self.sql(e, key) for key in ("partition", "order") if e.args.get(key))
+        return f"{self.sql(e, 'this')} OVER ({clauses})"
+
     def _type(self, e: nodes.TypeName) -> str:
         if e.args.get("user"):
             return _name(e.this)
@@ -301,6 +305,7 @@ class KsqlGenerator(generator.Generator):
         exp.PropertyEQ: lambda self, e: f"{self.sql(e, 'this')} := {self.sql(e, 'expression')}",
         exp.Anonymous: lambda self, e: f"{_name(e.this)}({self._list(e.expressions)})",
         exp.Lambda: _lambda,
+        nodes.OverCall: _over,
         nodes.MapOf: lambda self, e: f"MAP({self._list(e.expressions)})",
         nodes.FieldAccess: lambda self, e: f"{self.sql(e, 'this')}->{self.sql(e, 'expression')}",
         nodes.StructStar: lambda self, e: f"{self.sql(e, 'this')}->*",

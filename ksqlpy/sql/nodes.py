@@ -44,6 +44,7 @@ check_sqlglot()  # before the first subclass of its classes
 
 __all__ = [
     "BUILT_IN_TYPES",
+    "OVER_FUNCTIONS",
     "UNIT_MILLIS",
     "AlterSource",
     "AlterSystem",
@@ -75,6 +76,7 @@ __all__ = [
     "LambdaVariable",
     "MapOf",
     "OrderItem",
+    "OverCall",
     "PartitionBy",
     "Pause",
     "Print",
@@ -196,6 +198,19 @@ class LambdaVariable(exp.Expression):
     """A parameter of an enclosing lambda, used in its body. ``this``: Identifier."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+OVER_FUNCTIONS = frozenset(["LAG", "LEAD", "ROW_NUMBER"])
+"""The functions that take OVER; their names are plain names everywhere else."""
+
+
+class OverCall(exp.Expression):
+    """``LAG(a) OVER (PARTITION BY b)``.
+
+    ``this``: Anonymous; ``partition``: PartitionBy, or absent; ``order``: Order of OrderItems, or absent.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": False, "order": False}
 
 
 # ---------------------------------------------------------------- query

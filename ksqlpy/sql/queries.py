@@ -73,9 +73,8 @@ class Queries(Expressions):
         whole: exp.Expr = first if len(branches) == 1 else nodes.UnionAll(expressions=branches)
         if tables is not None:
             whole.set("with_", tables)
-        at = self.index
-        if self.accept("ORDER", "BY"):
-            whole.set("order", self.placed(exp.Order(expressions=self.comma_list(self._ordered)), at))
+        if (order := self.order_by()) is not None:
+            whole.set("order", order)
         if self.accept("EMIT"):
             emit = self.accept_any(self.EMITS)
             if not emit:
@@ -115,17 +114,6 @@ class Queries(Expressions):
         self._depth -= 1
         self.expect(")")
         return query
-
-    def _ordered(self) -> exp.Expr:
-        begin = self.index
-        this = self.value()
-        direction = self.accept_any(("ASC", "DESC"))
-        nulls = None
-        if self.accept("NULLS"):
-            nulls = self.accept_any(("FIRST", "LAST"))
-            if not nulls:
-                self.fail()
-        return self.placed(nodes.OrderItem(this=this, desc=direction == "DESC", nulls=nulls), begin)
 
     # ------------------------------------------------------------ SELECT
 

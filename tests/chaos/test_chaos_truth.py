@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from ksqlpy.testing.chaos.jobs import JOBS, Job
+from ksqlpy.testing.chaos.jobs.best import points
 from ksqlpy.testing.chaos.jobs.between import GRACE, WITHIN
 from ksqlpy.testing.chaos.jobs.explode import goods
 from ksqlpy.testing.chaos.jobs.job import amount
@@ -22,7 +23,7 @@ from ksqlpy.testing.chaos.records import Result, Sent
 from ksqlpy.testing.chaos.steps import Step, check_moving, check_steps
 from ksqlpy.testing.chaos.verdict import SHOWN, Verdict
 
-EACH = [n for n in JOBS if n != "owned"]
+EACH = [n for n in JOBS if n not in ("owned", "best")]
 """Jobs of which it is known how many results there must be."""
 
 SentBy = dict[str, list[Sent]]
@@ -84,6 +85,10 @@ def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list
         return list(_final(stream))
     if job.name == "owned":
         return list(_owned(stream, sent[job.feeds[1].topic]))
+    if job.name == "chain":
+        return list(_chained(stream))
+    if job.name == "best":
+        return list(_ranked(stream))
     return _counted(stream, _GROUPS[job.name], first=3 if job.name == "having" else 1)
 
 
@@ -163,6 +168,24 @@ def _owned(houses: Sequence[Sent], agents: Sequence[Sent]) -> Iterator[Row]:
             numbers[of.key] = of.number
             for key in [k for k, n in rows.items() if agent(n) == of.key]:
                 yield key.encode(), {"HOUSE_NUMBER": rows[key], "AGENT_NUMBER": of.number}
+
+
+def _chained(stream: Sequence[Sent]) -> Iterator[Row]:
+    last: dict[str, int] = {}
+    for r in stream:
+        yield r.key.encode(), {"NUMBER": r.number, "BEFORE": last.get(r.key, 0)}
+        last[r.key] = r.number
+
+
+def _ranked(stream: Sequence[Sent]) -> Iterator[Row]:
+    best: dict[str, list[int]] = {}
+    for r in stream:
+        before = best.get(r.key, [])
+        best[r.key] = sorted([*before, r.number], key=lambda n: (-points(n), n))[:3]
+        for rank, number in enumerate(best[r.key]):
+            if before[rank : rank + 1] != [number]:
+                key = json.dumps({"TEAM": r.key, "PLACE": rank + 1}).encode()
+                yield key, {"NUMBER": number, "POINTS": points(number)}
 
 
 def _zone(r: Sent) -> bytes:
@@ -558,3 +581,44 @@ def test_a_house_with_a_result_again_a_later_one_or_that_of_another_agent() -> N
     others = next(r.number for r in sent["chaos_agents"] if r.key != agent(int(str(value["HOUSE_NUMBER"]))))
     wrong = job.check(sent, results([*rows, (key, {**value, "AGENT_NUMBER": others})]))
     assert figures(wrong) == (0, 0, 0, 1), wrong.differences
+
+
+# ---------------------------------------------------------------- neighbours and ranks
+
+
+def test_a_payment_behind_another_than_it_says() -> None:
+    job = JOBS["chain"]
+    sent = fed(job)
+    rows = rows_of(job, sent)
+    place = busiest(rows)[3]
+    key, value = rows[place]
+    wrong = job.check(sent, results([*rows[:place], (key, {**(value or {}), "BEFORE": 0}), *rows[place + 1 :]]))
+    assert figures(wrong) == (0, 0, 0, 1), wrong.differences
+
+
+@pytest.mark.parametrize(("partitions", "scatter"), [(1, False), (4, True)])
+def test_the_best_of_each_team(partitions: int, scatter: bool) -> None:
+    job = JOBS["best"]
+    sent = fed(job, 600, partitions=partitions, scatter=scatter)
+    rows = rows_of(job, sent)
+    verdict = job.check(sent, results(rows))
+    assert verdict.ok and verdict.due == 60 and verdict.out == len(rows) > 600, verdict.differences
+    assert figures(job.check(sent, [])) == (0, 60, 0, 0)
+
+
+def test_a_rank_with_a_result_again_an_earlier_one_or_that_of_another_team() -> None:
+    job = JOBS["best"]
+    sent = fed(job, 600)
+    rows = rows_of(job, sent)
+    places = busiest(rows)
+    last, (key, value) = places[-1], rows[places[-1]]
+    again = job.check(sent, results([*rows[: last + 1], rows[last], *rows[last + 1 :]]))
+    assert figures(again) == (1, 0, 0, 0), again.differences
+    lost = job.check(sent, results([*rows[:last], *rows[last + 1 :]]))
+    assert figures(lost) == (0, 1, 0, 0), lost.differences
+    back = job.check(sent, results([*rows, rows[places[-2]]]))
+    assert figures(back) == (0, 1, 1, 0), back.differences
+    others = next(v for k, v in rows if json.loads(k)["TEAM"] != json.loads(key)["TEAM"])
+    wrong = job.check(sent, results([*rows, (key, others)]))
+    assert figures(wrong) == (0, 0, 0, 1), wrong.differences
+    assert value is not None

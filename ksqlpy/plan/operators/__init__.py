@@ -5,6 +5,7 @@ from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Res
 from ksqlpy.plan.operators.filter import Filter
 from ksqlpy.plan.operators.flat_map import FlatMap
 from ksqlpy.plan.operators.foreign_key_join import ForeignKeyJoin
+from ksqlpy.plan.operators.lag_lead import LagLead
 from ksqlpy.plan.operators.project import Project
 from ksqlpy.plan.operators.scan import Scan
 from ksqlpy.plan.operators.session_aggregate import SessionAggregate
@@ -14,6 +15,7 @@ from ksqlpy.plan.operators.suppress import Suppress
 from ksqlpy.plan.operators.table_changes import TableChanges
 from ksqlpy.plan.operators.table_filter import TableFilter
 from ksqlpy.plan.operators.table_table_join import TableTableJoin
+from ksqlpy.plan.operators.top_n import TopN
 from ksqlpy.plan.operators.union import Union
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Filter",
     "FlatMap",
     "ForeignKeyJoin",
+    "LagLead",
     "Lanes",
     "Operator",
     "Project",
@@ -36,5 +39,6 @@ __all__ = [
     "TableChanges",
     "TableFilter",
     "TableTableJoin",
+    "TopN",
     "Union",
 ]

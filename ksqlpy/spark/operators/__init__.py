@@ -15,6 +15,7 @@ from ksqlpy.spark.operators import (
     filter,
     flat_map,
     foreign_key_join,
+    lag_lead,
     project,
     scan,
     session_aggregate,
@@ -24,6 +25,7 @@ from ksqlpy.spark.operators import (
     table_changes,
     table_filter,
     table_table_join,
+    top_n,
     union,
 )
 from ksqlpy.spark.operators.context import Builder, Context, Distribution
@@ -35,6 +37,7 @@ _BUILDERS: dict[type[Operator], Any] = {
     plan.Filter: filter.build,
     plan.FlatMap: flat_map.build,
     plan.ForeignKeyJoin: foreign_key_join.build,
+    plan.LagLead: lag_lead.build,
     plan.Project: project.build,
     plan.Scan: scan.build,
     plan.SessionAggregate: session_aggregate.build,
@@ -44,6 +47,7 @@ _BUILDERS: dict[type[Operator], Any] = {
     plan.TableChanges: table_changes.build,
     plan.TableFilter: table_filter.build,
     plan.TableTableJoin: table_table_join.build,
+    plan.TopN: top_n.build,
     plan.Union: union.build,
 }
 

@@ -7,6 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 import ksqlpy.steps.ForeignKey;
 import ksqlpy.steps.Join;
+import ksqlpy.steps.Neighbours;
+import ksqlpy.steps.Ranking;
 import ksqlpy.steps.Session;
 import ksqlpy.steps.Step;
 import ksqlpy.steps.Suppress;
@@ -63,6 +65,16 @@ public final class Steps {
           case "foreign-key changes" -> new ForeignKey.Changes(number, lanes, described.get("left").asBoolean());
           case "foreign-key matches" -> new ForeignKey.Matches(number, lanes, described.get("left").asBoolean());
           case "foreign-key latest" -> new ForeignKey.Latest(number, lanes);
+          case "neighbours" ->
+              new Neighbours(number, lanes, numbers(described.get("offsets")), texts(described.get("carried")));
+          case "ranking" ->
+              new Ranking(
+                  number,
+                  lanes,
+                  described.get("limit").asInt(),
+                  flags(described.get("descending")),
+                  flags(described.get("nullsFirst")),
+                  texts(described.get("carried")));
           default -> throw new IllegalArgumentException(spec);
         };
     return with(rows, plan, step, keys);
@@ -109,13 +121,24 @@ public final class Steps {
     return texts;
   }
 
-  private static int[] lanes(JsonNode described) {
-    JsonNode watched = described.get("lanes");
-    int[] lanes = new int[watched.size()];
-    for (int i = 0; i < lanes.length; i++) {
-      lanes[i] = watched.get(i).asInt();
+  private static int[] numbers(JsonNode list) {
+    int[] numbers = new int[list.size()];
+    for (int i = 0; i < numbers.length; i++) {
+      numbers[i] = list.get(i).asInt();
     }
-    return lanes;
+    return numbers;
+  }
+
+  private static boolean[] flags(JsonNode list) {
+    boolean[] flags = new boolean[list.size()];
+    for (int i = 0; i < flags.length; i++) {
+      flags[i] = list.get(i).asBoolean();
+    }
+    return flags;
+  }
+
+  private static int[] lanes(JsonNode described) {
+    return numbers(described.get("lanes"));
   }
 
   private static Dataset<Row> with(Dataset<Row> rows, LogicalPlan plan, Step step, List<String> keys) {

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ksqlpy.testing.chaos.jobs.best import BEST
 from ksqlpy.testing.chaos.jobs.between import BETWEEN, PADDED
+from ksqlpy.testing.chaos.jobs.chain import CHAIN
 from ksqlpy.testing.chaos.jobs.explode import EXPLODE
 from ksqlpy.testing.chaos.jobs.filter import FILTER
 from ksqlpy.testing.chaos.jobs.final import FINAL
@@ -23,7 +25,7 @@ __all__ = ["JOBS", "Feed", "Job"]
 
 _ALL = (
     FILTER, EXPLODE, GROUP, JOIN, TABLES, REGROUP, REGROUP_MOVING, HAVING, WINDOW, MOVES, MOVES_HAVING,
-    SESSION, BETWEEN, PADDED, FINAL, OWNED,
+    SESSION, BETWEEN, PADDED, FINAL, OWNED, CHAIN, BEST,
 )  # fmt: skip
 
 JOBS: Mapping[str, Job] = {j.name: j for j in _ALL}

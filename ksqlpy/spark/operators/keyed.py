@@ -1,0 +1,47 @@
+"""What steps of the JVM that keep rows of a stream by a key take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ksqlpy.plan.operators import Operator
+from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.marks import which_result
+from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.rows import Col, Rows, StepCol
+
+__all__ = ["kept_columns", "keyed"]
+
+_NUMBERED = "__numbered"
+"""The number of a row among those of its record."""
+
+
+def kept_columns(rows: Rows) -> tuple[str, ...]:
+    """The columns of the query, and the bounds of its source's windows."""
+    return (*rows.shape.without(*rows.shape.system), *rows.shape.only(Col.WINDOW_START, Col.WINDOW_END))
+
+
+def keyed(
+    node: Operator, context: Context, rows: Rows, columns: Sequence[str], values: Sequence[tuple[str, str]]
+) -> tuple[Rows, list[str]]:
+    """The rows as such a step takes them, spread by the operator's keys; a record without a value is no row.
+
+    ``values``: what is kept ahead of the columns, name and Spark text. Also gives the columns that a result has from
+    the row that brings it about.
+    """
+    carried = [*rows.shape.seen_of_tables, *rows.shape.headers]
+    read = f"{Col.RAW} IS NULL"
+    rows = rows.where(f"NOT ({read} AND {Col.DELETED})")
+    keys = ", ".join(f"{spark_text(k)} AS k{i}" for i, k in enumerate(node.keys)) or "0 AS k0"
+    rows = rows.plus(
+        (StepCol.KEY, f"CASE WHEN {read} THEN struct({keys}) END"),
+        (_NUMBERED, f"CASE WHEN {read} THEN {which_result(rows.shape, None)} ELSE 0L END"),
+        *values,
+    )
+    rows = context.to_tasks(rows, context.step_number(node), [StepCol.KEY])
+    kept = struct_of([*(name for name, _ in values), *columns])
+    return rows.select(
+        StepCol.KEY, (StepCol.NUMBER, f"coalesce({_NUMBERED}, 0L)"),
+        (StepCol.RESULT, f"CASE WHEN {read} THEN {kept} END"),
+        Col.ROWTIME, Col.PARTITION, Col.OFFSET, *carried, Col.RAW, Col.REASON,
+    ), carried  # fmt: skip
