@@ -1,4 +1,4 @@
-"""The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost]`.
+"""The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]`.
 
 Without arguments the first four.
 
@@ -27,6 +27,7 @@ from bench.cost import Cost, cost
 from bench.cost import table as costs
 from bench.flink_sql import FLINK, flink
 from bench.jobs import JOBS, Job
+from bench.join_state import join_state
 from bench.many import many, warm_start
 from bench.recovery import Recovery, large_state, recover
 from bench.recovery import table as recoveries
@@ -34,7 +35,7 @@ from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 
 PARTS = ("start", "many", "latency", "throughput")
-LONG = ("churn", "recovery", "keys", "cost")
+LONG = ("churn", "recovery", "keys", "cost", "join-state")
 
 
 _STOLEN = stolen()
@@ -175,7 +176,9 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")
-    parser.add_argument("--keys", type=int, default=10_000_000, help="of churn and keys: how many (10,000,000)")
+    parser.add_argument(
+        "--keys", type=int, default=10_000_000, help="keys or rows of churn, keys and join-state (10,000,000)"
+    )
     arguments = parser.parse_args()
     parts = arguments.parts or PARTS
     if unknown := set(parts) - {*PARTS, *LONG}:
@@ -197,6 +200,9 @@ def main() -> int:
                 print(many(engine, arguments.queries), flush=True)
             elif part == "churn":
                 print(churn(engine, arguments.keys), flush=True)
+            elif part == "join-state":
+                for line in join_state(engine, arguments.keys):
+                    print(line, flush=True)
             elif part == "recovery":
                 _recovery(engine, arguments)
             elif part == "keys":

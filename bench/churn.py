@@ -9,7 +9,7 @@ from bench.contenders import spark_jvms
 from bench.jobs import bulk_producer, send
 from ksqlpy.runtime import Engine
 
-__all__ = ["churn"]
+__all__ = ["churn", "state_line", "two_commits"]
 
 ALIVE = 1000
 PATIENCE = 300.0
@@ -45,16 +45,16 @@ def churn(engine: Engine, keys: int) -> str:
         if (i + 1) % max(1, keys // 10) == 0:
             producer.flush()
             _caught_up(engine, list(ids.values()), i + 1 + max(0, i + 1 - ALIVE))
-            lines.append(_line(engine, ids, i + 1, time.monotonic() - begin))
-    _two_commits(engine, list(ids.values()))
-    lines.append(_line(engine, ids, keys, time.monotonic() - begin))
+            lines.append(state_line(engine, ids, i + 1, time.monotonic() - begin))
+    two_commits(engine, list(ids.values()))
+    lines.append(state_line(engine, ids, keys, time.monotonic() - begin))
     lines += [
         f"{name}: {_rows(engine, query_id):,} rows of state, {ALIVE:,} keys alive" for name, query_id in ids.items()
     ]
     return "\n".join(lines)
 
 
-def _two_commits(engine: Engine, ids: list[str]) -> None:
+def two_commits(engine: Engine, ids: list[str]) -> None:
     """Waits until each query has committed all that it had read."""
     queries = [q for i in ids if (q := engine.queries.get(i)) is not None]
     before = [q.checkpoint.last_commit or 0 for q in queries]
@@ -87,7 +87,8 @@ def _folder(engine: Engine, query_id: str) -> Path:
     return Path(engine.queries.checkpoint(query_id)) / "spark"
 
 
-def _line(engine: Engine, ids: dict[str, str], keys: int, seconds: float) -> str:
+def state_line(engine: Engine, ids: dict[str, str], keys: int, seconds: float) -> str:
+    """Keys or rows so far, seconds, memory of the JVM, and the files of each query's state."""
     memory = sum(p.memory_info().rss for p in spark_jvms(engine)) / 1e6
     sizes = []
     for query_id in ids.values():
