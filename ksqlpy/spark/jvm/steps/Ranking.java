@@ -1,5 +1,6 @@
 package ksqlpy.steps;
 
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import ksqlpy.internals.Orderings;
@@ -25,7 +26,7 @@ public final class Ranking extends Keyed {
   private final boolean[] nullsFirst;
 
   private transient DataType[] types;
-  private transient Comparator<Object>[] orders;
+  private transient List<Comparator<Object>> orders;
   private transient StepState.ByTime ranked;
 
   /** {@code limit}: how many rows of a key are ranked; {@code descending}, {@code nullsFirst}: of each column that sorts. */
@@ -47,15 +48,14 @@ public final class Ranking extends Keyed {
   }
 
   @Override
-  @SuppressWarnings("unchecked")
   protected void open(StepState state, StructType input) {
     super.open(state, input);
     StructType row = (StructType) input.apply("__result").dataType();
     types = new DataType[descending.length];
-    orders = new Comparator[descending.length];
+    orders = new ArrayList<>();
     for (int i = 0; i < types.length; i++) {
       types[i] = row.fields()[i].dataType();
-      orders[i] = Orderings.of(types[i]);
+      orders.add(Orderings.of(types[i]));
     }
     ranked = state.byKeyThenTime("ranked", false); // by their ranks
   }
@@ -95,7 +95,7 @@ public final class Ranking extends Keyed {
         }
         continue;
       }
-      int order = orders[i].compare(one.get(i, types[i]), other.get(i, types[i]));
+      int order = orders.get(i).compare(one.get(i, types[i]), other.get(i, types[i]));
       if (order != 0) {
         return descending[i] ? -order : order;
       }

@@ -11,7 +11,7 @@ from ksqlpy.testing.chaos.verdict import Verdict
 
 __all__ = ["CHAIN"]
 
-TOPIC = "chaos_payments"
+TOPIC = "chaos_purchases"
 
 
 def _read(result: Result) -> tuple[Passed, int]:
@@ -43,10 +43,10 @@ def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequen
 CHAIN = Job(
     "chain",
     "LAG over the payments of a card",
-    f"CREATE STREAM chaos_payments (card STRING KEY, number BIGINT)"
+    f"CREATE STREAM chaos_purchases (card STRING KEY, number BIGINT)"
     f" WITH (KAFKA_TOPIC='{TOPIC}', VALUE_FORMAT='JSON', PARTITIONS={{p}});",
     "CREATE STREAM chaos_chain WITH (KAFKA_TOPIC='chaos_chain') AS"
-    " SELECT card, number, LAG(number, 1, 0) OVER (PARTITION BY card) AS before FROM chaos_payments;",
+    " SELECT card, number, LAG(number, 1, 0) OVER (PARTITION BY card) AS before FROM chaos_purchases;",
     "chaos_chain",
     (Feed(TOPIC, lambda random, number: f"card{random.randrange(40):02}", lambda n: {}),),
     _truth,
