@@ -9,7 +9,7 @@ from bench.contenders import spark_jvms
 from bench.jobs import bulk_producer, send
 from ksqlpy.runtime import Engine
 
-__all__ = ["churn", "state_line", "two_commits"]
+__all__ = ["caught_up", "churn", "state_line", "two_commits"]
 
 ALIVE = 1000
 PATIENCE = 300.0
@@ -44,7 +44,8 @@ def churn(engine: Engine, keys: int) -> str:
             send(producer, "churn_t", b"k%d" % (i - ALIVE), None)
         if (i + 1) % max(1, keys // 10) == 0:
             producer.flush()
-            _caught_up(engine, list(ids.values()), i + 1 + max(0, i + 1 - ALIVE))
+            # Each record changes one group, so CO3 has a result for each.
+            caught_up(engine, list(ids.values()), "CO3", i + 1 + max(0, i + 1 - ALIVE))
             lines.append(state_line(engine, ids, i + 1, time.monotonic() - begin))
     two_commits(engine, list(ids.values()))
     lines.append(state_line(engine, ids, keys, time.monotonic() - begin))
@@ -65,21 +66,21 @@ def two_commits(engine: Engine, ids: list[str]) -> None:
         time.sleep(1)
 
 
-def _caught_up(engine: Engine, ids: list[str], sent: int) -> None:
-    """Returns once the queries have read all that was sent; raises TimeoutError if they do not go on.
+def caught_up(engine: Engine, ids: list[str], sink: str, results: int) -> None:
+    """Returns once the queries have read all that was sent, and a sink has so many results.
 
-    Each record changes one group, so CO3 has a result for each.
+    Raises TimeoutError if they do not go on.
     """
-    partitions = engine.kafka.partitions(["CO3"])
+    partitions = engine.kafka.partitions([sink])
     seen, moved = -1, time.monotonic()
     while True:
-        done = sum(engine.kafka.offsets(partitions, latest=True)["CO3"].values())
-        if done >= sent and not any(engine.queries.figures(q)["lag"] for q in ids):
+        done = sum(engine.kafka.offsets(partitions, latest=True)[sink].values())
+        if done >= results and not any(engine.queries.figures(q)["lag"] for q in ids):
             return
         if done != seen:
             seen, moved = done, time.monotonic()
         elif time.monotonic() - moved > PATIENCE:
-            raise TimeoutError(f"{done} of {sent} records have a result, and no more come")
+            raise TimeoutError(f"{done} of {results} results are there, and no more come")
         time.sleep(0.5)
 
 

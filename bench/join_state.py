@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from bench.churn import state_line, two_commits
+from bench.churn import caught_up, state_line, two_commits
 from bench.jobs import bulk_producer, send
 from ksqlpy.runtime import Engine
 
@@ -14,8 +14,6 @@ __all__ = ["join_state"]
 HOUR = 3_600_000
 LATER = 200_000
 """Records that move stream time on, by eight hours in all."""
-PATIENCE = 300.0
-"""Seconds without progress after which the rest is given up."""
 
 _SOURCES = """
 CREATE STREAM JL (K STRING KEY, V INT, W STRING) WITH (KAFKA_TOPIC='join_l', VALUE_FORMAT='JSON', PARTITIONS=1);
@@ -45,7 +43,7 @@ def join_state(engine: Engine, rows: int) -> Iterator[str]:
         send(producer, "join_r" if i % 2 else "join_l", b"k%d" % (i // 2), b'{"V": %d, "W": "some words"}' % i, at)
         if (i + 1) % (rows // 10) == 0 or i + 1 == total:
             producer.flush()
-            _caught_up(engine, query, (i + 1) // 2)
+            caught_up(engine, [query], "JO", (i + 1) // 2)
             yield state_line(engine, {"join": query}, i + 1, time.monotonic() - begin)
             if i + 1 in (rows, total):
                 two_commits(engine, [query])
@@ -54,17 +52,3 @@ def join_state(engine: Engine, rows: int) -> Iterator[str]:
     for _ in range(3):
         two_commits(engine, [query])
     yield f"{state_line(engine, {'join': query}, total, time.monotonic() - begin)}   eight hours later"
-
-
-def _caught_up(engine: Engine, query: str, results: int) -> None:
-    partitions = engine.kafka.partitions(["JO"])
-    seen, moved = -1, time.monotonic()
-    while True:
-        done = sum(engine.kafka.offsets(partitions, latest=True)["JO"].values())
-        if done >= results and not engine.queries.figures(query)["lag"]:
-            return
-        if done != seen:
-            seen, moved = done, time.monotonic()
-        elif time.monotonic() - moved > PATIENCE:
-            raise TimeoutError(f"{done} of {results} results are there, and no more come")
-        time.sleep(0.5)

@@ -11,12 +11,13 @@ from typing import Protocol
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.coercion import castable, coerce
+from ksqlpy.analysis.coercion import coerce
 from ksqlpy.analysis.order import sort_key
 from ksqlpy.analysis.result import RANK, Ranking, Relation
 from ksqlpy.analysis.scope import Text
+from ksqlpy.catalog import Source
 from ksqlpy.sql import nodes
-from ksqlpy.types import BIGINT, BOOLEAN, NULL, SqlType
+from ksqlpy.types import BIGINT, BOOLEAN, NULL, DecimalType, SqlType, widens_to
 
 __all__ = ["MAX_ROWS", "PartAnalyzer", "analyze_over", "limited", "ranking_of", "taken_out"]
 
@@ -89,21 +90,36 @@ def _neighbour(analyzer: PartAnalyzer, node: nodes.OverCall, partition: tuple[t.
                 "bad-argument", "LEAD has no default: a row waits until the one that it looks at has arrived", at
             )
         default = analyzer.loosened(analyzer.part(at, f"inside {name}"), value.type, at)
-        if default.type not in (value.type, NULL) and not castable(default.type, value.type):
-            text.refuse("mixed-types", f"the value of {name} is {value.type}, the default {default.type}", at)
+        if not _widens(default, value.type):
+            message = f"the value of {name} is {value.type}, the default {default.type}"
+            text.refuse("mixed-types", message, at, hint="CAST one of them")
         default = coerce(default, value.type)
     return t.OverCall(value.type, name, partition, (), value, offset, default)
 
 
-def taken_out(expr: t.Expr, calls: list[t.OverCall], node: exp.Expr, text: Text, *, ranks: bool) -> t.Expr:
+def _widens(value: t.Expr, target: SqlType) -> bool:
+    """Whether the value may stand where ``target`` is wanted; a whole number has the digits that are written."""
+    kind = value.type
+    if isinstance(value, t.Literal) and type(value.value) is int and isinstance(target, DecimalType):
+        kind = DecimalType(len(str(abs(value.value))), 0)
+    return kind == NULL or widens_to(kind, target)
+
+
+def taken_out(
+    expr: t.Expr, calls: list[t.OverCall], node: exp.Expr, source: Source, text: Text, *, ranks: bool
+) -> t.Expr:
     """The expression over the values of the calls in it, which are added to those that are known.
 
-    ``ranks``: whether ROW_NUMBER may stand here, in a query inside another.
+    ``source``: what is read; ``ranks``: whether ROW_NUMBER may stand here, in a query inside another.
     """
 
     def change(e: t.Expr) -> t.Expr | None:
         if not isinstance(e, t.OverCall):
             return None
+        if source.kind == "TABLE":
+            text.refuse("over-of-table", f"OVER needs a stream, {source.name} is a table", node)
+        if e.function == "ROW_NUMBER" and source.window is not None:
+            text.refuse("windowed-source", f"{source.name} has a windowed key, and its rows cannot be ranked", node)
         if e.function == "ROW_NUMBER" and (e != expr or not ranks):
             text.refuse(
                 "misplaced-row-number",

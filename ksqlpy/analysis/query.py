@@ -169,17 +169,18 @@ class _QueryAnalyzer:
         else:
             grouping, kind = None, self.kind
             partition = self._partition(expressions)
-            items = [
-                replace(i, expr=self._after_over(self._after_tables(i.expr, tables, i.node), over, i.node))
-                for i in self._items(expressions, relations, partition)
-            ]
+            items = []
+            for i in self._items(expressions, relations, partition):
+                expr = self._after_tables(i.expr, tables, i.node)
+                expr = taken_out(expr, over, i.node, self.first.source, text, ranks=self.inner)
+                items.append(replace(i, expr=expr))
             keys = partition if partition is not None else self._keys(joins, items)
             self.ranking = ranking_of(over)
             if self.ranking is not None:
                 keys, kind = (*self.ranking.partition, RANK), "TABLE"
         outputs = self._outputs(items, keys, relations)
         own_key = row_key(joins, self.first, join_key)
-        if own_key is not None and partition is None and not self.grouped:
+        if own_key is not None and partition is None and not self.grouped and self.ranking is None:
             outputs = by_key(outputs, names_of(joins, self.first), own_key)
             keys = (own_key,) if keys else ()
         check_order(
@@ -452,12 +453,6 @@ class _QueryAnalyzer:
             return t.ColumnRef(e.type, f"__u{tables.index(e)}")
 
         return t.rewrite(expr, change)
-
-    def _after_over(self, expr: t.Expr, calls: list[t.OverCall], node: exp.Expr) -> t.Expr:
-        """The expression over the values of LAG, LEAD and ROW_NUMBER."""
-        if self.kind == "TABLE" and any(isinstance(e, t.OverCall) for e in t.walk(expr)):
-            self.text.refuse("over-of-table", f"OVER needs a stream, {self.first.source.name} is a table", node)
-        return taken_out(expr, calls, node, self.text, ranks=self.inner)
 
     def _no_bounds(
         self,

@@ -175,6 +175,7 @@ def _check_branch(node: exp.Expr, view: View, text: Text) -> None:
             "has a JOIN" if parts.joins
             else "has GROUP BY" if parts.grouping is not None
             else "has a table function" if parts.tables
+            else "has OVER" if parts.over or parts.ranking is not None
             else "reads another UNION ALL" if left.view is not None and len(left.view.queries) > 1
             else f"reads table {left.source.name}" if left.source.kind == "TABLE"
             else "reads a stream with windows" if left.source.window is not None

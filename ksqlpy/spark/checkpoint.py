@@ -250,9 +250,9 @@ class Checkpoint:
     def begin_notes(self, last: int) -> None:
         """Begins a folder of notes with those of batches up to ``last``; only its own notes count from now on.
 
-        The notes of later batches told of batches that were not committed, and will be others now. Another engine that
-        was stopped when this one took over may still write such a note when it goes on: it lies in a folder that does
-        not count. Interrupted, this leaves the notes as they were.
+        Later batches were not committed, and are repeated with other offsets. Another engine, which was stopped when
+        this one took over, may still note such a batch when it goes on: that note lies in a folder that does not
+        count. Interrupted, this leaves the notes as they were.
         """
         valid = self._valid_notes
         name = uuid.uuid4().hex[:8]

@@ -54,11 +54,13 @@ FILES = {
     "the metadata of the operator": "spark/state/0/_metadata/metadata",
     "the plan": "plan.json",
     "the newest note of the sink": "sink/*/[0-9]*",
+    "which notes count": "notes.json",
     "the mark": "made.json",
 }
 
 SHORT = [
     ("the newest offsets", "flipped"), ("the newest commit", "halved"), ("the newest note of the sink", "flipped"),
+    ("which notes count", "flipped"),
     ("the newest changelog", "halved"), ("the newest snapshot", "flipped"), ("the plan", "flipped"),
 ]  # fmt: skip
 

@@ -5,7 +5,6 @@ import java.util.List;
 import ksqlpy.internals.StepState;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
@@ -19,9 +18,7 @@ abstract class Keyed extends Step {
   private final String[] carried;
 
   private transient int result;
-  private transient int[] carriedIn;
-  private transient int[] carriedOut;
-  private transient DataType[] carriedTypes;
+  private transient Carried fromRow;
 
   /** How many columns a kept row has. */
   protected transient int fields;
@@ -60,14 +57,7 @@ abstract class Keyed extends Step {
     result = input.fieldIndex("__result");
     fields = ((StructType) input.apply("__result").dataType()).length();
     width = output.length();
-    carriedIn = new int[carried.length];
-    carriedOut = new int[carried.length];
-    carriedTypes = new DataType[carried.length];
-    for (int i = 0; i < carried.length; i++) {
-      carriedIn[i] = input.fieldIndex(carried[i]);
-      carriedOut[i] = output.fieldIndex(carried[i]);
-      carriedTypes[i] = input.apply(carried[i]).dataType();
-    }
+    fromRow = new Carried(carried, input, output);
   }
 
   /** The row to be kept; valid until the next one is taken. */
@@ -77,11 +67,7 @@ abstract class Keyed extends Step {
 
   /** Gives a kept row, which stands first among the values. */
   protected final void give(InternalRow in, Object[] values) {
-    for (int i = 0; i < carried.length; i++) {
-      if (!in.isNullAt(carriedIn[i])) {
-        values[carriedOut[i]] = InternalRow.copyValue(in.get(carriedIn[i], carriedTypes[i]));
-      }
-    }
+    fromRow.copy(in, values);
     give(values);
   }
 }

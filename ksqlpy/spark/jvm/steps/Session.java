@@ -8,7 +8,6 @@ import ksqlpy.internals.StepState;
 import ksqlpy.internals.StepState.Timed;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
-import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -38,9 +37,7 @@ public final class Session extends Step {
   private transient int group;
   private transient int groupFields;
   private transient int timeCell;
-  private transient int[] carriedIn;
-  private transient int[] carriedOut;
-  private transient DataType[] carriedTypes;
+  private transient Carried fromRow;
   private transient int width;
   private transient StructField[] results;
   private transient Aggregation.Working working;
@@ -98,16 +95,7 @@ public final class Session extends Step {
     StructType output = output(input);
     group = input.fieldIndex("__key");
     groupFields = ((StructType) input.apply("__key").dataType()).length();
-    carriedIn = new int[carried.length];
-    carriedOut = new int[carried.length];
-    for (int i = 0; i < carried.length; i++) {
-      carriedIn[i] = input.fieldIndex(carried[i]);
-      carriedOut[i] = output.fieldIndex(carried[i]);
-    }
-    carriedTypes = new DataType[carried.length];
-    for (int i = 0; i < carried.length; i++) {
-      carriedTypes[i] = input.apply(carried[i]).dataType();
-    }
+    fromRow = new Carried(carried, input, output);
     results = aggregation.schema().fields();
     timeCell = aggregation.schema().fieldIndex("__ts");
     width = output.length();
@@ -171,11 +159,7 @@ public final class Session extends Step {
     values[1] = start;
     values[2] = end;
     values[3] = gone;
-    for (int i = 0; i < carried.length; i++) {
-      if (!in.isNullAt(carriedIn[i])) {
-        values[carriedOut[i]] = InternalRow.copyValue(in.get(carriedIn[i], carriedTypes[i]));
-      }
-    }
+    fromRow.copy(in, values);
     give(values);
   }
 

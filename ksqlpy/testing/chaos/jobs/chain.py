@@ -32,11 +32,8 @@ def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequen
             continue
         seen.add(passed.number)
         if before != last.get(passed.key, 0):
-            verdict.note_wrong(
-                f"{passed.place}: key {passed.key}, record {passed.number} is behind {before}, not {last[passed.key]}"
-                if passed.key in last
-                else f"{passed.place}: key {passed.key}, record {passed.number} is behind {before}, not the first"
-            )
+            wanted = last.get(passed.key, 0)
+            verdict.note_wrong(f"{passed.place}: key {passed.key}, record {passed.number} names {before}, not {wanted}")
         last[passed.key] = passed.number
 
 
