@@ -16,6 +16,7 @@ from ksqlpy.analysis.expressions import ExpressionAnalyzer
 from ksqlpy.analysis.result import JoinSpec, Output, Relation
 from ksqlpy.analysis.scope import PSEUDO, Scope, Text
 from ksqlpy.analysis.windows import checked_length
+from ksqlpy.catalog import WindowKey
 from ksqlpy.types import SqlType, holds_map
 
 __all__ = [
@@ -75,16 +76,19 @@ def check_sides(node: exp.Expr, relations: Sequence[Relation], right: Relation, 
 
 
 def _check_windows(node: exp.Expr, left: Relation, right: Relation, text: Text) -> None:
-    """Of streams both have windows of one kind, or none; tables that are joined have none."""
+    """Both streams, or both tables, have equal windows, or neither has any."""
     windows = (left.source.window, right.source.window)
     if windows == (None, None):
         return
-    if "TABLE" in (left.source.kind, right.source.kind):
+    tables = [r.source.kind == "TABLE" for r in (left, right)]
+    if any(tables) and (None in windows or not all(tables)):
         windowed = next(r.source for r in (left, right) if r.source.window is not None)
         keys = ", ".join(c.name for c in windowed.keys)
         text.refuse(
             "windowed-source",
-            f"{windowed.name} has a windowed key and cannot be joined with a table",
+            f"{windowed.name} has a windowed key and cannot be joined with a table without windows"
+            if all(tables)
+            else f"{windowed.name} has a windowed key: a stream and a table are joined without windows only",
             node.this,
             hint=f"make its windows columns of a key first: CREATE TABLE … AS SELECT {keys}, WINDOWSTART AS w, …"
             f" GROUP BY {keys}, WINDOWSTART"
@@ -92,16 +96,24 @@ def _check_windows(node: exp.Expr, left: Relation, right: Relation, text: Text) 
             else "join streams or tables without windows, and group the result in windows",
         )
     sessions = [w is not None and w.size is None for w in windows]
-    if None in windows or sessions[0] != sessions[1]:
-        shown = [
-            f"{r.source.name} has {w.kind if w else 'no'} windows" for r, w in zip((left, right), windows, strict=True)
-        ]
+    # Streams are joined by the starts of their windows, as in ksqlDB; rows of a table stand for the whole window.
+    sizes = [w.size for w in windows if w is not None]
+    if None in windows or sessions[0] != sessions[1] or (all(tables) and sizes[0] != sizes[1]):
+        shown = [f"{r.source.name} has {_windows(r.source.window)}" for r in (left, right)]
         text.refuse(
             "windowed-source",
-            f"streams are joined by equal windows, too: {shown[0]}, {shown[1]}",
+            f"{'tables' if all(tables) else 'streams'} are joined by equal windows, too: {shown[0]}, {shown[1]}",
             node.this,
-            hint="both have SESSION windows, or both have TUMBLING or HOPPING ones, or neither has any",
+            hint="both have SESSION windows, or both have TUMBLING or HOPPING ones"
+            + (" of one size" if all(tables) else "")
+            + ", or neither has any",
         )
+
+
+def _windows(window: WindowKey | None) -> str:
+    if window is None:
+        return "no windows"
+    return f"{window.kind} windows" + ("" if window.size is None else f" of {window.size} ms")
 
 
 def check_topics(joins: Sequence[exp.Expr], relations: Sequence[Relation], text: Text) -> None:
@@ -148,11 +160,11 @@ def join_keys(
     elif own != [False, True]:
         what = f"the {right.source.kind.lower()} on the right"
         refuse("join-condition", f"ON compares the sources on the left with {what}", on)
+    _check_unmoved(sides, at, lefts, right, text)
     spec = JoinSpec(right, node.args.get("side") or "INNER", sides[0], sides[1])
     if right.source.kind == "STREAM":
         if holds_map(sides[0].type):
             refuse("join-types", f"values of type {sides[0].type} are not compared in ON: a MAP has no order", on)
-        _check_unmoved(sides, at, lefts, right, text)
         spec = replace(spec, within=_within(node, text), grace=_grace(node, text))
     else:
         key = right.ref(right.source.keys[0])
@@ -179,14 +191,14 @@ def join_keys(
 def _check_unmoved(
     sides: Sequence[t.Expr], at: Sequence[exp.Expr], lefts: Sequence[Relation], right: Relation, text: Text
 ) -> None:
-    """Rows of windowed streams stay where they lie: the sides of ON are their keys."""
+    """Rows of windowed sources stay where they lie: the sides of ON are their keys."""
     if right.source.window is None:
         return
     for side, place, relations in ((sides[0], at[0], lefts), (sides[1], at[1], (right,))):
         if side not in [r.ref(r.source.keys[0]) for r in relations if len(r.source.keys) == 1]:
             text.refuse(
                 "windowed-source",
-                "streams with windowed keys are joined by these keys only",
+                f"{right.source.kind.lower()}s with windowed keys are joined by these keys only",
                 place,
                 hint=f"{right.alias} has the key {', '.join(c.name for c in right.source.keys)}",
             )

@@ -483,11 +483,12 @@ class _QueryAnalyzer:
                     aggregates.append(e)
                 return t.ColumnRef(e.type, f"__a{aggregates.index(e)}")
             if isinstance(e, t.ColumnRef) and (e.name not in t.TIMES or (self.bounds_known and e.name in t.BOUNDS)):
+                name = next((n for n in t.SYSTEM if t.system(n) == e), e.name)
                 self.text.refuse(
                     "not-grouped",
-                    f"column {e.name} is neither in GROUP BY nor inside an aggregate function",
+                    f"column {name} is neither in GROUP BY nor inside an aggregate function",
                     node,
-                    hint=f"add it to GROUP BY, or use an aggregate such as MAX({e.name})",
+                    hint=f"add it to GROUP BY, or use an aggregate such as MAX({name})",
                 )
             return None
 

@@ -114,8 +114,8 @@ class Scope:
             internal, t = SYSTEM[name]
             if relation is not None and name in self._own_pseudo(relation):
                 return ColumnRef(t, relation.internal(name))
-            if name in ("WINDOWSTART", "WINDOWEND") and self.window and self.near:
-                return ColumnRef(t, internal)  # the windows of joined streams are equal
+            if name in ("WINDOWSTART", "WINDOWEND") and self.window and (self.near or self._all_windowed):
+                return ColumnRef(t, internal)  # the windows of joined sources are equal
             if relation is None and self.near and name in ("ROWPARTITION", "ROWOFFSET"):
                 options = " or ".join(f"{r.alias}.{name}" for r in self.relations if name in self._own_pseudo(r))
                 text.refuse("ambiguous-column", f"column {name} is in several sources", column, hint=f"write {options}")
@@ -147,6 +147,10 @@ class Scope:
             similar=similar_names(name, [*names, *SYSTEM]),
             hint=f"the columns are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}",
         )
+
+    @property
+    def _all_windowed(self) -> bool:
+        return all(r.source.window is not None for r in self.relations)
 
     def _own_pseudo(self, relation: Relation) -> tuple[str, ...]:
         """The pseudo columns that the relation has under its own alias."""

@@ -20,7 +20,8 @@ class TableTableJoin(Operator):
     """Tables joined from left to right: ``kinds`` has how each but the first is joined.
 
     All share one key, ``key``, so that a chain of joins is one step: each record updates its table's row of that key,
-    and the new result of the key comes out, if there is one or there was one.
+    and the new result of the key comes out, if there is one or there was one. If the tables are :attr:`windowed`, rows
+    are of equal windows, too, and keep them.
     """
 
     tables: tuple[Scan, ...]
@@ -38,6 +39,15 @@ class TableTableJoin(Operator):
         return tuple(s.relation.ref(s.relation.source.keys[0]) for s in self.tables)
 
     @property
+    def windowed(self) -> bool:
+        """Whether the keys of the tables have windows."""
+        return self.tables[0].relation.source.window is not None
+
+    @property
+    def _bounds(self) -> tuple[t.ColumnRef, ...]:
+        return (t.system("WINDOWSTART"), t.system("WINDOWEND")) if self.windowed else ()
+
+    @property
     def inputs(self) -> tuple[Operator, ...]:
         """The tables."""
         return self.tables
@@ -53,8 +63,8 @@ class TableTableJoin(Operator):
 
     @property
     def expressions(self) -> tuple[t.Expr, ...]:
-        """The key of the result."""
-        return (self.key,)
+        """The key of the result, and where it has windows their bounds."""
+        return (self.key, *self._bounds)
 
     @property
     def needed(self) -> frozenset[str]:
@@ -83,8 +93,8 @@ class TableTableJoin(Operator):
 
     @property
     def identity(self) -> tuple[t.Expr, ...] | None:
-        """The key that all tables share."""
-        return (self.key,)
+        """The key that all tables share, with its window."""
+        return (self.key, *self._bounds)
 
     @property
     def results(self) -> Results:
@@ -125,7 +135,8 @@ class TableTableJoin(Operator):
         return None if same else f"{self.title} would change, and it remembers rows"
 
     def explain(self) -> tuple[str, str]:
-        """How the tables are joined, and the key."""
+        """How the tables are joined, the key, and whether it has windows."""
         shown = [expression_text(k) for k in self.table_keys]
         joined = "".join(f" {kind} {s}" for kind, s in zip(self.kinds, shown[1:], strict=True))
-        return "Join tables", f"{shown[0]}{joined} AS {self.key.name}"
+        windows = " [of equal windows]" if self.windowed else ""
+        return "Join tables", f"{shown[0]}{joined} AS {self.key.name}{windows}"

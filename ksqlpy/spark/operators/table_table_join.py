@@ -1,4 +1,4 @@
-"""Tables joined by one key: the result of a key after each record.
+"""Tables joined by one key, or by one key and its window: the result of a key after each record.
 
 Of every table the state of a key has ``__t0``, ``__t1``, …, its row as it is now, ``__n0``, …, whether it has a
 value, and ``__h0``, …, whether its last two rows had one; ``__cur`` is the record that came.
@@ -29,9 +29,12 @@ def build(node: TableTableJoin, context: Context, records: Rows) -> Rows:
     """
     rows = read_tables(node.tables, context, records)
     keys = [text.name(k.name) for k in node.table_keys]
-    group = "xxhash64(__jk)"
+    bounds = {"__jws": Col.WINDOW_START, "__jwe": Col.WINDOW_END} if node.windowed else {}
+    grouped = ["__jk", *bounds]
+    group = f"xxhash64({', '.join(grouped)})"
     rows = rows.plus(
         ("__jk", f"CASE WHEN {Col.RAW} IS NULL THEN coalesce({', '.join(keys)}) END"),
+        *((name, f"CASE WHEN {Col.RAW} IS NULL THEN {bound} END") for name, bound in bounds.items()),
         (Col.ORIGIN, f"CASE WHEN {Col.RAW} IS NULL THEN {place(Col.SIDE, Col.PARTITION)} END"),
     )
     replay = list(AS_READ)
@@ -46,9 +49,9 @@ def build(node: TableTableJoin, context: Context, records: Rows) -> Rows:
     headers = [Col.HEADERS] if context.headers else []
     seen = {f"{Col.SEEN_LANE}{i}": f"max(CASE WHEN {Col.SIDE} = {i} THEN {Col.OFFSET} END)" for i in range(len(names))}
     state = {Col.SEQ: "count(1)", **_sides(names, headers), **seen}
-    rows = context.distribute(rows, ["__jk"], replay).grouped({"__jk": "__jk"}, state)
+    rows = context.distribute(rows, grouped, replay).grouped({k: k for k in grouped}, state)
     return rows.select(
-        (node.key.name, "__jk"),
+        (node.key.name, "__jk"), *((bound, name) for name, bound in bounds.items()),
         *_with_result(node.kinds, names),
         (Col.PARTITION, f"__cur.{Col.ORIGIN}"), (Col.OFFSET, f"__cur.{Col.OFFSET}"), (Col.LANE, f"__cur.{Col.SIDE}"),
         (Col.SEEN_GROUP, group), *((c, f"coalesce({c}, -1L)") for c in seen),
