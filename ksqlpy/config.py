@@ -215,9 +215,8 @@ _DEFINED = (
     Property(
         "ksql.late.records.topic",
         "",
-        "Topic for the records that come too late for a TUMBLING or HOPPING window of a new query, as they are, with "
-        "their place and the reason in headers; made if it is not there. Empty, and of sessions: they are counted and "
-        "dropped.",
+        "Topic for the records that come too late for a window of a new query, as they are, with their place and the "
+        "reason in headers; made if it is not there. Empty: they are counted and dropped.",
         _topic,
         session=True,
     ),

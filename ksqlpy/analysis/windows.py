@@ -40,8 +40,7 @@ def read_window(node: exp.Expr, text: Text, config: Config) -> Window:
         what = "the gap" if session else "SIZE"
         hint = f"RETENTION {size + grace} MILLISECONDS" + ("" if "grace" in lengths else ", or a shorter GRACE PERIOD")
         refuse("bad-window", f"RETENTION must be at least {what} + GRACE PERIOD", args["retention"], hint=hint)
-    late_topic = None if session else config.get(LATE_TOPIC) or None  # late rows of sessions are counted only
-    return Window(args["kind"], size, advance, grace, retention, late_topic)
+    return Window(args["kind"], size, advance, grace, retention, config.get(LATE_TOPIC) or None)
 
 
 _LENGTHS = ("size", "advance", "grace", "retention")

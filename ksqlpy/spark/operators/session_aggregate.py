@@ -10,6 +10,9 @@ from ksqlpy.spark.rows import Col, Rows, StepCol
 
 __all__ = ["build"]
 
+_LATE = "__late"
+"""With a topic for late records: of a row that is late, the stream time."""
+
 
 def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     """Tombstones of the sessions that a row merges, then the session that it is in."""
@@ -17,7 +20,8 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     context.task_step = None
     rows = context.build(node.input, records)
     shape = rows.shape
-    carried = [*shape.seen_of_tables, *shape.headers]
+    kept = shape.only(Col.CAME)
+    carried = [*shape.seen_of_tables, *shape.headers, *kept]
     places = [Col.PARTITION, Col.OFFSET, *carried, *shape.only(Col.ROW, Col.SOURCE)]
     found = grouped(node, rows, places, of_table=False)
     state, results = cells(node, found.changes)
@@ -30,13 +34,28 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     rows = context.to_tasks(rows, number, [StepCol.KEY]).drop(Col.ROW)
     spec = context.step_spec(
         node, "session", gap=node.windowing.size, grace=node.windowing.grace, query=context.name,
-        names=[Col.WINDOW_START, Col.WINDOW_END, Col.DELETED], carried=carried,
+        names=[Col.WINDOW_START, Col.WINDOW_END, Col.DELETED, *([_LATE] if kept else [])], carried=carried,
     )  # fmt: skip
     rows = rows.in_sessions(spec, [StepCol.KEY], state)
+    unread = _kept_late(node, context) if kept else [Col.RAW, Col.REASON]
     return rows.select(
         StepCol.KEY,
         *((k, f"{StepCol.KEY}.{k}") for k in keys),
         *results,
         Col.WINDOW_START, Col.WINDOW_END, Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS,
-        *carried, Col.RAW, Col.REASON, (Col.DELETED, f"coalesce({Col.DELETED}, false)"),
+        *(c for c in carried if c not in kept), *unread, (Col.DELETED, f"coalesce({Col.DELETED}, false)"),
     )  # fmt: skip
+
+
+def _kept_late(node: SessionAggregate, context: Context) -> list[tuple[str, str]]:
+    """Late rows as records that pass by; ``_LATE`` is the stream time."""
+    w = node.windowing
+    record = ", ".join(f"{Col.CAME}.{c} AS {c}" for c in context.record)
+    reason = (
+        f"concat('event time ', {Col.ROWTIME}, ' is late: its session was closed behind ',"
+        f" {Col.ROWTIME} + {w.size + w.grace}, ', stream time was ', {_LATE})"
+    )
+    return [
+        (Col.RAW, f"CASE WHEN {_LATE} IS NOT NULL THEN struct({record}, {Col.ROW} AS late) ELSE {Col.RAW} END"),
+        (Col.REASON, f"CASE WHEN {_LATE} IS NOT NULL THEN {reason} ELSE {Col.REASON} END"),
+    ]

@@ -24,9 +24,6 @@ import org.apache.spark.sql.types.StructType;
 public final class Session extends Step {
   private static final long serialVersionUID = 1L;
 
-  /** The columns ahead of the results. */
-  private static final int CELLS = 4;
-
   private final long gap;
   private final long grace;
   private final String query;
@@ -36,6 +33,7 @@ public final class Session extends Step {
 
   private transient int group;
   private transient int groupFields;
+  private transient int cells; // the columns ahead of the results
   private transient int timeCell;
   private transient Carried fromRow;
   private transient int width;
@@ -47,8 +45,9 @@ public final class Session extends Step {
 
   /**
    * {@code gap}, {@code grace}: in ms; {@code query}: under which late rows are counted; {@code names}: of the columns
-   * {@code __ws}, {@code __we} and {@code __del}; {@code carried}: columns that results have from the row that brings
-   * them about.
+   * {@code __ws}, {@code __we} and {@code __del}, and where late rows come out, too, of one more: of a late row it is
+   * the stream time, and all but its time and {@code carried} is null; {@code carried}: columns that results have from
+   * the row that brings them about.
    */
   public Session(
       int number,
@@ -78,6 +77,9 @@ public final class Session extends Step {
     StructType made = new StructType().add(input.apply("__key"));
     made = made.add(names[0], DataTypes.LongType).add(names[1], DataTypes.LongType);
     made = made.add(names[2], DataTypes.BooleanType);
+    for (int i = 3; i < names.length; i++) {
+      made = made.add(names[i], DataTypes.LongType);
+    }
     for (StructField field : aggregation.schema().fields()) {
       made = made.add(field);
     }
@@ -97,6 +99,7 @@ public final class Session extends Step {
     groupFields = ((StructType) input.apply("__key").dataType()).length();
     fromRow = new Carried(carried, input, output);
     results = aggregation.schema().fields();
+    cells = 1 + names.length;
     timeCell = aggregation.schema().fieldIndex("__ts");
     width = output.length();
     working = aggregation.start(1);
@@ -124,6 +127,13 @@ public final class Session extends Step {
     }
     if (end < streamTime - gap - grace) {
       Counter.add(query + ":late");
+      if (names.length > 3) {
+        Object[] late = new Object[width];
+        late[cells - 1] = streamTime;
+        late[cells + timeCell] = at;
+        fromRow.copy(in, late);
+        give(late);
+      }
       return;
     }
     boolean grown = start != at || end != at;
@@ -134,7 +144,7 @@ public final class Session extends Step {
     for (Timed session : merged) {
       if (grown) {
         Object[] gone = new Object[width];
-        gone[CELLS + timeCell] = session.time();
+        gone[cells + timeCell] = session.time();
         give(in, gone, session.row().getLong(0), session.time(), true);
       }
       if (session.time() != end) {
@@ -146,7 +156,7 @@ public final class Session extends Step {
     UnsafeRow result = working.result();
     Object[] values = new Object[width];
     for (int i = 0; i < results.length; i++) {
-      values[CELLS + i] = result.isNullAt(i) ? null : InternalRow.copyValue(result.get(i, results[i].dataType()));
+      values[cells + i] = result.isNullAt(i) ? null : InternalRow.copyValue(result.get(i, results[i].dataType()));
     }
     sessions.put(key, end, working.store(start));
     ends.put(key, end, longs());

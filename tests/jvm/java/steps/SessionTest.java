@@ -92,4 +92,16 @@ final class SessionTest {
           List.of("5 true 5 8", "5 false 5 8"), feed.take(0, "__key", new Object[] {"a"}, "v", "y", "__ts", 2, "tag", 8));
     }
   }
+
+  @Test
+  void aRowThatIsLateComesOutWhereThatIsAskedFor() throws IOException {
+    String[] names = {"__ws", "__we", "__del", "__late"};
+    Step step =
+        new Session(1, new int[] {}, 10, 5, "q7", States.aggregation(Feed.input(COLUMNS), "v"), names, new String[] {"tag"});
+    try (Feed feed = new Feed(step, COLUMNS, "__key", "__ws", "__del", "__late", "n", "__ts", "tag")) {
+      assertEquals(List.of("a 100 false - 1 100 7"), feed.take(0, "__key", new Object[] {"a"}, "v", "x", "__ts", 100, "tag", 7));
+      assertEquals(List.of("- - - 100 - 84 8"), feed.take(0, "__key", new Object[] {"b"}, "v", "y", "__ts", 84, "tag", 8));
+      assertEquals(1, Counter.count("q7:late"));
+    }
+  }
 }
