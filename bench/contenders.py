@@ -292,8 +292,7 @@ class _KafkaStreams:
         return self.guarantee != "at_least_once"
 
     def lacks(self, job: Job) -> str:
-        del job
-        return ""
+        return "" if job.dsl else "Kafka Streams' DSL has no such operation"
 
     @contextlib.contextmanager
     def run(self, engine: Engine, job: Job, suffix: str, sink: str, *, quick: bool) -> Iterator[Run]:

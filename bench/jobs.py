@@ -45,7 +45,8 @@ class Job:
     ``topics``: the records go to ``bench_s{n}``, or to two topics in turn, of which each two have one key; ``keys``:
     how many keys. ``tables``: the tables beside them, whose topics are ``bench_d{n}`` and ``bench_e{n}``. ``results``:
     how many results each record gives; ``held``: how many fewer there are in the end, at most. ``timed``: how many of
-    the results of a record, if any, carry the time from which on their latency counts (``T``, seconds).
+    the results of a record, if any, carry the time from which on their latency counts (``T``, seconds). ``dsl``:
+    whether Kafka Streams' DSL has such an operation.
     ``bench/peers`` and ``bench/flink_sql.py`` know the jobs by their names.
     """
 
@@ -58,6 +59,7 @@ class Job:
     topics: str = "s"
     keys: int = KEYS
     held: int = 0
+    dsl: bool = True
 
     @property
     def even(self) -> bool:
@@ -187,5 +189,21 @@ JOBS = (
         tables="d",
         timed=1,
         keys=EVER_NEW,
+    ),
+    Job(
+        "LAG",
+        _STREAM,
+        "CREATE STREAM {o} AS SELECT K, V, T, LAG(V) OVER (PARTITION BY K) AS B FROM S{n};",
+        timed=1,
+        dsl=False,
+    ),
+    # Each row is the new first one of its group.
+    Job(
+        "first of each group",
+        _STREAM,
+        "CREATE TABLE {o} WITH (KEY_FORMAT='JSON') AS SELECT K, P, V, T FROM"
+        " (SELECT K, V, T, ROW_NUMBER() OVER (PARTITION BY K ORDER BY V DESC) AS P FROM S{n}) WHERE P <= 1;",
+        timed=1,
+        dsl=False,
     ),
 )
