@@ -90,12 +90,14 @@ class PartSpec(ABC):
     """The key or the value of a source's records: a :class:`KeySpec` or a :class:`ValueSpec`.
 
     ``format``: the name of its format (:mod:`ksqlpy.formats`); ``columns``: what it carries, in the order in which they
-    are written; ``delimiter``: what stands between them, of formats that have such.
+    are written; ``delimiter``: what stands between them, of formats that have such. ``schema_id``: the id under which
+    the schema registry has the schema of what is written; None: of formats without one, and where nothing is written.
     """
 
     format: str
     columns: tuple[Column, ...] = ()
     delimiter: str = ","
+    schema_id: int | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod

@@ -17,6 +17,7 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.connection.names import setting_of, variables
 from ksqlpy.errors import ConfigProblem, file_reason, shown, similar_names
 from ksqlpy.formats import FORMATS, UNAVAILABLE
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.streamsproperties import is_without_meaning
 from ksqlpy.topicnames import checked_topic_name
 
@@ -112,7 +113,7 @@ class Property:
     """One property.
 
     ``check`` gives the canonical text or raises ValueError with what is wanted. ``session``: whether a statement's SET
-    or ``streamsProperties`` may change it.
+    or ``streamsProperties`` may change it. ``secret``: its value is not shown.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Property:
     help: str
     check: Callable[[str], str] = _text
     session: bool = False
+    secret: bool = False
 
 
 _DEFINED = (
@@ -255,6 +257,25 @@ _DEFINED = (
         _integer(1, 86_400_000),
     ),
     Property(
+        "ksql.schema.registry.url",
+        "",
+        "Addresses of the schema registry, with commas between them; the first that answers is asked. Empty: there is "
+        "none, and formats that need one are refused.",
+    ),
+    Property(
+        "ksql.schema.registry.basic.auth.credentials.source",
+        "USER_INFO",
+        "Where the login to the schema registry stands: USER_INFO, in ksql.schema.registry.basic.auth.user.info; URL, "
+        "in front of the host of the first address.",
+        _one_of("USER_INFO", "URL"),
+    ),
+    Property(
+        "ksql.schema.registry.basic.auth.user.info",
+        "",
+        "User and password for the schema registry, with a colon between them; empty: no login.",
+        secret=True,
+    ),
+    Property(
         "ksql.persistence.default.format.key",
         "KAFKA",
         "Key format where a statement names none.",
@@ -330,7 +351,7 @@ class Config:
     ``clients``: settings of Kafka's clients by their canonical names; they hold secrets, and are not shown.
     """
 
-    values: Mapping[str, str]
+    values: Mapping[str, str] = field(repr=False)
     clients: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -359,6 +380,15 @@ class Config:
         Raises ConfigProblem ``security-setting`` and ``invalid-property``, neither of which holds a secret.
         """
         return KafkaConnection.of(self.get("bootstrap.servers"), self.clients)
+
+    def registry(self) -> SchemaRegistry | None:
+        """The schema registry, None where there is none; raises ConfigProblem ``invalid-property`` without a secret."""
+        prefix = "ksql.schema.registry"
+        return SchemaRegistry.of(
+            self.get(f"{prefix}.url"),
+            self.get(f"{prefix}.basic.auth.credentials.source"),
+            self.get(f"{prefix}.basic.auth.user.info"),
+        )
 
     @classmethod
     def from_file(cls, file: Path) -> dict[str, str]:

@@ -19,6 +19,7 @@ ORDER = (
     "streamsproperties",
     "embedded",
     "connection",
+    "registry",
     "grammar",
     "sql",
     "functions",

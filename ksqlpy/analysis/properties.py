@@ -13,6 +13,7 @@ from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import WindowKey
 from ksqlpy.errors import similar_names
 from ksqlpy.formats import FORMATS, UNAVAILABLE
+from ksqlpy.formats.contract import DECLARED
 from ksqlpy.formats.delimited import delimiter
 from ksqlpy.sql.nodes import UNIT_MILLIS
 from ksqlpy.topicnames import checked_topic_name
@@ -182,7 +183,7 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
 
     ``declares``: of CREATE with columns, where the window of the key may be named. Raises AnalysisProblem
     ``unknown-property``, ``duplicate-property``, ``invalid-property``, ``unknown-format``, ``unavailable-format`` or
-    ``no-registry``.
+    ``format-property``.
     """
     found: dict[str, Any] = {}
     places: dict[str, exp.Expr] = {}
@@ -219,18 +220,13 @@ def _refuse_name(name: str, node: exp.Expr, written: Sequence[exp.Expr], text: T
         side = name.split("_")[0]
         formats = {n.this.name.upper(): n.args["value"].name.upper() for n in written}
         chosen = formats.get(f"{side}_FORMAT") or formats.get("FORMAT")
-        if chosen in FORMATS:
-            text.refuse(
-                "format-property",
-                f"format {chosen} takes no property {name}",
-                node,
-                hint="it is for formats whose schemas lie in a schema registry",
-            )
+        format_ = FORMATS.get(chosen or "")
+        inferred = format_ is not None and format_.schemas is not DECLARED
         text.refuse(
-            "no-registry",
-            f"property {name} needs a schema registry, and this server has none",
+            "format-property",
+            f"format {chosen} takes no property {name}" if format_ is not None else f"no format takes {name}",
             node,
-            hint=f"list the columns, and use one of the formats {', '.join(FORMATS)}",
+            hint="list the columns" + (", or none of them: those of the latest schema count" if inferred else ""),
         )
     known = [n for n in _READERS if n not in (_QUERIES_ONLY if declares else _DECLARED_ONLY)]
     similar = similar_names(name, known)

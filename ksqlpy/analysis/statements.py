@@ -21,7 +21,7 @@ from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, KeySpec, Source, ValueSpec
 from ksqlpy.config import Config
-from ksqlpy.errors import Span, similar_names
+from ksqlpy.errors import AnalysisProblem, Span, similar_names
 from ksqlpy.formats import FORMATS, NONE, UNAVAILABLE
 from ksqlpy.formats.contract import Which
 from ksqlpy.functions.patterns import is_pattern
@@ -124,7 +124,11 @@ def _declare(
 ) -> Declare:
     name, kind = node.this.this, node.args["kind"]
     specs = node.args.get("columns") or []
-    inferred = _inferred(specs, properties, config)
+    try:
+        inferred = _inferred(specs, properties, config)
+    except AnalysisProblem as e:  # what the schema registry says has no place yet
+        e.span, e.sql = text.span(node.this), text.sql
+        raise
     if not specs and not inferred:
         text.refuse(
             "no-columns",
@@ -185,7 +189,8 @@ def _inferred(specs: Sequence[exp.Expr], properties: SourceProperties, config: C
     for which, named, listed in sides:
         format_ = FORMATS.get(named or config.get(f"ksql.persistence.default.format.{which}"))
         if format_ is not None and properties.topic is not None and not listed:
-            columns = format_.schemas.infer(properties.topic, which) or ()
+            wrapped = which == "value" and properties.wrapped is not False
+            columns = format_.schemas.infer(properties.topic, which, config.registry(), wrapped=wrapped) or ()
             found += [replace(c, key=which == "key") for c in columns]
     return tuple(found)
 

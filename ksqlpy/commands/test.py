@@ -77,9 +77,16 @@ def _runner(options: argparse.Namespace) -> Iterator[Runner]:
             from ksqlpy.embedded.process import ended_in_order, start_whole
             from ksqlpy.runtime import Engine
             from ksqlpy.testing import KafkaRunner
+            from ksqlpy.testing.registry import shared_registry
 
             stack.enter_context(ended_in_order())
-            engine = Engine(Config.of({"ksqlpy.data.dir": str(folder), "ksqlpy.warm.up": "false"}), tell)
+            registry, name = shared_registry()
+            properties = {
+                "ksqlpy.data.dir": str(folder),
+                "ksqlpy.warm.up": "false",
+                "ksql.schema.registry.url": registry.url(name),
+            }
+            engine = Engine(Config.of(properties), tell)
             start_whole(engine.start, engine.stop, tell)
             stack.callback(engine.stop)
             yield KafkaRunner(engine)

@@ -7,13 +7,15 @@ format of a source's key or value (:class:`~ksqlpy.catalog.PartSpec`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ksqlpy.catalog import PartSpec, Source
-from ksqlpy.formats.contract import Codec, Format, Refusal, Schemas, Unreadable, Written
+from ksqlpy.formats.contract import DECLARED, Codec, Format, Refusal, Schemas, Unreadable, Which, Written
 from ksqlpy.formats.json import JSON, json_object
 from ksqlpy.formats.kafka import KAFKA
 from ksqlpy.formats.none import NONE
 from ksqlpy.formats.registry import FORMATS, UNAVAILABLE
+from ksqlpy.registry import SchemaRegistry
 
 __all__ = [
     "FORMATS",
@@ -28,10 +30,12 @@ __all__ = [
     "Unreadable",
     "Written",
     "codec",
+    "declared",
     "json_object",
     "present",
     "read",
-    "register_columns",
+    "registered",
+    "writable",
     "write",
 ]
 
@@ -56,7 +60,35 @@ def codec(spec: PartSpec) -> Codec:
     return FORMATS[spec.format if present(spec) else NONE.name].codec(spec)
 
 
-def register_columns(source: Source) -> None:
-    """Makes known the columns of a source that is new, where its formats keep them; raises KsqlError."""
-    FORMATS[source.key.format].schemas.register(source.topic, "key", source.keys)
-    FORMATS[source.value.format].schemas.register(source.topic, "value", source.values)
+def declared(source: Source, registry: SchemaRegistry | None) -> Source:
+    """A source that is declared, with what its formats know of its schemas; raises KsqlError."""
+    if source.read_only:
+        return source
+    key, value = (
+        FORMATS[spec.format].schemas.declare(source.topic, which, spec, registry) for which, spec in _parts(source)
+    )
+    return _with_schemas(source, key, value)
+
+
+def registered(source: Source, registry: SchemaRegistry | None) -> Source:
+    """A source that is written from now on: makes known its schemas, where its formats keep them; raises KsqlError."""
+    key, value = (
+        FORMATS[spec.format].schemas.register(source.topic, which, spec, registry, source=source.name)
+        for which, spec in _parts(source)
+    )
+    return _with_schemas(source, key, value)
+
+
+def _with_schemas(source: Source, key: int | None, value: int | None) -> Source:
+    return replace(source, key=replace(source.key, schema_id=key), value=replace(source.value, schema_id=value))
+
+
+def writable(source: Source) -> bool:
+    """Whether the schemas of what is written are known, where there are such."""
+    return all(
+        FORMATS[s.format].schemas is DECLARED or not s.columns or s.schema_id is not None for _, s in _parts(source)
+    )
+
+
+def _parts(source: Source) -> tuple[tuple[Which, PartSpec], tuple[Which, PartSpec]]:
+    return ("key", source.key), ("value", source.value)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from ksqlpy.catalog import Column, PartSpec
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.types import STRING, ArrayType, MapType, SqlType, StructType, holds_map
 
 __all__ = [
@@ -97,25 +98,48 @@ class Codec(Protocol):
 class Schemas(Protocol):
     """Where the columns of keys or values come from, and where they are made known: the seam for a schema registry.
 
-    Both are asked while a statement is checked or done, and may raise KsqlError.
+    All are asked while a statement is checked or done, and may raise KsqlError. ``registry``: the server's schema
+    registry, None if it has none.
     """
 
-    def infer(self, topic: str, which: Which) -> tuple[Column, ...] | None:
-        """The columns that the records of the topic have, for a CREATE that lists none; None: they must be listed."""
+    def infer(
+        self, topic: str, which: Which, registry: SchemaRegistry | None, *, wrapped: bool
+    ) -> tuple[Column, ...] | None:
+        """The columns that the records of the topic have, for a CREATE that lists none; None: they must be listed.
 
-    def register(self, topic: str, which: Which, columns: Sequence[Column]) -> None:
-        """Makes known the columns that a new source writes into the topic, which is there."""
+        ``wrapped``: whether they are the fields of a record, not the whole as one column.
+        """
+
+    def declare(self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None) -> int | None:
+        """The id of the schema of a source that is declared over the topic; None where nothing can be written yet."""
+
+    def register(
+        self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None, *, source: str
+    ) -> int | None:
+        """Makes known what is written into the topic, which is there; gives the id of the schema, if it has one.
+
+        ``source``: the name of the source that is written.
+        """
 
 
 class DeclaredColumns:
     """Columns are listed in the statement, or come from its query; no other place knows them."""
 
-    def infer(self, topic: str, which: Which) -> tuple[Column, ...] | None:
+    def infer(
+        self, topic: str, which: Which, registry: SchemaRegistry | None, *, wrapped: bool
+    ) -> tuple[Column, ...] | None:
         """None: they must be listed."""
         return None
 
-    def register(self, topic: str, which: Which, columns: Sequence[Column]) -> None:
+    def declare(self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None) -> int | None:
+        """None: there is no schema."""
+        return None
+
+    def register(
+        self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None, *, source: str
+    ) -> int | None:
         """Nothing is to be made known."""
+        return None
 
 
 DECLARED = DeclaredColumns()

@@ -7,14 +7,18 @@ import json
 from ksqlpy.catalog import PartSpec, type_to_json
 from ksqlpy.formats import text
 
-__all__ = ["jvm_reader"]
+__all__ = ["described", "jvm_reader"]
 
 
 def jvm_reader(reader: str, spec: PartSpec, data: str, **more: str) -> str:
     """Spark SQL text that reads bytes by a reader of the JVM; ``more``: what else it has to know."""
+    about = {"read": reader, **described(spec), **more}
+    return f"ksqlpy.{text.name(json.dumps(about, separators=(',', ':')))}({data})"
+
+
+def described(spec: PartSpec) -> dict[str, object]:
+    """Of what type the values are, for ``Type.java``, and whether they stand bare."""
     if spec.bare:
-        kind = type_to_json(spec.columns[0].type)
-    else:
-        kind = {"kind": "STRUCT", "fields": [[c.name, type_to_json(c.type)] for c in spec.columns]}
-    described = {"read": reader, "bare": spec.bare, "type": kind, **more}
-    return f"ksqlpy.{text.name(json.dumps(described, separators=(',', ':')))}({data})"
+        return {"bare": True, "type": type_to_json(spec.columns[0].type)}
+    fields = [[c.name, type_to_json(c.type)] for c in spec.columns]
+    return {"bare": False, "type": {"kind": "STRUCT", "fields": fields}}

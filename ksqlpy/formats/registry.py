@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from ksqlpy.formats.avro import AVRO
 from ksqlpy.formats.contract import Format
 from ksqlpy.formats.delimited import DELIMITED
 from ksqlpy.formats.json import JSON
@@ -42,15 +43,14 @@ class Formats(Mapping[str, Format]):
         return len(self._formats)
 
 
-FORMATS = Formats(JSON, DELIMITED, KAFKA, NONE)
+FORMATS = Formats(JSON, AVRO, DELIMITED, KAFKA, NONE)
 """All that statements may name."""
 
 UNAVAILABLE: Mapping[str, str] = MappingProxyType(
     {
-        "AVRO": "it needs a schema registry",
-        "PROTOBUF": "it needs a schema registry",
+        "PROTOBUF": "Protocol Buffers cannot be read or written",
         "PROTOBUF_NOSR": "Protocol Buffers cannot be read or written",
-        "JSON_SR": "it needs a schema registry",
+        "JSON_SR": "JSON with a schema in the schema registry cannot be read or written",
     }
 )
 """Formats of the language that this server cannot serve, and why."""

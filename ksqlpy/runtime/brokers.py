@@ -31,7 +31,8 @@ log = logging.getLogger(__name__)
 class Brokers:
     """The connection of an engine to its brokers, which it starts itself if none are configured.
 
-    ``config``: the properties of the server, with the address of the brokers once it is known.
+    ``config``: the properties of the server, with the address of the brokers once it is known. ``registry``: the schema
+    registry, None without one.
     """
 
     kafka: Kafka
@@ -46,6 +47,7 @@ class Brokers:
     def __init__(self, config: Config, progress: Callable[[str], None]) -> None:
         self.config = config
         self.connection = config.connection()
+        self.registry = config.registry()
         self.register: ProducerRegister | None = None
         self._progress = progress
         self._ownership: Ownership | None = None

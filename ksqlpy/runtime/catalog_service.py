@@ -17,7 +17,7 @@ from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_to_json
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem
-from ksqlpy.formats import register_columns
+from ksqlpy.formats import declared, registered, writable
 from ksqlpy.plan import Plan, build_plan, upgrade
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.commandlog import query_to_json, source_to_json
@@ -104,8 +104,9 @@ class CatalogService:
                 entry = {"op": "create", "source": source_to_json(made.source), "query": None}
                 log.check_size(entry)
                 topics.ensure_declared(made)
-                sequence = log.append(entry)
-                self.catalog = self.catalog.with_source(made.source)
+                source = declared(made.source, self._brokers.registry)
+                sequence = log.append({**entry, "source": source_to_json(source)})
+                self.catalog = self.catalog.with_source(source)
                 return sequence, None
             plan = build_plan(made.query)
             prefix = "CTAS" if made.source.kind == "TABLE" else "CSAS"
@@ -115,13 +116,15 @@ class CatalogService:
             entry = {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
             log.check_size(entry)
             topics.ensure_sink(made, partitions)
-            register_columns(source)
+            source = registered(source, self._brokers.registry)
+            entry["source"] = source_to_json(source)
             topics.ensure_late(plan.late_topic)
             return self._begin(entry, self.catalog.with_source(source), query, plan), query.id
 
     def insert_into(self, made: InsertInto, properties: Mapping[str, object]) -> tuple[int, str]:
         """Makes a checked query that writes an existing stream; returns the command's number and the query's id."""
         with self.turn:
+            self.written(made.source)
             plan = build_plan(made.query)
             query_id = made.query_id or f"INSERTQUERY_{self._brokers.log.next_offset}"
             query, _ = self._persistent(query_id, made.source, made.statement, plan, properties)
@@ -149,9 +152,8 @@ class CatalogService:
             earlier.pop(fingerprint_of(new), None)
             era = query.state_era + upgrade(old, new).anew
             query = replace(query, statement=made.source.statement, upgraded_from=tuple(earlier), state_era=era)
-            source = replace(made.source, query=query.id)
+            source = registered(replace(made.source, query=query.id), self._brokers.registry)
             entry = {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
-            register_columns(source)
             sequence = self._brokers.log.append(entry)
             self._plans[query.id] = new
             self.catalog = self.catalog.with_source(source).with_query(query)
@@ -162,9 +164,25 @@ class CatalogService:
     def alter(self, source: Source) -> int:
         """Gives a source another definition, which fits its records and readers; returns the command's number."""
         with self.turn:
+            source = declared(source, self._brokers.registry)
             sequence = self._brokers.log.append({"op": "create", "source": source_to_json(source), "query": None})
             self.catalog = self.catalog.with_source(source)
             return sequence
+
+    def written(self, source: Source) -> Source:
+        """The source as it is when something is to be written into it: its formats know the schemas of that.
+
+        Where they did not, the schemas are made known, and the command log has their ids from then on.
+        """
+        if writable(source):
+            return source
+        with self.turn:
+            found = self.catalog.sources.get(source.name, source)
+            if not writable(found):
+                found = registered(found, self._brokers.registry)
+                self._brokers.log.append({"op": "create", "source": source_to_json(found), "query": None})
+                self.catalog = self.catalog.with_source(found)
+            return found
 
     def drop(self, source: Source, *, delete_topic: bool) -> int:
         """Removes a source that nothing else uses, and the query that made it; returns the command's number."""

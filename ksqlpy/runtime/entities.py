@@ -7,7 +7,7 @@ from typing import Any
 
 from ksqlpy.catalog import Catalog, Column, PersistentQuery, Source
 from ksqlpy.config import PROPERTIES, Config
-from ksqlpy.connection import hidden
+from ksqlpy.connection import HIDDEN, hidden
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.functions.registry import Function
 from ksqlpy.plan import Mode, Plan, plan_json, plan_text
@@ -248,7 +248,7 @@ def properties(statement: str, config: Config, overrides: Mapping[str, object]) 
         {
             "name": p.name,
             "scope": "KSQL",
-            "value": config.get(p.name),
+            "value": HIDDEN if p.secret and config.get(p.name) else config.get(p.name),
             "editable": p.session,
             "level": "SESSION" if p.session else "SERVER",
             "description": p.help,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,7 @@ def _check_insert(parsed: Parsed, sandbox: Sandbox) -> None:
 def _insert(parsed: Parsed, context: Context) -> None:
     from ksqlpy.spark.evaluate import record_of  # not needed to check a statement, and slow to import
 
-    insert = analyze_insert(parsed, context.catalog)
+    insert = _writable(analyze_insert(parsed, context.catalog), context)
     _produce(insert, *record_of(context.supervisor.session, insert), context)
 
 
@@ -102,9 +103,13 @@ def _check_delete(parsed: Parsed, sandbox: Sandbox) -> None:
 def _delete(parsed: Parsed, context: Context) -> None:
     from ksqlpy.spark.evaluate import record_of
 
-    tombstone = analyze_delete(parsed, context.catalog)
+    tombstone = _writable(analyze_delete(parsed, context.catalog), context)
     key, _, _ = record_of(context.supervisor.session, tombstone)
     _produce(tombstone, key, None, None, context)
+
+
+def _writable(insert: Insert, context: Context) -> Insert:
+    return replace(insert, source=context.definitions.written(insert.source))
 
 
 def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int | None, context: Context) -> None:

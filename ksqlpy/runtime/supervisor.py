@@ -197,6 +197,7 @@ class Supervisor:
                 batch_ms=mode_of(plan, config).batch_ms,
                 mark=query.checkpoint_mark,
                 era=query.state_era,
+                registry=brokers.registry,
             )
         )
 
@@ -226,6 +227,7 @@ class Supervisor:
                 config.number("commit.interval.ms"),
                 exactly_once=False,  # nobody reads its topic after it has ended
                 batch_ms=asked.mode.batch_ms,
+                registry=brokers.registry,
             )
         )
 

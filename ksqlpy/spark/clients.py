@@ -12,9 +12,10 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import ConfigProblem, reason_of
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.spark.session import is_local
 
-__all__ = ["check_python", "tell_jvm"]
+__all__ = ["check_python", "tell_jvm", "tell_registry"]
 
 _PY4J = logging.getLogger("py4j")
 
@@ -37,6 +38,20 @@ def tell_jvm(session: SparkSession, connection: KafkaConnection) -> None:
         )
     if not is_local(session):  # executors get them with their tasks
         session.sparkContext.setLocalProperty(connections.PROPERTY + connection.key, settings)
+
+
+def tell_registry(session: SparkSession, registry: SchemaRegistry | None) -> None:
+    """Lets the session's JVM know the schema registry, as :func:`tell_jvm` does the brokers; nothing without one."""
+    if registry is None:
+        return
+    settings = json.dumps({"urls": registry.urls, "login": registry.headers.get("Authorization", "")})
+    if _PY4J.getEffectiveLevel() <= logging.DEBUG:
+        _PY4J.setLevel(logging.INFO)  # it would log what it sends
+    jvm: Any = session._jvm
+    known = jvm.ksqlpy.clients.Registry
+    known.keep(settings)
+    if not is_local(session):
+        session.sparkContext.setLocalProperty(known.PROPERTY, settings)
 
 
 def check_python(connection: KafkaConnection) -> None:

@@ -36,7 +36,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.spark.checkpoint import Checkpoint, damage
-from ksqlpy.spark.clients import tell_jvm
+from ksqlpy.spark.clients import tell_jvm, tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.fencing import ProducerRegister, end_others, retire
@@ -230,6 +230,7 @@ class RunningQuery:
         spec, checkpoint = self.spec, self.checkpoint
         self._wait_for_tasks()
         tell_jvm(self._session, spec.connection)
+        tell_registry(self._session, spec.registry)
         kafka = Kafka(spec.connection)
         self.topic_ids = kafka.topic_ids(spec.partitions)
         # First of all: an engine that has lost the service must not mend or sign what is another one's by now.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ksqlpy.catalog import Source
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.plan import PLAN_VERSION, STATELESS_VERSION, Plan, plan_tree
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.spark.once import Offsets
 
 __all__ = ["QuerySpec", "Retry", "fingerprint_of", "slots"]
@@ -37,7 +38,7 @@ class QuerySpec:
     plans whose checkpoint it takes over. ``batch_ms``: time between micro-batches, each of which is a checkpoint; None
     in real time. ``mark``: what its checkpoint was made with; empty: it makes its checkpoint itself. ``era``: how often
     its state has begun anew. ``before``: what OR REPLACE has just replaced; it takes the records up to ``until``, since
-    its results may be there, too.
+    its results may be there, too. ``registry``: where the schemas of records are.
     """
 
     id: str
@@ -58,6 +59,7 @@ class QuerySpec:
     era: int = 0
     before: QuerySpec | None = None
     until: Offsets | None = None
+    registry: SchemaRegistry | None = None
 
     @property
     def shuffled(self) -> bool:

@@ -28,6 +28,7 @@ from ksqlpy.runtime import Engine
 from ksqlpy.runtime.commandlog import CommandLog, Entry
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
+from ksqlpy.spark.clients import tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.figures import figures
 from ksqlpy.spark.kafka import Kafka
@@ -39,6 +40,7 @@ from ksqlpy.spark.standing import Standing, State
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import CaseFailed, Outcome
 from ksqlpy.testing.records import DeadLetter, Record, inputs
+from ksqlpy.testing.registry import shared_registry
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -115,6 +117,7 @@ def run_query(
         files = own.readStream.schema(_SCHEMA).json(str(file.parent))
     else:  # a micro-batch without state is a batch, which needs no checkpoint
         files = own.read.schema(_SCHEMA).json(str(file))
+    tell_registry(own, spec.registry)
     records = files.selectExpr(*_COLUMNS, "headers")
     rows = compile_plan(spec.plan, records, Distribution(1, shuffled=False), name=counted_as)
     output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, counted_as=counted_as)
@@ -319,7 +322,8 @@ class MemoryEngine(Engine):
     """
 
     def __init__(self, session: SparkSession, *, number_queries: bool = False) -> None:
-        super().__init__(Config.of({}))
+        registry, name = shared_registry()
+        super().__init__(Config.of({"ksql.schema.registry.url": registry.url(name)}))
         self.supervisor.session = session
         self.specs: dict[str, QuerySpec] = {}
         self.broker = MemoryKafka()

@@ -23,6 +23,7 @@ from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.cases import Case, read_cases
 from ksqlpy.testing.live import LiveCase
+from ksqlpy.testing.registry import shared_registry
 from ksqlpy.testing.served import Pace
 from ksqlpy.testing.together import run_together, sample
 
@@ -107,6 +108,7 @@ def engine_of_its_own() -> Iterator[Engine]:
     """An engine with broker and JVM of its own, in a folder that goes with it."""
     os.environ["JAVA_TOOL_OPTIONS"] = " ".join(_JAVA_OPTIONS) + " " + os.environ.get("JAVA_TOOL_OPTIONS", "")
     with scratch_folder("ksqlpy-together-") as folder:
+        registry, name = shared_registry()
         engine = Engine(
             Config.of(
                 {
@@ -114,6 +116,7 @@ def engine_of_its_own() -> Iterator[Engine]:
                     "ksqlpy.spark.master": "local[1024]",
                     "ksqlpy.spark.memory": "2g",
                     "ksqlpy.warm.up": "false",
+                    "ksql.schema.registry.url": registry.url(name),
                 }
             )
         )

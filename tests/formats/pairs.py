@@ -10,6 +10,7 @@ from ksqlpy.catalog import Column, PartSpec
 from ksqlpy.formats import Codec, Format, Unreadable, Written, text
 from ksqlpy.formats.contract import BARE, Limits, Which
 from ksqlpy.functions.sparktext import bound
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.types import BIGINT, STRING, SqlType
 
 __all__ = ["Pairs"]
@@ -24,11 +25,19 @@ class Memory:
     def __init__(self) -> None:
         self.columns: dict[tuple[str, Which], tuple[Column, ...]] = {}
 
-    def infer(self, topic: str, which: Which) -> tuple[Column, ...] | None:
+    def infer(
+        self, topic: str, which: Which, registry: SchemaRegistry | None, *, wrapped: bool
+    ) -> tuple[Column, ...] | None:
         return self.columns.get((topic, which))
 
-    def register(self, topic: str, which: Which, columns: Sequence[Column]) -> None:
-        self.columns[topic, which] = tuple(columns)
+    def declare(self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None) -> int | None:
+        return None
+
+    def register(
+        self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None, *, source: str
+    ) -> int | None:
+        self.columns[topic, which] = spec.columns
+        return 1
 
 
 class Pairs(Format):
@@ -39,7 +48,7 @@ class Pairs(Format):
     limits = Limits(frozenset(_TYPES), nested=False, wraps=BARE)
 
     def __init__(self) -> None:
-        self.schemas = Memory()
+        self.memory = self.schemas = Memory()
 
     def reader(self, spec: PartSpec, data: str) -> str:
         """In Spark SQL, no reader in the JVM."""

@@ -118,14 +118,14 @@ def test_its_codec(pairs: Pairs) -> None:
 
 
 def test_columns_can_be_inferred(pairs: Pairs) -> None:
-    pairs.schemas.register("s", "value", [Column("A", BIGINT), Column("B", STRING)])
+    pairs.memory.columns["s", "value"] = (Column("A", BIGINT), Column("B", STRING))
     source = declared("CREATE STREAM s (k STRING KEY) WITH (kafka_topic='s', value_format='pairs');").source
     assert source.columns == (Column("K", STRING, key=True), Column("A", BIGINT), Column("B", STRING))
     listed = declared("CREATE STREAM s (k STRING KEY, a BIGINT) WITH (kafka_topic='s', value_format='pairs');").source
     assert [c.name for c in listed.columns] == ["K", "A"]
     with pytest.raises(AnalysisProblem, match="the records of the topic have a column A already"):
         declared("CREATE STREAM s (a STRING KEY) WITH (kafka_topic='s', value_format='pairs');")
-    pairs.schemas.register("s", "key", [Column("K", BIGINT)])
+    pairs.memory.columns["s", "key"] = (Column("K", BIGINT),)
     table = declared("CREATE TABLE t WITH (kafka_topic='s', format='pairs');").source
     assert table.schema_text == "`K` BIGINT KEY, `A` BIGINT, `B` STRING"
 
@@ -144,7 +144,7 @@ def test_a_new_source_makes_its_columns_known(pairs: Pairs, spark: SparkSession)
         "CREATE STREAM s (k STRING KEY, a BIGINT) WITH (kafka_topic='s', value_format='JSON', partitions=1);"
     )
     engine.execute("CREATE STREAM o WITH (value_format='PAIRS') AS SELECT k, a AS x FROM s;")
-    assert pairs.schemas.columns["O", "value"] == (Column("X", BIGINT),)
+    assert pairs.memory.columns["O", "value"] == (Column("X", BIGINT),)
     engine.execute("CREATE STREAM again (k STRING KEY) WITH (kafka_topic='O', value_format='PAIRS');")
     assert engine.catalog.sources["AGAIN"].values == (Column("X", BIGINT),)
 

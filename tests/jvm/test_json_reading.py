@@ -106,7 +106,7 @@ def test_once_a_record_whatever_is_asked(spark: SparkSession) -> None:
     [
         ("what", "not a specification in JSON"),
         ("[]", '"read" must name a reader'),
-        ('{"read":"AVRO"}', 'must name a reader, not "AVRO"'),
+        ('{"read":"XML"}', 'must name a reader, not "XML"'),
         ('{"read":"JSON"}', 'no "type"'),
         ('{"read":"JSON","bare":true,"type":"INT"}', 'no such type: "INT"'),
         ('{"read":"JSON","type":"INTEGER"}', "only a bare value can be of type INTEGER"),

@@ -16,6 +16,7 @@ import pytest
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 from ksqlpy.testing import Case, CaseFailed, FileProblem, KafkaRunner, MemoryRunner, Runner, check, complete, read_cases
+from ksqlpy.testing.registry import shared_registry
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,12 +81,14 @@ def in_memory(request: pytest.FixtureRequest, spark: SparkSession, folder: Path)
 
 @pytest.fixture(scope="session")
 def on_kafka(request: pytest.FixtureRequest, spark: SparkSession, folder: Path) -> Iterator[Wait]:
+    registry, name = shared_registry()
     engine = Engine(
         Config.of(
             {
                 "ksqlpy.data.dir": str(folder / "engine"),
                 "ksqlpy.spark.master": spark.sparkContext.master,
                 "ksql.service.id": "streams_",
+                "ksql.schema.registry.url": registry.url(name),
             }
         )
     )

@@ -29,6 +29,8 @@ class StoredSource:
     key_delimiter: str = ","
     value_delimiter: str = ","
     read_only: bool = False
+    key_schema_id: int | None = None
+    value_schema_id: int | None = None
 
     @classmethod
     def of(cls, source: Source) -> StoredSource:
@@ -49,6 +51,8 @@ class StoredSource:
             source.key.delimiter,
             source.value.delimiter,
             source.read_only,
+            source.key.schema_id,
+            source.value.schema_id,
         )
 
     def source(self) -> Source:
@@ -58,8 +62,13 @@ class StoredSource:
             self.kind,
             self.topic,
             self.columns,
-            KeySpec(self.key_format, delimiter=self.key_delimiter),
-            ValueSpec(self.value_format, delimiter=self.value_delimiter, wrapped=self.wrapped),
+            KeySpec(self.key_format, delimiter=self.key_delimiter, schema_id=self.key_schema_id),
+            ValueSpec(
+                self.value_format,
+                delimiter=self.value_delimiter,
+                wrapped=self.wrapped,
+                schema_id=self.value_schema_id,
+            ),
             self.statement,
             self.timestamp,
             self.timestamp_format,

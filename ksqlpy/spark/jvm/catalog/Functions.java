@@ -19,6 +19,7 @@ import ksqlpy.once.TailPosition;
 import ksqlpy.read.Reader;
 import ksqlpy.sink.SinkValue;
 import ksqlpy.tasks.Attempts;
+import ksqlpy.write.AvroWriter;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
@@ -36,6 +37,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * {@code read} names a reader, JSON the class JsonReader; see {@link Reader} for the result and {@link ksqlpy.read.Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}}, {@code {"of":"group",…}} and {@code {"of":"key",…}}, see {@link ksqlpy.once.Tail}, {@code {"count":name}}, see
  * {@link Counter}, {@code {"attempt":true}}, see {@link Attempts}, {@code {"clock":true}}, see {@link Clock}, {@code {"exact":name}}, see {@link Exact}, {@code {"sink":true}}, see {@link SinkValue},
+ * {@code {"write":"AVRO",…}}, see {@link AvroWriter},
  * {@code {"call":function}}, see {@link ksqlpy.functions.Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
  * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
  */
@@ -84,6 +86,9 @@ public final class Functions implements FunctionCatalog {
             throw new UnsupportedOperationException("it takes a struct of the function's arguments");
           }
           return new ScalarCall(described.get("call").asText(), (StructType) given);
+        }
+        if (described.has("write")) {
+          return writer(described, arguments);
         }
         if (described.has("exact")) {
           return Exact.named(described.get("exact").asText(), arguments);
@@ -151,6 +156,15 @@ public final class Functions implements FunctionCatalog {
         return new Variance(arguments.length() == 2);
       }
       throw new IllegalArgumentException("there is no aggregate \"" + kind + "\"");
+    }
+
+    private BoundFunction writer(JsonNode described, StructType arguments) throws IOException {
+      expect(arguments, 1, "it takes one argument, the struct of the columns to write");
+      DataType given = arguments.fields()[0].dataType();
+      if (!described.get("write").asText().equals("AVRO") || !(given instanceof StructType)) {
+        throw new UnsupportedOperationException("it writes AVRO, of a struct of the columns");
+      }
+      return new AvroWriter(spec, (StructType) given);
     }
 
     private Reader reader(JsonNode described) throws IOException {

@@ -46,11 +46,11 @@ public final class Type {
   /** DECIMAL only. */
   final int precision;
 
-  final int scale;
+  public final int scale;
   /** What an ARRAY or a MAP holds. */
-  final Type item;
+  public final Type item;
   /** STRUCT only. */
-  final Type[] fields;
+  public final Type[] fields;
 
   private final String[] names;
   private final Map<String, Integer> indexes = new HashMap<>();
@@ -72,7 +72,7 @@ public final class Type {
     }
   }
 
-  Type(JsonNode described) {
+  public Type(JsonNode described) {
     kind = kind(described);
     switch (kind) {
       case DECIMAL:
@@ -170,6 +170,11 @@ public final class Type {
       places.put(name, place);
     }
     return place;
+  }
+
+  /** The name of a field of a STRUCT. */
+  String field(int index) {
+    return names[index];
   }
 
   private int index(String name) {

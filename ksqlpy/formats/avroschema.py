@@ -1,0 +1,232 @@
+"""Avro's schemas of columns, and the columns of a schema, as ksqlDB has them.
+
+A record is ``KsqlDataSourceSchema``; each STRUCT in it is named by the path to it. All columns may be null. A MAP is an
+array of entries, since its keys may be null for Kafka Connect, whose form ksqlDB writes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ksqlpy.catalog import Column, PartSpec
+from ksqlpy.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    ArrayType,
+    DecimalType,
+    MapType,
+    SqlType,
+    StructType,
+)
+
+__all__ = ["NAMESPACE", "ROOT", "Unsupported", "columns_of", "is_map", "key_name", "misnamed", "schema_of", "type_of"]
+
+NAMESPACE = "io.confluent.ksql.avro_schemas"
+ROOT = "KsqlDataSourceSchema"
+_ENTRY = "MapEntry"
+_DEFAULT_ENTRY = "io.confluent.connect.avro.ConnectDefault.MapEntry"
+_MOST_DIGITS = 38
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+_PLAIN: Mapping[SqlType, str] = {
+    INTEGER: "int", BIGINT: "long", DOUBLE: "double", BOOLEAN: "boolean", STRING: "string", BYTES: "bytes",
+}  # fmt: skip
+_LOGICAL: Mapping[SqlType, tuple[str, str, str]] = {
+    DATE: ("int", "date", "Date"),
+    TIME: ("int", "time-millis", "Time"),
+    TIMESTAMP: ("long", "timestamp-millis", "Timestamp"),
+}
+_CONNECT = "org.apache.kafka.connect.data"
+
+
+class Unsupported(ValueError):
+    """A schema that no columns stand for; the message says what in it."""
+
+
+# ---------------------------------------------------------------- columns to a schema
+
+
+def key_name(source: str) -> str:
+    """The name of the record of a source's key: of ``MY_COUNTS`` it is ``MyCountsKey`` (ksqlDB: AvroFormat)."""
+    return "".join(word.capitalize() for word in source.split("_")) + "Key"
+
+
+def misnamed(columns: Sequence[Column]) -> str | None:
+    """The first name of a column or field that Avro does not take, or None."""
+    return next((n for c in columns for n in (c.name, *_fields_in(c.type)) if not _NAME.match(n)), None)
+
+
+def _fields_in(type_: SqlType) -> Iterator[str]:
+    match type_:
+        case ArrayType(item) | MapType(_, item):
+            yield from _fields_in(item)
+        case StructType(fields):
+            for name, inner in fields:
+                yield name
+                yield from _fields_in(inner)
+
+
+def schema_of(spec: PartSpec, root: str = ROOT) -> str:
+    """The schema by which records of the columns are written, as JSON; ``root``: the name of the record."""
+    schema = (
+        _plain(spec.columns[0].type, root) if spec.bare else _record([(c.name, c.type) for c in spec.columns], root)
+    )
+    return json.dumps(schema, separators=(",", ":"))
+
+
+def _record(fields: Sequence[tuple[str, SqlType]], name: str) -> dict[str, Any]:
+    return {
+        "type": "record",
+        "name": name,
+        "namespace": NAMESPACE,
+        "fields": [{"name": n, "type": _nullable(t, f"{name}_{n}"), "default": None} for n, t in fields],
+        "connect.name": f"{NAMESPACE}.{name}",
+    }
+
+
+def _nullable(type_: SqlType, name: str) -> list[Any]:
+    return ["null", _plain(type_, name)]
+
+
+def _plain(type_: SqlType, name: str) -> Any:
+    match type_:
+        case ArrayType(item):
+            return {"type": "array", "items": _nullable(item, name)}
+        case MapType(_, item):
+            fields = [
+                {"name": "key", "type": ["null", "string"], "default": None},
+                {"name": "value", "type": _nullable(item, f"{name}_MapValue"), "default": None},
+            ]
+            entry = {"type": "record", "name": name, "namespace": NAMESPACE, "fields": fields}
+            return {"type": "array", "items": {**entry, "connect.internal.type": _ENTRY}}
+        case StructType(fields_):
+            return _record(fields_, name)
+        case DecimalType(precision, scale):
+            return {
+                "type": "bytes",
+                "scale": scale,
+                "precision": precision,
+                "connect.version": 1,
+                "connect.parameters": {"scale": str(scale), "connect.decimal.precision": str(precision)},
+                "connect.name": f"{_CONNECT}.Decimal",
+                "logicalType": "decimal",
+            }
+    if type_ in _LOGICAL:
+        plain, logical, connect = _LOGICAL[type_]
+        return {
+            "type": plain,
+            "connect.version": 1,
+            "connect.name": f"{_CONNECT}.{connect}",
+            "logicalType": logical,
+        }
+    return _PLAIN[type_]
+
+
+# ---------------------------------------------------------------- a schema to columns
+
+
+def columns_of(text: str, *, wrapped: bool, alone: str) -> tuple[Column, ...]:
+    """The columns of a schema, with names in upper case.
+
+    ``wrapped``: the fields of the record are the columns; else the whole is one column named ``alone``. Raises
+    Unsupported.
+    """
+    type_ = type_of(json.loads(text))
+    if not wrapped:
+        return (Column(alone, type_),)
+    if not isinstance(type_, StructType):
+        raise Unsupported(f"it is no record, but {type_}")
+    return tuple(Column(n, t) for n, t in type_.fields)
+
+
+def type_of(schema: Any) -> SqlType:
+    """The type of the values of a schema; raises Unsupported."""
+    return _type(schema, "", {}, ())
+
+
+def is_map(schema: Mapping[str, Any]) -> bool:
+    """Whether an array is one of the entries of a map, as Kafka Connect writes it."""
+    item = schema.get("items")
+    if not isinstance(item, dict) or item.get("type") != "record":
+        return False
+    full = _full_name(item, "")
+    return item.get("connect.internal.type") == _ENTRY or full == _DEFAULT_ENTRY
+
+
+def _full_name(schema: Mapping[str, Any], space: str) -> str:
+    name = str(schema["name"])
+    inside = schema.get("namespace", space)
+    return name if "." in name or not inside else f"{inside}.{name}"
+
+
+def _type(schema: Any, space: str, known: dict[str, Any], around: tuple[str, ...]) -> SqlType:
+    """``space``: the namespace around; ``known``: named schemas so far; ``around``: the records that it stands in."""
+    if isinstance(schema, list):
+        others = [s for s in schema if s != "null"]
+        if len(others) != 1:
+            raise Unsupported("it has a union of several types")
+        return _type(others[0], space, known, around)
+    if isinstance(schema, str):
+        if schema not in _SCALARS:
+            full = schema if "." in schema or not space else f"{space}.{schema}"
+            if full in around:
+                raise Unsupported(f"the record {full} holds itself")
+            if full not in known:
+                raise Unsupported(f"it has the type {schema}")
+            inner, where = known[full]
+            return _type(inner, where, known, around)
+        return _SCALARS[schema]
+    kind, logical = schema["type"], schema.get("logicalType")
+    if kind in ("record", "enum", "fixed"):
+        full = _full_name(schema, space)
+        known[full] = (schema, space)
+        space = full.rpartition(".")[0]
+    match kind:
+        case "record":
+            names: dict[str, SqlType] = {}
+            for field in schema["fields"]:
+                upper = field["name"].upper()
+                if upper in names:
+                    raise Unsupported(f"two fields are {upper} in upper case")
+                names[upper] = _type(field["type"], space, known, (*around, full))
+            return StructType(tuple(names.items()))
+        case "array":
+            if is_map(schema):
+                value = next(f for f in schema["items"]["fields"] if f["name"] == "value")
+                inside = _full_name(schema["items"], space).rpartition(".")[0]
+                return MapType(STRING, _type(value["type"], inside, known, around))
+            return ArrayType(_type(schema["items"], space, known, around))
+        case "map":
+            return MapType(STRING, _type(schema["values"], space, known, around))
+        case "enum":
+            return STRING
+        case "bytes" | "fixed":
+            return _bytes(schema) if logical == "decimal" else BYTES
+        case str():
+            for type_, (plain, name, _) in _LOGICAL.items():
+                if (kind, logical) == (plain, name):
+                    return type_
+    return _type(kind, space, known, around)
+
+
+def _bytes(schema: Mapping[str, Any]) -> SqlType:
+    precision, scale = schema.get("precision", 64), schema.get("scale", 0)
+    if precision > _MOST_DIGITS:
+        raise Unsupported(f"it has a decimal of {precision} digits, the most are {_MOST_DIGITS}")
+    return DecimalType(precision, scale)
+
+
+_SCALARS: Mapping[str, SqlType] = {
+    "int": INTEGER, "long": BIGINT, "float": DOUBLE, "double": DOUBLE, "boolean": BOOLEAN, "string": STRING,
+    "bytes": BYTES,
+}  # fmt: skip

@@ -1,0 +1,206 @@
+"""A client of the schema registry: the latest schema of a subject, a schema by its id, a schema made known."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem
+
+__all__ = ["Registered", "SchemaRegistry"]
+
+TIMEOUT = 5.0
+"""Seconds for which one address is waited for."""
+
+_MEDIA = "application/vnd.schemaregistry.v1+json"
+_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
+_INCOMPATIBLE, _INVALID = 409, 42201
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A schema as the registry has it; ``kind``: AVRO, PROTOBUF or JSON."""
+
+    id: int
+    text: str
+    kind: str = "AVRO"
+
+
+@dataclass(frozen=True)
+class _Answer:
+    status: int
+    data: Any
+
+    @property
+    def code(self) -> int:
+        found = self.data.get("error_code") if isinstance(self.data, dict) else None
+        return found if isinstance(found, int) else self.status
+
+    @property
+    def reason(self) -> str:
+        found = self.data.get("message") if isinstance(self.data, dict) else None
+        return str(found) if found else f"HTTP status {self.status}"
+
+
+class SchemaRegistry:
+    """A registry at one of several addresses, which are asked in their order until one answers.
+
+    ``login``: user and password with a colon between them, empty for none. Its methods raise EngineProblem
+    ``registry-away`` where no address answers, and ``registry-refused`` where the registry refuses what is asked.
+    """
+
+    def __init__(self, urls: Sequence[str], login: str = "") -> None:
+        self.urls = tuple(u.rstrip("/") for u in urls)
+        self._login = login
+
+    @classmethod
+    def of(cls, urls: str, source: str, login: str) -> SchemaRegistry | None:
+        """The registry of the server's properties; None where no address is set.
+
+        ``source``: where the login comes from, USER_INFO (``login``) or URL (in front of the host). Raises
+        ConfigProblem ``invalid-property``, which holds no secret.
+        """
+        found = [u.strip() for u in urls.split(",") if u.strip()]
+        if not found:
+            return None
+        plain, logins = [], []
+        for url in found:
+            try:
+                parts = urllib.parse.urlsplit(url)
+                port = parts.port
+            except ValueError:
+                parts, port = urllib.parse.urlsplit(""), None
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ConfigProblem(
+                    "invalid-property", "ksql.schema.registry.url must be addresses such as http://registry:8081"
+                )
+            host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+            plain.append(f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}")
+            if parts.username is not None:
+                name, password = urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password or "")
+                logins.append(f"{name}:{password}")
+        if source == "URL":
+            return cls(plain, logins[0] if logins else "")
+        if logins:
+            raise ConfigProblem(
+                "invalid-property",
+                "ksql.schema.registry.url holds a login",
+                hint="set ksql.schema.registry.basic.auth.user.info, or basic.auth.credentials.source = URL",
+            )
+        if login and ":" not in login:
+            raise ConfigProblem("invalid-property", "ksql.schema.registry.basic.auth.user.info must be user:password")
+        return cls(plain, login)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of a request, with the login in them."""
+        found = {"Accept": f"{_MEDIA}, application/json", "Content-Type": _MEDIA}
+        if self._login:
+            found["Authorization"] = f"Basic {base64.b64encode(self._login.encode()).decode()}"
+        return found
+
+    # ------------------------------------------------------------ what is asked
+
+    def latest(self, subject: str) -> Registered | None:
+        """The latest schema of the subject, None if there is no such subject."""
+        answer = self._ask("GET", f"/subjects/{_quoted(subject)}/versions/latest")
+        if answer.code in (_NO_SUBJECT, _NO_VERSION):
+            return None
+        return self._registered(self._checked(answer, f"the schema of {subject}"))
+
+    def schema(self, number: int) -> Registered | None:
+        """The schema of an id, None if there is none."""
+        answer = self._ask("GET", f"/schemas/ids/{number}")
+        if answer.code == _NO_SCHEMA:
+            return None
+        data = self._checked(answer, f"the schema {number}")
+        return self._registered({**data, "id": number})
+
+    def find(self, subject: str, schema: str, kind: str = "AVRO") -> int | None:
+        """The id of a schema that the subject has, in any of its versions; None if it has not."""
+        answer = self._ask("POST", f"/subjects/{_quoted(subject)}", _body(schema, kind))
+        if answer.code in (_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA):
+            return None
+        return int(self._checked(answer, f"a schema of {subject}")["id"])
+
+    def register(self, subject: str, schema: str, kind: str = "AVRO") -> int:
+        """Makes the schema the subject's latest, if it is not known there; gives its id.
+
+        Raises AnalysisProblem ``incompatible-schema`` where records written by it could not be read by those who read
+        the subject, with the registry's reason.
+        """
+        answer = self._ask("POST", f"/subjects/{_quoted(subject)}/versions", _body(schema, kind))
+        if answer.status == _INCOMPATIBLE or answer.code == _INCOMPATIBLE:
+            raise AnalysisProblem(
+                "incompatible-schema",
+                f"the schema registry refuses the schema for subject {subject}: {answer.reason}",
+                hint="write into another topic, or change the columns or the compatibility of the subject",
+            )
+        return int(self._checked(answer, f"the schema for subject {subject}")["id"])
+
+    # ------------------------------------------------------------ HTTP
+
+    def _ask(self, method: str, path: str, body: Mapping[str, str] | None = None) -> _Answer:
+        failed = []
+        content = None if body is None else json.dumps(body).encode()
+        with httpx.Client(timeout=TIMEOUT, headers=self.headers) as client:
+            for url in self.urls:
+                try:
+                    response = client.request(method, url + path, content=content)
+                except httpx.HTTPError as e:
+                    failed.append(f"{url}: {str(e) or type(e).__name__}")
+                    continue
+                if response.status_code >= 500 or response.status_code == 429:
+                    failed.append(f"{url}: HTTP status {response.status_code}")
+                    continue
+                try:
+                    data = response.json()
+                except ValueError:
+                    data = None
+                if response.is_success and not isinstance(data, dict):
+                    failed.append(f"{url}: the answer is not the JSON of a schema registry")
+                    continue
+                return _Answer(response.status_code, data)
+        raise EngineProblem(
+            "registry-away",
+            f"the schema registry does not answer: {'; '.join(failed)}",
+            hint="check ksql.schema.registry.url, and that the registry runs",
+        )
+
+    @staticmethod
+    def _checked(answer: _Answer, what: str) -> dict[str, Any]:
+        if answer.status >= 400:
+            login = answer.status in (401, 403)
+            raise EngineProblem(
+                "registry-refused",
+                f"the schema registry refuses {what}: {answer.reason}",
+                hint="set ksql.schema.registry.basic.auth.user.info" if login else None,
+                error_code=40001,
+            )
+        found: dict[str, Any] = answer.data
+        return found
+
+    @staticmethod
+    def _registered(data: Mapping[str, Any]) -> Registered:
+        if data.get("references"):
+            raise EngineProblem(
+                "registry-refused",
+                f"schema {data['id']} refers to other schemas, which are not followed",
+                hint="list the columns",
+                error_code=40001,
+            )
+        return Registered(int(data["id"]), str(data["schema"]), str(data.get("schemaType", "AVRO")))
+
+
+def _quoted(subject: str) -> str:
+    return urllib.parse.quote(subject, safe="")
+
+
+def _body(schema: str, kind: str) -> dict[str, str]:
+    return {"schema": schema} if kind == "AVRO" else {"schema": schema, "schemaType": kind}

@@ -1,0 +1,194 @@
+package ksqlpy.clients;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.avro.NameValidator;
+import org.apache.avro.Schema;
+import org.apache.avro.SchemaParseException;
+import org.apache.spark.TaskContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The schemas of the schema registry by their ids, which are fetched once each. The engine tells this JVM where the
+ * registry is; executors get that with their tasks, as {@link Connections} says.
+ *
+ * <p>Where it does not answer, whoever asks waits until it does: a record is not unreadable for that.
+ */
+public final class Registry {
+  /** The property of tasks with the settings as JSON. Spark redacts by the word secret. */
+  public static final String PROPERTY = Connections.PROPERTY + "registry";
+
+  private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final int NO_SCHEMA = 40403;
+  private static final long FIRST_WAIT = 100;
+  private static final long LONGEST_WAIT = 5000;
+  private static final int MOST_UNKNOWN = 10000;
+  private static final long UNKNOWN_FOR = 2_000_000_000L; // ns; a flood of wrong ids is no flood of requests
+
+  private static volatile Registry current;
+
+  private final String settings;
+  private final JsonNode urls;
+  private final String login;
+  private final HttpClient client;
+  private final Map<Integer, Found> known = new ConcurrentHashMap<>();
+  private final Map<Integer, Long> unknown = new ConcurrentHashMap<>();
+
+  /** What an id stands for: a schema, or why there is none that can be used. */
+  public static final class Found {
+    public final Schema schema;
+    public final String problem;
+
+    private Found(Schema schema, String problem) {
+      this.schema = schema;
+      this.problem = problem;
+    }
+  }
+
+  private Registry(String settings) throws IOException {
+    JsonNode described = MAPPER.readTree(settings);
+    this.settings = settings;
+    this.urls = described.get("urls");
+    this.login = described.path("login").asText();
+    this.client =
+        HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .connectTimeout(Duration.ofSeconds(5))
+            .build();
+  }
+
+  /** Knows the registry from now on; what is known of the same one stays. */
+  public static synchronized void keep(String settings) throws IOException {
+    Registry now = current;
+    if (now == null || !now.settings.equals(settings)) {
+      current = new Registry(settings);
+    }
+  }
+
+  /** The schema of an id; waits for as long as the registry does not answer, or the task is not ended. */
+  public static Found schema(int id) {
+    Registry registry = current;
+    if (registry == null) {
+      registry = sent();
+    }
+    Found found = registry.known.get(Integer.valueOf(id));
+    return found != null ? found : registry.fetched(id);
+  }
+
+  private static Registry sent() {
+    TaskContext task = TaskContext.get();
+    String settings = task == null ? null : task.getLocalProperty(PROPERTY);
+    if (settings == null) {
+      throw new IllegalStateException("records need a schema registry: set ksql.schema.registry.url");
+    }
+    try {
+      keep(settings);
+    } catch (IOException e) {
+      throw new IllegalStateException("the settings of the schema registry cannot be read");
+    }
+    return current;
+  }
+
+  private Found fetched(int id) {
+    Integer key = Integer.valueOf(id);
+    Long since = unknown.get(key);
+    if (since != null && System.nanoTime() - since.longValue() < UNKNOWN_FOR) {
+      return none(id);
+    }
+    long wait = FIRST_WAIT;
+    boolean told = false;
+    while (true) {
+      StringBuilder failures = new StringBuilder();
+      for (JsonNode url : urls) {
+        try {
+          Found found = asked(url.asText(), id);
+          if (told) {
+            LOG.info("the schema registry answers again");
+          }
+          return found;
+        } catch (IOException e) {
+          failures.append(failures.length() == 0 ? "" : "; ").append(url.asText()).append(": ").append(e);
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+          throw new IllegalStateException("interrupted while waiting for the schema registry");
+        }
+      }
+      if (!told) {
+        LOG.warn("records wait for schema {} since the schema registry does not answer: {}", key, failures);
+        told = true;
+      }
+      TaskContext task = TaskContext.get();
+      if (task != null && task.isInterrupted()) {
+        throw new IllegalStateException("ended while waiting for the schema registry");
+      }
+      try {
+        Thread.sleep(wait);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new IllegalStateException("interrupted while waiting for the schema registry");
+      }
+      wait = Math.min(2 * wait, LONGEST_WAIT);
+    }
+  }
+
+  /** What one address answers; IOException for no answer that says anything of the id. */
+  private Found asked(String url, int id) throws IOException, InterruptedException {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(URI.create(url + "/schemas/ids/" + id))
+            .timeout(Duration.ofSeconds(5))
+            .header("Accept", "application/vnd.schemaregistry.v1+json, application/json");
+    if (!login.isEmpty()) {
+      request.header("Authorization", login);
+    }
+    HttpResponse<String> response = client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    if (response.statusCode() == 404) {
+      if (MAPPER.readTree(response.body()).path("error_code").asInt() != NO_SCHEMA) {
+        throw new IOException("HTTP status 404"); // of the address, not of the id
+      }
+      if (unknown.size() >= MOST_UNKNOWN) {
+        unknown.clear();
+      }
+      unknown.put(Integer.valueOf(id), Long.valueOf(System.nanoTime()));
+      return none(id);
+    }
+    if (response.statusCode() != 200) {
+      throw new IOException("HTTP status " + response.statusCode());
+    }
+    JsonNode answer = MAPPER.readTree(response.body());
+    if (!answer.path("schema").isTextual()) {
+      throw new IOException("the answer is not that of a schema registry");
+    }
+    Found found = parsed(answer, id);
+    known.put(Integer.valueOf(id), found);
+    return found;
+  }
+
+  private static Found none(int id) {
+    return new Found(null, "the schema registry has no schema " + id);
+  }
+
+  private static Found parsed(JsonNode answer, int id) {
+    String kind = answer.path("schemaType").asText("AVRO");
+    if (!kind.equals("AVRO")) {
+      return new Found(null, "schema " + id + " is of type " + kind + ", not AVRO");
+    }
+    if (answer.path("references").size() > 0) {
+      return new Found(null, "schema " + id + " refers to other schemas");
+    }
+    try {
+      return new Found(new Schema.Parser(NameValidator.NO_VALIDATION).setValidateDefaults(false).parse(answer.get("schema").asText()), null);
+    } catch (SchemaParseException e) {
+      return new Found(null, "schema " + id + " is no schema of Avro");
+    }
+  }
+}
