@@ -12,8 +12,6 @@ from functools import cache
 from math import isnan, nan
 from typing import Any
 
-import fastavro
-
 from ksqlpy.catalog import Column, PartSpec
 from ksqlpy.errors import AnalysisProblem, EngineProblem
 from ksqlpy.formats import text
@@ -199,6 +197,8 @@ class _AvroCodec:
     def encode(self, values: Sequence[Any] | None) -> bytes | None:
         if values is None or (self._bare and values[0] is None):
             return None
+        import fastavro  # slow to import, and not needed by a server: records are written in the JVM
+
         number = _id(replace(self._spec, schema_id=self._id))
         value = values[0] if self._bare else dict(zip(self._names, values, strict=True))
         out = io.BytesIO()
@@ -209,6 +209,8 @@ class _AvroCodec:
 
 @cache
 def _parsed(schema: str) -> Any:
+    import fastavro
+
     return fastavro.parse_schema(_raw(json.loads(schema)))
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from typing import Any
 
-import fastavro
-
 from ksqlpy.formats.avroschema import is_map
 from ksqlpy.formats.contract import Unreadable
 from ksqlpy.formats.java import cleaned, double_text, millis
@@ -43,6 +41,8 @@ def reader_of(text: str, number: int, type_: SqlType) -> Callable[[bytes], Any]:
 
     The result raises Unreadable, and takes nothing but the bytes behind the number.
     """
+    import fastavro  # slow to import, and not needed by a server: records are read in the JVM
+
     schema = json.loads(text)
     known: dict[str, Any] = {}
     parsed = fastavro.parse_schema(_raw(schema, "", known))

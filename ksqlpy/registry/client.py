@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
-
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem
 
 __all__ = ["Registered", "SchemaRegistry"]
@@ -147,6 +145,8 @@ class SchemaRegistry:
     # ------------------------------------------------------------ HTTP
 
     def _ask(self, method: str, path: str, body: Mapping[str, str] | None = None) -> _Answer:
+        import httpx  # slow to import, and not needed without a registry
+
         failed = []
         content = None if body is None else json.dumps(body).encode()
         with httpx.Client(timeout=TIMEOUT, headers=self.headers) as client:

@@ -13,6 +13,7 @@ from ksqlpy.testing.records import Record
 from ksqlpy.types import BIGINT, BYTES, DOUBLE, INTEGER
 
 from .cases import Window, Written
+from .schemas import Schemas
 
 __all__ = ["Seen", "decoded", "encoded", "json_text"]
 
@@ -42,26 +43,30 @@ def json_text(value: Any) -> str:
 # ---------------------------------------------------------------- to bytes
 
 
-def encoded(written: Written, source: Source | None, headers: tuple[tuple[str, bytes | None], ...]) -> Record:
+def encoded(
+    written: Written, source: Source | None, headers: tuple[tuple[str, bytes | None], ...], schemas: Schemas
+) -> Record:
     """The record that goes into the topic; without a source its key and value are JSON.
 
     Raises ValueError for a value that the format does not have.
     """
-    key = _bytes(None if source is None else source.key, written.key)
+    key = _bytes(None if source is None else source.key, written.topic, "key", written.key, schemas)
     if written.window is not None and key is not None:
         w = written.window
         key += struct.pack(">q", w.start) if w.kind == "time" else struct.pack(">qq", w.end, w.start)
-    value = _bytes(None if source is None else source.value, written.value)
+    value = _bytes(None if source is None else source.value, written.topic, "value", written.value, schemas)
     return Record(written.topic, key, value, written.time or 0, headers)
 
 
 _NUMBERS = {INTEGER: ">i", BIGINT: ">q", DOUBLE: ">d"}
 
 
-def _bytes(part: PartSpec | None, value: Any) -> bytes | None:
+def _bytes(part: PartSpec | None, topic: str, which: str, value: Any, schemas: Schemas) -> bytes | None:
     if value is None:
         return None
     fmt = "JSON" if part is None else part.format
+    if fmt == "AVRO":
+        return schemas.encoded(topic, which, value)
     if fmt == "NONE":
         return None
     if fmt == "DELIMITED":
@@ -82,7 +87,7 @@ def _bytes(part: PartSpec | None, value: Any) -> bytes | None:
 # ---------------------------------------------------------------- from bytes
 
 
-def decoded(record: Record, source: Source | None) -> Seen:
+def decoded(record: Record, source: Source | None, schemas: Schemas) -> Seen:
     """What the bytes of a record say."""
     key, window = record.key, None
     if source is not None and source.window is not None and key is not None:
@@ -96,18 +101,20 @@ def decoded(record: Record, source: Source | None) -> Seen:
             [start] = struct.unpack(">q", tail)
             window = Window(start, start + source.window.size, "time")
     return Seen(
-        _tree(None if source is None else source.key, key),
-        _tree(None if source is None else source.value, record.value),
+        _tree(None if source is None else source.key, key, schemas),
+        _tree(None if source is None else source.value, record.value, schemas),
         record.time,
         window,
         record.headers,
     )
 
 
-def _tree(part: PartSpec | None, data: bytes | None) -> Any:
+def _tree(part: PartSpec | None, data: bytes | None, schemas: Schemas) -> Any:
     if data is None:
         return None
     fmt = "JSON" if part is None else part.format
+    if fmt == "AVRO":
+        return schemas.decoded(data)
     if fmt == "KAFKA" and part is not None and part.columns:
         type_ = part.columns[0].type
         # As above.

@@ -27,6 +27,7 @@ from .encoding import Seen, decoded, encoded, json_text
 from .judge import Verdict, judge
 from .producing import JavaProducer
 from .run import IGNORED, Ran, by_topic_noted, declared_topics, first_line
+from .schemas import Schemas
 
 __all__ = ["LiveCase", "run_live"]
 
@@ -39,6 +40,7 @@ class LiveCase:
         self._suffix = new_suffix()
         self._by_topic: dict[str, Source] = {}
         self._made: set[str] = set()
+        self._schemas = Schemas(engine.config.registry(), self._suffix)
         self.served: Served
         self.verdict: Verdict | None = None
 
@@ -50,6 +52,7 @@ class LiveCase:
     def start(self, properties: Mapping[str, object] | None = None) -> None:
         """Makes the topics and runs the statements; raises KsqlError, and CaseFailed."""
         case = self._case
+        self._schemas.offer(case.topics)
         for topic in case.topics:
             self._make(topic["name"], topic.get("partitions") or 1)
         own = {k: v for k, v in case.properties.items() if k not in IGNORED}
@@ -84,7 +87,7 @@ class LiveCase:
         for written in self._case.inputs:
             headers = tuple((n, None if v is None else base64.b64decode(v)) for n, v in written.headers)
             try:
-                record = encoded(written, self._by_topic.get(written.topic), headers)
+                record = encoded(written, self._by_topic.get(written.topic), headers, self._schemas)
             except (ValueError, KeyError) as e:
                 raise CaseFailed(f"input: {e}") from e
             if record.time is not None and record.time < 0:
@@ -120,7 +123,11 @@ class LiveCase:
     def _seen(self, written: Sequence[Written], numbers: Mapping[bytes, int], *, spread: bool) -> list[Seen]:
         ordered = sorted(written, key=lambda w: numbers.get(w.mark or b"", -1))
         found = [
-            decoded(Record(w.topic, w.key, w.value, w.time, without_marks(w.headers)), self._by_topic.get(w.topic))
+            decoded(
+                Record(w.topic, w.key, w.value, w.time, without_marks(w.headers)),
+                self._by_topic.get(w.topic),
+                self._schemas,
+            )
             for w in ordered
         ]
         return sorted(found, key=lambda s: json_text(s.key)) if spread else found

@@ -22,6 +22,7 @@ from ksqlpy.testing.records import DeadLetter
 
 from .cases import Case
 from .encoding import Seen, decoded, encoded
+from .schemas import Schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,6 +65,8 @@ def run_case(case: Case, session: SparkSession, folder: Path | None = None) -> R
     engine = MemoryEngine(session, number_queries=True)
     ran = Ran()
     by_topic: dict[str, Source] = {}
+    schemas = Schemas(engine.config.registry())
+    schemas.offer(case.topics)
     for topic in case.topics:
         if topic["name"] not in engine.broker.log:
             engine.broker.create_topic(topic["name"], topic.get("partitions") or 1, None, {})
@@ -82,14 +85,15 @@ def run_case(case: Case, session: SparkSession, folder: Path | None = None) -> R
             return ran
         by_topic_noted(engine.catalog.sources.values(), by_topic)
     try:
-        _feed(case, engine, by_topic)
+        _feed(case, engine, by_topic, schemas)
     except (ValueError, KeyError) as e:
         ran.crash = f"input: {e}"
         return ran
     _run_queries(case, engine, ran, folder)
     ran.sources = engine.catalog.sources
     ran.partitions = {t: len(p) for t, p in engine.broker.topics().items()}
-    ran.topics = {t: [decoded(r, by_topic.get(t)) for r in found] for t, found in engine.broker.records().items()}
+    found = engine.broker.records()
+    ran.topics = {t: [decoded(r, by_topic.get(t), schemas) for r in records] for t, records in found.items()}
     return ran
 
 
@@ -126,12 +130,12 @@ def by_topic_noted(sources: Iterable[Source], by_topic: dict[str, Source]) -> No
             by_topic[source.topic] = source
 
 
-def _feed(case: Case, engine: MemoryEngine, by_topic: Mapping[str, Source]) -> None:
+def _feed(case: Case, engine: MemoryEngine, by_topic: Mapping[str, Source], schemas: Schemas) -> None:
     for written in case.inputs:
         headers = tuple((n, None if v is None else base64.b64decode(v)) for n, v in written.headers)
         if written.topic not in engine.broker.log:
             engine.broker.create_topic(written.topic, 1, None, {})
-        engine.broker.append(encoded(written, by_topic.get(written.topic), headers), given=True)
+        engine.broker.append(encoded(written, by_topic.get(written.topic), headers, schemas), given=True)
 
 
 def _run_queries(case: Case, engine: MemoryEngine, ran: Ran, folder: Path | None) -> None:

@@ -28,6 +28,7 @@ from .encoding import Seen, decoded
 from .judge import Verdict, columns_of
 from .refusals import UNBUILT_FORMATS, unfit
 from .run import IGNORED, first_line, offer_topics
+from .schemas import Schemas
 from .sqlfiles import SqlCase, statements_of
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ _NULL_VALUES = re.compile(r"ASSERT\s+NULL\s+VALUES\s+(.*?)\bKEY\s*(\(.*)", re.IG
 class _SqlRun:
     def __init__(self, session: SparkSession, folder: Path) -> None:
         self.engine = MemoryEngine(session, number_queries=True)
+        self.schemas = Schemas(self.engine.config.registry())
         self.folder = folder
         self.properties: dict[str, object] = {"auto.offset.reset": "earliest"}
         self.waiting: list[tuple[str, Source]] = []
@@ -143,7 +145,7 @@ class _SqlRun:
         self.taken[source.topic] = at + 1
         if at >= len(records):
             raise _AssertionFailed(f"{source.name} has {at} records, no more", values=True)
-        seen = decoded(records[at], source)
+        seen = decoded(records[at], source, self.schemas)
         node = _inserted(statement)
         names = [i.this for i in node.args.get("columns") or ()] or [c.name for c in source.columns]
         expected = dict(zip(names, map(_literal, node.expressions), strict=True))

@@ -109,8 +109,9 @@ FILE = {
          "statements": [RIDES, "CREATE STREAM o AS SELECT id, nope(fare) AS x FROM rides;"],
          "expectedException": REFUSED},
         {"name": "off", "statements": [RIDES, DEAR], "enabled": False},
-        {"name": "formats", "format": ["JSON", "AVRO"], "statements": [RIDES.replace("JSON", "{FORMAT}"), DEAR],
-         "inputs": TWO_RIDES, "outputs": [out("DEAR", 2, {"FARE": 12.5})]},
+        {"name": "formats", "format": ["JSON", "AVRO", "PROTOBUF"],
+         "statements": [RIDES.replace("JSON", "{FORMAT}"), DEAR], "inputs": TWO_RIDES,
+         "outputs": [out("DEAR", 2, {"FARE": 12.5})]},
     ]
 }  # fmt: skip
 
@@ -129,7 +130,8 @@ EXPECTED = {
     "a function that is not there": "failed",
     "off": "skipped",
     "formats - JSON": "passed",
-    "formats - AVRO": "skipped",
+    "formats - AVRO": "passed",
+    "formats - PROTOBUF": "skipped",
 }
 
 
@@ -147,13 +149,13 @@ def test_verdicts(folder: Path, spark: SparkSession, tmp_path: Path) -> None:
     results = [run_one(c, spark, tmp_path) for c in read_folder(folder)]
     assert {r.name: r.verdict.result for r in results} == EXPECTED, [r.verdict.reason for r in results]
     assert [r.name for r in results if r.mutant_passed] == []
-    assert counts(results) == "6 passed, 7 failed, 2 skipped"
+    assert counts(results) == "7 passed, 7 failed, 2 skipped"
     assert "stream aggregate" in table(results)
     assert "not refused" in reasons(results, "failed", 20)
     save(results, tmp_path / "report.json")
     saved = json.loads((tmp_path / "report.json").read_text())["cases"]
     assert {c["name"]: c["result"] for c in saved} == EXPECTED
-    assert saved[-1]["reason"] == "format AVRO"
+    assert saved[-1]["reason"] == "format PROTOBUF"
 
 
 @pytest.fixture(scope="module")

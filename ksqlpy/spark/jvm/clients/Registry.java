@@ -186,7 +186,8 @@ public final class Registry {
       return new Found(null, "schema " + id + " refers to other schemas");
     }
     try {
-      return new Found(new Schema.Parser(NameValidator.NO_VALIDATION).setValidateDefaults(false).parse(answer.get("schema").asText()), null);
+      Schema.Parser parser = new Schema.Parser(NameValidator.NO_VALIDATION).setValidateDefaults(false);
+      return new Found(parser.parse(answer.get("schema").asText()), null);
     } catch (SchemaParseException e) {
       return new Found(null, "schema " + id + " is no schema of Avro");
     }

@@ -180,7 +180,7 @@ public final class AvroWriter implements ScalarFunction<byte[]> {
     if (bare && row.isNullAt(0)) {
       return null;
     }
-ByteArrayOutputStream bytes = new ByteArrayOutputStream(64);
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream(64);
     bytes.write(0);
     bytes.writeBytes(ByteBuffer.allocate(Integer.BYTES).putInt(schema).array());
     BinaryEncoder out = EncoderFactory.get().directBinaryEncoder(bytes, null);
