@@ -97,7 +97,7 @@ the keys of a MAP are STRING. Written by `make docs` from `ksqlpy/formats`; not 
 
 
 _AVRO = """\
-## AVRO and the schema registry
+## AVRO, JSON_SR and the schema registry
 
 `ksql.schema.registry.url` names the registry, `ksql.schema.registry.basic.auth.user.info` a login. A record is a zero
 byte, the id of its schema in four bytes, and the value, as Confluent's serializers write it.
@@ -106,18 +106,20 @@ byte, the id of its schema in four bytes, and the value, as Confluent's serializ
 While the registry does not answer, records wait: none of them becomes a dead letter. Dead letters are records with
 another first byte or an id that the registry has not, records that end too early, and values that do not fit their
 column. Fields are found by name as in JSON; a field that is missing is null. INT is read as BIGINT, float as DOUBLE,
-numbers, booleans and enums as STRING; timestamps and times in microseconds are cut to milliseconds.
+numbers, booleans and enums as STRING; timestamps and times in microseconds are cut to milliseconds. The id of JSON_SR
+is that of a JSON Schema; the value is read by the rules of the format JSON.
 
 **Columns.** CREATE without columns takes those of the latest schema of `TOPIC-value`, and of `TOPIC-key` if the key is
-AVRO, with names in upper case. A key is one column, `ROWKEY`; with `WRAP_SINGLE_VALUE = false` the value is one column,
-`ROWVAL`. A request is checked as a whole before its first statement is done: what that registers, a later request sees.
-The columns and the ids of schemas stand in the command log; a restart asks the registry for nothing but schemas of
-records.
+AVRO or JSON_SR, with names in upper case. A key is one column, `ROWKEY`; with `WRAP_SINGLE_VALUE = false` the value is
+one column, `ROWVAL`. A request is checked as a whole before its first statement is done: what that registers, a later
+request sees. The columns and the ids of schemas stand in the command log; a restart asks the registry for nothing but
+schemas of records.
 
 **Writing.** CREATE … AS registers the schemas of its columns under `TOPIC-key` and `TOPIC-value`; if the registry
 refuses one, the statement fails with the registry's reason. CREATE with columns registers them where the topic has no
 schema yet; else the first statement that writes does. Records are named as ksqlDB names them (`KsqlDataSourceSchema`),
-all fields may be null, and a MAP is an array of entries.
+all fields may be null, and a MAP is an array of entries. JSON Schemas are those of Kafka Connect (`connect.type`,
+`connect.index`), and a MAP is an object.
 
 Not read: schemas that refer to others, and values of a union of several types, which are dead letters; where no column
 takes such a field, it is skipped. Schemas are not chosen by id or name (`VALUE_SCHEMA_ID`, `VALUE_SCHEMA_FULL_NAME`).

@@ -13,16 +13,15 @@ from math import isnan, nan
 from typing import Any
 
 from ksqlpy.catalog import Column, PartSpec
-from ksqlpy.errors import AnalysisProblem, EngineProblem
 from ksqlpy.formats import text
 from ksqlpy.formats.avroread import reader_of
-from ksqlpy.formats.avroschema import ROOT, Unsupported, columns_of, key_name, misnamed, schema_of
+from ksqlpy.formats.avroschema import ROOT, key_name, misnamed, schema_of, type_of
 from ksqlpy.formats.contract import Codec, Format, Refusal, Unreadable, Which, Written
 from ksqlpy.formats.java import cleaned
 from ksqlpy.formats.json import JSON
 from ksqlpy.formats.jvm import described, jvm_reader
 from ksqlpy.formats.kafka import of_word, word
-from ksqlpy.registry import SchemaRegistry
+from ksqlpy.formats.subjects import AHEAD, Subjects, schema_id
 from ksqlpy.types import DOUBLE, STRING, ArrayType, DecimalType, MapType, SqlType, StructType
 
 __all__ = ["AVRO", "Lookup"]
@@ -30,69 +29,15 @@ __all__ = ["AVRO", "Lookup"]
 Lookup = Callable[[int], str]
 """The schema of an id; raises Unreadable."""
 
-_AHEAD = 5
 
-
-class _Subjects:
-    """The subjects of the schema registry: ``topic-key`` and ``topic-value``."""
-
-    def infer(
-        self, topic: str, which: Which, registry: SchemaRegistry | None, *, wrapped: bool
-    ) -> tuple[Column, ...] | None:
-        """The columns of the subject's latest schema; raises KsqlError."""
-        found = _there(registry).latest(subject := f"{topic}-{which}")
-        if found is None:
-            raise AnalysisProblem(
-                "unknown-schema",
-                f"the schema registry has no subject {subject}",
-                hint="list the columns, or write records with a schema first",
-            )
-        try:
-            if found.kind != "AVRO":
-                raise Unsupported(f"it is of type {found.kind}")
-            return columns_of(found.text, wrapped=wrapped, alone="ROWKEY" if which == "key" else "ROWVAL")
-        except (Unsupported, ValueError, KeyError, TypeError) as e:
-            why = str(e) if isinstance(e, Unsupported) else "it is no schema of Avro"
-            single = which == "value" and wrapped and "no record" in why
-            raise AnalysisProblem(
-                "unusable-schema",
-                f"no columns can be made of the schema {found.id} of subject {subject}: {why}",
-                hint="set WRAP_SINGLE_VALUE = false for a single column" if single else "list the columns",
-            ) from e
-
-    def declare(self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None) -> int | None:
-        """Registers the schema of the columns if the topic has none; else the id of that schema, if it is there."""
-        if not spec.columns:
-            return None
-        known, subject, schema = _there(registry), f"{topic}-{which}", schema_of(spec)
-        if known.latest(subject) is None:
-            return known.register(subject, schema)
-        return known.find(subject, schema)
-
-    def register(
-        self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None, *, source: str
-    ) -> int | None:
-        """Registers the schema of the columns; raises AnalysisProblem ``incompatible-schema``."""
-        if not spec.columns:
-            return None
-        root = key_name(source) if which == "key" else ROOT
-        return _there(registry).register(f"{topic}-{which}", schema_of(spec, root))
-
-
-def _there(registry: SchemaRegistry | None) -> SchemaRegistry:
-    if registry is None:
-        raise AnalysisProblem(
-            "no-registry",
-            "format AVRO needs a schema registry, and this server has none",
-            hint="start the server with ksql.schema.registry.url",
-        )
-    return registry
+def _schema_of(spec: PartSpec, which: Which, source: str | None) -> str:
+    return schema_of(spec, ROOT if source is None or which == "value" else key_name(source))
 
 
 class _Avro(Format):
     name = "AVRO"
     about = "Avro with the id of its schema in the schema registry in front; each record is read by its writer's schema"
-    schemas = _Subjects()
+    schemas = Subjects("AVRO", "AVRO", "Avro", _schema_of, type_of)
 
     def refusal(self, which: Which, columns: Sequence[Column]) -> Refusal | None:
         """Also names that Avro does not take."""
@@ -108,7 +53,7 @@ class _Avro(Format):
 
     def writer(self, spec: PartSpec, columns: Sequence[Written]) -> str:
         """``AvroWriter.java``; raises EngineProblem ``unregistered-schema``."""
-        about = {"write": self.name, "schema": _id(spec), **described(spec)}
+        about = {"write": self.name, "schema": schema_id(spec), **described(spec)}
         fields = ", ".join(f"{text.string(c.name)}, {c.value}" for c in columns)
         return f"ksqlpy.{text.name(json.dumps(about, separators=(',', ':')))}(named_struct({fields}))"
 
@@ -147,16 +92,6 @@ class _Avro(Format):
 AVRO = _Avro()
 
 
-def _id(spec: PartSpec) -> int:
-    if spec.schema_id is None:
-        raise EngineProblem(
-            "unregistered-schema",
-            f"the schema of {', '.join(c.name for c in spec.columns)} is not in the schema registry",
-            hint="records in AVRO are written by statements of a server that has a schema registry",
-        )
-    return spec.schema_id
-
-
 def _own(spec: PartSpec) -> Lookup:
     def lookup(number: int) -> str:
         if number != spec.schema_id:
@@ -182,14 +117,14 @@ class _AvroCodec:
     def decode(self, data: bytes | None) -> tuple[Any, ...] | None:
         if data is None:
             return None
-        if len(data) < _AHEAD:
+        if len(data) < AHEAD:
             raise Unreadable(f"not Avro of a schema registry: it has {len(data)} bytes")
         if data[0] != 0:
             raise Unreadable(f"not Avro of a schema registry: it begins with byte {data[0]}, not 0")
-        (number,) = struct.unpack(">i", data[1:_AHEAD])
+        (number,) = struct.unpack(">i", data[1:AHEAD])
         if number not in self._readers:
             self._readers[number] = reader_of(self._lookup(number), number, self._type)
-        value = self._readers[number](data[_AHEAD:])
+        value = self._readers[number](data[AHEAD:])
         if value is None:
             return None
         return (value,) if self._bare else tuple(value[n] for n in self._names)
@@ -199,7 +134,7 @@ class _AvroCodec:
             return None
         import fastavro  # slow to import, and not needed by a server: records are written in the JVM
 
-        number = _id(replace(self._spec, schema_id=self._id))
+        number = schema_id(replace(self._spec, schema_id=self._id))
         value = values[0] if self._bare else dict(zip(self._names, values, strict=True))
         out = io.BytesIO()
         out.write(struct.pack(">bi", 0, number))

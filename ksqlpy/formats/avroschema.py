@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ksqlpy.catalog import Column, PartSpec
+from ksqlpy.formats.subjects import Unsupported
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -29,7 +30,7 @@ from ksqlpy.types import (
     StructType,
 )
 
-__all__ = ["NAMESPACE", "ROOT", "Unsupported", "columns_of", "is_map", "key_name", "misnamed", "schema_of", "type_of"]
+__all__ = ["NAMESPACE", "ROOT", "is_map", "key_name", "misnamed", "schema_of", "type_of"]
 
 NAMESPACE = "io.confluent.ksql.avro_schemas"
 ROOT = "KsqlDataSourceSchema"
@@ -47,10 +48,6 @@ _LOGICAL: Mapping[SqlType, tuple[str, str, str]] = {
     TIMESTAMP: ("long", "timestamp-millis", "Timestamp"),
 }
 _CONNECT = "org.apache.kafka.connect.data"
-
-
-class Unsupported(ValueError):
-    """A schema that no columns stand for; the message says what in it."""
 
 
 # ---------------------------------------------------------------- columns to a schema
@@ -135,23 +132,9 @@ def _plain(type_: SqlType, name: str) -> Any:
 # ---------------------------------------------------------------- a schema to columns
 
 
-def columns_of(text: str, *, wrapped: bool, alone: str) -> tuple[Column, ...]:
-    """The columns of a schema, with names in upper case.
-
-    ``wrapped``: the fields of the record are the columns; else the whole is one column named ``alone``. Raises
-    Unsupported.
-    """
-    type_ = type_of(json.loads(text))
-    if not wrapped:
-        return (Column(alone, type_),)
-    if not isinstance(type_, StructType):
-        raise Unsupported(f"it is no record, but {type_}")
-    return tuple(Column(n, t) for n, t in type_.fields)
-
-
-def type_of(schema: Any) -> SqlType:
-    """The type of the values of a schema; raises Unsupported."""
-    return _type(schema, "", {}, ())
+def type_of(text: str) -> SqlType:
+    """The type of the values of a schema, with names in upper case; raises Unsupported."""
+    return _type(json.loads(text), "", {}, ())
 
 
 def is_map(schema: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from ksqlpy.formats.avro import AVRO
 from ksqlpy.formats.contract import Format
 from ksqlpy.formats.delimited import DELIMITED
 from ksqlpy.formats.json import JSON
+from ksqlpy.formats.jsonsr import JSON_SR
 from ksqlpy.formats.kafka import KAFKA
 from ksqlpy.formats.none import NONE
 
@@ -43,14 +44,13 @@ class Formats(Mapping[str, Format]):
         return len(self._formats)
 
 
-FORMATS = Formats(JSON, AVRO, DELIMITED, KAFKA, NONE)
+FORMATS = Formats(JSON, AVRO, JSON_SR, DELIMITED, KAFKA, NONE)
 """All that statements may name."""
 
 UNAVAILABLE: Mapping[str, str] = MappingProxyType(
     {
         "PROTOBUF": "Protocol Buffers cannot be read or written",
         "PROTOBUF_NOSR": "Protocol Buffers cannot be read or written",
-        "JSON_SR": "JSON with a schema in the schema registry cannot be read or written",
     }
 )
 """Formats of the language that this server cannot serve, and why."""

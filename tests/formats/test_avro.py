@@ -17,7 +17,8 @@ from ksqlpy.catalog import Column, KeySpec, PartSpec, ValueSpec
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import Unreadable, codec
 from ksqlpy.formats.avro import AVRO
-from ksqlpy.formats.avroschema import Unsupported, columns_of, key_name, schema_of
+from ksqlpy.formats.avroschema import key_name, schema_of, type_of
+from ksqlpy.formats.subjects import Unsupported
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.spark.clients import tell_registry
 from ksqlpy.testing.memory import MemoryEngine
@@ -74,10 +75,10 @@ def test_a_schema_has_the_columns_that_it_was_made_of(type_: SqlType) -> None:
         type_ = ArrayType(StructType((("K", MapType(STRING, BYTES)), ("T", TIME))))
     spec = record([type_, INTEGER])
     fastavro.parse_schema(json.loads(schema_of(spec)))
-    assert columns_of(schema_of(spec), wrapped=True, alone="V") == spec.columns
+    assert type_of(schema_of(spec)) == StructType(tuple((c.name, c.type) for c in spec.columns))
     alone = schema_of(bare(type_))
     fastavro.parse_schema(json.loads(alone))
-    assert columns_of(alone, wrapped=False, alone="V") == (Column("V", type_),)
+    assert type_of(alone) == type_
 
 
 def test_names_of_records() -> None:
@@ -115,7 +116,7 @@ OTHERS: list[tuple[Any, SqlType]] = [
 
 @pytest.mark.parametrize(("schema", "type_"), OTHERS)
 def test_columns_of_other_schemas(schema: Any, type_: SqlType) -> None:
-    assert columns_of(json.dumps(schema), wrapped=False, alone="V") == (Column("V", type_),)
+    assert type_of(json.dumps(schema)) == type_
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_columns_of_other_schemas(schema: Any, type_: SqlType) -> None:
 )  # fmt: skip
 def test_schemas_without_columns(schema: Any, why: str) -> None:
     with pytest.raises(Unsupported, match=why):
-        columns_of(json.dumps(schema), wrapped=False, alone="V")
+        type_of(json.dumps(schema))
 
 
 # ---------------------------------------------------------------- bytes

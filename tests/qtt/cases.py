@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CATEGORIES", "Case", "Window", "Written", "read_folder", "read_json", "uncommented"]
+__all__ = ["CATEGORIES", "Case", "Window", "Written", "json_text", "read_folder", "read_json", "uncommented"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,17 @@ def uncommented(text: str) -> str:
 def read_json(text: str) -> Any:
     """JSON with comments; numbers with a fraction or exponent become exact decimals."""
     return json.loads(uncommented(text), parse_float=Decimal)
+
+
+def json_text(value: Any) -> str:
+    """JSON with the digits of decimals as they are."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(k)}:{json_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(json_text, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _expanded(file: str, entry: Mapping[str, Any]) -> Iterator[Case]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from .cases import Case, Written
-from .encoding import Seen, json_text
+from .cases import Case, Written, json_text
+from .encoding import Seen
 
 __all__ = ["Difference", "compare", "same"]
 

@@ -12,10 +12,10 @@ from ksqlpy.catalog import PartSpec, Source
 from ksqlpy.testing.records import Record
 from ksqlpy.types import BIGINT, BYTES, DOUBLE, INTEGER
 
-from .cases import Window, Written
+from .cases import Window, Written, json_text
 from .schemas import Schemas
 
-__all__ = ["Seen", "decoded", "encoded", "json_text"]
+__all__ = ["Seen", "decoded", "encoded"]
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,6 @@ class Seen:
     time: int | None
     window: Window | None
     headers: tuple[tuple[str, bytes | None], ...]
-
-
-def json_text(value: Any) -> str:
-    """JSON with the digits of decimals as they are."""
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(k)}:{json_text(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(json_text, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
 
 
 # ---------------------------------------------------------------- to bytes
@@ -65,7 +54,7 @@ def _bytes(part: PartSpec | None, topic: str, which: str, value: Any, schemas: S
     if value is None:
         return None
     fmt = "JSON" if part is None else part.format
-    if fmt == "AVRO":
+    if fmt in ("AVRO", "JSON_SR"):
         return schemas.encoded(topic, which, value)
     if fmt == "NONE":
         return None
@@ -113,7 +102,7 @@ def _tree(part: PartSpec | None, data: bytes | None, schemas: Schemas) -> Any:
     if data is None:
         return None
     fmt = "JSON" if part is None else part.format
-    if fmt == "AVRO":
+    if fmt in ("AVRO", "JSON_SR"):
         return schemas.decoded(data)
     if fmt == "KAFKA" and part is not None and part.columns:
         type_ = part.columns[0].type

@@ -22,8 +22,8 @@ from ksqlpy.testing.live import new_suffix, with_suffix, without_marks
 from ksqlpy.testing.records import Record
 from ksqlpy.testing.served import Pace, Served, Written, drop
 
-from .cases import Case
-from .encoding import Seen, decoded, encoded, json_text
+from .cases import Case, json_text
+from .encoding import Seen, decoded, encoded
 from .judge import Verdict, judge
 from .producing import JavaProducer
 from .run import IGNORED, Ran, by_topic_noted, declared_topics, first_line

@@ -10,7 +10,7 @@ from ksqlpy.errors import KsqlError, SyntaxProblem
 
 __all__ = ["UNBUILT_FORMATS", "asks_for_syntax_error", "test_function", "unfit"]
 
-UNBUILT_FORMATS = ("PROTOBUF", "PROTOBUF_NOSR", "JSON_SR")
+UNBUILT_FORMATS = ("PROTOBUF", "PROTOBUF_NOSR")
 
 _NEVER = (
     "unknown-statement",

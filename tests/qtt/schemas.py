@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from ksqlpy.registry import Registered, SchemaRegistry
 
 from .avro import from_avro, to_avro
+from .cases import json_text
 
 __all__ = ["Schemas"]
 
@@ -40,7 +42,8 @@ class Schemas:
         found = self._registry and self._registry.latest(f"{topic}{self._suffix}-{which}")
         if not found:
             raise ValueError(f"the topic {topic} has no schema of its {which}")
-        return struct.pack(">bi", 0, found.id) + to_avro(found.text, tree)
+        written = to_avro(found.text, tree) if found.kind == "AVRO" else json_text(tree).encode()
+        return struct.pack(">bi", 0, found.id) + written
 
     def decoded(self, data: bytes) -> Any:
         """The tree of JSON that bytes stand for."""
@@ -51,4 +54,8 @@ class Schemas:
             assert self._registry is not None
             self._known[number] = self._registry.schema(number)
         found = self._known[number]
-        return f"no schema {number}" if found is None else from_avro(found.text, data[5:])
+        if found is None:
+            return f"no schema {number}"
+        if found.kind == "AVRO":
+            return from_avro(found.text, data[5:])
+        return json.loads(data[5:], parse_float=Decimal)

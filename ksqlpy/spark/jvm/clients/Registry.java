@@ -9,6 +9,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.Map;
+import java.util.NoSuchElementException;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.avro.NameValidator;
 import org.apache.avro.Schema;
@@ -44,12 +45,14 @@ public final class Registry {
   private final Map<Integer, Found> known = new ConcurrentHashMap<>();
   private final Map<Integer, Long> unknown = new ConcurrentHashMap<>();
 
-  /** What an id stands for: a schema, or why there is none that can be used. */
+  /** What an id stands for: a schema of Avro, or one of another kind, or why there is none that can be used. */
   public static final class Found {
     public final Schema schema;
-    public final String problem;
+    private final String kind;
+    private final String problem;
 
-    private Found(Schema schema, String problem) {
+    private Found(String kind, Schema schema, String problem) {
+      this.kind = kind;
       this.schema = schema;
       this.problem = problem;
     }
@@ -75,14 +78,26 @@ public final class Registry {
     }
   }
 
-  /** The schema of an id; waits for as long as the registry does not answer, or the task is not ended. */
-  public static Found schema(int id) {
+  /**
+   * The schema of an id, of kind AVRO or JSON; waits for as long as the registry does not answer, or the task is not
+   * ended. Throws NoSuchElementException where there is no such schema of that kind.
+   */
+  public static Found schema(int id, String kind) {
     Registry registry = current;
     if (registry == null) {
       registry = sent();
     }
     Found found = registry.known.get(Integer.valueOf(id));
-    return found != null ? found : registry.fetched(id);
+    if (found == null) {
+      found = registry.fetched(id);
+    }
+    if (found.problem != null) {
+      throw new NoSuchElementException(found.problem);
+    }
+    if (!found.kind.equals(kind)) {
+      throw new NoSuchElementException("schema " + id + " is of type " + found.kind + ", not " + kind);
+    }
+    return found;
   }
 
   private static Registry sent() {
@@ -174,22 +189,22 @@ public final class Registry {
   }
 
   private static Found none(int id) {
-    return new Found(null, "the schema registry has no schema " + id);
+    return new Found(null, null, "the schema registry has no schema " + id);
   }
 
   private static Found parsed(JsonNode answer, int id) {
     String kind = answer.path("schemaType").asText("AVRO");
     if (!kind.equals("AVRO")) {
-      return new Found(null, "schema " + id + " is of type " + kind + ", not AVRO");
+      return new Found(kind, null, null);
     }
     if (answer.path("references").size() > 0) {
-      return new Found(null, "schema " + id + " refers to other schemas");
+      return new Found(kind, null, "schema " + id + " refers to other schemas");
     }
     try {
       Schema.Parser parser = new Schema.Parser(NameValidator.NO_VALIDATION).setValidateDefaults(false);
-      return new Found(parser.parse(answer.get("schema").asText()), null);
+      return new Found(kind, parser.parse(answer.get("schema").asText()), null);
     } catch (SchemaParseException e) {
-      return new Found(null, "schema " + id + " is no schema of Avro");
+      return new Found(kind, null, "schema " + id + " is no schema of Avro");
     }
   }
 }

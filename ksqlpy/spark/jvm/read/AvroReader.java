@@ -4,13 +4,11 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.math.BigInteger;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import ksqlpy.clients.Registry;
 import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericDatumReader;
@@ -25,7 +23,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Reads Avro as Confluent's serializers write it: a zero byte, the id of the writer's schema, the value. Each record is
- * read by its writer's schema, which the {@link Registry} has.
+ * read by its writer's schema, which the {@link ksqlpy.clients.Registry} has.
  *
  * <p>Fields are found as in JSON; missing ones are null, those that nobody asked for are skipped. Types are those that
  * ksqlDB takes: a smaller number for a larger one, scalars for STRING. For each schema there is one compiled reader,
@@ -34,7 +32,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class AvroReader extends Reader {
   private static final long serialVersionUID = 1L;
 
-  private static final int AHEAD = 1 + Integer.BYTES;
   private static final int MOST_SCHEMAS = 1000;
   private static final long DAY = 86400000L;
   private static final long MICROS = 1000L;
@@ -54,16 +51,11 @@ public final class AvroReader extends Reader {
   }
 
   protected Object read(byte[] bytes) {
-    if (bytes.length < AHEAD) {
-      throw new Unreadable("not Avro of a schema registry: it has " + bytes.length + " bytes");
-    }
-    if (bytes[0] != 0) {
-      throw new Unreadable("not Avro of a schema registry: it begins with byte " + (bytes[0] & 0xff) + ", not 0");
-    }
-    int id = ByteBuffer.wrap(bytes, 1, Integer.BYTES).getInt();
+    int id = Registered.id(bytes, "Avro");
     Value reader = reader(id);
     try {
-      BinaryDecoder in = DecoderFactory.get().binaryDecoder(bytes, AHEAD, bytes.length - AHEAD, null);
+      int ahead = Registered.AHEAD;
+      BinaryDecoder in = DecoderFactory.get().binaryDecoder(bytes, ahead, bytes.length - ahead, null);
       Object value = reader.read(in);
       if (in.isEnd()) {
         return value;
@@ -92,11 +84,7 @@ public final class AvroReader extends Reader {
     }
     Value reader = known.get(Integer.valueOf(id));
     if (reader == null) {
-      Registry.Found found = Registry.schema(id);
-      if (found.problem != null) {
-        throw new Unreadable(found.problem);
-      }
-      reader = value(found.schema, type(), "");
+      reader = value(Registered.schema(id, "AVRO").schema, type(), "");
       if (known.size() >= MOST_SCHEMAS) {
         known.clear();
       }

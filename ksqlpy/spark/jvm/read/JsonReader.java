@@ -41,8 +41,12 @@ public final class JsonReader extends Reader {
   private static final int LONGEST_MESSAGE = 200;
   private static final long DAY = 86400000L; // allowed, as in ksqlDB
 
+  private final boolean registered;
+
+  /** {@code spec}: with {@code "registered"} texts stand behind the ids of their schemas in the schema registry. */
   public JsonReader(String spec) throws IOException {
     super(spec);
+    registered = MAPPER.readTree(spec).has("registered");
   }
 
   public String name() {
@@ -54,8 +58,13 @@ public final class JsonReader extends Reader {
   }
 
   protected Object read(byte[] text) {
+    int ahead = 0;
+    if (registered) {
+      Registered.schema(Registered.id(text, "JSON"), "JSON");
+      ahead = Registered.AHEAD;
+    }
     try {
-      JsonParser parser = JSON.createParser(text);
+      JsonParser parser = JSON.createParser(text, ahead, text.length - ahead);
       try {
         JsonToken token = parser.nextToken();
         if (token == null) {

@@ -1,0 +1,107 @@
+"""Formats whose schemas lie in the schema registry: the subjects ``TOPIC-key`` and ``TOPIC-value``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ksqlpy.catalog import Column, PartSpec
+from ksqlpy.errors import AnalysisProblem, EngineProblem
+from ksqlpy.formats.contract import Which
+from ksqlpy.registry import SchemaRegistry
+from ksqlpy.types import SqlType, StructType
+
+__all__ = ["AHEAD", "Subjects", "Unsupported", "schema_id"]
+
+AHEAD = 5
+"""The bytes ahead of a value: a zero, and the id of its schema (Confluent, wire format)."""
+
+
+class Unsupported(ValueError):
+    """A schema that no columns stand for; the message says what in it."""
+
+
+def schema_id(spec: PartSpec) -> int:
+    """The id of the schema of what is written; raises EngineProblem ``unregistered-schema``."""
+    if spec.schema_id is None:
+        raise EngineProblem(
+            "unregistered-schema",
+            f"the schema of {', '.join(c.name for c in spec.columns)} is not in the schema registry",
+            hint=f"records in {spec.format} are written by statements of a server that has a schema registry",
+        )
+    return spec.schema_id
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """What a format has in the schema registry.
+
+    ``kind``: AVRO, JSON or PROTOBUF, as the registry calls it; ``language``: of its schemas, in messages.
+    ``schema_of``: the schema of columns, for the key or the value of a source of that name, None for one that is
+    declared only; ``type_of``: the type that a schema stands for; it raises Unsupported, or whatever comes of a text
+    that is no schema.
+    """
+
+    format: str
+    kind: str
+    language: str
+    schema_of: Callable[[PartSpec, Which, str | None], str]
+    type_of: Callable[[str], SqlType]
+
+    def infer(
+        self, topic: str, which: Which, registry: SchemaRegistry | None, *, wrapped: bool
+    ) -> tuple[Column, ...] | None:
+        """The columns of the subject's latest schema; raises KsqlError."""
+        found = self._there(registry).latest(subject := f"{topic}-{which}")
+        if found is None:
+            raise AnalysisProblem(
+                "unknown-schema",
+                f"the schema registry has no subject {subject}",
+                hint="list the columns, or write records with a schema first",
+            )
+        try:
+            if found.kind != self.kind:
+                raise Unsupported(f"it is of type {found.kind}")
+            type_ = self.type_of(found.text)
+        except (Unsupported, ValueError, KeyError, TypeError, AttributeError) as e:
+            why = str(e) if isinstance(e, Unsupported) else f"it is no schema of {self.language}"
+            raise AnalysisProblem(
+                "unusable-schema",
+                f"no columns can be made of the schema {found.id} of subject {subject}: {why}",
+                hint="list the columns",
+            ) from e
+        if not wrapped:
+            return (Column("ROWKEY" if which == "key" else "ROWVAL", type_),)
+        if isinstance(type_, StructType):
+            return tuple(Column(n, t) for n, t in type_.fields)
+        raise AnalysisProblem(
+            "unusable-schema",
+            f"no columns can be made of the schema {found.id} of subject {subject}: it is no record, but {type_}",
+            hint="set WRAP_SINGLE_VALUE = false for a single column",
+        )
+
+    def declare(self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None) -> int | None:
+        """Registers the schema of the columns if the topic has none; else the id of that schema, if it is there."""
+        if not spec.columns:
+            return None
+        known, subject, schema = self._there(registry), f"{topic}-{which}", self.schema_of(spec, which, None)
+        if known.latest(subject) is None:
+            return known.register(subject, schema, self.kind)
+        return known.find(subject, schema, self.kind)
+
+    def register(
+        self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None, *, source: str
+    ) -> int | None:
+        """Registers the schema of the columns; raises AnalysisProblem ``incompatible-schema``."""
+        if not spec.columns:
+            return None
+        return self._there(registry).register(f"{topic}-{which}", self.schema_of(spec, which, source), self.kind)
+
+    def _there(self, registry: SchemaRegistry | None) -> SchemaRegistry:
+        if registry is None:
+            raise AnalysisProblem(
+                "no-registry",
+                f"format {self.format} needs a schema registry, and this server has none",
+                hint="start the server with ksql.schema.registry.url",
+            )
+        return registry
