@@ -165,6 +165,28 @@ class Client:
                                 item[i] = float(item[i])
                         yield item
 
+    def lines(
+        self,
+        sql: str,
+        properties: Mapping[str, object] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> Generator[str, None, None]:
+        """Runs PRINT; gives first its id, then its lines. Closing the iterator ends it."""
+        body = {"sql": sql, "properties": dict(properties or {}), "sessionVariables": dict(variables or {})}
+        accept = {"Accept": "application/vnd.ksqlapi.delimited.v1"}
+        with self._talking(), self._http.stream("POST", "/query-stream", json=body, headers=accept) as response:
+            if response.status_code >= 400:
+                response.read()
+                raise _error(response, sql)
+            yield response.headers.get("x-query-id", "")
+            rest = b""
+            for chunk in response.iter_bytes():
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if line.startswith(b"{"):  # lines of records begin with a word
+                        raise _restored(json.loads(line), sql)
+                    yield line.decode(errors="replace")
+
     def close_query(self, query_id: str) -> bool:
         """Ends a push query; False if the server knows none of that id."""
         try:

@@ -58,12 +58,16 @@ async def query_stream(request: Request) -> Response:
     """Starts a query and streams its rows until LIMIT, /close-query or the client's leaving.
 
     Delimited (the default): a header object, then one JSON array a row, each on a line of its own; JSON: one array of
-    the same elements. A failure on the way is an error entity in the place of a row, and the last one.
+    the same elements. A failure on the way is an error entity in the place of a row, and the last one. PRINT streams
+    lines of text, and has no other form than the default.
     """
     backend, media_type = await begin(request, (DELIMITED, JSON))
     body = await read_body(request, Query)
     variables = text_variables(body.variables)
     query = await backend.call(backend.engine.push, body.sql, body.properties or {}, variables)
+    if query.plain and media_type == JSON:
+        await backend.call(query.close)
+        raise KsqlError("not-acceptable", "PRINT gives lines of text", hint=f"accept {DELIMITED}", error_code=40600)
     return RowStream(backend, query, media_type)
 
 
@@ -87,6 +91,8 @@ class RowStream(Response):
     def __init__(self, backend: Backend, query: PushQuery, media_type: str) -> None:
         super().__init__(media_type=media_type)
         del self.headers["content-length"]
+        if query.plain:  # there is no other place for it
+            self.headers["x-query-id"] = query.id
         self.backend = backend
         self.query = query
         before, between, after = (b"[", b",\n", b"]\n") if media_type == JSON else (b"", b"", b"")
@@ -123,7 +129,7 @@ class RowStream(Response):
             await asyncio.sleep(0)
 
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await out(self._before + encode(_header(self.query)) + self._line_end)
+        await out(b"" if self.query.plain else self._before + encode(_header(self.query)) + self._line_end)
         end: KsqlError | None = None
         rows = _Rows(self.query)
         try:
@@ -172,7 +178,7 @@ class _Rows:
                 if self._stopped:
                     return
                 if row is not None:
-                    data = encode(row)
+                    data = row.encode() if self._query.plain else encode(row)
                     self._space.acquire()
                     self._rows.append(data)
                     self._wake()

@@ -27,6 +27,8 @@ from ksqlpy.runtime import statements
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.context import Context, Sandbox, Services
+from ksqlpy.runtime.internal import may_read
+from ksqlpy.runtime.printing import Printing, wanted
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.reads import Reads
@@ -182,14 +184,19 @@ class Engine:
         sql: str,
         properties: Mapping[str, object] | None = None,
         variables: Mapping[str, str] | None = None,
-    ) -> PushQuery:
-        """Starts SELECT … EMIT CHANGES; raises KsqlError. The caller reads its rows and closes it."""
+    ) -> PushQuery | Printing:
+        """Starts SELECT … EMIT CHANGES, or PRINT; raises KsqlError. The caller reads its rows and closes it."""
         parsed = self._parsed(sql, properties, variables)
         text = Text(sql, self.catalog.types)
+        if len(parsed) == 1 and isinstance(parsed[0].node, nodes.Print):
+            with _named(parsed[0], []):
+                topics = self.kafka.topics()
+                asked = wanted(parsed[0], topics, internal=may_read(self.config))
+                return self.reads.print(asked, len(topics[asked.topic]))
         if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query | nodes.UnionAll):
             node = parsed[0].node if parsed else None
             raise StatementError(
-                "not-a-query", "one SELECT … EMIT CHANGES is wanted here", span=text.span(node), sql=sql
+                "not-a-query", "one SELECT … EMIT CHANGES, or one PRINT, is wanted here", span=text.span(node), sql=sql
             )
         # In its turn, since it takes slots.
         with self.definitions.turn, _named(parsed[0], []):
@@ -197,11 +204,11 @@ class Engine:
             sandbox = Sandbox(self, self.catalog, dict(properties or {}))
             typed, plan = statements.check_push(parsed[0], sandbox)
             mode = mode_of(plan, sandbox.config)
-            asked = Asked(parsed[0].text, plan, mode, typed.columns, typed.limit, dict(properties or {}))
-            return self.reads.push(asked)
+            query = Asked(parsed[0].text, plan, mode, typed.columns, typed.limit, dict(properties or {}))
+            return self.reads.push(query)
 
     def close_query(self, query_id: str) -> bool:
-        """Ends a push query; False if there is none of that id."""
+        """Ends a push query or a PRINT; False if there is none of that id."""
         return self.reads.close(query_id)
 
     # ------------------------------------------------------------ what it has

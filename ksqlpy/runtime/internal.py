@@ -18,7 +18,7 @@ from ksqlpy.plan import Plan
 from ksqlpy.sql import Parsed
 from ksqlpy.topicnames import is_internal
 
-__all__ = ["check_declared", "check_deleted", "check_read", "check_written", "query_problem"]
+__all__ = ["check_declared", "check_deleted", "check_read", "check_written", "may_read", "query_problem"]
 
 READ = "ksqlpy.internal.topics.read"
 _SOURCE_ONLY = "CREATE SOURCE declares a stream or table that is only read"
@@ -34,7 +34,7 @@ def check_declared(made: Declare | CreateAs, parsed: Parsed, config: Config) -> 
     place = next((p.args["value"] for p in written if p.this.name.upper() == "KAFKA_TOPIC"), parsed.node.this)
     if isinstance(made, CreateAs):
         _refuse(f"topic {source.topic} is internal, a query cannot write it", parsed, place, "name another topic")
-    if not _may_read(config):
+    if not may_read(config):
         _refuse(f"topic {source.topic} is internal and cannot be read", parsed, place, f"{_SET}; {_SOURCE_ONLY}")
     if not source.read_only:
         _refuse(f"topic {source.topic} is internal and can only be read", parsed, place, _SOURCE_ONLY)
@@ -43,7 +43,7 @@ def check_declared(made: Declare | CreateAs, parsed: Parsed, config: Config) -> 
 def check_read(plan: Plan, config: Config, parsed: Parsed) -> None:
     """Refuses a query that reads an internal topic, which an earlier version let somebody declare."""
     topic = _first_internal(plan)
-    if topic is not None and not _may_read(config):
+    if topic is not None and not may_read(config):
         _refuse(f"topic {topic} is internal and cannot be read", parsed, parsed.node, _SET)
 
 
@@ -75,7 +75,8 @@ def _first_internal(plan: Plan) -> str | None:
     return next((t for t in plan.topics if is_internal(t)), None)
 
 
-def _may_read(config: Config) -> bool:
+def may_read(config: Config) -> bool:
+    """Whether the server lets its users read internal topics."""
     return config.get(READ) == "true"
 
 

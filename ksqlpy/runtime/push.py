@@ -43,6 +43,9 @@ class Asked:
 class PushQuery:
     """A running push query; rows come by way of a topic of its own, which goes when it is closed."""
 
+    plain = False
+    """Its rows are values of columns, not lines of text."""
+
     def __init__(
         self,
         query_id: str,

@@ -1,4 +1,4 @@
-"""Who reads results: push queries."""
+"""Who reads results and topics: push queries and PRINT."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
+from ksqlpy.runtime.printing import Printing, Wanted
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.supervisor import Supervisor
 
@@ -16,12 +17,13 @@ __all__ = ["Reads"]
 
 
 class Reads:
-    """The push queries that are open."""
+    """The push queries and PRINTs that are open."""
 
     def __init__(self, brokers: Brokers, supervisor: Supervisor) -> None:
         self._brokers = brokers
         self._supervisor = supervisor
         self._push: dict[str, PushQuery] = {}
+        self._printing: dict[str, Printing] = {}
 
     def push(self, asked: Asked) -> PushQuery:
         """Starts a checked push query; raises EngineProblem. The caller reads its rows and closes it."""
@@ -38,6 +40,16 @@ class Reads:
         push = PushQuery(query_id, asked, current, topic, self._brokers.kafka.reader(), self._closed)
         self._push[query_id] = push
         return push
+
+    def print(self, asked: Wanted, partitions: int) -> Printing:
+        """Starts a checked PRINT; raises EngineProblem. The caller reads its lines and closes it."""
+        query_id = f"print_{uuid.uuid4().hex[:12]}"
+        reader = self._brokers.kafka.reader()
+        found = Printing(
+            query_id, asked, partitions, reader, self._brokers.registry, lambda p: self._printing.pop(p.id, None)
+        )
+        self._printing[query_id] = found
+        return found
 
     def _closed(self, push: PushQuery) -> None:
         self._push.pop(push.id, None)
@@ -56,8 +68,8 @@ class Reads:
         return tuple(self._push)
 
     def close(self, query_id: str) -> bool:
-        """Ends a push query; False if there is none of that id."""
-        push = self._push.get(query_id)
+        """Ends a push query or a PRINT; False if there is none of that id."""
+        push = self._push.get(query_id) or self._printing.get(query_id)
         if push is None:
             return False
         push.close()
@@ -65,5 +77,5 @@ class Reads:
 
     def close_all(self) -> None:
         """Ends all."""
-        for push in self.open:
+        for push in (*self.open, *tuple(self._printing.values())):
             push.close()

@@ -420,7 +420,8 @@ def _undefine(parsed: Parsed, context: Context) -> None:
 def _query(parsed: Parsed, sandbox: Sandbox) -> None:
     raise StatementError(
         "query-not-here",
-        "a SELECT gives rows and is sent to /query-stream",
+        f"{'PRINT gives lines' if isinstance(parsed.node, nodes.Print) else 'a SELECT gives rows'} and is sent to"
+        " /query-stream",
         span=Text(parsed.sql).span(parsed.node),
         sql=parsed.sql,
         error_code=40002,
@@ -485,6 +486,7 @@ _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], None]] = {
     nodes.UnsetProperty: _unset,
     nodes.Query: _query,
     nodes.UnionAll: _query,
+    nodes.Print: _query,
 }
 
 

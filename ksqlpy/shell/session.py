@@ -129,6 +129,8 @@ class Session:
             self._run_script(piece, sql)
         elif word in ("SELECT", "WITH"):
             return self._stream(piece)
+        elif word == "PRINT":
+            return self._print(piece)
         else:
             with (
                 self.progress.doing(f"waiting for {self.client.url}") if self.interactive else contextlib.nullcontext()
@@ -234,6 +236,27 @@ class Session:
             self.note(f"query {query_id} has ended: {_count(rows)}")
         return 0
 
+    def _print(self, piece: Piece) -> int:
+        """Prints the lines of PRINT until it ends or is interrupted (130)."""
+        records = 0
+        progress = self.progress if self.interactive else None
+        what = "no records yet, Ctrl-C ends it"
+        try:
+            with progress.doing(lambda: what) if progress else contextlib.nullcontext():
+                query_id, items = self._answer(lambda: self._begin_print(piece))
+                with contextlib.closing(items), self._timer(query_id):
+                    for line in items:
+                        with progress.hidden() if progress else contextlib.nullcontext():
+                            self.printer.text(line)
+                        records += line.startswith("rowtime: ")
+                        what = f"{records:,} records, Ctrl-C ends it"
+                        if records == self.limits.rows:
+                            break
+        except KeyboardInterrupt:
+            self.note("the topic is printed no more")
+            return INTERRUPTED
+        return 0
+
     @contextlib.contextmanager
     def _silence(self, piece: Piece, rows: Callable[[], int]) -> Iterator[None]:
         """Tells a person who sees no rows for a while where the query began, and how to see what is there."""
@@ -258,6 +281,10 @@ class Session:
             yield
         finally:
             ended.set()
+
+    def _begin_print(self, piece: Piece) -> tuple[str, Generator[str, None, None]]:
+        items = self.client.lines(piece.text, self.properties, self.variables)
+        return next(items), items
 
     def _begin(self, piece: Piece) -> tuple[dict[str, Any], Generator[Any, None, None]]:
         items = self.client.push(piece.text, self.properties, self.variables)

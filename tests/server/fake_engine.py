@@ -18,6 +18,8 @@ from ksqlpy.types import BIGINT, STRING
 class FakePush:
     """Gives rows 0, 1, … as fast as they are taken, up to ``limit``; rows that tests put into ``source`` otherwise."""
 
+    plain = False
+
     def __init__(self, engine: FakeEngine, id: str, limit: int | None = None, source: str = "rows") -> None:
         self.engine = engine
         self.id = id
@@ -53,6 +55,17 @@ class FakePush:
             self.closed_at = time.monotonic()
             self.closed.set()
             self.engine.pushes.pop(self.id, None)
+
+
+class FakePrint(FakePush):
+    """The same rows as lines of text."""
+
+    plain = True
+
+    def rows(self) -> Iterator[Any]:
+        yield "Key format: KAFKA_INT"
+        for row in super().rows():
+            yield None if row is None else f"rowtime: {row[0]}, value: {row[1]}"
 
 
 class FakeEngine:
@@ -121,6 +134,11 @@ class FakeEngine:
         self.calls.append((sql, dict(properties)))
         self.variables.append(dict(variables))
         words = sql.rstrip(";").lower().split()
+        if words[0] == "print":
+            self.count += 1
+            push: FakePush = FakePrint(self, f"q{self.count}", int(words[-1]) if "limit" in words else None, words[1])
+            self.pushes[push.id] = push
+            return push
         if "emit" not in words:
             raise StatementError("no-pull", "pull queries are not there", sql=sql)
         source = words[words.index("from") + 1]

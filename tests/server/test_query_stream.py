@@ -62,6 +62,19 @@ def test_array(client: httpx.Client, accept: str, rows: int) -> None:
     assert answer.json() == [HEADER, *([n, f"row {n}"] for n in range(rows))]
 
 
+def test_print_gives_lines_of_text(client: httpx.Client) -> None:
+    answer = client.post("/query-stream", json={"sql": "PRINT rows LIMIT 2;"})
+    assert answer.headers["x-query-id"] == "q1"
+    assert answer.text == "Key format: KAFKA_INT\nrowtime: 0, value: row 0\nrowtime: 1, value: row 1\n"
+
+
+def test_print_has_no_other_form(client: httpx.Client, engine: FakeEngine) -> None:
+    answer = client.post("/query-stream", json={"sql": "PRINT rows;"}, headers={"Accept": "application/json"})
+    assert answer.status_code == 406
+    assert answer.json()["error_code"] == 40600
+    wait_for_no_push(engine)
+
+
 def test_one_frame_a_row_in_a_burst(http2: httpx.Client) -> None:
     with http2.stream("POST", "/query-stream", json=query("rows", 3000)) as answer:
         assert answer.http_version == "HTTP/2"

@@ -35,6 +35,16 @@ def test_push(client: Client) -> None:
     assert rows == [[0, "row 0"], [1, "row 1"]]
 
 
+def test_print(client: Client, engine: FakeEngine) -> None:
+    assert list(client.lines("PRINT rows LIMIT 1;")) == ["q1", "Key format: KAFKA_INT", "rowtime: 0, value: row 0"]
+    with pytest.raises(EngineProblem, match="the query failed"):
+        list(client.lines("PRINT fails LIMIT 1;"))
+    lines = client.lines("PRINT live;")
+    assert next(lines) == "q3"
+    assert client.close_query("q3")
+    assert list(lines) == ["Key format: KAFKA_INT"]
+
+
 def test_row_with_unicode_line_ends(client: Client, engine: FakeEngine) -> None:
     rows = client.push("SELECT * FROM live EMIT CHANGES;")
     next(rows)

@@ -56,6 +56,11 @@ def test_rows(ksqlpy: Run) -> None:
     ]
 
 
+def test_print(ksqlpy: Run) -> None:
+    done = ksqlpy("-e", "PRINT 'rows' LIMIT 2;")
+    assert (done.code, done.out) == (0, "Key format: KAFKA_INT\nrowtime: 0, value: row 0\nrowtime: 1, value: row 1\n")
+
+
 def test_session_properties(ksqlpy: Run, engine: FakeEngine) -> None:
     sql = """SET 'auto.offset.reset'='earliest'; ECHO; set 'commit.interval.ms' = '2000';
              SELECT * FROM rows EMIT CHANGES LIMIT 0; UNSET 'auto.offset.reset'; ECHO;"""
