@@ -1,4 +1,5 @@
-"""The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]`.
+"""The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
+[formats]`.
 
 Without arguments the first four.
 
@@ -26,6 +27,7 @@ from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
 from bench.cost import Cost, cost
 from bench.cost import table as costs
 from bench.flink_sql import FLINK, flink
+from bench.formats import formats
 from bench.jobs import JOBS, Job
 from bench.join_state import join_state
 from bench.many import many, warm_start
@@ -33,9 +35,10 @@ from bench.recovery import Recovery, large_state, recover
 from bench.recovery import table as recoveries
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-LONG = ("churn", "recovery", "keys", "cost", "join-state")
+LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats")
 
 
 _STOLEN = stolen()
@@ -186,7 +189,9 @@ def main() -> int:
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {_load()}")
     for part in parts:
         begin = time.time()
-        engine = Engine(Config.of({"commit.interval.ms": arguments.interval * 1000}))
+        registry, name = shared_registry()
+        address = {"ksql.schema.registry.url": registry.url(name)} if part == "formats" else {}
+        engine = Engine(Config.of({"commit.interval.ms": arguments.interval * 1000, **address}))
         engine.start()
         print(f"\n== {part} (server ready after {time.time() - begin:.1f} s)", flush=True)
         try:
@@ -202,6 +207,9 @@ def main() -> int:
                 print(churn(engine, arguments.keys), flush=True)
             elif part == "join-state":
                 for line in join_state(engine, arguments.keys):
+                    print(line, flush=True)
+            elif part == "formats":
+                for line in formats(engine, registry, arguments.records, arguments.rounds):
                     print(line, flush=True)
             elif part == "recovery":
                 _recovery(engine, arguments)
