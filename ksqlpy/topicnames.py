@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MAX_LENGTH", "OWN", "checked_topic_name", "is_internal"]
+__all__ = ["MAX_LENGTH", "OWN", "checked_topic_name", "dead_letters", "is_internal"]
 
 OWN = "_ksqlpy-"
 """The prefix of the internal topics of every ksqlpy service."""
@@ -31,3 +31,8 @@ def checked_topic_name(topic: str) -> str:
     if _NAME.match(topic) and len(topic) <= MAX_LENGTH and topic not in (".", ".."):
         return topic
     raise ValueError(f"the name of a topic: 1 to {MAX_LENGTH} letters (a to z), digits, '.', '_' and '-'")
+
+
+def dead_letters(service: str) -> str:
+    """The topic of a service's dead letters."""
+    return f"{OWN}{service}dead_letters"

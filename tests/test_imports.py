@@ -20,6 +20,7 @@ ORDER = (
     "embedded",
     "connection",
     "registry",
+    "deadletters",
     "grammar",
     "sql",
     "functions",

@@ -50,6 +50,11 @@ COMMANDS = (
         "write records, invented or from a file",
         "Writes records for a stream or table: invented from its schema, or from a CSV, JSON or Parquet file.",
     ),
+    Command(
+        "deadletters",
+        "list, show and replay what queries could not read",
+        "What queries could not read: counted, shown, and replayed once it is mended.",
+    ),
     Command("jars", "fetch what the first start would fetch"),
     Command(
         "fmt",

@@ -7,8 +7,8 @@ from collections import Counter
 
 from confluent_kafka import TopicPartition
 
+from ksqlpy.deadletters import HEADERS
 from ksqlpy.spark.kafka import Kafka
-from ksqlpy.spark.output import HEADERS
 
 __all__ = ["DeadLetters"]
 

@@ -10,7 +10,7 @@ from ksqlpy.catalog import Source
 from ksqlpy.errors import AnalysisProblem, EngineProblem
 from ksqlpy.runtime.wishes import check_wish
 from ksqlpy.spark.kafka import Kafka
-from ksqlpy.topicnames import OWN, is_internal
+from ksqlpy.topicnames import OWN, dead_letters, is_internal
 
 __all__ = ["Topics"]
 
@@ -33,7 +33,7 @@ class Topics:
         self._kafka = kafka
         prefix = f"{OWN}{service}"
         self.command_log = f"{prefix}command_log"
-        self.dead_letters = f"{prefix}dead_letters"
+        self.dead_letters = dead_letters(service)
         self.producers = f"{prefix}producers"
         self.engine_group = f"{prefix}engine"
         self._transient = prefix

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Output
 from ksqlpy.catalog import Source
+from ksqlpy.deadletters import HEADERS
 from ksqlpy.formats import Written, json_object, text, write
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Project
@@ -27,17 +28,7 @@ from ksqlpy.spark.once import Tail, sink_value
 from ksqlpy.spark.rows import Col, Rows
 from ksqlpy.spark.spec import QuerySpec
 
-__all__ = ["HEADERS", "kafka_output", "sink_options", "undone"]
-
-HEADERS = {
-    "topic": "ksqlpy.source.topic",
-    "partition": "ksqlpy.source.partition",
-    "offset": "ksqlpy.source.offset",
-    "reason": "ksqlpy.reason",
-    "timestamp": "ksqlpy.source.timestamp",
-    "query": "ksqlpy.query",
-}
-"""Header names of a dead letter and of a late record; all values are text, the timestamp in ms."""
+__all__ = ["kafka_output", "sink_options", "undone"]
 
 
 def kafka_output(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
+from ksqlpy.deadletters import HEADERS
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.once import HEADER
-from ksqlpy.spark.output import HEADERS
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import Outcome, check_outcome
 from ksqlpy.testing.memory import EARLIEST, MemoryRunner

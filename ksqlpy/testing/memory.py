@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
+from ksqlpy.deadletters import HEADERS
 from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.errors import KsqlError, reason_of
 from ksqlpy.plan import Plan
@@ -33,7 +34,7 @@ from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.figures import figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import taken_apart
-from ksqlpy.spark.output import HEADERS, kafka_output
+from ksqlpy.spark.output import kafka_output
 from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.standing import Standing, State

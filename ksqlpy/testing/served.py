@@ -17,10 +17,10 @@ from typing import Any
 from confluent_kafka import KafkaError, TopicPartition
 
 from ksqlpy.catalog import PersistentQuery
+from ksqlpy.deadletters import HEADERS
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.once import HEADER, Offsets
-from ksqlpy.spark.output import HEADERS
 from ksqlpy.testing.check import CaseFailed
 from ksqlpy.testing.records import DeadLetter, Record
 

@@ -1,0 +1,12 @@
+"""Dead letters: records that queries could not read, as they lie in their topic, and how they are replayed.
+
+The topic is that of the service, or one for late records (``ksql.late.records.topic``), which has the same headers.
+"""
+
+from __future__ import annotations
+
+from ksqlpy.deadletters.letters import HEADERS, Letter, Letters, read_letters
+from ksqlpy.deadletters.replay import replay
+from ksqlpy.deadletters.text import letter_json, mended
+
+__all__ = ["HEADERS", "Letter", "Letters", "letter_json", "mended", "read_letters", "replay"]

@@ -1,0 +1,158 @@
+"""A topic of dead letters as a list: what lies there, and which of it was replayed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem
+
+__all__ = ["HEADERS", "NOTE", "REPLAYED", "Begun", "Headers", "Letter", "Letters", "read_letters", "records"]
+
+HEADERS = {
+    "topic": "ksqlpy.source.topic",
+    "partition": "ksqlpy.source.partition",
+    "offset": "ksqlpy.source.offset",
+    "reason": "ksqlpy.reason",
+    "timestamp": "ksqlpy.source.timestamp",
+    "query": "ksqlpy.query",
+}
+"""Header names of a dead letter and of a late record; all values are text, the timestamp in ms."""
+
+NOTE = "ksqlpy.replay"
+"""Header of a note among the letters: ``begin`` ahead of the records of a replay, ``done`` behind them."""
+
+REPLAYED = "ksqlpy.replayed"
+"""Header of a record that was replayed: topic, partition and offset of its dead letter, with colons between them."""
+
+TIMEOUT = 15.0
+"""Seconds for which brokers are waited for."""
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True)
+class Letter:
+    """One record. ``id``: partition and offset of the letter; ``offset``: of the record in its own topic.
+
+    ``timestamp``: ms. ``headers``: those that the record had.
+    """
+
+    id: str
+    query: str
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    reason: str
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = ()
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A replay that began: the ids of its letters, and the ends of the topics before it, by topic and partition."""
+
+    ids: tuple[str, ...]
+    ends: Mapping[str, Mapping[str, int]]
+
+
+@dataclass
+class Letters:
+    """All letters of a topic in order; ``done``: ids of those that were replayed; ``begun``: replays without an end."""
+
+    topic: str
+    letters: list[Letter] = field(default_factory=list)
+    done: set[str] = field(default_factory=set)
+    begun: list[Begun] = field(default_factory=list)
+
+    def take(self, message: Message) -> None:
+        """Adds what a record of the topic says; records of others are passed over."""
+        headers = dict(message.headers() or ())
+        note = _text(headers.get(NOTE))
+        if note is not None:
+            said = json.loads(message.value() or b"{}")
+            if note == "begin":
+                self.begun.append(Begun(tuple(said["ids"]), said["ends"]))
+            else:
+                self.done.update(said["ids"])
+            return
+        found = {name: _text(headers.get(header)) for name, header in HEADERS.items()}
+        topic, partition, offset = found["topic"], found["partition"], found["offset"]
+        if topic is None or partition is None or offset is None:
+            return
+        own = tuple((n, v) for n, v in message.headers() or () if n not in HEADERS.values())
+        self.letters.append(
+            Letter(
+                f"{message.partition()}-{message.offset()}",
+                found["query"] or "",
+                topic,
+                int(partition),
+                int(offset),
+                int(found["timestamp"] or message.timestamp()[1]),
+                found["reason"] or "",
+                message.key(),
+                message.value(),
+                own,
+            )
+        )
+
+
+def _text(value: Any) -> str | None:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def read_letters(connection: KafkaConnection, topic: str) -> Letters:
+    """What lies in the topic now.
+
+    Raises ConfigProblem ``no-letters`` where there is no such topic, EngineProblem ``query-failed`` for one that cannot
+    be read, and EnvironmentProblem ``broker-unavailable``.
+    """
+    found = Letters(topic)
+    for message in records(connection, {topic: {}}):
+        found.take(message)
+    return found
+
+
+def records(connection: KafkaConnection, begin: Mapping[str, Mapping[int, int]]) -> Iterator[Message]:
+    """The records of topics up to their present ends; ``begin``: where to begin, by partition, for others at 0.
+
+    Raises as :func:`read_letters` does.
+    """
+    consumer = Consumer(
+        connection.consumer({"group.id": "ksqlpy-reader", "enable.auto.commit": False, "enable.partition.eof": True})
+    )
+    try:
+        places = [p for topic, given in begin.items() for p in _places(consumer, topic, given)]
+        consumer.assign(places)
+        left = {(p.topic, p.partition) for p in places}
+        while left:
+            message = consumer.poll(TIMEOUT)
+            if message is None:
+                raise EnvironmentProblem("broker-unavailable", "the brokers do not answer")
+            error = message.error()
+            if error is None:
+                yield message
+            elif error.code() == KafkaError._PARTITION_EOF:
+                left.discard((str(message.topic()), int(message.partition() or 0)))
+            else:
+                raise EngineProblem("query-failed", f"topic {message.topic()} cannot be read: {error.str()}")
+    finally:
+        consumer.close()
+
+
+def _places(consumer: Consumer, topic: str, begin: Mapping[int, int]) -> list[TopicPartition]:
+    known = consumer.list_topics(topic, timeout=TIMEOUT).topics[topic]
+    if known.error is not None or not known.partitions:
+        raise ConfigProblem(
+            "no-letters",
+            f"topic {topic} does not exist",
+            hint="a service makes it when it first starts; --letters names another one, as for late records",
+        )
+    return [TopicPartition(topic, p, begin.get(p, 0)) for p in known.partitions]

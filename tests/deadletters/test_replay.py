@@ -1,0 +1,138 @@
+"""Dead letters on a real broker: broken records are mended and replayed, all come out, none twice."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from ksqlpy.__main__ import main
+from ksqlpy.config import Config
+from ksqlpy.deadletters import Letter, read_letters, replay
+from ksqlpy.deadletters.letters import records
+from ksqlpy.errors import ConfigProblem, EngineProblem
+from ksqlpy.runtime import Engine
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+EARLIEST = {"auto.offset.reset": "earliest"}
+BROKEN = (b'{"v":', b'{"v":"x"}', b"\xff", b'["v"]', b"{'v':1}")
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    made = Engine(
+        Config.of({"ksqlpy.data.dir": str(tmp_path_factory.mktemp("letters")), "ksql.service.id": "letters_"})
+    )
+    made.start()
+    yield made
+    made.stop()
+
+
+def until(look: Callable[[], Sequence[T]], count: int) -> Sequence[T]:
+    """What is there once there is so much; less if it does not come in time."""
+    end = time.monotonic() + 60
+    while len(found := look()) < count and time.monotonic() < end:
+        time.sleep(0.3)
+    return found
+
+
+def values(engine: Engine, topic: str) -> list[int]:
+    return [json.loads(m.value() or b"")["V"] for m in records(engine.connection, {topic: {}})]
+
+
+def letters_of(engine: Engine, query: str) -> list[Letter]:
+    found = read_letters(engine.connection, engine.topics.dead_letters).letters
+    return [replace(x, value=b'{"v":%d}' % x.offset) for x in found if x.query == query]
+
+
+def test_mended_records_come_out_once(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    engine.execute(
+        "CREATE STREAM s (v INT) WITH (kafka_topic='s', value_format='JSON', partitions=2);"
+        "CREATE STREAM o WITH (query_id='OUT') AS SELECT v FROM s;",
+        EARLIEST,
+    )
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    for i in range(200):
+        value = BROKEN[i // 20 % len(BROKEN)] if i % 20 == 0 else b'{"v":%d}' % (1000 + i)
+        producer.produce("s", value=value, partition=i // 20 % 2, timestamp=1_700_000_000_000 + i)
+    producer.flush()
+    found = until(lambda: letters_of(engine, "OUT"), 10)
+    assert len(found) == 10
+    assert {x.topic for x in found} == {"s"}
+    assert all(x.reason and x.timestamp >= 1_700_000_000_000 for x in found)
+
+    where = ["--bootstrap-servers", engine.bootstrap, "-D", "ksql.service.id=letters_"]
+    assert main(["deadletters", "show", "--output", "json", *where]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for line in lines:
+        line.pop("value_base64", None)
+        line["value"] = json.dumps({"v": line["offset"]})
+    file = tmp_path / "letters.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert main(["deadletters", "replay", str(file), "--dry-run", *where]) == 0
+    assert main(["deadletters", "replay", str(file), *where]) == 0
+    assert main(["deadletters", "replay", str(file), *where]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "10 records would be replayed",
+        "10 records replayed",
+        "0 records replayed, 10 were before",
+    ]
+    wanted = Counter([*(1000 + i for i in range(200) if i % 20), *(x.offset for x in found)])
+    assert Counter(until(lambda: values(engine, "O"), 200)) == wanted
+    back = [m for m in records(engine.connection, {"s": {}}) if m.headers()]
+    assert sorted((m.partition(), m.timestamp()[1]) for m in back) == sorted((x.partition, x.timestamp) for x in found)
+    assert main(["deadletters", "list", "--output", "json", *where]) == 0
+    counted = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert sum(c["letters"] for c in counted) == sum(c["replayed"] for c in counted) == 10
+
+
+def test_a_replay_that_was_killed_goes_on(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.execute(
+        "CREATE STREAM t (v INT) WITH (kafka_topic='t', value_format='JSON', partitions=1);"
+        "CREATE STREAM p WITH (query_id='OTHER') AS SELECT v FROM t;",
+        EARLIEST,
+    )
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    for _ in range(6):
+        producer.produce("t", value=b"broken")
+    producer.flush()
+    mine = until(lambda: letters_of(engine, "OTHER"), 6)
+    topic, module = engine.topics.dead_letters, sys.modules["ksqlpy.deadletters.replay"]
+    write = module._write
+
+    def killed(out: Producer, letters_topic: str, letters: Sequence[Letter]) -> None:
+        write(out, letters_topic, letters[:4])
+        raise EngineProblem("not-written", "killed")
+
+    monkeypatch.setattr(module, "_write", killed)
+    with pytest.raises(EngineProblem, match="killed"):
+        replay(engine.connection, read_letters(engine.connection, topic), mine)
+    monkeypatch.undo()
+    again = read_letters(engine.connection, topic)
+    assert again.done.isdisjoint(x.id for x in mine)
+    assert replay(engine.connection, again, mine) == 2
+    again = read_letters(engine.connection, topic)
+    assert again.done.issuperset(x.id for x in mine)
+    assert replay(engine.connection, again, mine) == 0
+    assert sorted(until(lambda: values(engine, "P"), 6)) == list(range(6))
+
+
+def test_topics_that_are_not_there(engine: Engine) -> None:
+    with pytest.raises(ConfigProblem) as caught:
+        read_letters(engine.connection, "none")
+    assert caught.value.code == "no-letters"
+    letters = read_letters(engine.connection, engine.topics.dead_letters)
+    stray = Letter("0-999999", "Q", "gone", 0, 0, 1, "", None, b"x")
+    with pytest.raises(ConfigProblem, match="gone"):
+        replay(engine.connection, letters, [stray])

@@ -1,0 +1,48 @@
+"""Dead letters as lines of JSON, and the lines of a mended file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from ksqlpy.deadletters import Letter, Letters, letter_json, mended
+from ksqlpy.errors import ConfigProblem
+
+TEXT = Letter("0-7", "CSAS_BIG_1", "rides", 2, 5, 1000, "not JSON", b"k", b'{"a":')
+RAW = replace(TEXT, id="0-8", key=None, value=b"\xff\x00")
+LETTERS = Letters("letters", [TEXT, RAW])
+
+
+def test_a_line_of_each() -> None:
+    shown = letter_json(TEXT, replayed=True)
+    assert (shown["id"], shown["key"], shown["value"], shown["replayed"]) == ("0-7", "k", '{"a":', True)
+    raw = letter_json(RAW, replayed=False)
+    assert raw["key"] is None
+    assert (raw["value_base64"], "value" in raw) == ("/wA=", False)
+
+
+def test_lines_give_the_letters_back() -> None:
+    given = [letter_json(x, replayed=False) for x in LETTERS.letters]
+    assert mended([json.dumps(given[0]), "", json.dumps(given[1])], LETTERS, "f") == [TEXT, RAW]
+    changed = json.dumps({**given[0], "value": '{"a":1}'})
+    assert mended([changed], LETTERS, "f") == [replace(TEXT, value=b'{"a":1}')]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{", "f:2: it is no JSON"),
+        ('{"id": "0-99"}', "f:2: there is no letter 0-99"),
+        ('{"value": "x"}', "f:2: it has no id"),
+        ('{"id": "0-7", "key": null}', "f:2: it has no value"),
+        ('{"id": "0-7", "key": null, "value": 3}', "f:2: value is no text"),
+        ('{"id": "0-7", "key": null, "value_base64": "?"}', "f:2: "),
+    ],
+)
+def test_bad_lines(line: str, why: str) -> None:
+    with pytest.raises(ConfigProblem) as caught:
+        mended(["", line], LETTERS, "f")
+    assert caught.value.code == "bad-letter"
+    assert caught.value.message.startswith(why)
