@@ -12,7 +12,18 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem
 
-__all__ = ["HEADERS", "NOTE", "REPLAYED", "Begun", "Headers", "Letter", "Letters", "read_letters", "records"]
+__all__ = [
+    "HEADERS",
+    "NOTE",
+    "REPLAYED",
+    "Begun",
+    "Headers",
+    "Letter",
+    "Letters",
+    "headers_of",
+    "read_letters",
+    "records",
+]
 
 HEADERS = {
     "topic": "ksqlpy.source.topic",
@@ -74,7 +85,8 @@ class Letters:
 
     def take(self, message: Message) -> None:
         """Adds what a record of the topic says; records of others are passed over."""
-        headers = dict(message.headers() or ())
+        given = headers_of(message)
+        headers = dict(given)
         note = _text(headers.get(NOTE))
         if note is not None:
             said = json.loads(message.value() or b"{}")
@@ -87,7 +99,7 @@ class Letters:
         topic, partition, offset = found["topic"], found["partition"], found["offset"]
         if topic is None or partition is None or offset is None:
             return
-        own = tuple((n, v) for n, v in message.headers() or () if n not in HEADERS.values())
+        own = tuple((n, v) for n, v in given if n not in HEADERS.values())
         self.letters.append(
             Letter(
                 f"{message.partition()}-{message.offset()}",
@@ -104,8 +116,14 @@ class Letters:
         )
 
 
-def _text(value: Any) -> str | None:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
+def headers_of(message: Message) -> Headers:
+    """The headers of a record, in their order."""
+    found: Any = message.headers() or ()
+    return tuple((str(n), v) for n, v in found)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode(errors="replace")
 
 
 def read_letters(connection: KafkaConnection, topic: str) -> Letters:

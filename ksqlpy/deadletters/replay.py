@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.deadletters.letters import NOTE, REPLAYED, TIMEOUT, Begun, Letter, Letters, records
+from ksqlpy.deadletters.letters import NOTE, REPLAYED, TIMEOUT, Begun, Letter, Letters, headers_of, records
 from ksqlpy.errors import ConfigProblem, EngineProblem, reason_of
 
 __all__ = ["replay"]
@@ -61,8 +61,8 @@ def _written(connection: KafkaConnection, letters: Letters) -> set[str]:
     mark = f"{letters.topic}:".encode()
     found = set()
     for message in records(connection, begin):
-        value = dict(message.headers() or ()).get(REPLAYED)
-        if isinstance(value, bytes) and value.startswith(mark):
+        value = dict(headers_of(message)).get(REPLAYED)
+        if value is not None and value.startswith(mark):
             partition, _, offset = value[len(mark) :].decode().partition(":")
             found.add(f"{partition}-{offset}")
     return found
@@ -105,7 +105,7 @@ def _write(producer: Producer, topic: str, letters: Iterable[Letter]) -> None:
             failures.append(str(error.str()))
 
     for letter in letters:
-        headers = [*letter.headers, (REPLAYED, f"{topic}:{letter.id.replace('-', ':')}".encode())]
+        headers: list[Any] = [*letter.headers, (REPLAYED, f"{topic}:{letter.id.replace('-', ':')}".encode())]
         while True:
             try:
                 producer.produce(

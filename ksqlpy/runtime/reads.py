@@ -45,11 +45,12 @@ class Reads:
         """Starts a checked PRINT; raises EngineProblem. The caller reads its lines and closes it."""
         query_id = f"print_{uuid.uuid4().hex[:12]}"
         reader = self._brokers.kafka.reader()
-        found = Printing(
-            query_id, asked, partitions, reader, self._brokers.registry, lambda p: self._printing.pop(p.id, None)
-        )
+        found = Printing(query_id, asked, partitions, reader, self._brokers.registry, self._printed)
         self._printing[query_id] = found
         return found
+
+    def _printed(self, printing: Printing) -> None:
+        self._printing.pop(printing.id, None)
 
     def _closed(self, push: PushQuery) -> None:
         self._push.pop(push.id, None)
@@ -69,7 +70,7 @@ class Reads:
 
     def close(self, query_id: str) -> bool:
         """Ends a push query or a PRINT; False if there is none of that id."""
-        push = self._push.get(query_id) or self._printing.get(query_id)
+        push: PushQuery | Printing | None = self._push.get(query_id) or self._printing.get(query_id)
         if push is None:
             return False
         push.close()
@@ -77,5 +78,7 @@ class Reads:
 
     def close_all(self) -> None:
         """Ends all."""
-        for push in (*self.open, *tuple(self._printing.values())):
+        for push in self.open:
             push.close()
+        for printing in tuple(self._printing.values()):
+            printing.close()
