@@ -80,8 +80,10 @@ class Checkpoint:
         """Goes back to the last batch whose commit and offsets are whole; gives the names of the files that it removed.
 
         A full disk or a crash of the machine leaves files torn. Batches after that are done again; results that are
-        there already are left out. Raises EngineProblem ``checkpoint-damaged``, and removes nothing, where no batch is
-        left to go on from.
+        there already are left out. A batch that is planned but not committed is planned again: an engine that has lost
+        the service may have planned it, with other records than this one, which brings its results back to their place
+        by what they had seen. Not so the first batch, whose order is part of its plan. Raises EngineProblem
+        ``checkpoint-damaged``, and removes nothing, where no batch is left to go on from.
         """
         commits, offsets = self._numbers("spark/commits"), self._numbers("spark/offsets")
         good = next(
@@ -98,6 +100,8 @@ class Checkpoint:
         ]  # fmt: skip
         for name in gone:
             self._delete(name)
+        if good >= 0 and good + 1 in offsets:
+            self._delete(f"spark/offsets/{good + 1}")
         return gone
 
     def _is_whole(self, name: str) -> bool:

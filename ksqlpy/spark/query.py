@@ -508,6 +508,8 @@ class RunningQuery:
             writer = writer.trigger(processingTime=f"{spec.batch_ms} milliseconds")
         else:
             writer = writer.trigger(realTime=f"{_apart(spec)} milliseconds")  # type: ignore[call-overload]  # newer than its types
+        if self._register is not None:  # the query would write into the checkpoint of the engine that has the service
+            self._register.check()
         with self._lock:
             if self._stopping.is_set():
                 return None

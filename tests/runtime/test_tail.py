@@ -16,11 +16,13 @@ from waiting import count as written
 from waiting import until
 
 from ksqlpy.config import Config
+from ksqlpy.errors import ServiceLost
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.clients import tell_jvm
+from ksqlpy.spark.fencing import ProducerRegister
 from ksqlpy.spark.once import Tail, place, sink_value
-from ksqlpy.spark.query import RunningQuery
+from ksqlpy.spark.query import Phase, RunningQuery
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 SOURCES = """
@@ -106,6 +108,36 @@ def test_notes_of_an_earlier_version_count(spark: SparkSession, tmp_path: Path) 
         checkpoint._write(f"sink/{batch}", {"out": {"0": 10 * batch}})
     checkpoint.begin_notes(2)
     assert (checkpoint.noted, checkpoint.ends_before(9)) == (2, {"out": {"0": 20}})
+
+
+def test_a_batch_that_another_engine_has_planned_is_planned_again(spark: SparkSession, tmp_path: Path) -> None:
+    """An engine that has lost the service, and goes on when it is continued, may have planned it with fewer records."""
+    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
+    for folder, batches in (("offsets", 3), ("commits", 2)):
+        for n in range(batches):
+            checkpoint.write(f"spark/{folder}/{n}", f'v1\n{{}}\n{{"in":{{"0":{n}}}}}')
+    assert checkpoint.mend() == []
+    assert (sorted(checkpoint.names("spark/offsets")), checkpoint.last_commit) == (["0", "1"], 1)
+
+
+def test_the_plan_of_a_first_batch_stays(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
+    checkpoint.begin_backlog()
+    checkpoint.write("spark/offsets/0", 'v1\n{}\n{"in":{"0":1}}')
+    assert checkpoint.mend() == []
+    assert checkpoint.backlog_planned
+
+
+def test_an_engine_that_has_lost_the_service_plans_no_further_batch(engine: Engine) -> None:
+    """It may be continued between two phases of a query, long after another one has taken the service."""
+    query = started(engine, "CREATE STREAM out WITH (KAFKA_TOPIC = 'out') AS SELECT * FROM orders;")
+    other = ProducerRegister(engine.kafka, engine.topics.producers, "other")
+    other.take()
+    try:
+        with pytest.raises(ServiceLost):
+            query._start_spark(Phase.BACKLOG, None)
+    finally:
+        other.close()
 
 
 def noted(query: RunningQuery) -> int:
