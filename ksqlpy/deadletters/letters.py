@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem
+from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, reason_of
 
 __all__ = [
     "HEADERS",
@@ -166,7 +166,10 @@ def records(connection: KafkaConnection, begin: Mapping[str, Mapping[int, int]])
 
 
 def _places(consumer: Consumer, topic: str, begin: Mapping[int, int]) -> list[TopicPartition]:
-    known = consumer.list_topics(topic, timeout=TIMEOUT).topics[topic]
+    try:
+        known = consumer.list_topics(topic, timeout=TIMEOUT).topics[topic]
+    except KafkaException as e:
+        raise EnvironmentProblem("broker-unavailable", f"the brokers do not answer: {reason_of(e)}") from e
     if known.error is not None or not known.partitions:
         raise ConfigProblem(
             "no-letters",

@@ -7,6 +7,6 @@ requests here.
 
 from __future__ import annotations
 
-from ksqlpy.registry.client import Registered, SchemaRegistry
+from ksqlpy.registry.client import PLAIN, Registered, SchemaRegistry
 
-__all__ = ["Registered", "SchemaRegistry"]
+__all__ = ["PLAIN", "Registered", "SchemaRegistry"]

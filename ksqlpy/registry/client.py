@@ -11,10 +11,13 @@ from typing import Any
 
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem
 
-__all__ = ["Registered", "SchemaRegistry"]
+__all__ = ["PLAIN", "Registered", "SchemaRegistry"]
 
 TIMEOUT = 5.0
 """Seconds for which one address is waited for."""
+
+PLAIN = "AVRO"
+"""The kind of a schema without ``schemaType``."""
 
 _MEDIA = "application/vnd.schemaregistry.v1+json"
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
@@ -27,7 +30,7 @@ class Registered:
 
     id: int
     text: str
-    kind: str = "AVRO"
+    kind: str = PLAIN
 
 
 @dataclass(frozen=True)
@@ -120,14 +123,14 @@ class SchemaRegistry:
         data = self._checked(answer, f"the schema {number}")
         return self._registered({**data, "id": number})
 
-    def find(self, subject: str, schema: str, kind: str = "AVRO") -> int | None:
+    def find(self, subject: str, schema: str, kind: str = PLAIN) -> int | None:
         """The id of a schema that the subject has, in any of its versions; None if it has not."""
         answer = self._ask("POST", f"/subjects/{_quoted(subject)}", _body(schema, kind))
         if answer.code in (_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA):
             return None
         return int(self._checked(answer, f"a schema of {subject}")["id"])
 
-    def register(self, subject: str, schema: str, kind: str = "AVRO") -> int:
+    def register(self, subject: str, schema: str, kind: str = PLAIN) -> int:
         """Makes the schema the subject's latest, if it is not known there; gives its id.
 
         Raises AnalysisProblem ``incompatible-schema`` where records written by it could not be read by those who read
@@ -195,7 +198,7 @@ class SchemaRegistry:
                 hint="list the columns",
                 error_code=40001,
             )
-        return Registered(int(data["id"]), str(data["schema"]), str(data.get("schemaType", "AVRO")))
+        return Registered(int(data["id"]), str(data["schema"]), str(data.get("schemaType", PLAIN)))
 
 
 def _quoted(subject: str) -> str:
@@ -203,4 +206,4 @@ def _quoted(subject: str) -> str:
 
 
 def _body(schema: str, kind: str) -> dict[str, str]:
-    return {"schema": schema} if kind == "AVRO" else {"schema": schema, "schemaType": kind}
+    return {"schema": schema} if kind == PLAIN else {"schema": schema, "schemaType": kind}

@@ -85,7 +85,8 @@ def left_over(first: Figures, last: Figures) -> list[str]:
 
 def measured(folders: Sequence[Path], kafka: Kafka, server: psutil.Process, heap: Callable[[], int]) -> Figures:
     """The figures of a server process and its folders now."""
-    files = [f for folder in folders for f in folder.rglob("*") if _counts(f)]
+    # Not by rglob: folders go meanwhile.
+    files = [f for top in folders for at, _, names in os.walk(top) for n in names if _counts(f := Path(at, n))]
     java = jvms(server.children(recursive=True))
     return Figures(
         len(files),

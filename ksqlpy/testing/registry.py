@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from ksqlpy.registry import PLAIN
+
 __all__ = ["Registry", "shared_registry"]
 
 
@@ -68,7 +70,7 @@ class Registry:
 
     # ------------------------------------------------------------ what it knows
 
-    def put(self, schema: str, kind: str = "AVRO") -> int:
+    def put(self, schema: str, kind: str = PLAIN) -> int:
         """The id of the schema, a new one if it was not known."""
         with self._lock:
             number = self._ids.get((kind, schema))
@@ -81,7 +83,7 @@ class Registry:
         """The schemas of a subject, the oldest first."""
         return [self._schemas[n][1] for n in self._subjects.get((name, subject), [])]
 
-    def register(self, subject: str, schema: str, kind: str = "AVRO", name: str = "main") -> int:
+    def register(self, subject: str, schema: str, kind: str = PLAIN, name: str = "main") -> int:
         """Adds a schema as it is to a subject; gives its id."""
         number = self.put(schema, kind)
         ids = self._subjects.setdefault((name, subject), [])
@@ -100,18 +102,18 @@ class Registry:
                 if found is None:
                     return _error(404, 40403, "Schema not found")
                 kind, schema = found
-                return 200, {"schema": schema, **({} if kind == "AVRO" else {"schemaType": kind})}
+                return 200, {"schema": schema, **({} if kind == PLAIN else {"schemaType": kind})}
             case "GET", ["subjects", subject, "versions", "latest"]:
                 ids = self._subjects.get((name, subject))
                 if not ids:
                     return _error(404, 40401, f"Subject '{subject}' not found.")
                 kind, schema = self._schemas[ids[-1]]
-                shown = {} if kind == "AVRO" else {"schemaType": kind}
+                shown = {} if kind == PLAIN else {"schemaType": kind}
                 return 200, {"subject": subject, "version": len(ids), "id": ids[-1], "schema": schema, **shown}
             case "POST", ["subjects", subject]:
                 assert body is not None
                 ids = self._subjects.get((name, subject))
-                number_ = self._ids.get((body.get("schemaType", "AVRO"), body["schema"]))
+                number_ = self._ids.get((body.get("schemaType", PLAIN), body["schema"]))
                 if not ids:
                     return _error(404, 40401, f"Subject '{subject}' not found.")
                 if number_ not in ids:
@@ -119,7 +121,7 @@ class Registry:
                 return 200, {"subject": subject, "id": number_, "version": ids.index(number_) + 1}
             case "POST", ["subjects", subject, "versions"]:
                 assert body is not None
-                return self._add(name, subject, body["schema"], body.get("schemaType", "AVRO"))
+                return self._add(name, subject, body["schema"], body.get("schemaType", PLAIN))
         return _error(404, 404, "HTTP 404 Not Found")
 
     def _add(self, name: str, subject: str, schema: str, kind: str) -> tuple[int, Any]:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from ksqlpy.deadletters import Letter, Letters, letter_json, mended
-from ksqlpy.errors import ConfigProblem
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.deadletters import Letter, Letters, letter_json, mended, read_letters
+from ksqlpy.errors import ConfigProblem, EnvironmentProblem
 
 TEXT = Letter("0-7", "CSAS_BIG_1", "rides", 2, 5, 1000, "not JSON", b"k", b'{"a":')
 RAW = replace(TEXT, id="0-8", key=None, value=b"\xff\x00")
@@ -46,3 +47,10 @@ def test_bad_lines(line: str, why: str) -> None:
         mended(["", line], LETTERS, "f")
     assert caught.value.code == "bad-letter"
     assert caught.value.message.startswith(why)
+
+
+def test_brokers_that_are_away_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ksqlpy.deadletters.letters.TIMEOUT", 1)
+    with pytest.raises(EnvironmentProblem) as caught:
+        read_letters(KafkaConnection("127.0.0.1:1"), "letters")
+    assert caught.value.code == "broker-unavailable"

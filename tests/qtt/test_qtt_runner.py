@@ -13,6 +13,7 @@ import pytest
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, SyntaxProblem
 from ksqlpy.runtime import Engine
+from ksqlpy.testing.registry import shared_registry
 from ksqlpy.testing.served import Pace
 
 from .cases import Case, read_folder, read_json
@@ -161,6 +162,8 @@ def test_verdicts(folder: Path, spark: SparkSession, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     settings = {"ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")), "ksql.service.id": "qtt_"}
+    registry, name = shared_registry()
+    settings["ksql.schema.registry.url"] = registry.url(name)
     made = Engine(Config.of({**settings, "ksqlpy.spark.master": spark.sparkContext.master}))
     made.start()
     yield made

@@ -6,13 +6,11 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.math.BigDecimal;
 import java.nio.ByteBuffer;
+import ksqlpy.internals.Cells;
 import ksqlpy.read.Type;
 import org.apache.avro.io.BinaryEncoder;
 import org.apache.avro.io.EncoderFactory;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
-import org.apache.spark.sql.catalyst.util.ArrayData;
-import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
@@ -65,7 +63,7 @@ public final class AvroWriter implements ScalarFunction<byte[]> {
 
   /** Writes a value that is not null. */
   private interface Value {
-    void write(SpecializedGetters from, int at, BinaryEncoder out) throws IOException;
+    void write(Cells from, int at, BinaryEncoder out) throws IOException;
   }
 
   private Value[] values() throws IOException {
@@ -85,28 +83,28 @@ public final class AvroWriter implements ScalarFunction<byte[]> {
   /** {@code type}: what Spark gives; {@code declared}: what the schema has, which has at least as many digits. */
   private static Value value(DataType type, Type declared) {
     if (type instanceof IntegerType || type instanceof DateType) {
-      return (from, at, out) -> out.writeInt(from.getInt(at));
+      return (from, at, out) -> out.writeInt(from.whole(at));
     }
     if (type instanceof LongType) {
-      return (from, at, out) -> out.writeLong(from.getLong(at));
+      return (from, at, out) -> out.writeLong(from.large(at));
     }
     if (type instanceof TimestampType) {
-      return (from, at, out) -> out.writeLong(Math.floorDiv(from.getLong(at), MICROS));
+      return (from, at, out) -> out.writeLong(Math.floorDiv(from.large(at), MICROS));
     }
     if (type instanceof DoubleType) {
       return (from, at, out) -> {
-        double number = from.getDouble(at);
+        double number = from.real(at);
         out.writeDouble(Double.isNaN(number) ? Double.NaN : number); // always the same NaN
       };
     }
     if (type instanceof BooleanType) {
-      return (from, at, out) -> out.writeBoolean(from.getBoolean(at));
+      return (from, at, out) -> out.writeBoolean(from.bool(at));
     }
     if (type instanceof StringType) {
-      return (from, at, out) -> out.writeBytes(from.getUTF8String(at).getBytes());
+      return (from, at, out) -> out.writeBytes(from.text(at));
     }
     if (type instanceof BinaryType) {
-      return (from, at, out) -> out.writeBytes(from.getBinary(at));
+      return (from, at, out) -> out.writeBytes(from.binary(at));
     }
     if (type instanceof DecimalType) {
       int precision = ((DecimalType) type).precision();
@@ -116,33 +114,33 @@ public final class AvroWriter implements ScalarFunction<byte[]> {
         throw new IllegalArgumentException("a " + type.catalogString() + " loses digits as " + declared);
       }
       return (from, at, out) -> {
-        BigDecimal number = from.getDecimal(at, precision, scale).toJavaBigDecimal().setScale(wanted);
+        BigDecimal number = from.decimal(at, precision, scale).toJavaBigDecimal().setScale(wanted);
         out.writeBytes(number.unscaledValue().toByteArray());
       };
     }
     if (type instanceof ArrayType) {
       Value item = value(((ArrayType) type).elementType(), declared.item);
-      return (from, at, out) -> array(from.getArray(at), item, out);
+      return (from, at, out) -> array(from.items(at), item, out);
     }
     if (type instanceof MapType) {
       Value item = value(((MapType) type).valueType(), declared.item);
-      return (from, at, out) -> map(from.getMap(at), item, out);
+      return (from, at, out) -> map(from.keys(at), from.values(at), item, out);
     }
     if (type instanceof StructType) {
       Value[] fields = values((StructType) type, declared);
-      return (from, at, out) -> record(from.getStruct(at, fields.length), fields, out);
+      return (from, at, out) -> record(from.fields(at, fields.length), fields, out);
     }
     throw new IllegalArgumentException("AVRO does not carry " + type.catalogString());
   }
 
-  private static void record(InternalRow row, Value[] fields, BinaryEncoder out) throws IOException {
+  private static void record(Cells row, Value[] fields, BinaryEncoder out) throws IOException {
     for (int i = 0; i < fields.length; i++) {
       nullable(row, i, fields[i], out);
     }
   }
 
-  private static void nullable(SpecializedGetters from, int at, Value value, BinaryEncoder out) throws IOException {
-    if (from.isNullAt(at)) {
+  private static void nullable(Cells from, int at, Value value, BinaryEncoder out) throws IOException {
+    if (from.isNull(at)) {
       out.writeIndex(0);
     } else {
       out.writeIndex(1);
@@ -150,8 +148,8 @@ public final class AvroWriter implements ScalarFunction<byte[]> {
     }
   }
 
-  private static void array(ArrayData items, Value item, BinaryEncoder out) throws IOException {
-    int count = items.numElements();
+  private static void array(Cells items, Value item, BinaryEncoder out) throws IOException {
+    int count = items.size();
     out.writeArrayStart();
     out.setItemCount(count);
     for (int i = 0; i < count; i++) {
@@ -161,16 +159,14 @@ public final class AvroWriter implements ScalarFunction<byte[]> {
     out.writeArrayEnd();
   }
 
-  private static void map(MapData entries, Value item, BinaryEncoder out) throws IOException {
-    int count = entries.numElements();
-    ArrayData keys = entries.keyArray();
-    ArrayData items = entries.valueArray();
+  private static void map(Cells keys, Cells items, Value item, BinaryEncoder out) throws IOException {
+    int count = keys.size();
     out.writeArrayStart();
     out.setItemCount(count);
     for (int i = 0; i < count; i++) {
       out.startItem();
       out.writeIndex(1);
-      out.writeBytes(keys.getUTF8String(i).getBytes());
+      out.writeBytes(keys.text(i));
       nullable(items, i, item, out);
     }
     out.writeArrayEnd();
@@ -191,9 +187,9 @@ public final class AvroWriter implements ScalarFunction<byte[]> {
         values = known;
       }
       if (bare) {
-        known[0].write(row, 0, out);
+        known[0].write(Cells.of(row), 0, out);
       } else {
-        record(row, known, out);
+        record(Cells.of(row), known, out);
       }
       out.flush();
     } catch (IOException e) {
