@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from ksqlpy.formats import text
 from ksqlpy.plan.operators import Filter, ForeignKeyJoin, Project, Scan, TableFilter
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import stream_time, which_result
-from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
+from ksqlpy.spark.marks import ROWS, stream_time, which_result
+from ksqlpy.spark.operators.context import AS_READ, LAST, Context, struct_of
 from ksqlpy.spark.rows import Col, Rows, StepCol
 
 __all__ = ["build"]
 
 _NUMBERED, _FOREIGN, _SPREAD = "__numbered", "__foreign", "__spread"
 """The number of a row of either table; the value by which they are joined; what spreads rows for the first step."""
+_WRITTEN = "__written"
+"""After a restart: where the result of a row lies in the sink."""
 
 
 def build(node: ForeignKeyJoin, context: Context, records: Rows) -> Rows:
@@ -37,7 +39,7 @@ def build(node: ForeignKeyJoin, context: Context, records: Rows) -> Rows:
     rows = context.to_tasks(rows, context.step_number(node), [StepCol.KEY], turn)
     rows = rows.stepped(context.step_spec(node, "foreign-key matches", left=outer), [StepCol.KEY])
     rows = _next(rows, StepCol.PK)
-    rows = _ordered(context, rows, [StepCol.KEY])
+    rows = _as_written(context, rows)
     rows = rows.stepped({**context.step_spec(node, "foreign-key latest"), "lanes": []}, [StepCol.KEY])
     times = [f"{StepCol.LEFT}.{Col.ROWTIME}", f"{StepCol.RIGHT}.{Col.ROWTIME}", Col.ROWTIME]
     return rows.select(
@@ -97,11 +99,22 @@ def _sorts(context: Context) -> bool:
     return context.distribution.shuffled and (context.distribution.sorted or context.tail is not None)
 
 
-def _ordered(context: Context, rows: Rows, keys: Sequence[str]) -> Rows:
-    """The rows of one key in one task; sorted by their time, where that is done, and as they were read."""
+def _ordered(context: Context, rows: Rows, keys: Sequence[str], first: Sequence[str] = ()) -> Rows:
+    """The rows of one key in one task; where rows are sorted, by ``first``, their time, and as they were read."""
     d = context.distribution
     if not d.shuffled:
         return rows.together()
     if not _sorts(context):
         return rows.repartitioned(d.partitions, keys)
-    return rows.spread(d.partitions, keys, [Col.TURN, *AS_READ, StepCol.NUMBER])
+    return rows.spread(d.partitions, keys, [*first, Col.TURN, *AS_READ, StepCol.NUMBER])
+
+
+def _as_written(context: Context, rows: Rows) -> Rows:
+    """Ahead of the last step, where a row overtakes others of its key: after a restart those first whose results are
+    there, in their order. So what they had overtaken, which has no result, has none now.
+    """
+    if context.tail is None:
+        return _ordered(context, rows, [StepCol.KEY])
+    written = context.tail.position(Col.PARTITION, Col.OFFSET, f"({StepCol.NUMBER} * {ROWS})")
+    rows = rows.plus((_WRITTEN, f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {written} END, {LAST})"))
+    return _ordered(context, rows, [StepCol.KEY], [_WRITTEN]).drop(_WRITTEN)
