@@ -1,4 +1,4 @@
-"""Formats side by side: the same rows as JSON, AVRO and JSON_SR, and as AVRO of ten schemas, through one query each."""
+"""Formats side by side: the same rows as JSON, AVRO, JSON_SR and PROTOBUF, and as AVRO of ten schemas, through one query each."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class _FormatJob(Job):
 
 def formats(engine: Engine, registry: Registry, records: int, rounds: int) -> Iterator[str]:
     """Results a second of each format, and its ratio to JSON's; gives lines as it goes."""
-    jobs = [_job(engine, registry, name, f"F{i}") for i, name in enumerate(("JSON", "AVRO", "JSON_SR"))]
-    jobs.append(_job(engine, registry, "AVRO", "F3", schemas=SCHEMAS))
+    jobs = [_job(engine, registry, name, f"F{i}") for i, name in enumerate(("JSON", "AVRO", "JSON_SR", "PROTOBUF"))]
+    jobs.append(_job(engine, registry, "AVRO", f"F{len(jobs)}", schemas=SCHEMAS))
     for i, job in enumerate(jobs):
         yield f"{job.name}: {records:,} records written in {fill(engine, job, f'F{i}', records):.1f} s"
     runs: dict[str, list[Backlog]] = {job.name: [] for job in jobs}

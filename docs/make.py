@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ksqlpy.config import PROPERTIES
 from ksqlpy.connection.names import FIXED, KINDS, PYTHON_NAMES, SECURITY
-from ksqlpy.formats import FORMATS, UNAVAILABLE, Format
+from ksqlpy.formats import FORMATS, Format
 from ksqlpy.formats.contract import DECLARED
 from ksqlpy.shell.help import Topic, topics
 from ksqlpy.shell.syntax import syntax
@@ -96,11 +96,12 @@ the keys of a MAP are STRING. Written by `make docs` from `ksqlpy/formats`; not 
 """
 
 
-_AVRO = """\
-## AVRO, JSON_SR and the schema registry
+_REGISTRY = """\
+## AVRO, JSON_SR, PROTOBUF and the schema registry
 
 `ksql.schema.registry.url` names the registry, `ksql.schema.registry.basic.auth.user.info` a login. A record is a zero
-byte, the id of its schema in four bytes, and the value, as Confluent's serializers write it.
+byte, the id of its schema in four bytes, and the value, as Confluent's serializers write it; in PROTOBUF the place of the
+message in the schema stands between. PROTOBUF_NOSR is the message alone.
 
 **Reading.** Each record is read by the schema that wrote it, whose id it has; the registry is asked once for each id.
 While the registry does not answer, records wait: none of them becomes a dead letter. Dead letters are records with
@@ -109,20 +110,29 @@ column. Fields are found by name as in JSON; a field that is missing is null. IN
 numbers, booleans and enums as STRING; timestamps and times in microseconds are cut to milliseconds. The id of JSON_SR
 is that of a JSON Schema; the value is read by the rules of the format JSON.
 
-**Columns.** CREATE without columns takes those of the latest schema of `TOPIC-value`, and of `TOPIC-key` if the key is
-AVRO or JSON_SR, with names in upper case. A key is one column, `ROWKEY`; with `WRAP_SINGLE_VALUE = false` the value is
-one column, `ROWVAL`. A request is checked as a whole before its first statement is done: what that registers, a later
-request sees. The columns and the ids of schemas stand in the command log; a restart asks the registry for nothing but
-schemas of records.
+**Protobuf.** A number, text or BOOLEAN that is not in a message is 0, empty or false, unless the schema says `optional`;
+an ARRAY or MAP is empty, and what is a message is null. The wrappers of google.protobuf are read as scalars. A `oneof`
+named `choice` is a STRUCT named `CHOICE_0`, with its number at the end. DATE, TIME, TIMESTAMP and DECIMAL are
+google.type.Date, google.type.TimeOfDay, google.protobuf.Timestamp and confluent.type.Decimal. A null is not written. So it
+comes back as 0 or empty, unless `VALUE_PROTOBUF_NULLABLE_REPRESENTATION` is OPTIONAL or WRAPPER. There is no ARRAY or MAP
+within another one.
+
+**Columns.** CREATE without columns takes those of the latest schema of `TOPIC-value`, and of `TOPIC-key` if the key has
+such a format, with names in upper case. A key of AVRO or JSON_SR is one column, `ROWKEY`; a message is several. With
+`WRAP_SINGLE_VALUE = false` the value is one column, `ROWVAL`. `VALUE_SCHEMA_ID` takes another schema than the latest; its
+names keep their case. `VALUE_SCHEMA_FULL_NAME` names the message, where a schema has several. A request is checked as a
+whole before its first statement is done: what that registers, a later request sees. The columns, the ids and the schemas
+of ids stand in the command log; a restart asks the registry for nothing but schemas of records.
 
 **Writing.** CREATE … AS registers the schemas of its columns under `TOPIC-key` and `TOPIC-value`; if the registry
 refuses one, the statement fails with the registry's reason. CREATE with columns registers them where the topic has no
-schema yet; else the first statement that writes does. Records are named as ksqlDB names them (`KsqlDataSourceSchema`),
-all fields may be null, and a MAP is an array of entries. JSON Schemas are those of Kafka Connect (`connect.type`,
-`connect.index`), and a MAP is an object.
+schema yet; else the first statement that writes does. Records are named as ksqlDB names them (`KsqlDataSourceSchema`,
+`ConnectDefault1`), or as `VALUE_SCHEMA_FULL_NAME` says. All fields may be null. In AVRO a MAP is an array of entries. JSON
+Schemas are those of Kafka Connect (`connect.type`, `connect.index`), and a MAP is an object. With `VALUE_SCHEMA_ID` records
+are written by that schema: it has the columns in their order, and its other fields have defaults.
 
-Not read: schemas that refer to others, and values of a union of several types, which are dead letters; where no column
-takes such a field, it is skipped. Schemas are not chosen by id or name (`VALUE_SCHEMA_ID`, `VALUE_SCHEMA_FULL_NAME`).
+Not read: values of a union of several types in AVRO, which are dead letters; where no column takes such a field, it is
+skipped. Schemas may refer to others.
 """
 
 
@@ -180,9 +190,7 @@ def _statement(topic: Topic) -> str:
 def formats() -> str:
     """The formats and their limits as Markdown tables."""
     rows = [_format(f) for f in FORMATS.values()]
-    lacking = [f"| {name} | {why} |" for name, why in UNAVAILABLE.items()]
-    head = "Formats of the language that are refused:\n\n| format | why |\n|---|---|"
-    return _FORMATS_HEAD + "\n".join([*rows, "", head, *lacking, "", _AVRO])
+    return _FORMATS_HEAD + "\n".join([*rows, "", _REGISTRY])
 
 
 def _format(f: Format) -> str:

@@ -35,8 +35,10 @@ __all__ = [
     "Column",
     "Header",
     "KeySpec",
+    "Nulls",
     "PartSpec",
     "PersistentQuery",
+    "Schema",
     "Source",
     "ValueSpec",
     "WindowKey",
@@ -45,6 +47,7 @@ __all__ = [
 ]
 
 SourceKind = Literal["STREAM", "TABLE"]
+Nulls = Literal["", "OPTIONAL", "WRAPPER"]
 BlockedKind = Literal["source", "type", "query"]
 
 
@@ -86,18 +89,32 @@ class WindowKey:
 
 
 @dataclass(frozen=True)
+class Schema:
+    """A schema of a schema registry: its text, and those that it refers to, by name, each behind its own references."""
+
+    text: str
+    references: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class PartSpec(ABC):
     """The key or the value of a source's records: a :class:`KeySpec` or a :class:`ValueSpec`.
 
     ``format``: the name of its format (:mod:`ksqlpy.formats`); ``columns``: what it carries, in the order in which they
     are written; ``delimiter``: what stands between them, of formats that have such. ``schema_id``: the id under which
     the schema registry has the schema of what is written; None: of formats without one, and where nothing is written.
+    ``schema``: that schema, if the statement names it by its id; None: it follows from the columns, with the record's
+    name ``schema_name``, None for the format's own, and in Protobuf with ``nulls``: how it tells a null from 0, empty if
+    it does not.
     """
 
     format: str
     columns: tuple[Column, ...] = ()
     delimiter: str = ","
     schema_id: int | None = field(default=None, kw_only=True)
+    schema: Schema | None = field(default=None, kw_only=True)
+    schema_name: str | None = field(default=None, kw_only=True)
+    nulls: Nulls = field(default="", kw_only=True)
 
     @property
     @abstractmethod
@@ -107,12 +124,14 @@ class PartSpec(ABC):
 
 @dataclass(frozen=True)
 class KeySpec(PartSpec):
-    """How keys are written."""
+    """How keys are written; ``wrapped``: whether a single column is written as a record too."""
+
+    wrapped: bool = False
 
     @property
     def bare(self) -> bool:
         """With one column; several make a record."""
-        return len(self.columns) == 1
+        return len(self.columns) == 1 and not self.wrapped
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.connection.names import setting_of, variables
 from ksqlpy.errors import ConfigProblem, file_reason, shown, similar_names
-from ksqlpy.formats import FORMATS, UNAVAILABLE
+from ksqlpy.formats import FORMATS
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.streamsproperties import is_without_meaning
 from ksqlpy.topicnames import checked_topic_name
@@ -41,8 +41,7 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
 
 
 def _format(value: str) -> str:
-    # Also those that are not served: the statement that needs one is refused, with the reason.
-    return _one_of(*FORMATS, *UNAVAILABLE)(value)
+    return _one_of(*FORMATS)(value)
 
 
 def _integer(low: int, high: int) -> Callable[[str], str]:

@@ -12,8 +12,8 @@ from sqlglot import exp
 from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import WindowKey
 from ksqlpy.errors import similar_names
-from ksqlpy.formats import FORMATS, UNAVAILABLE
-from ksqlpy.formats.contract import DECLARED
+from ksqlpy.formats import FORMATS
+from ksqlpy.formats.contract import DECLARED, SchemaWish
 from ksqlpy.formats.delimited import delimiter
 from ksqlpy.sql.nodes import UNIT_MILLIS
 from ksqlpy.topicnames import checked_topic_name
@@ -41,6 +41,8 @@ class SourceProperties:
     wrapped: bool | None = None
     window: WindowKey | None = None
     query_id: str | None = None
+    key_schema: SchemaWish = SchemaWish()
+    value_schema: SchemaWish = SchemaWish()
 
 
 def _string(value: object) -> str:
@@ -121,6 +123,27 @@ def _window_type(value: object) -> str:
 _WINDOW_TYPES = ("TUMBLING", "HOPPING", "SESSION")
 
 
+def _schema_id(value: object) -> int:
+    number = _whole(value)
+    if number is not None and 0 <= number < 2**31:
+        return number
+    raise ValueError("the id of a schema in the schema registry")
+
+
+def _full_name(value: object) -> str:
+    name = value.strip() if isinstance(value, str) else ""
+    if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", name, re.ASCII):
+        return name
+    raise ValueError("the full name of a record or message, such as 'com.example.Order'")
+
+
+def _nulls(value: object) -> str:
+    name = _name(value)
+    if name in ("OPTIONAL", "WRAPPER"):
+        return name
+    raise ValueError("OPTIONAL or WRAPPER")
+
+
 def _duration(value: object) -> int:
     words = _string(value).upper().split()
     if (
@@ -150,6 +173,13 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "WINDOW_TYPE": ("window_type", _window_type),
     "WINDOW_SIZE": ("window_size", _duration),
     "QUERY_ID": ("query_id", _query_id),
+    "KEY_SCHEMA_ID": ("key_schema.id", _schema_id),
+    "VALUE_SCHEMA_ID": ("value_schema.id", _schema_id),
+    "KEY_SCHEMA_FULL_NAME": ("key_schema.name", _full_name),
+    "VALUE_SCHEMA_FULL_NAME": ("value_schema.name", _full_name),
+    "VALUE_AVRO_SCHEMA_FULL_NAME": ("value_schema.name", _full_name),
+    "KEY_PROTOBUF_NULLABLE_REPRESENTATION": ("key_schema.nulls", _nulls),
+    "VALUE_PROTOBUF_NULLABLE_REPRESENTATION": ("value_schema.nulls", _nulls),
     "SOURCED_BY_CONNECTOR": ("connector", _string),
     "SOURCE_CONNECTOR": ("connector", _string),
 }
@@ -159,17 +189,6 @@ _DECLARED_ONLY = ("WINDOW_TYPE", "WINDOW_SIZE", "SOURCED_BY_CONNECTOR", "SOURCE_
 
 _QUERIES_ONLY = ("QUERY_ID",)
 """Properties of statements with a query only."""
-
-_REGISTRY_ONLY = (
-    "KEY_SCHEMA_ID",
-    "VALUE_SCHEMA_ID",
-    "KEY_SCHEMA_FULL_NAME",
-    "VALUE_SCHEMA_FULL_NAME",
-    "VALUE_AVRO_SCHEMA_FULL_NAME",
-    "KEY_PROTOBUF_NULLABLE_REPRESENTATION",
-    "VALUE_PROTOBUF_NULLABLE_REPRESENTATION",
-)
-"""Properties of formats whose schemas lie in a schema registry."""
 
 _GONE = {
     "KEY": "mark the column instead: name type KEY in a stream, PRIMARY KEY in a table",
@@ -182,7 +201,7 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
     """The properties of a WITH clause.
 
     ``declares``: of CREATE with columns, where the window of the key may be named. Raises AnalysisProblem
-    ``unknown-property``, ``duplicate-property``, ``invalid-property``, ``unknown-format``, ``unavailable-format`` or
+    ``unknown-property``, ``duplicate-property``, ``invalid-property``, ``unknown-format`` or
     ``format-property``.
     """
     found: dict[str, Any] = {}
@@ -203,6 +222,9 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
             _check_format(found[field], value, text)
         places[name] = value
     _check_together(places, text)
+    for side in ("key_schema", "value_schema"):
+        wish = {name: found.pop(f"{side}.{name}") for name in ("id", "name", "nulls") if f"{side}.{name}" in found}
+        found[side] = SchemaWish(**wish)
     if "FORMAT" in places:
         found["key_format"] = found["value_format"] = found.pop("format")
     found.pop("connector", None)
@@ -216,18 +238,6 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
 
 
 def _refuse_name(name: str, node: exp.Expr, written: Sequence[exp.Expr], text: Text, *, declares: bool) -> NoReturn:
-    if name in _REGISTRY_ONLY:
-        side = name.split("_")[0]
-        formats = {n.this.name.upper(): n.args["value"].name.upper() for n in written}
-        chosen = formats.get(f"{side}_FORMAT") or formats.get("FORMAT")
-        format_ = FORMATS.get(chosen or "")
-        inferred = format_ is not None and format_.schemas is not DECLARED
-        text.refuse(
-            "format-property",
-            f"format {chosen} takes no property {name}" if format_ is not None else f"no format takes {name}",
-            node,
-            hint="list the columns" + (", or none of them: those of the latest schema count" if inferred else ""),
-        )
     known = [n for n in _READERS if n not in (_QUERIES_ONLY if declares else _DECLARED_ONLY)]
     similar = similar_names(name, known)
     hint = _GONE.get(name) or (f"there are {', '.join(known)}" if not similar else None)
@@ -242,8 +252,6 @@ def _refuse_name(name: str, node: exp.Expr, written: Sequence[exp.Expr], text: T
 
 def _check_format(name: str, node: exp.Expr, text: Text) -> None:
     available = f"the formats are {', '.join(FORMATS)}"
-    if name in UNAVAILABLE:
-        text.refuse("unavailable-format", f"format {name} is not available: {UNAVAILABLE[name]}", node, hint=available)
     if name not in FORMATS:
         text.refuse(
             "unknown-format", f"there is no format {name}", node, similar=similar_names(name, FORMATS), hint=available
@@ -257,6 +265,12 @@ def _check_together(places: Mapping[str, exp.Expr], text: Text) -> None:
             text.refuse("invalid-property", f"FORMAT and {other} exclude each other", places["FORMAT"])
     if "TIMESTAMP_FORMAT" in places and "TIMESTAMP" not in places:
         text.refuse("invalid-property", "TIMESTAMP_FORMAT needs TIMESTAMP", places["TIMESTAMP_FORMAT"])
+    if "VALUE_SCHEMA_FULL_NAME" in places and "VALUE_AVRO_SCHEMA_FULL_NAME" in places:
+        text.refuse(
+            "invalid-property",
+            "VALUE_SCHEMA_FULL_NAME and VALUE_AVRO_SCHEMA_FULL_NAME exclude each other",
+            places["VALUE_AVRO_SCHEMA_FULL_NAME"],
+        )
     if "WINDOW_SIZE" in places and "WINDOW_TYPE" not in places:
         text.refuse("invalid-property", "WINDOW_SIZE needs WINDOW_TYPE", places["WINDOW_SIZE"])
 

@@ -18,12 +18,13 @@ from ksqlpy.analysis.formats import check_formats
 from ksqlpy.analysis.properties import SourceProperties, read_properties
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
+from ksqlpy.analysis.schemas import refuse_both, with_schemas
 from ksqlpy.analysis.scope import Scope, Text, find_source
-from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, KeySpec, Source, ValueSpec
+from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, ValueSpec
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, Span, similar_names
-from ksqlpy.formats import FORMATS, NONE, UNAVAILABLE
-from ksqlpy.formats.contract import Which
+from ksqlpy.formats import FORMATS, NONE, key_spec
+from ksqlpy.formats.contract import RECORDS, Which
 from ksqlpy.functions.patterns import is_pattern
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.topicnames import checked_topic_name
@@ -124,6 +125,11 @@ def _declare(
 ) -> Declare:
     name, kind = node.this.this, node.args["kind"]
     specs = node.args.get("columns") or []
+    named = (
+        properties.key_format or _default_format("key", config),
+        properties.value_format or _default_format("value", config),
+    )
+    refuse_both(specs, properties, named, text)
     try:
         inferred = _inferred(specs, properties, config)
     except AnalysisProblem as e:  # what the schema registry says has no place yet
@@ -139,13 +145,13 @@ def _declare(
     columns = _columns(node, inferred, text, windowed=properties.window is not None)
     if properties.topic is None:
         text.refuse("no-topic", "WITH needs KAFKA_TOPIC, the topic that holds the records", node.this)
-    value_format = properties.value_format or _default_format("value", config, text, node.this)
+    value_format = properties.value_format or _default_format("value", config)
     if not value_format:
         text.refuse(
             "no-format", "WITH needs VALUE_FORMAT, the format of the values", node.this, hint="for example JSON"
         )
     keys = [c for c in columns if c.key]
-    key_format = properties.key_format or (_default_format("key", config, text, node.this) if keys else NONE.name)
+    key_format = properties.key_format or (_default_format("key", config) if keys else NONE.name)
     key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), None, text)
     wrapped = _wrapped(properties, value_format, columns, config, text)
     source = Source(
@@ -153,7 +159,7 @@ def _declare(
         kind,
         properties.topic,
         columns,
-        KeySpec(key_format, delimiter=key_delimiter),
+        key_spec(key_format, delimiter=key_delimiter),
         ValueSpec(value_format, delimiter=value_delimiter, wrapped=wrapped),
         parsed.text,
         timestamp=_timestamp(properties, columns, text),
@@ -161,21 +167,14 @@ def _declare(
         window=properties.window,
         read_only=bool(node.args.get("source")),
     )
+    source = with_schemas(source, properties, config.registry, text, of_query=False)
     check_formats(source, text, node.this, properties.nodes)
     return Declare(source, _topic_wish(source, properties, text))
 
 
-def _default_format(part: str, config: Config, text: Text, node: exp.Expr) -> str:
+def _default_format(part: str, config: Config) -> str:
     """The format of keys or values where none is named; empty if there is none."""
-    name = config.get(f"ksql.persistence.default.format.{part}")
-    if name in UNAVAILABLE:
-        text.refuse(
-            "unavailable-format",
-            f"the default {part} format {name} is not available: {UNAVAILABLE[name]}",
-            node,
-            hint=f"name the format: WITH ({part.upper()}_FORMAT = 'JSON')",
-        )
-    return name
+    return config.get(f"ksql.persistence.default.format.{part}")
 
 
 def _inferred(specs: Sequence[exp.Expr], properties: SourceProperties, config: Config) -> tuple[Column, ...]:
@@ -189,8 +188,9 @@ def _inferred(specs: Sequence[exp.Expr], properties: SourceProperties, config: C
     for which, named, listed in sides:
         format_ = FORMATS.get(named or config.get(f"ksql.persistence.default.format.{which}"))
         if format_ is not None and properties.topic is not None and not listed:
-            wrapped = which == "value" and properties.wrapped is not False
-            columns = format_.schemas.infer(properties.topic, which, config.registry(), wrapped=wrapped) or ()
+            wrapped = format_.limits.wraps == RECORDS or (which == "value" and properties.wrapped is not False)
+            wish = properties.key_schema if which == "key" else properties.value_schema
+            columns = format_.schemas.infer(properties.topic, which, config.registry(), wish, wrapped=wrapped) or ()
             found += [replace(c, key=which == "key") for c in columns]
     return tuple(found)
 
@@ -360,7 +360,7 @@ def _create_as(
     if not has_key:
         key_format = NONE.name
     elif key_format == NONE.name and properties.key_format is None:
-        key_format = _default_format("key", config, text, node.this)
+        key_format = _default_format("key", config)
     value_format = properties.value_format or left.value.format
     key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), left, text)
     wrapped = _wrapped(properties, value_format, columns, config, text)
@@ -369,13 +369,14 @@ def _create_as(
         kind,
         properties.topic or config.get("ksql.output.topic.name.prefix") + name,
         columns,
-        KeySpec(key_format, delimiter=key_delimiter),
+        key_spec(key_format, delimiter=key_delimiter),
         ValueSpec(value_format, delimiter=value_delimiter, wrapped=wrapped),
         parsed.text,
         timestamp=_timestamp(properties, columns, text),
         timestamp_format=properties.timestamp_format,
         window=query.window,
     )
+    source = with_schemas(source, properties, config.registry, text, of_query=True)
     check_formats(source, text, node.this, properties.nodes)
     try:
         checked_topic_name(source.topic)

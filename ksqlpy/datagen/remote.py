@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from ksqlpy.analysis import analyze_create
-from ksqlpy.catalog import Catalog, Column, Header, KeySpec, Source, ValueSpec, WindowKey
+from ksqlpy.catalog import Catalog, Column, Header, Source, ValueSpec, WindowKey
 from ksqlpy.client import Client
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError
+from ksqlpy.formats import key_spec
 from ksqlpy.sql import nodes, parse
 from ksqlpy.types import STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
 
@@ -60,7 +61,7 @@ def _source(description: Mapping[str, Any], types: Mapping[str, Any]) -> Source:
         description["type"],
         description["topic"],
         columns,
-        KeySpec(description["keyFormat"]),
+        key_spec(description["keyFormat"]),
         ValueSpec(description["valueFormat"]),
         description["statement"],
         timestamp=timestamp,

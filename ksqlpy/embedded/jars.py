@@ -34,16 +34,19 @@ _LISTS = Path(__file__).with_name("jars.toml")
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One pinned jar: Maven coordinate and the SHA-256 of the file in hex."""
+    """One pinned jar, or another file of a Maven repository: its coordinate and its SHA-256 in hex."""
 
     group: str
     name: str
     version: str
     sha256: str
+    classifier: str = ""
+    extension: str = "jar"
 
     @property
     def file_name(self) -> str:
-        return f"{self.name}-{self.version}.jar"
+        classifier = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.name}-{self.version}{classifier}.{self.extension}"
 
 
 def spark_jars(progress: Progress | None = None) -> list[Path]:
@@ -118,8 +121,9 @@ def _pinned(lists: Path) -> dict[str, tuple[Jar, ...]]:
 
 
 def _jar(coordinate: str, sha256: str) -> Jar:
-    group, name, version = coordinate.split(":")
-    return Jar(group, name, version, sha256)
+    whole, _, extension = coordinate.partition("@")
+    group, name, version, *classifier = whole.split(":")
+    return Jar(group, name, version, sha256, *classifier, extension=extension or "jar")
 
 
 def _paths(folder: Path, jars: Sequence[Jar]) -> list[Path]:
@@ -213,7 +217,7 @@ def _run_ivy(name: str, jars: Sequence[Jar], scratch: Path, to: Path, progress: 
         str(ivy),
     ]
     command += ["-settings", settings, "-cache", str(scratch / "cache"), "-ivy", str(scratch / "ivy.xml")]
-    command += ["-confs", "jars", "-retrieve", f"{to}/[artifact]-[revision].[ext]"]
+    command += ["-confs", "jars", "-retrieve", f"{to}/[artifact]-[revision](-[classifier]).[ext]"]
     output: deque[str] = deque(maxlen=2000)
     done = 0
     with subprocess.Popen(
@@ -248,12 +252,12 @@ def _run_ivy(name: str, jars: Sequence[Jar], scratch: Path, to: Path, progress: 
 def _ivy_file(jars: Sequence[Jar]) -> str:
     lines = [
         f"    <dependency org={quoteattr(j.group)} name={quoteattr(j.name)} rev={quoteattr(j.version)}"
-        ' transitive="false" conf="jars->default"/>'
+        f' transitive="false" conf="jars->default">{_artifact(j)}</dependency>'
         for j in jars
     ]
     return "\n".join(
         [
-            '<ivy-module version="2.0">',
+            '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">',
             '  <info organisation="ksqlpy" module="jars"/>',
             '  <configurations><conf name="jars"/></configurations>',
             "  <dependencies>",
@@ -264,6 +268,15 @@ def _ivy_file(jars: Sequence[Jar]) -> str:
     )
 
 
+def _artifact(jar: Jar) -> str:
+    """What is fetched of a coordinate: its jar, unless another file is named."""
+    if not jar.classifier and jar.extension == "jar":
+        return ""
+    kind = quoteattr(jar.extension)
+    classifier = f" m:classifier={quoteattr(jar.classifier)}" if jar.classifier else ""
+    return f"<artifact name={quoteattr(jar.name)} type={kind} ext={kind}{classifier}/>"
+
+
 # Ivy's own default repository, after Maven's folder on this machine. Poms are not read and Maven's checksums not asked
 # for: every coordinate is pinned and every file checked against the list, and it is ten times faster so.
 _SETTINGS = """<ivysettings>
@@ -272,7 +285,7 @@ _SETTINGS = """<ivysettings>
   <resolvers>
     <chain name="all" returnFirst="true">
       <filesystem name="maven-local" m2compatible="true">
-        <artifact pattern="${user.home}/.m2/repository/[organisation]/[module]/[revision]/[artifact]-[revision].[ext]"/>
+        <artifact pattern="${user.home}/.m2/repository/[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"/>
       </filesystem>
       <ibiblio name="default" m2compatible="true" usepoms="false"/>
     </chain>

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from ksqlpy.catalog import PartSpec, Source
-from ksqlpy.formats.contract import DECLARED, Codec, Format, Refusal, Schemas, Unreadable, Which, Written
+from ksqlpy.catalog import KeySpec, PartSpec, Source
+from ksqlpy.formats.contract import DECLARED, RECORDS, Codec, Format, Refusal, Schemas, Unreadable, Which, Written
 from ksqlpy.formats.json import JSON, json_object
 from ksqlpy.formats.kafka import KAFKA
 from ksqlpy.formats.none import NONE
-from ksqlpy.formats.registry import FORMATS, UNAVAILABLE
+from ksqlpy.formats.registry import FORMATS
 from ksqlpy.registry import SchemaRegistry
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "JSON",
     "KAFKA",
     "NONE",
-    "UNAVAILABLE",
     "Codec",
     "Format",
     "Refusal",
@@ -32,12 +32,18 @@ __all__ = [
     "codec",
     "declared",
     "json_object",
+    "key_spec",
     "present",
     "read",
     "registered",
     "writable",
     "write",
 ]
+
+
+def key_spec(format_: str, **more: Any) -> KeySpec:
+    """How keys of a format are written; ``more``: what else the spec says."""
+    return KeySpec(format_, wrapped=FORMATS[format_].limits.wraps == RECORDS, **more)
 
 
 def present(spec: PartSpec) -> bool:

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
-import io
 import json
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
-from functools import cache
-from math import isnan, nan
 from typing import Any
 
-from ksqlpy.catalog import Column, PartSpec
+from ksqlpy.catalog import Column, PartSpec, Schema
 from ksqlpy.formats import text
 from ksqlpy.formats.avroread import reader_of
-from ksqlpy.formats.avroschema import ROOT, key_name, misnamed, schema_of, type_of
-from ksqlpy.formats.contract import Codec, Format, Refusal, Unreadable, Which, Written
-from ksqlpy.formats.java import cleaned
+from ksqlpy.formats.avroschema import key_name, misnamed, schema_of, type_of
+from ksqlpy.formats.avrowrite import writer_of
+from ksqlpy.formats.contract import Codec, Format, Refusal, SchemaWish, Unreadable, Which, Written
 from ksqlpy.formats.json import JSON
 from ksqlpy.formats.jvm import described, jvm_reader
 from ksqlpy.formats.kafka import of_word, word
 from ksqlpy.formats.subjects import AHEAD, Subjects, schema_id
-from ksqlpy.types import DOUBLE, STRING, ArrayType, DecimalType, MapType, SqlType, StructType
+from ksqlpy.registry import Registered
+from ksqlpy.types import STRING, SqlType, StructType
 
 __all__ = ["AVRO", "Lookup"]
 
-Lookup = Callable[[int], str]
+Lookup = Callable[[int], Schema]
 """The schema of an id; raises Unreadable."""
 
 
 def _schema_of(spec: PartSpec, which: Which, source: str | None) -> str:
-    return schema_of(spec, ROOT if source is None or which == "value" else key_name(source))
+    named = spec.schema_name or (key_name(source) if source is not None and which == "key" else None)
+    return schema_of(spec) if named is None else schema_of(spec, named)
+
+
+def _type_of(found: Registered, wish: SchemaWish) -> SqlType:
+    return type_of(found.text, found.references, keep_case=wish.id is not None)
 
 
 class _Avro(Format):
     name = "AVRO"
     about = "Avro with the id of its schema in the schema registry in front; each record is read by its writer's schema"
-    schemas = Subjects("AVRO", "AVRO", "Avro", _schema_of, type_of)
+    schemas = Subjects("AVRO", "AVRO", "Avro", _schema_of, _type_of)
+    names_records = True
 
     def refusal(self, which: Which, columns: Sequence[Column]) -> Refusal | None:
         """Also names that Avro does not take."""
@@ -53,7 +56,10 @@ class _Avro(Format):
 
     def writer(self, spec: PartSpec, columns: Sequence[Written]) -> str:
         """``AvroWriter.java``; raises EngineProblem ``unregistered-schema``."""
-        about = {"write": self.name, "schema": schema_id(spec), **described(spec)}
+        schema = spec.schema or Schema(schema_of(spec))
+        references = [reference for _, reference in schema.references]
+        by = {"schema": schema_id(spec), "text": schema.text, "references": references}
+        about = {"write": self.name, **by, **described(spec)}
         fields = ", ".join(f"{text.string(c.name)}, {c.value}" for c in columns)
         return f"ksqlpy.{text.name(json.dumps(about, separators=(',', ':')))}(named_struct({fields}))"
 
@@ -93,10 +99,10 @@ AVRO = _Avro()
 
 
 def _own(spec: PartSpec) -> Lookup:
-    def lookup(number: int) -> str:
+    def lookup(number: int) -> Schema:
         if number != spec.schema_id:
             raise Unreadable(f"the schema registry has no schema {number}")
-        return schema_of(spec)
+        return spec.schema or Schema(schema_of(spec))
 
     return lookup
 
@@ -113,6 +119,7 @@ class _AvroCodec:
         self._names = [c.name for c in spec.columns]
         self._type = spec.columns[0].type if spec.bare else StructType(tuple((c.name, c.type) for c in spec.columns))
         self._readers: dict[int, Callable[[bytes], Any]] = {}
+        self._writer: Callable[[Any], bytes] | None = None
 
     def decode(self, data: bytes | None) -> tuple[Any, ...] | None:
         if data is None:
@@ -132,56 +139,8 @@ class _AvroCodec:
     def encode(self, values: Sequence[Any] | None) -> bytes | None:
         if values is None or (self._bare and values[0] is None):
             return None
-        import fastavro  # slow to import, and not needed by a server: records are written in the JVM
-
+        if self._writer is None:
+            self._writer = writer_of(self._spec.schema or Schema(schema_of(self._spec)), self._type)
         number = schema_id(replace(self._spec, schema_id=self._id))
         value = values[0] if self._bare else dict(zip(self._names, values, strict=True))
-        out = io.BytesIO()
-        out.write(struct.pack(">bi", 0, number))
-        fastavro.schemaless_writer(out, _parsed(schema_of(self._spec)), _written(value, self._type))
-        return out.getvalue()
-
-
-@cache
-def _parsed(schema: str) -> Any:
-    import fastavro
-
-    return fastavro.parse_schema(_raw(json.loads(schema)))
-
-
-def _raw(schema: Any) -> Any:
-    """The schema without logical types: values are given as they lie in the bytes."""
-    if isinstance(schema, list):
-        return [_raw(s) for s in schema]
-    if isinstance(schema, dict):
-        return {k: _raw(v) if k in ("type", "items", "fields") else v for k, v in schema.items() if k != "logicalType"}
-    return schema
-
-
-def _written(value: Any, type_: SqlType) -> Any:
-    """A value of a codec as fastavro writes it."""
-    if value is None:
-        return None
-    match type_:
-        case ArrayType(item):
-            return [_written(v, item) for v in value]
-        case MapType(_, item):
-            return [{"key": cleaned(k), "value": _written(v, item)} for k, v in value.items()]
-        case StructType(fields):
-            found: Mapping[str, Any] = value
-            return {n: _written(found[n], t) for n, t in fields}
-        case DecimalType(_, scale):
-            return _digits(value, scale)
-    if type_ == STRING:
-        return cleaned(value)
-    if type_ == DOUBLE and isnan(value):
-        return nan  # of many NaNs the one that Java writes
-    return value
-
-
-def _digits(number: Decimal, scale: int) -> bytes:
-    sign, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int)
-    whole = int("".join(map(str, digits)) or "0") * int(10 ** (scale + exponent)) * (-1 if sign else 1)
-    # As Java's BigInteger does: the fewest bytes that keep the sign.
-    return whole.to_bytes((whole if whole >= 0 else ~whole).bit_length() // 8 + 1, signed=True)
+        return struct.pack(">bi", 0, number) + self._writer(value)

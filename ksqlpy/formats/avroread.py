@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from typing import Any
 
+from ksqlpy.catalog import Schema
 from ksqlpy.formats.avroschema import is_map
 from ksqlpy.formats.contract import Unreadable
-from ksqlpy.formats.java import cleaned, double_text, millis
+from ksqlpy.formats.java import cleaned, double_text, millis, type_text
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -36,16 +37,19 @@ Take = Callable[[Any], Any]
 """Makes a value of a codec of what fastavro reads; raises Unreadable."""
 
 
-def reader_of(text: str, number: int, type_: SqlType) -> Callable[[bytes], Any]:
+def reader_of(written_by: Schema, number: int, type_: SqlType) -> Callable[[bytes], Any]:
     """What reads the bytes of a value that the schema of this number wrote, as one of the type.
 
     The result raises Unreadable, and takes nothing but the bytes behind the number.
     """
     import fastavro  # slow to import, and not needed by a server: records are read in the JVM
 
-    schema = json.loads(text)
+    schema = json.loads(written_by.text)
     known: dict[str, Any] = {}
-    parsed = fastavro.parse_schema(_raw(schema, "", known))
+    named: dict[str, Any] = {}
+    for _, reference in written_by.references:
+        fastavro.parse_schema(_raw(json.loads(reference), "", known), named_schemas=named)
+    parsed = fastavro.parse_schema(_raw(schema, "", known), named_schemas=named)
     take = _take(schema, type_, "", known, "")
 
     def read(data: bytes) -> Any:
@@ -90,7 +94,7 @@ def _take(schema: Any, type_: SqlType, place: str, known: Mapping[str, Any], spa
     found = _made(schema, type_, place, known, space)
     if found is not None:
         return found
-    said = f"{f'{place}: ' if place else ''}cannot read {_what(schema, known, space)} as {_shown(type_)}"
+    said = f"{f'{place}: ' if place else ''}cannot read {_what(schema, known, space)} as {type_text(type_)}"
 
     def refuse(value: Any) -> Any:
         raise Unreadable(said)
@@ -263,15 +267,3 @@ def _what(schema: Any, known: Mapping[str, Any], space: str) -> str:
     if kind in ("bytes", "null"):
         return kind
     return f"{'an' if kind in ('int', 'array', 'enum') else 'a'} {kind}"
-
-
-def _shown(type_: SqlType) -> str:
-    """A type as the readers in the JVM call it (``Type.java``)."""
-    match type_:
-        case ArrayType(item):
-            return f"ARRAY<{_shown(item)}>"
-        case MapType(_, item):
-            return f"MAP<STRING, {_shown(item)}>"
-        case StructType():
-            return "STRUCT"
-    return str(type_)

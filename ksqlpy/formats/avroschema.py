@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ksqlpy.catalog import Column, PartSpec
-from ksqlpy.formats.subjects import Unsupported
+from ksqlpy.formats.subjects import Unsupported, in_upper_case
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -54,8 +54,8 @@ _CONNECT = "org.apache.kafka.connect.data"
 
 
 def key_name(source: str) -> str:
-    """The name of the record of a source's key: of ``MY_COUNTS`` it is ``MyCountsKey`` (ksqlDB: AvroFormat)."""
-    return "".join(word.capitalize() for word in source.split("_")) + "Key"
+    """The full name of the record of a source's key: of ``MY_COUNTS`` it ends in ``MyCountsKey`` (ksqlDB: AvroFormat)."""
+    return f"{NAMESPACE}." + "".join(word.capitalize() for word in source.split("_")) + "Key"
 
 
 def misnamed(columns: Sequence[Column]) -> str | None:
@@ -73,8 +73,8 @@ def _fields_in(type_: SqlType) -> Iterator[str]:
                 yield from _fields_in(inner)
 
 
-def schema_of(spec: PartSpec, root: str = ROOT) -> str:
-    """The schema by which records of the columns are written, as JSON; ``root``: the name of the record."""
+def schema_of(spec: PartSpec, root: str = f"{NAMESPACE}.{ROOT}") -> str:
+    """The schema by which records of the columns are written, as JSON; ``root``: the full name of the record."""
     schema = (
         _plain(spec.columns[0].type, root) if spec.bare else _record([(c.name, c.type) for c in spec.columns], root)
     )
@@ -84,11 +84,15 @@ def schema_of(spec: PartSpec, root: str = ROOT) -> str:
 def _record(fields: Sequence[tuple[str, SqlType]], name: str) -> dict[str, Any]:
     return {
         "type": "record",
-        "name": name,
-        "namespace": NAMESPACE,
+        **_named(name),
         "fields": [{"name": n, "type": _nullable(t, f"{name}_{n}"), "default": None} for n, t in fields],
-        "connect.name": f"{NAMESPACE}.{name}",
+        "connect.name": name,
     }
+
+
+def _named(full: str) -> dict[str, str]:
+    space, _, name = full.rpartition(".")
+    return {"name": name, "namespace": space} if space else {"name": name}
 
 
 def _nullable(type_: SqlType, name: str) -> list[Any]:
@@ -104,7 +108,7 @@ def _plain(type_: SqlType, name: str) -> Any:
                 {"name": "key", "type": ["null", "string"], "default": None},
                 {"name": "value", "type": _nullable(item, f"{name}_MapValue"), "default": None},
             ]
-            entry = {"type": "record", "name": name, "namespace": NAMESPACE, "fields": fields}
+            entry = {"type": "record", **_named(name), "fields": fields}
             return {"type": "array", "items": {**entry, "connect.internal.type": _ENTRY}}
         case StructType(fields_):
             return _record(fields_, name)
@@ -132,9 +136,16 @@ def _plain(type_: SqlType, name: str) -> Any:
 # ---------------------------------------------------------------- a schema to columns
 
 
-def type_of(text: str) -> SqlType:
-    """The type of the values of a schema, with names in upper case; raises Unsupported."""
-    return _type(json.loads(text), "", {}, ())
+def type_of(text: str, references: Sequence[tuple[str, str]] = (), *, keep_case: bool = False) -> SqlType:
+    """The type of the values of a schema, with names in upper case; raises Unsupported.
+
+    ``references``: the texts of the schemas that it refers to, by name; ``keep_case``: names as the schema has them.
+    """
+    known: dict[str, Any] = {}
+    for _, reference in references:
+        _type(json.loads(reference), "", known, ())
+    found = _type(json.loads(text), "", known, ())
+    return found if keep_case else in_upper_case(found)
 
 
 def is_map(schema: Mapping[str, Any]) -> bool:
@@ -178,10 +189,7 @@ def _type(schema: Any, space: str, known: dict[str, Any], around: tuple[str, ...
         case "record":
             names: dict[str, SqlType] = {}
             for field in schema["fields"]:
-                upper = field["name"].upper()
-                if upper in names:
-                    raise Unsupported(f"two fields are {upper} in upper case")
-                names[upper] = _type(field["type"], space, known, (*around, full))
+                names[field["name"]] = _type(field["type"], space, known, (*around, full))
             return StructType(tuple(names.items()))
         case "array":
             if is_map(schema):

@@ -13,18 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from ksqlpy.catalog import Column, PartSpec
+from ksqlpy.catalog import Column, Nulls, PartSpec, Schema
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.types import STRING, ArrayType, MapType, SqlType, StructType, holds_map
 
 __all__ = [
     "BARE",
     "DECLARED",
+    "RECORDS",
     "Codec",
     "DeclaredColumns",
     "Format",
     "Limits",
     "Refusal",
+    "SchemaWish",
     "Schemas",
     "Unreadable",
     "Which",
@@ -35,6 +37,9 @@ Which = Literal["key", "value"]
 
 BARE = frozenset({False})
 """Of a format that does not wrap: its text of one column is the same with and without a record around it."""
+
+RECORDS = frozenset({True})
+"""Of a format whose keys and values are always records."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,19 @@ class Codec(Protocol):
         """The bytes of the values of all columns, None for no values and for a null that stands bare."""
 
 
+@dataclass(frozen=True)
+class SchemaWish:
+    """What a WITH clause says of the schema of keys or values.
+
+    ``id``: KEY_/VALUE_SCHEMA_ID, the id in the schema registry; ``name``: KEY_/VALUE_SCHEMA_FULL_NAME, the record or
+    message in it; ``nulls``: KEY_/VALUE_PROTOBUF_NULLABLE_REPRESENTATION.
+    """
+
+    id: int | None = None
+    name: str | None = None
+    nulls: Nulls = ""
+
+
 class Schemas(Protocol):
     """Where the columns of keys or values come from, and where they are made known: the seam for a schema registry.
 
@@ -103,12 +121,15 @@ class Schemas(Protocol):
     """
 
     def infer(
-        self, topic: str, which: Which, registry: SchemaRegistry | None, *, wrapped: bool
+        self, topic: str, which: Which, registry: SchemaRegistry | None, wish: SchemaWish, *, wrapped: bool
     ) -> tuple[Column, ...] | None:
         """The columns that the records of the topic have, for a CREATE that lists none; None: they must be listed.
 
         ``wrapped``: whether they are the fields of a record, not the whole as one column.
         """
+
+    def named(self, number: int, registry: SchemaRegistry | None) -> Schema:
+        """The schema that a statement names by its id."""
 
     def declare(self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None) -> int | None:
         """The id of the schema of a source that is declared over the topic; None where nothing can be written yet."""
@@ -126,10 +147,14 @@ class DeclaredColumns:
     """Columns are listed in the statement, or come from its query; no other place knows them."""
 
     def infer(
-        self, topic: str, which: Which, registry: SchemaRegistry | None, *, wrapped: bool
+        self, topic: str, which: Which, registry: SchemaRegistry | None, wish: SchemaWish, *, wrapped: bool
     ) -> tuple[Column, ...] | None:
         """None: they must be listed."""
         return None
+
+    def named(self, number: int, registry: SchemaRegistry | None) -> Schema:
+        """Raises LookupError: there are no ids."""
+        raise LookupError(f"there is no schema {number}")
 
     def declare(self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None) -> int | None:
         """None: there is no schema."""
@@ -158,6 +183,12 @@ class Format(ABC):
 
     schemas: Schemas = DECLARED
     """Where the columns come from."""
+
+    names_records: ClassVar[bool] = False
+    """Whether its schemas have records with names, for KEY_/VALUE_SCHEMA_FULL_NAME."""
+
+    has_nulls: ClassVar[bool] = True
+    """Whether a null differs from 0; else there may be a property for it (PROTOBUF_NULLABLE_REPRESENTATION)."""
 
     key_in_line: ClassVar[re.Pattern[str] | None] = None
     """What a key looks like at the beginning of a line of a statement file; None: JSON, or a word."""
@@ -192,8 +223,8 @@ class Format(ABC):
         ``given``: WRAP_SINGLE_VALUE; ``default``: ``ksql.persistence.wrap.single.values``, empty for the format's own;
         ``columns``: how many the value has.
         """
-        if self.limits.wraps == BARE or columns != 1:
-            return True  # a text of one column, where there is nothing to wrap
+        if self.limits.wraps in (BARE, RECORDS) or columns != 1:
+            return True  # a text of one column, where there is nothing to wrap; or always a record
         if given is not None:
             return given
         return default != "false"

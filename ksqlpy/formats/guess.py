@@ -15,7 +15,10 @@ from decimal import Decimal
 from typing import Any
 
 from ksqlpy.errors import EngineProblem
-from ksqlpy.formats.subjects import AHEAD
+from ksqlpy.formats.contract import Unreadable
+from ksqlpy.formats.protobuf import placed
+from ksqlpy.formats.protofile import proto_file
+from ksqlpy.formats.subjects import AHEAD, Unsupported
 from ksqlpy.registry import Registered, SchemaRegistry
 
 __all__ = ["Guess", "time_text"]
@@ -38,7 +41,7 @@ class Guess:
         formats: list[tuple[str, Shown]] = [
             ("AVRO", lambda data: self._registered(data, "AVRO", _avro)),
             ("JSON_SR", lambda data: self._registered(data, "JSON", lambda _, rest: _json(rest))),
-            ("PROTOBUF", lambda data: self._registered(data, "PROTOBUF", lambda _, rest: _hex(rest))),
+            ("PROTOBUF", lambda data: self._registered(data, "PROTOBUF", _protobuf)),
             ("JSON", _json),
             ("DELIMITED", lambda data: _text(data) if b"," in data else None),
             ("KAFKA_STRING", _text),
@@ -96,11 +99,28 @@ def _avro(schema: Registered, data: bytes) -> str | None:
     import fastavro  # slow to import
 
     stream = io.BytesIO(data)
+    named: dict[str, Any] = {}
     try:
-        value = fastavro.schemaless_reader(stream, fastavro.parse_schema(json.loads(schema.text)), None)
+        for _, reference in schema.references:
+            fastavro.parse_schema(json.loads(reference), named_schemas=named)
+        parsed = fastavro.parse_schema(json.loads(schema.text), named_schemas=named)
+        value = fastavro.schemaless_reader(stream, parsed, None)
     except Exception:  # fastavro's are those of Python's containers, streams and numbers
         return None
     return json.dumps(value, default=_plain, ensure_ascii=False) if stream.tell() == len(data) else None
+
+
+def _protobuf(schema: Registered, data: bytes) -> str | None:
+    from google.protobuf import json_format, message_factory
+    from google.protobuf.message import DecodeError
+
+    try:
+        place, rest = placed(data)
+        message = proto_file(schema.text, schema.references).at(place)
+        found = message_factory.GetMessageClass(message).FromString(rest)
+    except (Unreadable, Unsupported, DecodeError):
+        return None
+    return json_format.MessageToJson(found, preserving_proto_field_name=True, indent=None, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:

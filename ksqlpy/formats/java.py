@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from decimal import Decimal
 from math import inf, isinf, isnan
 
-from ksqlpy.types import DecimalType
+from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
 
 __all__ = [
     "LONGEST_NUMBER",
     "Misfit",
     "big_decimal",
     "brief",
+    "civil_date",
     "cleaned",
     "decimal_of",
     "decimal_text",
     "double_of",
     "double_text",
+    "epoch_day",
     "java_text",
     "millis",
+    "type_text",
     "units",
     "whole_of",
     "wrapped",
@@ -190,3 +194,41 @@ def double_text(number: float) -> str:
         rest = shown[power + 1 :] if power >= 0 else "0" * (-power - 1) + shown
         return f"{minus}{whole}.{rest or '0'}"
     return f"{minus}{shown[0]}.{shown[1:] or '0'}E{power}"
+
+def type_text(type_: SqlType) -> str:
+    """A type as the readers in the JVM call it (``Type.java``)."""
+    match type_:
+        case ArrayType(item):
+            return f"ARRAY<{type_text(item)}>"
+        case MapType(_, item):
+            return f"MAP<STRING, {type_text(item)}>"
+        case StructType():
+            return "STRUCT"
+    return str(type_)
+
+
+_CYCLE = 146_097  # days of 400 years
+_START = date(2000, 1, 1).toordinal()
+_MOST_YEARS = 999_999_999
+
+
+def civil_date(day: int) -> tuple[int, int, int]:
+    """Year, month and day of the month of a day since 1970, as ``LocalDate.ofEpochDay`` has them."""
+    cycles, rest = divmod(day - _SINCE_1970, _CYCLE)
+    found = date.fromordinal(_START + rest)
+    return found.year + 400 * cycles, found.month, found.day
+
+
+def epoch_day(year: int, month: int, day: int) -> int:
+    """The inverse, ``LocalDate.of(…).toEpochDay()``; raises Misfit for no date, and for one beyond 32 bits."""
+    cycles, rest = divmod(year - 2000, 400)
+    try:
+        found = date(2000 + rest, month, day).toordinal() - _START + _SINCE_1970 + cycles * _CYCLE
+    except (ValueError, OverflowError):
+        raise Misfit from None
+    if abs(year) > _MOST_YEARS or not _fits(found, 32):
+        raise Misfit
+    return found
+
+
+_SINCE_1970 = _START - date(1970, 1, 1).toordinal()

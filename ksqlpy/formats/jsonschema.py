@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksqlpy.catalog import PartSpec
-from ksqlpy.formats.subjects import Unsupported
+from ksqlpy.formats.subjects import Unsupported, in_upper_case
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -48,6 +48,8 @@ _TIMES: Mapping[SqlType, tuple[str, str]] = {
 def schema_of(spec: PartSpec) -> str:
     """The schema of the records of the columns, as JSON text."""
     schema = _plain(spec.columns[0].type) if spec.bare else _record([(c.name, c.type) for c in spec.columns])
+    if spec.schema_name is not None and not spec.bare:
+        schema = {"title": spec.schema_name, **schema}
     return json.dumps(schema, separators=(",", ":"))
 
 
@@ -84,13 +86,37 @@ def _titled(kind: str, name: str, connect: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- a schema to a type
 
 
-def type_of(text: str) -> SqlType:
-    """The type of the values of a schema, with names in upper case; raises Unsupported."""
+def type_of(text: str, references: Sequence[tuple[str, str]] = (), *, keep_case: bool = False) -> SqlType:
+    """The type of the values of a schema, with names in upper case; raises Unsupported.
+
+    ``references``: the texts of the schemas that it refers to, by name; ``keep_case``: names as the schema has them.
+    """
+    schemas = {name: json.loads(reference) for name, reference in references}
     whole = json.loads(text)
-    return _type(whole, whole, ())
+    found = _type(whole, _Schemas(whole, schemas), ())
+    return found if keep_case else in_upper_case(found)
 
 
-def _type(schema: Any, whole: Any, around: tuple[str, ...]) -> SqlType:
+class _Schemas:
+    """A schema, and those that it refers to by name."""
+
+    def __init__(self, whole: Any, others: Mapping[str, Any]) -> None:
+        self._whole = whole
+        self._others = others
+
+    def found(self, place: str) -> tuple[Any, _Schemas]:
+        """What a reference names, and the schema that it is in (JSON Pointer); raises Unsupported."""
+        name, _, pointer = place.partition("#")
+        if name and name not in self._others:
+            raise Unsupported(f"it refers to {name}, which the schema registry does not give")
+        inside = _Schemas(self._others[name], self._others) if name else self
+        found = inside._whole
+        for step in filter(None, pointer.split("/")):
+            found = found[step.replace("~1", "/").replace("~0", "~")]
+        return found, inside
+
+
+def _type(schema: Any, whole: _Schemas, around: tuple[str, ...]) -> SqlType:
     """``around``: the references that it stands behind."""
     if not isinstance(schema, Mapping):
         raise Unsupported("a part of it describes nothing")
@@ -98,7 +124,7 @@ def _type(schema: Any, whole: Any, around: tuple[str, ...]) -> SqlType:
         place = str(schema["$ref"])
         if place in around:
             raise Unsupported(f"{place} holds itself")
-        return _type(_found(place, whole), whole, (*around, place))
+        return _type(*whole.found(place), (*around, place))
     for choice in ("oneOf", "anyOf", "allOf"):
         if choice in schema:
             others = [s for s in schema[choice] if not (isinstance(s, Mapping) and s.get("type") == "null")]
@@ -135,14 +161,11 @@ def _type(schema: Any, whole: Any, around: tuple[str, ...]) -> SqlType:
     raise Unsupported("a part of it has no type" if kinds is None else f"it has the type {kinds}")
 
 
-def _struct(properties: Mapping[str, Any], whole: Any, around: tuple[str, ...]) -> StructType:
+def _struct(properties: Mapping[str, Any], whole: _Schemas, around: tuple[str, ...]) -> StructType:
     ordered = sorted(properties.items(), key=lambda p: p[1].get("connect.index", 0))
     fields: dict[str, SqlType] = {}
     for name, schema in ordered:
-        upper = name.upper()
-        if upper in fields:
-            raise Unsupported(f"two fields are {upper} in upper case")
-        fields[upper] = _type(schema, whole, around)
+        fields[name] = _type(schema, whole, around)
     return StructType(tuple(fields.items()))
 
 
@@ -152,13 +175,3 @@ def _decimal(schema: Mapping[str, Any]) -> SqlType:
     if precision > _MOST_DIGITS:
         raise Unsupported(f"it has a decimal of {precision} digits, the most are {_MOST_DIGITS}")
     return DecimalType(precision, int(parameters.get("scale", 0)))
-
-
-def _found(place: str, whole: Any) -> Any:
-    """What a reference within the same schema names (JSON Pointer)."""
-    if not place.startswith("#"):
-        raise Unsupported("it refers to another schema")
-    found = whole
-    for step in filter(None, place[1:].split("/")):
-        found = found[step.replace("~1", "/").replace("~0", "~")]
-    return found

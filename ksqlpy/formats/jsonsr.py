@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from ksqlpy.catalog import PartSpec
-from ksqlpy.formats.contract import Codec, Format, Unreadable, Which, Written
+from ksqlpy.formats.contract import Codec, Format, SchemaWish, Unreadable, Which, Written
 from ksqlpy.formats.json import JSON
 from ksqlpy.formats.jsonschema import schema_of, type_of
 from ksqlpy.formats.jvm import jvm_reader
 from ksqlpy.formats.subjects import AHEAD, Subjects, schema_id
+from ksqlpy.registry import Registered
+from ksqlpy.types import SqlType
 
 __all__ = ["JSON_SR"]
 
@@ -21,10 +23,15 @@ def _schema_of(spec: PartSpec, which: Which, source: str | None) -> str:
     return schema_of(spec)  # JSON Schemas of keys and values have no names
 
 
+def _type_of(found: Registered, wish: SchemaWish) -> SqlType:
+    return type_of(found.text, found.references, keep_case=wish.id is not None)
+
+
 class _JsonSr(Format):
     name = "JSON_SR"
     about = "JSON with the id of its schema in the schema registry in front"
-    schemas = Subjects("JSON_SR", "JSON", "JSON", _schema_of, type_of)
+    schemas = Subjects("JSON_SR", "JSON", "JSON", _schema_of, _type_of)
+    names_records = True
 
     def reader(self, spec: PartSpec, data: str) -> str:
         """``JsonReader.java``, behind the id."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 
 from ksqlpy.formats.avro import AVRO
 from ksqlpy.formats.contract import Format
@@ -12,8 +11,9 @@ from ksqlpy.formats.json import JSON
 from ksqlpy.formats.jsonsr import JSON_SR
 from ksqlpy.formats.kafka import KAFKA
 from ksqlpy.formats.none import NONE
+from ksqlpy.formats.protobuf import PROTOBUF, PROTOBUF_NOSR
 
-__all__ = ["FORMATS", "UNAVAILABLE", "Formats"]
+__all__ = ["FORMATS", "Formats"]
 
 
 class Formats(Mapping[str, Format]):
@@ -44,13 +44,5 @@ class Formats(Mapping[str, Format]):
         return len(self._formats)
 
 
-FORMATS = Formats(JSON, AVRO, JSON_SR, DELIMITED, KAFKA, NONE)
+FORMATS = Formats(JSON, AVRO, JSON_SR, PROTOBUF, PROTOBUF_NOSR, DELIMITED, KAFKA, NONE)
 """All that statements may name."""
-
-UNAVAILABLE: Mapping[str, str] = MappingProxyType(
-    {
-        "PROTOBUF": "Protocol Buffers cannot be read or written",
-        "PROTOBUF_NOSR": "Protocol Buffers cannot be read or written",
-    }
-)
-"""Formats of the language that this server cannot serve, and why."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ksqlpy.catalog import Column, PartSpec
+from ksqlpy.catalog import Column, PartSpec, Schema
 from ksqlpy.errors import AnalysisProblem, EngineProblem
-from ksqlpy.formats.contract import Which
-from ksqlpy.registry import SchemaRegistry
-from ksqlpy.types import SqlType, StructType
+from ksqlpy.formats.contract import SchemaWish, Which
+from ksqlpy.registry import Registered, SchemaRegistry
+from ksqlpy.types import ArrayType, MapType, SqlType, StructType
 
-__all__ = ["AHEAD", "Subjects", "Unsupported", "schema_id"]
+__all__ = ["AHEAD", "Subjects", "Unsupported", "in_upper_case", "schema_id"]
 
 AHEAD = 5
 """The bytes ahead of a value: a zero, and the id of its schema (Confluent, wire format)."""
@@ -39,36 +39,38 @@ class Subjects:
     ``kind``: AVRO, JSON or PROTOBUF, as the registry calls it; ``language``: of its schemas, in messages.
     ``schema_of``: the schema of columns, for the key or the value of a source of that name, None for one that is
     declared only; ``type_of``: the type that a schema stands for; it raises Unsupported, or whatever comes of a text
-    that is no schema.
+    that is no schema. Its names are in upper case, unless the statement names the schema by its id.
     """
 
     format: str
     kind: str
     language: str
     schema_of: Callable[[PartSpec, Which, str | None], str]
-    type_of: Callable[[str], SqlType]
+    type_of: Callable[[Registered, SchemaWish], SqlType]
 
     def infer(
-        self, topic: str, which: Which, registry: SchemaRegistry | None, *, wrapped: bool
+        self, topic: str, which: Which, registry: SchemaRegistry | None, wish: SchemaWish, *, wrapped: bool
     ) -> tuple[Column, ...] | None:
-        """The columns of the subject's latest schema; raises KsqlError."""
-        found = self._there(registry).latest(subject := f"{topic}-{which}")
-        if found is None:
-            raise AnalysisProblem(
-                "unknown-schema",
-                f"the schema registry has no subject {subject}",
-                hint="list the columns, or write records with a schema first",
-            )
+        """The columns of the subject's latest schema, or of the wished one; raises KsqlError."""
+        if wish.id is not None:
+            found, of = self._numbered(wish.id, registry), f"schema {wish.id}"
+        else:
+            latest = self._there(registry).latest(subject := f"{topic}-{which}")
+            if latest is None:
+                raise AnalysisProblem(
+                    "unknown-schema",
+                    f"the schema registry has no subject {subject}",
+                    hint="list the columns, or write records with a schema first",
+                )
+            found, of = latest, f"schema {latest.id} of subject {subject}"
         try:
             if found.kind != self.kind:
                 raise Unsupported(f"it is of type {found.kind}")
-            type_ = self.type_of(found.text)
+            type_ = self.type_of(found, wish)
         except (Unsupported, ValueError, KeyError, TypeError, AttributeError) as e:
             why = str(e) if isinstance(e, Unsupported) else f"it is no schema of {self.language}"
             raise AnalysisProblem(
-                "unusable-schema",
-                f"no columns can be made of the schema {found.id} of subject {subject}: {why}",
-                hint="list the columns",
+                "unusable-schema", f"no columns can be made of the {of}: {why}", hint="list the columns"
             ) from e
         if not wrapped:
             return (Column("ROWKEY" if which == "key" else "ROWVAL", type_),)
@@ -76,14 +78,27 @@ class Subjects:
             return tuple(Column(n, t) for n, t in type_.fields)
         raise AnalysisProblem(
             "unusable-schema",
-            f"no columns can be made of the schema {found.id} of subject {subject}: it is no record, but {type_}",
+            f"no columns can be made of the {of}: it is no record, but {type_}",
             hint="set WRAP_SINGLE_VALUE = false for a single column",
         )
+
+    def named(self, number: int, registry: SchemaRegistry | None) -> Schema:
+        """The schema of an id; raises AnalysisProblem ``unknown-schema``."""
+        found = self._numbered(number, registry)
+        return Schema(found.text, found.references)
+
+    def _numbered(self, number: int, registry: SchemaRegistry | None) -> Registered:
+        found = self._there(registry).schema(number)
+        if found is None:
+            raise AnalysisProblem("unknown-schema", f"the schema registry has no schema {number}")
+        return found
 
     def declare(self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None) -> int | None:
         """Registers the schema of the columns if the topic has none; else the id of that schema, if it is there."""
         if not spec.columns:
             return None
+        if spec.schema is not None:
+            return spec.schema_id
         known, subject, schema = self._there(registry), f"{topic}-{which}", self.schema_of(spec, which, None)
         if known.latest(subject) is None:
             return known.register(subject, schema, self.kind)
@@ -95,6 +110,8 @@ class Subjects:
         """Registers the schema of the columns; raises AnalysisProblem ``incompatible-schema``."""
         if not spec.columns:
             return None
+        if spec.schema is not None:
+            return spec.schema_id
         return self._there(registry).register(f"{topic}-{which}", self.schema_of(spec, which, source), self.kind)
 
     def _there(self, registry: SchemaRegistry | None) -> SchemaRegistry:
@@ -105,3 +122,20 @@ class Subjects:
                 hint="start the server with ksql.schema.registry.url",
             )
         return registry
+
+
+def in_upper_case(type_: SqlType) -> SqlType:
+    """The type with the names of its fields as SQL has them without quotes; raises Unsupported where two are the same."""
+    match type_:
+        case ArrayType(item):
+            return ArrayType(in_upper_case(item))
+        case MapType(key, item):
+            return MapType(key, in_upper_case(item))
+        case StructType(fields):
+            found: dict[str, SqlType] = {}
+            for name, inner in fields:
+                if name.upper() in found:
+                    raise Unsupported(f"two fields are {name.upper()} in upper case")
+                found[name.upper()] = in_upper_case(inner)
+            return StructType(tuple(found.items()))
+    return type_

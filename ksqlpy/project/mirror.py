@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ksqlpy.analysis import CreateAs, Declare, analyze_create
-from ksqlpy.catalog import KeySpec, PersistentQuery, Source, ValueSpec, WindowKey
+from ksqlpy.catalog import PersistentQuery, Source, ValueSpec, WindowKey
 from ksqlpy.errors import KsqlError
+from ksqlpy.formats import key_spec
 from ksqlpy.project.files import File
 from ksqlpy.project.offline import AssumedTopics, Offline, check_statement
 from ksqlpy.project.state import ServerSource, State
@@ -117,7 +118,7 @@ class Mirror:
                 "TABLE" if source.kind == "TABLE" else "STREAM",
                 source.topic,
                 source.columns,
-                KeySpec(source.key_format),
+                key_spec(source.key_format),
                 ValueSpec(source.value_format),
                 source.statement,
                 timestamp=source.timestamp,

@@ -22,15 +22,20 @@ PLAIN = "AVRO"
 _MEDIA = "application/vnd.schemaregistry.v1+json"
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 _INCOMPATIBLE, _INVALID = 409, 42201
+_MOST_LEVELS = 32
 
 
 @dataclass(frozen=True)
 class Registered:
-    """A schema as the registry has it; ``kind``: AVRO, PROTOBUF or JSON."""
+    """A schema as the registry has it; ``kind``: AVRO, PROTOBUF or JSON.
+
+    ``references``: the texts of the schemas that it refers to, by name, each behind those that it refers to itself.
+    """
 
     id: int
     text: str
     kind: str = PLAIN
+    references: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -189,16 +194,28 @@ class SchemaRegistry:
         found: dict[str, Any] = answer.data
         return found
 
-    @staticmethod
-    def _registered(data: Mapping[str, Any]) -> Registered:
-        if data.get("references"):
+    def _registered(self, data: Mapping[str, Any]) -> Registered:
+        references: dict[str, str] = {}
+        self._refer(data, references, 0)
+        kind = str(data.get("schemaType", PLAIN))
+        return Registered(int(data["id"]), str(data["schema"]), kind, tuple(references.items()))
+
+    def _refer(self, data: Mapping[str, Any], references: dict[str, str], depth: int) -> None:
+        """Gathers the schemas that a schema refers to."""
+        if depth > _MOST_LEVELS:
             raise EngineProblem(
                 "registry-refused",
-                f"schema {data['id']} refers to other schemas, which are not followed",
+                f"schema {data['id']} refers to others in more than {_MOST_LEVELS} levels",
                 hint="list the columns",
                 error_code=40001,
             )
-        return Registered(int(data["id"]), str(data["schema"]), str(data.get("schemaType", PLAIN)))
+        for each in data.get("references") or ():
+            name, subject, version = str(each["name"]), str(each["subject"]), int(each["version"])
+            if name not in references:
+                answer = self._ask("GET", f"/subjects/{_quoted(subject)}/versions/{version}")
+                found = self._checked(answer, f"version {version} of {subject}")
+                self._refer(found, references, depth + 1)
+                references.setdefault(name, str(found["schema"]))
 
 
 def _quoted(subject: str) -> str:

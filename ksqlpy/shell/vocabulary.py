@@ -19,8 +19,8 @@ WHOLE: Mapping[str, str] = MappingProxyType({"EMIT": "EMIT CHANGES"})
 
 TYPES = (*BUILT_IN_TYPES, "DECIMAL(", "ARRAY<", "MAP<STRING, ", "STRUCT<")
 
-FORMATS = (*formats.FORMATS, *formats.UNAVAILABLE)
-"""Formats of records, those of a schema registry last: not every server has one."""
+FORMATS = tuple(formats.FORMATS)
+"""Formats of records."""
 
 AFTER_OPERAND = (
     "AND",
@@ -51,6 +51,12 @@ WITH_PROPERTIES: Mapping[str, str] = MappingProxyType(
         "VALUE_DELIMITER": "between the values of DELIMITED",
         "KEY_DELIMITER": "between the values of a DELIMITED key",
         "WRAP_SINGLE_VALUE": "whether a single value is written as a record",
+        "VALUE_SCHEMA_ID": "the schema in the schema registry by which values are written",
+        "KEY_SCHEMA_ID": "the schema in the schema registry by which keys are written",
+        "VALUE_SCHEMA_FULL_NAME": "the record or message of a value's schema",
+        "KEY_SCHEMA_FULL_NAME": "the record or message of a key's schema",
+        "VALUE_PROTOBUF_NULLABLE_REPRESENTATION": "how PROTOBUF tells null from 0: OPTIONAL, WRAPPER",
+        "KEY_PROTOBUF_NULLABLE_REPRESENTATION": "the same of keys",
         "WINDOW_TYPE": "of keys that have a window: TUMBLING, HOPPING, SESSION",
         "WINDOW_SIZE": "as '1 HOUR'",
         "QUERY_ID": "the id of the query",

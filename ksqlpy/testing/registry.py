@@ -12,7 +12,7 @@ import itertools
 import json
 import threading
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -34,6 +34,7 @@ class Registry:
         """Whether it answers 503 to all requests."""
         self._ids: dict[tuple[str, str], int] = {}
         self._schemas: dict[int, tuple[str, str]] = {}
+        self._references: dict[int, list[dict[str, Any]]] = {}
         self._subjects: dict[tuple[str, str], list[int]] = {}
         self._lock = threading.Lock()
         self._server: ThreadingHTTPServer | None = None
@@ -70,22 +71,36 @@ class Registry:
 
     # ------------------------------------------------------------ what it knows
 
-    def put(self, schema: str, kind: str = PLAIN) -> int:
-        """The id of the schema, a new one if it was not known."""
+    def put(self, schema: str, kind: str = PLAIN, references: Sequence[Mapping[str, Any]] = ()) -> int:
+        """The id of the schema, a new one if it was not known.
+
+        ``references``: objects of name, subject and version.
+        """
         with self._lock:
             number = self._ids.get((kind, schema))
             if number is None:
-                number = self._ids[kind, schema] = len(self._ids) + 1
-                self._schemas[number] = (kind, schema)
+                number = self._ids[kind, schema] = next(n for n in itertools.count(1) if n not in self._schemas)
+                self._keep(number, schema, kind, references)
             return number
+
+    def _keep(self, number: int, schema: str, kind: str, references: Sequence[Mapping[str, Any]]) -> None:
+        self._schemas[number] = (kind, schema)
+        self._references[number] = [dict(r) for r in references]
 
     def versions(self, subject: str, name: str = "main") -> list[str]:
         """The schemas of a subject, the oldest first."""
         return [self._schemas[n][1] for n in self._subjects.get((name, subject), [])]
 
-    def register(self, subject: str, schema: str, kind: str = PLAIN, name: str = "main") -> int:
+    def register(
+        self,
+        subject: str,
+        schema: str,
+        kind: str = PLAIN,
+        name: str = "main",
+        references: Sequence[Mapping[str, Any]] = (),
+    ) -> int:
         """Adds a schema as it is to a subject; gives its id."""
-        number = self.put(schema, kind)
+        number = self.put(schema, kind, references)
         ids = self._subjects.setdefault((name, subject), [])
         if number not in ids:
             ids.append(number)
@@ -101,15 +116,15 @@ class Registry:
                 found = self._schemas.get(int(number)) if number.isdecimal() else None
                 if found is None:
                     return _error(404, 40403, "Schema not found")
-                kind, schema = found
-                return 200, {"schema": schema, **({} if kind == PLAIN else {"schemaType": kind})}
-            case "GET", ["subjects", subject, "versions", "latest"]:
+                return 200, self._shown(int(number))
+            case "GET", ["subjects", subject, "versions", version]:
                 ids = self._subjects.get((name, subject))
                 if not ids:
                     return _error(404, 40401, f"Subject '{subject}' not found.")
-                kind, schema = self._schemas[ids[-1]]
-                shown = {} if kind == PLAIN else {"schemaType": kind}
-                return 200, {"subject": subject, "version": len(ids), "id": ids[-1], "schema": schema, **shown}
+                if version != "latest" and not 0 < int(version) <= len(ids):
+                    return _error(404, 40402, f"Version {version} not found.")
+                at = len(ids) if version == "latest" else int(version)
+                return 200, {"subject": subject, "version": at, "id": ids[at - 1], **self._shown(ids[at - 1])}
             case "POST", ["subjects", subject]:
                 assert body is not None
                 ids = self._subjects.get((name, subject))
@@ -121,17 +136,29 @@ class Registry:
                 return 200, {"subject": subject, "id": number_, "version": ids.index(number_) + 1}
             case "POST", ["subjects", subject, "versions"]:
                 assert body is not None
-                return self._add(name, subject, body["schema"], body.get("schemaType", PLAIN))
+                references = body.get("references") or ()
+                return self._add(name, subject, body["schema"], body.get("schemaType", PLAIN), references)
         return _error(404, 404, "HTTP 404 Not Found")
 
-    def _add(self, name: str, subject: str, schema: str, kind: str) -> tuple[int, Any]:
+    def _shown(self, number: int) -> dict[str, Any]:
+        kind, schema = self._schemas[number]
+        found: dict[str, Any] = {"schema": schema}
+        if kind != PLAIN:
+            found["schemaType"] = kind
+        if self._references[number]:
+            found["references"] = self._references[number]
+        return found
+
+    def _add(
+        self, name: str, subject: str, schema: str, kind: str, references: Sequence[Mapping[str, Any]]
+    ) -> tuple[int, Any]:
         before = self.versions(subject, name)
         if before and schema not in before and self.compatibility.get(subject, "NONE") == "BACKWARD":
             why = _unread(json.loads(schema), json.loads(before[-1]))
             if why is not None:
                 said = f'Schema being registered is incompatible with an earlier schema for subject "{subject}": {why}'
                 return _error(409, 409, said)
-        return 200, {"id": self.register(subject, schema, kind, name)}
+        return 200, {"id": self.register(subject, schema, kind, name, references)}
 
 
 def _unread(reader: Any, writer: Any) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import fastavro
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from test_codecs_and_spark import assert_writes_alike, by_spark, in_json
 
 from examples import NESTED, SCALARS, drawn, values
-from ksqlpy.catalog import Column, KeySpec, PartSpec, ValueSpec
+from ksqlpy.catalog import Column, KeySpec, PartSpec, Schema, ValueSpec
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import Unreadable, codec
 from ksqlpy.formats.avro import AVRO
@@ -150,11 +151,11 @@ def test_avro_is_written_alike(spark: SparkSession, type_: SqlType, generated: A
 def assert_reads_alike(spark: SparkSession, registry: Registry, spec: PartSpec, data: Sequence[bytes]) -> list[str]:
     """Gives the errors."""
 
-    def lookup(number: int) -> str:
+    def lookup(number: int) -> Schema:
         found = registry.answer("GET", f"/main/schemas/ids/{number}", None)[1]
         if "schema" not in found:
             raise Unreadable(f"the schema registry has no schema {number}")
-        return str(found["schema"])
+        return Schema(str(found["schema"]))
 
     reader, writer = AVRO.codec(spec, lookup), codec(in_json(spec))
     by_python: list[tuple[bytes | None, str | None]] = []
@@ -335,6 +336,79 @@ def test_an_incompatible_sink_is_refused(spark: SparkSession) -> None:
         engine.execute("CREATE STREAM o WITH (kafka_topic='refused', value_format='AVRO') AS SELECT * FROM s;")
     assert caught.value.code == "incompatible-schema"
     assert "O" not in engine.catalog.sources
+
+
+PHYSICAL = {"type": "record", "name": "Order", "namespace": "com.example", "fields": [
+    {"name": "extra", "type": ["null", "string"], "default": None}, {"name": "id", "type": "long"},
+    {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["A", "B"]}},
+    {"name": "count", "type": "int", "default": 3}, {"name": "tags", "type": {"type": "map", "values": "string"}},
+    {"name": "price", "type": {"type": "fixed", "name": "Price", "size": 4, "logicalType": "decimal", "precision": 6,
+                               "scale": 2}}]}  # fmt: skip
+
+
+@pytest.mark.spark
+def test_records_are_written_by_the_schema_of_an_id(spark: SparkSession) -> None:
+    engine = MemoryEngine(spark)
+    registry, name = shared_registry()[0], engine.config.get("ksql.schema.registry.url").rpartition("/")[2]
+    number = registry.register("theirs", json.dumps(PHYSICAL), name=name)
+    engine.execute(f"CREATE STREAM s WITH (kafka_topic='s', value_format='AVRO', value_schema_id={number}, partitions=1);")
+    assert engine.catalog.sources["S"].schema_text == (
+        "`extra` STRING, `id` BIGINT, `kind` STRING, `count` INTEGER, `tags` MAP<STRING, STRING>, `price` DECIMAL(6, 2)"
+    )
+    engine.execute("INSERT INTO s (`id`, `kind`, `count`, `tags`, `price`) VALUES (7, 'B', 1, MAP('k' := 'v'), -1.5);")
+    [stored] = engine.broker.log["s"]
+    wanted = {"extra": None, "id": 7, "kind": "B", "count": 1, "tags": {"k": "v"}, "price": b"\xff\xff\xff\x6a"}
+    assert stored.record.value == bytes_of(PHYSICAL, number, wanted)
+    engine.execute(
+        f"CREATE STREAM o WITH (value_schema_id={number}) AS SELECT `id`, `kind`, `tags`, `price` FROM s;"
+    )
+    spec = engine.catalog.sources["O"].value
+    assert registry.versions("O-value", name) == []
+    rows = [[n, k, {"a": "b"}, Decimal("2.50")] for n, k in ((1, "A"), (-1, "B"))]
+    assert_writes_alike(spark, spec, rows, True)
+    filled = {**wanted, "id": 1, "kind": "A", "count": 3, "tags": {"a": "b"}, "price": b"\0\0\0\xfa"}
+    assert codec(spec).encode(rows[0]) == bytes_of(PHYSICAL, number, filled)
+    with pytest.raises(ValueError, match="a value is null"):
+        codec(spec).encode([None, "A", {}, Decimal(0)])
+    with pytest.raises(AnalysisProblem) as caught:
+        engine.execute(f"CREATE STREAM w WITH (value_schema_id={number}) AS SELECT `id` AS id FROM s;")
+    assert caught.value.code == "schema-mismatch"
+    assert "`extra` STRING, `id` BIGINT" in str(caught.value.hint)
+    with pytest.raises(AnalysisProblem, match="no schema 999999") as caught:
+        engine.execute("CREATE STREAM x WITH (kafka_topic='s', value_format='AVRO', value_schema_id=999999);")
+    assert caught.value.code == "unknown-schema"
+
+
+@pytest.mark.spark
+def test_the_name_of_a_record(spark: SparkSession) -> None:
+    engine = MemoryEngine(spark)
+    registry, name = shared_registry()[0], engine.config.get("ksql.schema.registry.url").rpartition("/")[2]
+    engine.execute("CREATE STREAM s (a INT, r STRUCT<x INT>) WITH (kafka_topic='s', value_format='JSON', partitions=1);")
+    engine.execute(
+        "CREATE STREAM o WITH (value_format='AVRO', value_schema_full_name='com.example.Order') AS SELECT * FROM s;"
+    )
+    schema = json.loads(registry.versions("O-value", name)[0])
+    assert (schema["namespace"], schema["name"], schema["connect.name"]) == (
+        "com.example", "Order", "com.example.Order",
+    )  # fmt: skip
+    assert schema["fields"][1]["type"][1]["name"] == "Order_R"
+
+
+@pytest.mark.spark
+def test_schemas_that_refer_to_others(spark: SparkSession, registry: Registry) -> None:
+    unit = {"type": "enum", "name": "Unit", "namespace": "u", "symbols": ["KG", "LB"]}
+    registry.register("units", json.dumps(unit))
+    weight = {"type": "record", "name": "Weight", "fields": [{"name": "n", "type": "double"}, {"name": "unit",
+              "type": "u.Unit"}]}  # fmt: skip
+    number = registry.put(json.dumps(weight), "AVRO", [{"name": "u.Unit", "subject": "units", "version": 1}])
+    found = SchemaRegistry([registry.url()]).schema(number)
+    assert found is not None and found.references == (("u.Unit", json.dumps(unit)),)
+    assert type_of(found.text, found.references) == StructType((("N", DOUBLE), ("UNIT", STRING)))
+    tell_registry(spark, SchemaRegistry([registry.url()]))
+    spec = ValueSpec("AVRO", (Column("N", DOUBLE), Column("UNIT", STRING)))
+    data = b"\0" + number.to_bytes(4) + b"\0" * 6 + b"\x08\x40" + b"\2"
+    assert by_spark(spark, spec, [data]) == [(b'{"N":3.0,"UNIT":"LB"}', None)]
+    assert AVRO.codec(spec, lambda _: Schema(found.text, found.references)).decode(data) == (3.0, "LB")
 
 
 @pytest.mark.spark

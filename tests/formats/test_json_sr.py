@@ -99,7 +99,7 @@ def test_types_of_other_schemas(schema: Any, type_: SqlType) -> None:
     [
         ({"type": ["integer", "string"]}, "a union of several types"),
         ({"oneOf": [{"type": "integer"}, {"type": "string"}]}, "a union of several types"),
-        ({"$ref": "other.json"}, "refers to another schema"),
+        ({"$ref": "other.json"}, "refers to other.json, which the schema registry does not give"),
         ({"type": "array", "items": {"$ref": "#"}}, "# holds itself"),
         ({"type": "array"}, "describes nothing"),
         ({}, "has no type"),

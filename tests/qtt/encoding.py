@@ -9,10 +9,13 @@ from decimal import Decimal
 from typing import Any
 
 from ksqlpy.catalog import PartSpec, Source
+from ksqlpy.formats.protofile import proto_file
+from ksqlpy.formats.protoschema import schema_of
 from ksqlpy.testing.records import Record
 from ksqlpy.types import BIGINT, BYTES, DOUBLE, INTEGER
 
 from .cases import Window, Written, json_text
+from .proto import from_proto, to_proto
 from .schemas import Schemas
 
 __all__ = ["Seen", "decoded", "encoded"]
@@ -54,8 +57,11 @@ def _bytes(part: PartSpec | None, topic: str, which: str, value: Any, schemas: S
     if value is None:
         return None
     fmt = "JSON" if part is None else part.format
-    if fmt in ("AVRO", "JSON_SR"):
+    if fmt in ("AVRO", "JSON_SR", "PROTOBUF"):
         return schemas.encoded(topic, which, value)
+    if fmt == "PROTOBUF_NOSR":
+        assert part is not None
+        return to_proto(proto_file(schema_of(part)).first(), value)
     if fmt == "NONE":
         return None
     if fmt == "DELIMITED":
@@ -102,8 +108,10 @@ def _tree(part: PartSpec | None, data: bytes | None, schemas: Schemas) -> Any:
     if data is None:
         return None
     fmt = "JSON" if part is None else part.format
-    if fmt in ("AVRO", "JSON_SR"):
+    if fmt in ("AVRO", "JSON_SR", "PROTOBUF"):
         return schemas.decoded(data)
+    if fmt == "PROTOBUF_NOSR" and part is not None:
+        return from_proto(proto_file(schema_of(part)).first(), data)
     if fmt == "KAFKA" and part is not None and part.columns:
         type_ = part.columns[0].type
         # As above.

@@ -15,7 +15,7 @@ from ksqlpy.sql import parse
 
 from .cases import Case, Written
 from .compare import Difference, compare
-from .refusals import UNBUILT_FORMATS, test_function, unfit
+from .refusals import test_function, unfit
 from .run import Ran
 
 __all__ = ["Verdict", "altered", "columns_of", "judge", "skipped"]
@@ -34,9 +34,6 @@ def skipped(case: Case) -> Verdict | None:
     """Why the case is not run; None if it is."""
     if not case.enabled:
         return Verdict("skipped", "switched off in its file", "switched off")
-    for fmt in case.formats:
-        if fmt in UNBUILT_FORMATS:
-            return Verdict("skipped", f"format {fmt}", f"format {fmt}")
     function = test_function(case.sql)
     if function is not None:
         return Verdict("skipped", f"test-only function {function}", "test-only function")

@@ -60,7 +60,7 @@ class LiveCase:
         for statement in case.statements:
             for name, partitions in declared_topics(statement):
                 self._make(name, partitions)
-            self._engine.execute(with_suffix(statement, self._suffix), session)
+            self._engine.execute(with_suffix(self._schemas.renumbered(statement), self._suffix), session)
             by_topic_noted(self._plain_sources(), self._by_topic)
         for written in case.inputs:
             self._make(written.topic, 1)

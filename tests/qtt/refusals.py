@@ -8,9 +8,7 @@ from typing import Any
 
 from ksqlpy.errors import KsqlError, SyntaxProblem
 
-__all__ = ["UNBUILT_FORMATS", "asks_for_syntax_error", "test_function", "unfit"]
-
-UNBUILT_FORMATS = ("PROTOBUF", "PROTOBUF_NOSR")
+__all__ = ["asks_for_syntax_error", "test_function", "unfit"]
 
 _NEVER = (
     "unknown-statement",
@@ -20,7 +18,6 @@ _NEVER = (
     "group-of-table",
     "missing-topic",
     "partitions-differ",
-    "unavailable-format",
     "no-registry",
 )
 """Codes that no case can ask for: what they refuse is legal in the language, or the runner's own matter."""

@@ -73,7 +73,7 @@ def run_case(case: Case, session: SparkSession, folder: Path | None = None) -> R
     properties = {k: v for k, v in case.properties.items() if k not in IGNORED}
     # EMIT FINAL loses the windows that ksqlDB loses: these cases say so (docs/differences.md).
     properties = {"auto.offset.reset": "earliest", "ksqlpy.emit.final.forgetful": "true", **properties}
-    for number, statement in enumerate(case.statements):
+    for number, statement in enumerate(map(schemas.renumbered, case.statements)):
         try:
             offer_topics(statement, engine)
             engine.execute(statement, properties)

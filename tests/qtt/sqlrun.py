@@ -26,7 +26,7 @@ from ksqlpy.types import BOOLEAN, DOUBLE, STRING, DecimalType, SqlType
 from .compare import same
 from .encoding import Seen, decoded
 from .judge import Verdict, columns_of
-from .refusals import UNBUILT_FORMATS, unfit
+from .refusals import unfit
 from .run import IGNORED, first_line, offer_topics
 from .schemas import Schemas
 from .sqlfiles import SqlCase, statements_of
@@ -47,9 +47,6 @@ class _AssertionFailed(Exception):
 
 def run_sql_case(case: SqlCase, session: SparkSession, folder: Path | None = None) -> Verdict:
     """The verdict of a case; raises nothing."""
-    for fmt in case.formats:
-        if fmt in UNBUILT_FORMATS:
-            return Verdict("skipped", f"format {fmt}", f"format {fmt}")
     own = Path(tempfile.mkdtemp(prefix="ksqlpy-sql-", dir=folder))
     wanted = f"expected: {case.error} {case.message}"
     run = _SqlRun(session, own)

@@ -272,7 +272,7 @@ def test_what_is_not_built_is_no_refusal() -> None:
     assert unfit(SyntaxProblem("syntax-error", "no"), {**wanted, "type": "ParseFailedException"}) is None
     assert unfit(SyntaxProblem("unknown-statement", "no"), {**wanted, "type": "ParseFailedException"}) is not None
     assert unfit(AnalysisProblem("unknown-column", "no"), {"type": "x.StreamsException"}) is not None
-    assert unfit(AnalysisProblem("unavailable-format", "AVRO is not there"), wanted) is not None
+    assert unfit(AnalysisProblem("no-registry", "there is none"), wanted) is not None
 
 
 def test_categories() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ksqlpy.catalog import Column, KeySpec, Source, ValueSpec, WindowKey
+from ksqlpy.catalog import Column, KeySpec, Nulls, Schema, Source, ValueSpec, WindowKey
 
 __all__ = ["StoredSource"]
 
@@ -31,6 +31,13 @@ class StoredSource:
     read_only: bool = False
     key_schema_id: int | None = None
     value_schema_id: int | None = None
+    key_schema: Schema | None = None
+    value_schema: Schema | None = None
+    key_schema_name: str | None = None
+    value_schema_name: str | None = None
+    key_nulls: Nulls = ""
+    value_nulls: Nulls = ""
+    key_wrapped: bool = False
 
     @classmethod
     def of(cls, source: Source) -> StoredSource:
@@ -53,6 +60,13 @@ class StoredSource:
             source.read_only,
             source.key.schema_id,
             source.value.schema_id,
+            source.key.schema,
+            source.value.schema,
+            source.key.schema_name,
+            source.value.schema_name,
+            source.key.nulls,
+            source.value.nulls,
+            source.key.wrapped,
         )
 
     def source(self) -> Source:
@@ -62,12 +76,23 @@ class StoredSource:
             self.kind,
             self.topic,
             self.columns,
-            KeySpec(self.key_format, delimiter=self.key_delimiter, schema_id=self.key_schema_id),
+            KeySpec(
+                self.key_format,
+                delimiter=self.key_delimiter,
+                schema_id=self.key_schema_id,
+                schema=self.key_schema,
+                schema_name=self.key_schema_name,
+                nulls=self.key_nulls,
+                wrapped=self.key_wrapped,
+            ),
             ValueSpec(
                 self.value_format,
                 delimiter=self.value_delimiter,
                 wrapped=self.wrapped,
                 schema_id=self.value_schema_id,
+                schema=self.value_schema,
+                schema_name=self.value_schema_name,
+                nulls=self.value_nulls,
             ),
             self.statement,
             self.timestamp,

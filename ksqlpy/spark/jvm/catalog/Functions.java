@@ -20,6 +20,7 @@ import ksqlpy.read.Reader;
 import ksqlpy.sink.SinkValue;
 import ksqlpy.tasks.Attempts;
 import ksqlpy.write.AvroWriter;
+import ksqlpy.write.ProtobufWriter;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
@@ -37,7 +38,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * {@code read} names a reader, JSON the class JsonReader; see {@link Reader} for the result and {@link ksqlpy.read.Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}}, {@code {"of":"group",…}} and {@code {"of":"key",…}}, see {@link ksqlpy.once.Tail}, {@code {"count":name}}, see
  * {@link Counter}, {@code {"attempt":true}}, see {@link Attempts}, {@code {"clock":true}}, see {@link Clock}, {@code {"exact":name}}, see {@link Exact}, {@code {"sink":true}}, see {@link SinkValue},
- * {@code {"write":"AVRO",…}}, see {@link AvroWriter},
+ * {@code {"write":"AVRO",…}}, see {@link AvroWriter} and {@link ProtobufWriter},
  * {@code {"call":function}}, see {@link ksqlpy.functions.Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
  * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
  */
@@ -161,10 +162,17 @@ public final class Functions implements FunctionCatalog {
     private BoundFunction writer(JsonNode described, StructType arguments) throws IOException {
       expect(arguments, 1, "it takes one argument, the struct of the columns to write");
       DataType given = arguments.fields()[0].dataType();
-      if (!described.get("write").asText().equals("AVRO") || !(given instanceof StructType)) {
-        throw new UnsupportedOperationException("it writes AVRO, of a struct of the columns");
+      if (!(given instanceof StructType)) {
+        throw new UnsupportedOperationException("it writes a struct of the columns");
       }
-      return new AvroWriter(spec, (StructType) given);
+      switch (described.get("write").asText()) {
+        case "AVRO":
+          return new AvroWriter(spec, (StructType) given);
+        case "PROTOBUF":
+          return new ProtobufWriter(spec, (StructType) given);
+        default:
+          throw new IllegalArgumentException("\"write\" must name a writer, not " + described.get("write"));
+      }
     }
 
     private Reader reader(JsonNode described) throws IOException {

@@ -4,16 +4,17 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.net.URI;
+import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.concurrent.ConcurrentHashMap;
-import org.apache.avro.NameValidator;
-import org.apache.avro.Schema;
-import org.apache.avro.SchemaParseException;
 import org.apache.spark.TaskContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,6 +32,8 @@ public final class Registry {
   private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final int NO_SCHEMA = 40403;
+  private static final int NOT_THIS = -1; // no error stands for an answer
+  private static final int MOST_LEVELS = 32; // of schemas that refer to each other
   private static final long FIRST_WAIT = 100;
   private static final long LONGEST_WAIT = 5000;
   private static final int MOST_UNKNOWN = 10000;
@@ -45,15 +48,19 @@ public final class Registry {
   private final Map<Integer, Found> known = new ConcurrentHashMap<>();
   private final Map<Integer, Long> unknown = new ConcurrentHashMap<>();
 
-  /** What an id stands for: a schema of Avro, or one of another kind, or why there is none that can be used. */
+  /** What an id stands for: a schema of some kind, or why there is none. */
   public static final class Found {
-    public final Schema schema;
+    public final String text;
+    /** The texts of the schemas that it refers to, each behind those that it refers to itself. */
+    public final List<String> references;
+
     private final String kind;
     private final String problem;
 
-    private Found(String kind, Schema schema, String problem) {
+    private Found(String kind, String text, List<String> references, String problem) {
       this.kind = kind;
-      this.schema = schema;
+      this.text = text;
+      this.references = references;
       this.problem = problem;
     }
   }
@@ -79,7 +86,7 @@ public final class Registry {
   }
 
   /**
-   * The schema of an id, of kind AVRO or JSON; waits for as long as the registry does not answer, or the task is not
+   * The schema of an id, of kind AVRO, JSON or PROTOBUF; waits for as long as the registry does not answer, or the task is not
    * ended. Throws NoSuchElementException where there is no such schema of that kind.
    */
   public static Found schema(int id, String kind) {
@@ -158,8 +165,26 @@ public final class Registry {
 
   /** What one address answers; IOException for no answer that says anything of the id. */
   private Found asked(String url, int id) throws IOException, InterruptedException {
+    JsonNode answer = answer(url + "/schemas/ids/" + id, NO_SCHEMA);
+    if (answer == null) {
+      if (unknown.size() >= MOST_UNKNOWN) {
+        unknown.clear();
+      }
+      unknown.put(Integer.valueOf(id), Long.valueOf(System.nanoTime()));
+      return none(id);
+    }
+    Map<String, String> references = new LinkedHashMap<>();
+    refer(url, answer, references, 0);
+    List<String> texts = List.copyOf(references.values());
+    Found found = new Found(answer.path("schemaType").asText("AVRO"), answer.get("schema").asText(), texts, null);
+    known.put(Integer.valueOf(id), found);
+    return found;
+  }
+
+  /** What one address answers of schemas; null where it says {@code none}, IOException for other errors. */
+  private JsonNode answer(String url, int none) throws IOException, InterruptedException {
     HttpRequest.Builder request =
-        HttpRequest.newBuilder(URI.create(url + "/schemas/ids/" + id))
+        HttpRequest.newBuilder(URI.create(url))
             .timeout(Duration.ofSeconds(5))
             .header("Accept", "application/vnd.schemaregistry.v1+json, application/json");
     if (!login.isEmpty()) {
@@ -167,14 +192,10 @@ public final class Registry {
     }
     HttpResponse<String> response = client.send(request.build(), HttpResponse.BodyHandlers.ofString());
     if (response.statusCode() == 404) {
-      if (MAPPER.readTree(response.body()).path("error_code").asInt() != NO_SCHEMA) {
-        throw new IOException("HTTP status 404"); // of the address, not of the id
+      if (MAPPER.readTree(response.body()).path("error_code").asInt() != none) {
+        throw new IOException("HTTP status 404"); // of the address, not of what is asked for
       }
-      if (unknown.size() >= MOST_UNKNOWN) {
-        unknown.clear();
-      }
-      unknown.put(Integer.valueOf(id), Long.valueOf(System.nanoTime()));
-      return none(id);
+      return null;
     }
     if (response.statusCode() != 200) {
       throw new IOException("HTTP status " + response.statusCode());
@@ -183,28 +204,29 @@ public final class Registry {
     if (!answer.path("schema").isTextual()) {
       throw new IOException("the answer is not that of a schema registry");
     }
-    Found found = parsed(answer, id);
-    known.put(Integer.valueOf(id), found);
-    return found;
+    return answer;
+  }
+
+  /** Gathers the schemas that an answer's schema refers to. */
+  private void refer(String url, JsonNode answer, Map<String, String> references, int depth)
+      throws IOException, InterruptedException {
+    if (depth > MOST_LEVELS) {
+      throw new IOException("schemas refer to each other in more than " + MOST_LEVELS + " levels");
+    }
+    for (JsonNode each : answer.path("references")) {
+      String subject = each.path("subject").asText();
+      int version = each.path("version").asInt();
+      String place = subject + " " + version;
+      if (!references.containsKey(place)) {
+        String quoted = URLEncoder.encode(subject, StandardCharsets.UTF_8).replace("+", "%20");
+        JsonNode found = answer(url + "/subjects/" + quoted + "/versions/" + version, NOT_THIS);
+        refer(url, found, references, depth + 1);
+        references.putIfAbsent(place, found.get("schema").asText());
+      }
+    }
   }
 
   private static Found none(int id) {
-    return new Found(null, null, "the schema registry has no schema " + id);
-  }
-
-  private static Found parsed(JsonNode answer, int id) {
-    String kind = answer.path("schemaType").asText("AVRO");
-    if (!kind.equals("AVRO")) {
-      return new Found(kind, null, null);
-    }
-    if (answer.path("references").size() > 0) {
-      return new Found(kind, null, "schema " + id + " refers to other schemas");
-    }
-    try {
-      Schema.Parser parser = new Schema.Parser(NameValidator.NO_VALIDATION).setValidateDefaults(false);
-      return new Found(kind, parser.parse(answer.get("schema").asText()), null);
-    } catch (SchemaParseException e) {
-      return new Found(kind, null, "schema " + id + " is no schema of Avro");
-    }
+    return new Found(null, null, null, "the schema registry has no schema " + id);
   }
 }

@@ -9,7 +9,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import ksqlpy.clients.Registry;
 import org.apache.avro.AvroRuntimeException;
+import org.apache.avro.NameValidator;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericDatumReader;
 import org.apache.avro.io.BinaryDecoder;
@@ -84,13 +86,26 @@ public final class AvroReader extends Reader {
     }
     Value reader = known.get(Integer.valueOf(id));
     if (reader == null) {
-      reader = value(Registered.schema(id, "AVRO").schema, type(), "");
+      reader = value(schema(id), type(), "");
       if (known.size() >= MOST_SCHEMAS) {
         known.clear();
       }
       known.put(Integer.valueOf(id), reader);
     }
     return reader;
+  }
+
+  private static Schema schema(int id) {
+    Registry.Found found = Registered.schema(id, "AVRO");
+    try {
+      Schema.Parser parser = new Schema.Parser(NameValidator.NO_VALIDATION).setValidateDefaults(false);
+      for (String reference : found.references) {
+        parser.parse(reference);
+      }
+      return parser.parse(found.text);
+    } catch (AvroRuntimeException e) { // SchemaParseException and its like
+      throw new Unreadable("schema " + id + " is no schema of Avro");
+    }
   }
 
   // ---------------------------------------------------------------- one reader for each pair of schema and type

@@ -11,7 +11,7 @@ final class Registered {
 
   private Registered() {}
 
-  /** The id; {@code what}: Avro or JSON, in messages. Throws Unreadable. */
+  /** The id; {@code what}: Avro, JSON or Protobuf, in messages. Throws Unreadable. */
   static int id(byte[] bytes, String what) {
     if (bytes.length < AHEAD) {
       throw new Unreadable("not " + what + " of a schema registry: it has " + bytes.length + " bytes");

@@ -173,7 +173,7 @@ public final class Type {
   }
 
   /** The name of a field of a STRUCT. */
-  String field(int index) {
+  public String field(int index) {
     return names[index];
   }
 
