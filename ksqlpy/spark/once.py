@@ -63,7 +63,7 @@ class Tail:
     """Whether it is asked for the keys of results (:meth:`is_ahead`)."""
 
     of_tasks: bool = False
-    """Whether results say what the task of a step had seen, and it is asked whether a record has any (:meth:`any`)."""
+    """Whether results say what the task of a step had seen, and it is asked which tasks gave any (:meth:`any`)."""
 
     results: str = ""
     """The topic of the results; the others are those of dead letters and late records."""
@@ -96,9 +96,12 @@ class Tail:
         """Spark text: the sink offset of the result of a source row, null if it was not written."""
         return self._ask("row", where, offset, window)
 
-    def any(self, where: str, offset: str) -> str:
-        """Spark text: the sink offset of a result of a source row, whichever it is; null if it has none."""
-        return self.position(where, offset, f"{-(2**63)}L")
+    def any(self, where: str, offset: str, task: str) -> str:
+        """Spark text: the sink offset of a result of a source row by this task of a step; null if it has none.
+
+        ``task`` BIGINT, as in the header. A row may be in several tasks, and have results in some of them.
+        """
+        return self.position(where, offset, f"({-(2**63)}L + {task})")
 
     def table(self, where: str, offset: str, number: int) -> str:
         """Spark text: which record of the number-th joined table, from 0, the row's result had seen.

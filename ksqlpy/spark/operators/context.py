@@ -160,7 +160,7 @@ class Context:
             bases = " ".join(f"WHEN {i} THEN {sum(counts[:i])}" for i in range(len(counts)))
             lane = f"(CASE shiftright({Col.PARTITION}, 16) {bases} END + ({Col.PARTITION} & 65535))"
             position = self.tail.place_in_group(task, lane, Col.OFFSET)
-            rows = self.replayed(rows, position, self.tail.any(Col.PARTITION, Col.OFFSET))
+            rows = self.replayed(rows, position, self.tail.any(Col.PARTITION, Col.OFFSET, task))
             order = ["__place", "__has_result", *order]
         return self._sorted(rows, keys, order).drop(Col.SOURCE, *own)
 

@@ -32,7 +32,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * result was written.
  *
  * <p>With {@code ofTasks} groups are the tasks of a step that has a state across its keys, and it knows of each record
- * whether it has any result.
+ * whether it has any result of a task.
  *
  * <p>A specification names it:
  * {@code {"connection":key,"query":…,"tables":n,"bySeen":…,"byKey":…,"ofTasks":…,"results":topic,
@@ -44,7 +44,7 @@ public final class Tail {
   private static final Map<String, Tail> READ = new HashMap<>();
 
   private static final int LARGEST_AT_FIRST = 1 << 20;
-  /** The number of a result by which it is asked whether a record has any. */
+  /** The number of a result, plus that of a task, by which it is asked whether a record has any of that task. */
   private static final long ANY = Long.MIN_VALUE;
 
   private volatile Table table = new Table(2);
@@ -242,8 +242,8 @@ public final class Tail {
     Coordinates at = Coordinates.read(header.value(), tables);
     records++;
     put(at.place(), at.offset(), at.window(), record.offset());
-    if (ofTasks) {
-      put(at.place(), at.offset(), ANY, record.offset());
+    if (ofTasks && at.group().length > 0) {
+      put(at.place(), at.offset(), ANY + at.group()[0], record.offset());
     }
     highest.merge(at.place(), at.offset(), Math::max);
     // A dead letter says nothing of the results before it: it may be in its topic when they are not yet in theirs.

@@ -181,6 +181,21 @@ final class TailTest {
   }
 
   @Test
+  void whichTasksGaveResultsOfARecord() {
+    spec.put("ofTasks", true);
+    long one = 2L << 32;
+    long other = one + 3;
+    written("out", 0, "a", 0, 5, 0, one, 5, -1);
+    written("out", 0, "b", 0, 5, 1, one, 5, -1);
+    written("out", 1, "c", 1 << 16, 5, 0, other, 4, 5);
+    Tail tail = read(Map.of());
+    assertEquals(0, tail.find(0, 5, Long.MIN_VALUE + one));
+    assertEquals(NONE, tail.find(0, 5, Long.MIN_VALUE + other));
+    assertEquals(0, tail.find(1 << 16, 5, Long.MIN_VALUE + other));
+    assertEquals(NONE, tail.find(0, 6, Long.MIN_VALUE + one));
+  }
+
+  @Test
   void aLaterRecordWithAResultOfTheKeyIsAhead() {
     spec.put("byKey", true);
     written("out", 0, "a", 0, 5, 0);
