@@ -1,4 +1,4 @@
-"""Formats side by side: the same rows as JSON, AVRO, JSON_SR and PROTOBUF, and as AVRO of ten schemas, through one query each."""
+"""Formats side by side: the same rows as JSON, AVRO, JSON_SR and PROTOBUF, and as AVRO of ten schemas."""
 
 from __future__ import annotations
 

@@ -100,8 +100,8 @@ _REGISTRY = """\
 ## AVRO, JSON_SR, PROTOBUF and the schema registry
 
 `ksql.schema.registry.url` names the registry, `ksql.schema.registry.basic.auth.user.info` a login. A record is a zero
-byte, the id of its schema in four bytes, and the value, as Confluent's serializers write it; in PROTOBUF the place of the
-message in the schema stands between. PROTOBUF_NOSR is the message alone.
+byte, the id of its schema in four bytes, and the value, as Confluent's serializers write it; in PROTOBUF the place of
+the message in the schema stands between. PROTOBUF_NOSR is the message alone.
 
 **Reading.** Each record is read by the schema that wrote it, whose id it has; the registry is asked once for each id.
 While the registry does not answer, records wait: none of them becomes a dead letter. Dead letters are records with
@@ -110,29 +110,30 @@ column. Fields are found by name as in JSON; a field that is missing is null. IN
 numbers, booleans and enums as STRING; timestamps and times in microseconds are cut to milliseconds. The id of JSON_SR
 is that of a JSON Schema; the value is read by the rules of the format JSON.
 
-**Protobuf.** A number, text or BOOLEAN that is not in a message is 0, empty or false, unless the schema says `optional`;
-an ARRAY or MAP is empty, and what is a message is null. The wrappers of google.protobuf are read as scalars. A `oneof`
-named `choice` is a STRUCT named `CHOICE_0`, with its number at the end. DATE, TIME, TIMESTAMP and DECIMAL are
-google.type.Date, google.type.TimeOfDay, google.protobuf.Timestamp and confluent.type.Decimal. A null is not written. So it
-comes back as 0 or empty, unless `VALUE_PROTOBUF_NULLABLE_REPRESENTATION` is OPTIONAL or WRAPPER. There is no ARRAY or MAP
-within another one.
+**Protobuf.** A number, text or BOOLEAN that is not in a message is 0, empty or false, unless the schema says
+`optional`; an ARRAY or MAP is empty, and what is a message is null. The wrappers of google.protobuf are read as
+scalars. A `oneof` named `choice` is a STRUCT named `CHOICE_0`, with its number at the end. DATE, TIME, TIMESTAMP and
+DECIMAL are google.type.Date, google.type.TimeOfDay, google.protobuf.Timestamp and confluent.type.Decimal. A null is
+not written. So it comes back as 0 or empty, unless `VALUE_PROTOBUF_NULLABLE_REPRESENTATION` is OPTIONAL or WRAPPER.
+There is no ARRAY or MAP within another one.
 
-**Columns.** CREATE without columns takes those of the latest schema of `TOPIC-value`, and of `TOPIC-key` if the key has
-such a format, with names in upper case. A key of AVRO or JSON_SR is one column, `ROWKEY`; a message is several. With
-`WRAP_SINGLE_VALUE = false` the value is one column, `ROWVAL`. `VALUE_SCHEMA_ID` takes another schema than the latest; its
-names keep their case. `VALUE_SCHEMA_FULL_NAME` names the message, where a schema has several. A request is checked as a
-whole before its first statement is done: what that registers, a later request sees. The columns, the ids and the schemas
-of ids stand in the command log; a restart asks the registry for nothing but schemas of records.
+**Columns.** CREATE without columns takes those of the latest schema of `TOPIC-value`, and of `TOPIC-key` if the key
+has such a format, with names in upper case. A key of AVRO or JSON_SR is one column, `ROWKEY`; a message is several.
+With `WRAP_SINGLE_VALUE = false` the value is one column, `ROWVAL`. `VALUE_SCHEMA_ID` takes another schema than the
+latest; its names keep their case. `VALUE_SCHEMA_FULL_NAME` names the message, where a schema has several. A request
+is checked as a whole before its first statement is done: what that registers, a later request sees. The columns, the
+ids and the schemas of ids stand in the command log; a restart asks the registry for nothing but schemas of records.
 
 **Writing.** CREATE … AS registers the schemas of its columns under `TOPIC-key` and `TOPIC-value`; if the registry
 refuses one, the statement fails with the registry's reason. CREATE with columns registers them where the topic has no
 schema yet; else the first statement that writes does. Records are named as ksqlDB names them (`KsqlDataSourceSchema`,
-`ConnectDefault1`), or as `VALUE_SCHEMA_FULL_NAME` says. All fields may be null. In AVRO a MAP is an array of entries. JSON
-Schemas are those of Kafka Connect (`connect.type`, `connect.index`), and a MAP is an object. With `VALUE_SCHEMA_ID` records
-are written by that schema: it has the columns in their order, and its other fields have defaults.
+`ConnectDefault1`), or as `VALUE_SCHEMA_FULL_NAME` says. All fields may be null. In AVRO a MAP is an array of entries.
+JSON Schemas are those of Kafka Connect (`connect.type`, `connect.index`), and a MAP is an object. With
+`VALUE_SCHEMA_ID` records are written by that schema: it has the columns in their order, and its other fields have
+defaults.
 
-Not read: values of a union of several types in AVRO, which are dead letters; where no column takes such a field, it is
-skipped. Schemas may refer to others.
+Not read: values of a union of several types in AVRO, which are dead letters; where no column takes such a field, it
+is skipped. Schemas may refer to others.
 """
 
 

@@ -104,8 +104,8 @@ class PartSpec(ABC):
     are written; ``delimiter``: what stands between them, of formats that have such. ``schema_id``: the id under which
     the schema registry has the schema of what is written; None: of formats without one, and where nothing is written.
     ``schema``: that schema, if the statement names it by its id; None: it follows from the columns, with the record's
-    name ``schema_name``, None for the format's own, and in Protobuf with ``nulls``: how it tells a null from 0, empty if
-    it does not.
+    name ``schema_name``, None for the format's own, and in Protobuf with ``nulls``: how it tells a null from 0, empty
+    if it does not.
     """
 
     format: str

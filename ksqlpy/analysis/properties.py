@@ -13,7 +13,7 @@ from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import WindowKey
 from ksqlpy.errors import similar_names
 from ksqlpy.formats import FORMATS
-from ksqlpy.formats.contract import DECLARED, SchemaWish
+from ksqlpy.formats.contract import NO_WISH, SchemaWish
 from ksqlpy.formats.delimited import delimiter
 from ksqlpy.sql.nodes import UNIT_MILLIS
 from ksqlpy.topicnames import checked_topic_name
@@ -41,8 +41,8 @@ class SourceProperties:
     wrapped: bool | None = None
     window: WindowKey | None = None
     query_id: str | None = None
-    key_schema: SchemaWish = SchemaWish()
-    value_schema: SchemaWish = SchemaWish()
+    key_schema: SchemaWish = NO_WISH
+    value_schema: SchemaWish = NO_WISH
 
 
 def _string(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What WITH says of the schemas of keys and values, where their formats have such (ksqlDB, schema inference with id)."""
+"""What WITH says of the schemas of keys and values (ksqlDB manual, schema inference with id)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ __all__ = ["refuse_both", "with_schemas"]
 _SIDES: tuple[Which, Which] = ("key", "value")
 
 
-def refuse_both(
-    specs: Sequence[exp.Expr], properties: SourceProperties, formats: tuple[str, str], text: Text
-) -> None:
+def refuse_both(specs: Sequence[exp.Expr], properties: SourceProperties, formats: tuple[str, str], text: Text) -> None:
     """Refuses columns that are listed beside the id of a schema that has them; raises AnalysisProblem.
 
     ``formats``: those of keys and values, as far as they are known.

@@ -122,8 +122,8 @@ def _pinned(lists: Path) -> dict[str, tuple[Jar, ...]]:
 
 def _jar(coordinate: str, sha256: str) -> Jar:
     whole, _, extension = coordinate.partition("@")
-    group, name, version, *classifier = whole.split(":")
-    return Jar(group, name, version, sha256, *classifier, extension=extension or "jar")
+    group, name, version, classifier = (*whole.split(":"), "")[:4]
+    return Jar(group, name, version, sha256, classifier, extension or "jar")
 
 
 def _paths(folder: Path, jars: Sequence[Jar]) -> list[Path]:
@@ -279,13 +279,14 @@ def _artifact(jar: Jar) -> str:
 
 # Ivy's own default repository, after Maven's folder on this machine. Poms are not read and Maven's checksums not asked
 # for: every coordinate is pinned and every file checked against the list, and it is ten times faster so.
-_SETTINGS = """<ivysettings>
+_PLACE = "[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"
+_SETTINGS = f"""<ivysettings>
   <settings defaultResolver="all"/>
   <property name="ivy.checksums" value=""/>
   <resolvers>
     <chain name="all" returnFirst="true">
       <filesystem name="maven-local" m2compatible="true">
-        <artifact pattern="${user.home}/.m2/repository/[organisation]/[module]/[revision]/[artifact]-[revision](-[classifier]).[ext]"/>
+        <artifact pattern="${{user.home}}/.m2/repository/{_PLACE}"/>
       </filesystem>
       <ibiblio name="default" m2compatible="true" usepoms="false"/>
     </chain>

@@ -54,7 +54,7 @@ _CONNECT = "org.apache.kafka.connect.data"
 
 
 def key_name(source: str) -> str:
-    """The full name of the record of a source's key: of ``MY_COUNTS`` it ends in ``MyCountsKey`` (ksqlDB: AvroFormat)."""
+    """The full name of the record of a key: of source ``MY_COUNTS`` it ends in ``MyCountsKey`` (ksqlDB: AvroFormat)."""
     return f"{NAMESPACE}." + "".join(word.capitalize() for word in source.split("_")) + "Key"
 
 

@@ -20,6 +20,7 @@ from ksqlpy.types import STRING, ArrayType, MapType, SqlType, StructType, holds_
 __all__ = [
     "BARE",
     "DECLARED",
+    "NO_WISH",
     "RECORDS",
     "Codec",
     "DeclaredColumns",
@@ -111,6 +112,9 @@ class SchemaWish:
     id: int | None = None
     name: str | None = None
     nulls: Nulls = ""
+
+
+NO_WISH = SchemaWish()
 
 
 class Schemas(Protocol):

@@ -195,6 +195,7 @@ def double_text(number: float) -> str:
         return f"{minus}{whole}.{rest or '0'}"
     return f"{minus}{shown[0]}.{shown[1:] or '0'}E{power}"
 
+
 def type_text(type_: SqlType) -> str:
     """A type as the readers in the JVM call it (``Type.java``)."""
     match type_:

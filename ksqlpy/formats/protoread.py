@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
@@ -58,51 +59,66 @@ def reader_of(message: Any, type_: StructType) -> Callable[[bytes], dict[str, An
     return read
 
 
+@dataclass(frozen=True)
+class _Member:
+    """A field of a message, and where it goes to: a column, or a field of the STRUCT that holds a ``oneof``."""
+
+    field: Any
+    column: str
+    take: Take
+    union: StructType | None = None
+    within: str | None = None
+
+    @property
+    def chosen(self) -> bool:
+        """Whether it is one of a ``oneof``."""
+        return member_of(self.field) is not None
+
+
 def _struct(message: Any, type_: StructType, place: str) -> Take:
     """Reads a message as a STRUCT: fields are found as in JSON, those of a ``oneof`` in a STRUCT of its own."""
     from google.protobuf.unknown_fields import UnknownFieldSet
 
     columns = dict(type_.fields)
     names = {f.name for f in message.fields}
-    takers: list[tuple[Any, str, str | None, Take]] = []
-    for field in message.fields:
-        inside = f"{place}.{field.name}" if place else field.name
-        union = member_of(field)
-        outer = None if union is None else _column(columns, union_name(union), frozenset())
-        if outer is not None and isinstance(columns[outer], StructType):
-            of = dict(columns[outer].fields)  # type: ignore[union-attr]
-            to = _column(of, field.name, frozenset())
-            takers.append((field, outer, to, _field(field, of[to], inside) if to is not None else lambda v: None))
-            continue
-        to = _column(columns, field.name, names)
-        if to is not None:
-            takers.append((field, to, None, _field(field, columns[to], inside)))
-
-    wanted = {field.number: field.name for field, *_ in takers}
+    members = [m for f in message.fields if (m := _member(f, columns, names, place)) is not None]
+    wanted = {m.field.number: m.field.name for m in members}
 
     def take(found: Any) -> dict[str, Any]:
-        for unknown in UnknownFieldSet(found):
-            number = unknown.field_number
-            if number in wanted:
-                raise Unreadable(f"field {number} ({wanted[number]}) is of another type than in its schema")
+        unknown: Any = UnknownFieldSet(found)
+        for each in unknown:
+            if each.field_number in wanted:
+                said = f"field {each.field_number} ({wanted[each.field_number]})"
+                raise Unreadable(f"{said} is of another type than in its schema")
         row: dict[str, Any] = dict.fromkeys(columns)
-        for field, to, within, taker in takers:
-            if member_of(field) is not None and not found.HasField(field.name):
+        for member in members:
+            if member.chosen and not found.HasField(member.field.name):
                 continue
-            value = taker(found)
-            if isinstance(columns[to], StructType) and member_of(field) is not None and _is_union(field, to):
-                row[to] = dict.fromkeys(dict(columns[to].fields))  # type: ignore[union-attr]
-                if within is not None:
-                    row[to][within] = value
-            else:
-                row[to] = value
+            value = member.take(found)
+            if member.union is None:
+                row[member.column] = value
+                continue
+            row[member.column] = dict.fromkeys(dict(member.union.fields))
+            if member.within is not None:
+                row[member.column][member.within] = value
         return row
 
     return take
 
 
-def _is_union(field: Any, column: str) -> bool:
-    return column.upper() == union_name(member_of(field)).upper()
+def _member(field: Any, columns: Mapping[str, SqlType], names: set[str], place: str) -> _Member | None:
+    """None for a field that no column is for."""
+    inside = f"{place}.{field.name}" if place else field.name
+    union = member_of(field)
+    outer = None if union is None else _column(columns, union_name(union), frozenset())
+    of = None if outer is None else columns[outer]
+    if outer is not None and isinstance(of, StructType):
+        inner = dict(of.fields)
+        to = _column(inner, field.name, frozenset())
+        take: Take = (lambda found: None) if to is None else _field(field, inner[to], inside)
+        return _Member(field, outer, take, of, to)
+    column = _column(columns, field.name, names)
+    return None if column is None else _Member(field, column, _field(field, columns[column], inside))
 
 
 def _column(columns: Mapping[str, SqlType], name: str, others: frozenset[str] | set[str]) -> str | None:
@@ -164,9 +180,7 @@ def _map(field: Any, item: SqlType, place: str) -> Take | None:
     absent = value.has_presence and value.type != _MESSAGE
 
     def take(entries: Any) -> dict[str, Any]:
-        return {
-            cleaned(e.key): None if absent and not e.HasField("value") else inner(e.value) for e in entries
-        }
+        return {cleaned(e.key): None if absent and not e.HasField("value") else inner(e.value) for e in entries}
 
     return take
 
@@ -234,7 +248,7 @@ def _message(message: Any, type_: SqlType, place: str) -> Take | None:
     if isinstance(type_, DecimalType):
         return (lambda v: _decimal(v, type_, place)) if message.full_name == DECIMAL else None
     if type_ in MESSAGES and message.full_name == MESSAGES[type_]:
-        return {DATE: _date, TIME: _time, TIMESTAMP: _timestamp}[type_](place)
+        return (_date if type_ == DATE else _time if type_ == TIME else _timestamp)(place)
     if not is_wrapper(message):
         return None
     inner = _value(message.fields[0], type_, place)

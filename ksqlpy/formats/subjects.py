@@ -125,7 +125,7 @@ class Subjects:
 
 
 def in_upper_case(type_: SqlType) -> SqlType:
-    """The type with the names of its fields as SQL has them without quotes; raises Unsupported where two are the same."""
+    """The type with the names of its fields in upper case; raises Unsupported where two are the same then."""
     match type_:
         case ArrayType(item):
             return ArrayType(in_upper_case(item))

@@ -351,7 +351,9 @@ def test_records_are_written_by_the_schema_of_an_id(spark: SparkSession) -> None
     engine = MemoryEngine(spark)
     registry, name = shared_registry()[0], engine.config.get("ksql.schema.registry.url").rpartition("/")[2]
     number = registry.register("theirs", json.dumps(PHYSICAL), name=name)
-    engine.execute(f"CREATE STREAM s WITH (kafka_topic='s', value_format='AVRO', value_schema_id={number}, partitions=1);")
+    engine.execute(
+        f"CREATE STREAM s WITH (kafka_topic='s', value_format='AVRO', value_schema_id={number}, partitions=1);"
+    )
     assert engine.catalog.sources["S"].schema_text == (
         "`extra` STRING, `id` BIGINT, `kind` STRING, `count` INTEGER, `tags` MAP<STRING, STRING>, `price` DECIMAL(6, 2)"
     )
@@ -359,9 +361,7 @@ def test_records_are_written_by_the_schema_of_an_id(spark: SparkSession) -> None
     [stored] = engine.broker.log["s"]
     wanted = {"extra": None, "id": 7, "kind": "B", "count": 1, "tags": {"k": "v"}, "price": b"\xff\xff\xff\x6a"}
     assert stored.record.value == bytes_of(PHYSICAL, number, wanted)
-    engine.execute(
-        f"CREATE STREAM o WITH (value_schema_id={number}) AS SELECT `id`, `kind`, `tags`, `price` FROM s;"
-    )
+    engine.execute(f"CREATE STREAM o WITH (value_schema_id={number}) AS SELECT `id`, `kind`, `tags`, `price` FROM s;")
     spec = engine.catalog.sources["O"].value
     assert registry.versions("O-value", name) == []
     rows = [[n, k, {"a": "b"}, Decimal("2.50")] for n, k in ((1, "A"), (-1, "B"))]
@@ -383,7 +383,9 @@ def test_records_are_written_by_the_schema_of_an_id(spark: SparkSession) -> None
 def test_the_name_of_a_record(spark: SparkSession) -> None:
     engine = MemoryEngine(spark)
     registry, name = shared_registry()[0], engine.config.get("ksql.schema.registry.url").rpartition("/")[2]
-    engine.execute("CREATE STREAM s (a INT, r STRUCT<x INT>) WITH (kafka_topic='s', value_format='JSON', partitions=1);")
+    engine.execute(
+        "CREATE STREAM s (a INT, r STRUCT<x INT>) WITH (kafka_topic='s', value_format='JSON', partitions=1);"
+    )
     engine.execute(
         "CREATE STREAM o WITH (value_format='AVRO', value_schema_full_name='com.example.Order') AS SELECT * FROM s;"
     )

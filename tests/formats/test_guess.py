@@ -54,7 +54,11 @@ def test_formats_of_the_registry() -> None:
     schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}, {"name": "b", "type": "bytes"}]}
     out = io.BytesIO()
     fastavro.schemaless_writer(out, schema, {"a": 1, "b": b"x"})
-    given = ((json.dumps(schema), "AVRO"), ('{"type":"string"}', "JSON"), ('syntax = "proto3";', "PROTOBUF"))
+    given = (
+        (json.dumps(schema), "AVRO"),
+        ('{"type":"string"}', "JSON"),
+        ('syntax = "proto3"; message M { int32 a = 1; }', "PROTOBUF"),
+    )
     avro, text, proto = (b"\0" + registry.put(*each).to_bytes(4) for each in given)
     guess = Guess(client, keys=False)
     assert guess.show(avro + out.getvalue()) == '{"a": 1, "b": "eA=="}'
@@ -63,7 +67,7 @@ def test_formats_of_the_registry() -> None:
     assert guess.text == "MIXED"
     for data, shown, formats in (
         (text + b'{"a":1}', '{"a":1}', "JSON_SR"),
-        (proto + b"\0\x08\x01", "\\x000801", "PROTOBUF"),
+        (proto + b"\0\x08\x01", '{"a": 1}', "PROTOBUF"),
         (b"\0\x7f\xff\xff\xff1", "\\x007fffffff31", "KAFKA_BYTES"),
         (avro + out.getvalue() + b"!", "\\x" + (avro + out.getvalue() + b"!").hex(), "KAFKA_BYTES"),
     ):

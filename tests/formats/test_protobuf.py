@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_codecs_and_spark import assert_writes_alike, by_python, by_spark, in_json
 
 from examples import NESTED, SCALARS, drawn, values
-from ksqlpy.catalog import Column, KeySpec, Nulls, PartSpec, ValueSpec
+from ksqlpy.catalog import Column, Nulls, PartSpec, ValueSpec
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import FORMATS, Unreadable, codec
 from ksqlpy.formats.protobuf import PROTOBUF
@@ -48,7 +48,9 @@ TYPES = (*SCALARS, *(t for t in NESTED if nested(t) is None and not isinstance(t
 NULLS: tuple[Nulls, ...] = ("", "OPTIONAL", "WRAPPER")
 
 
-def record(types: Sequence[SqlType], number: int | None = None, format_: str = "PROTOBUF", nulls: Nulls = "") -> ValueSpec:
+def record(
+    types: Sequence[SqlType], number: int | None = None, format_: str = "PROTOBUF", nulls: Nulls = ""
+) -> ValueSpec:
     columns = tuple(Column("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i], t) for i, t in enumerate(types))
     return ValueSpec(format_, columns, schema_id=number, nulls=nulls)
 
@@ -100,7 +102,8 @@ def test_names_that_are_the_same_in_json() -> None:
 OTHERS: list[tuple[str, SqlType]] = [
     ("message M { sint32 a = 1; sfixed32 b = 2; uint32 c = 3; fixed64 d = 4; float e = 5; }",
      StructType((("a", INTEGER), ("b", INTEGER), ("c", BIGINT), ("d", BIGINT), ("e", DOUBLE)))),
-    ("message M { E e = 1; repeated E l = 2; enum E { X = 0; } }", StructType((("e", STRING), ("l", ArrayType(STRING))))),
+    ("message M { E e = 1; repeated E l = 2; enum E { X = 0; } }",
+     StructType((("e", STRING), ("l", ArrayType(STRING))))),
     ("message M { int32 a = 1; oneof choice { string s = 2; N n = 3; } message N { bool b = 1; } }",
      StructType((("choice_0", StructType((("s", STRING), ("n", StructType((("b", BOOLEAN),)))))), ("a", INTEGER)))),
     ('import "google/protobuf/wrappers.proto"; message M { google.protobuf.StringValue s = 1; }',
@@ -147,7 +150,7 @@ def test_columns_that_it_does_not_carry() -> None:
 def several(value: Any) -> bool:
     """Whether a map in it has entries that may stand in several orders."""
     if isinstance(value, dict):
-        return len(value) > 1 and not set(value) <= {"A", "a", "B", "odd_d"} or any(map(several, value.values()))
+        return (len(value) > 1 and not set(value) <= {"A", "a", "B", "odd_d"}) or any(map(several, value.values()))
     return isinstance(value, list) and any(map(several, value))
 
 
@@ -235,9 +238,7 @@ def bytes_of(text: str, number: int, value: Any) -> bytes:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("type_", TYPES, ids=str)
-def test_other_schemas_are_read_alike(
-    spark: SparkSession, type_: SqlType, generated: Any, registry: Registry
-) -> None:
+def test_other_schemas_are_read_alike(spark: SparkSession, type_: SqlType, generated: Any, registry: Registry) -> None:
     data = []
     for field, strategy in WRITERS:
         text = f'syntax = "proto3"; package q; {IMPORTS} message M {{ int32 before = 3; {field} v = 500; {INNER} }}'
