@@ -6,8 +6,9 @@ import argparse
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ksqlpy.commands.options import add_define, add_insecure
@@ -15,6 +16,8 @@ from ksqlpy.commands.values import rate
 
 if TYPE_CHECKING:
     from ksqlpy.config import Config
+    from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.embedded.registry import EmbeddedRegistry
     from ksqlpy.errors import KsqlError
 
 __all__ = ["add_arguments", "run"]
@@ -25,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data-dir", metavar="D", help="folder for all data (default: one that goes at the end)")
     parser.add_argument("--port", metavar="N", help="port of the server (default 8088; 0: any free one)")
     parser.add_argument("--kafka-port", metavar="N", help="port of the broker (default: any free one)")
+    parser.add_argument(
+        "--schema-registry", action="store_true", help="start a schema registry, too: AVRO, JSON_SR and PROTOBUF work"
+    )
     parser.add_argument("--sample", choices=("taxi",), help="make the streams and queries of a sample, and fill them")
     parser.add_argument("--rate", metavar="N[/s]", type=rate, help="records of the sample a second (default: at once)")
     parser.add_argument("--no-shell", action="store_true", help="serve until Ctrl-C or SIGTERM")
@@ -48,13 +54,29 @@ def run(options: argparse.Namespace) -> int:
 
 def _course(options: argparse.Namespace) -> int:
     from ksqlpy.embedded.cache import StatusLine
+
+    tell = StatusLine()
+    with contextlib.ExitStack() as around:
+        config = _config(options)
+        if options.schema_registry:
+            registry = around.enter_context(_registry(config.get("ksqlpy.data.dir"), tell))
+            config = _config(options, {"ksql.schema.registry.url": registry.url})
+        return _serve_all(options, config, tell)
+
+
+def _registry(folder: str, tell: StatusLine) -> EmbeddedRegistry:
+    from ksqlpy.embedded.registry import EmbeddedRegistry
+
+    tell("starting the schema registry")
+    return EmbeddedRegistry(folder=Path(folder).expanduser() / "registry" if folder else None, progress=tell)
+
+
+def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) -> int:
     from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
     from ksqlpy.server.backend import Backend, State
     from ksqlpy.server.run import ServerThread
 
-    tell = StatusLine()
-    config = _config(options)
     engine = Engine(config, tell)
     backend = Backend(engine, State.STARTING)
     # The port is taken first: if it is in use nothing need be started.
@@ -69,6 +91,8 @@ def _course(options: argparse.Namespace) -> int:
         backend.state = State.READY
         folder = config.get("ksqlpy.data.dir")
         print(f"Kafka   {engine.bootstrap}")
+        if options.schema_registry:
+            print(f"schemas {config.get('ksql.schema.registry.url')}")
         print(f"server  {server.url}")
         print(f"data    {f'stays in {folder}' if folder else 'goes at the end'}", flush=True)
         if sys.stdin.isatty() and not options.no_shell:
@@ -91,7 +115,8 @@ def _log_beside_the_shell(folder: Path) -> None:
     print(f"log     {file}", flush=True)
 
 
-def _config(options: argparse.Namespace) -> Config:
+def _config(options: argparse.Namespace, more: Mapping[str, str] = MappingProxyType({})) -> Config:
+    """The properties; ``more``: those of what is started beside the server."""
     from ksqlpy.config import Config
 
     flags = {
@@ -103,7 +128,7 @@ def _config(options: argparse.Namespace) -> Config:
     # A sample is there to be looked at: queries see it from its first record.
     sample = {"auto.offset.reset": "earliest"} if options.sample is not None else {}
     given = {name: value for name, value in flags.items() if value is not None}
-    return Config.of({**sample, **Config.from_environment(), **dict(options.define), **given})
+    return Config.of({**sample, **Config.from_environment(), **more, **dict(options.define), **given})
 
 
 def _paced(rate: float | None) -> Callable[[Iterable[tuple[bytes, bytes]]], Iterator[tuple[bytes, bytes]]] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 import subprocess
 import sys
 import tempfile
@@ -70,30 +72,75 @@ class ProtoFile:
 def proto_file(text: str, references: tuple[tuple[str, str], ...] = ()) -> ProtoFile:
     """The messages of a text; ``references``: what it imports, by name. Raises Unsupported, with the compiler's reason.
 
-    The compiler runs as a process of its own, which takes some 100 ms; texts are remembered.
+    Text and references may be descriptors in base64, as Confluent's serializers for Python register them. The compiler
+    runs as a process of its own, which takes some 100 ms; texts are remembered.
     """
-    from google.protobuf import descriptor_pb2, descriptor_pool
+    from google.protobuf import descriptor_pool
+
+    described = _described(text)
+    texts = {name: each for name, each in references if _described(each) is None}
+    files = {name: found for name, each in references if (found := _described(each)) is not None}
+    if described is None and not files:
+        compiled = _compiled({**texts, _FILE: text}, _FILE)
+    else:
+        # What descriptors import of texts, by a text that imports the same.
+        wanted = [d for f in (*files.values(), described) if f is not None for d in f.dependency if d not in files]
+        lines = [f'import "{d}";' for d in dict.fromkeys([*wanted, *texts])]
+        if described is None:
+            raise Unsupported("it is a text that refers to descriptors")
+        compiled = [f for f in _compiled({**texts, _AROUND: "\n".join(['syntax = "proto3";', *lines])}, _AROUND)]
+        compiled = [f for f in compiled if f.name != _AROUND]
+        for name, file in files.items():
+            file.name = name
+        described.name = _FILE
+        compiled += [*files.values(), described]
+    pool = descriptor_pool.DescriptorPool()
+    try:
+        for file in compiled:
+            pool.Add(file)
+        return ProtoFile(pool.FindFileByName(_FILE))
+    except (TypeError, KeyError) as e:
+        raise Unsupported(f"it is no schema of Protobuf: {e}") from e
+
+
+_AROUND = "imports.proto"
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
+def _described(text: str) -> Any:
+    """The FileDescriptorProto that a text is in base64; None for others. Raises Unsupported."""
+    from google.protobuf import descriptor_pb2
+    from google.protobuf.message import DecodeError
+
+    if not _BASE64.fullmatch(text):
+        return None
+    try:
+        return descriptor_pb2.FileDescriptorProto.FromString(base64.b64decode(text))
+    except (ValueError, DecodeError):
+        raise Unsupported("it is no schema of Protobuf") from None
+
+
+def _compiled(files: Mapping[str, str], name: str) -> list[Any]:
+    """The FileDescriptorProtos of a file and of what it imports, each behind its own imports; raises Unsupported."""
+    from google.protobuf import descriptor_pb2
 
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder, "descriptors")
-        _write(Path(folder, "in"), {**dict(references), _FILE: text})
+        _write(Path(folder, "in"), files)
         told = subprocess.run(
             [
                 *(sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}/in", f"-I{_KNOWN}"),
-                *("--include_imports", f"--descriptor_set_out={found}", _FILE),
+                *("--include_imports", f"--descriptor_set_out={found}", name),
             ],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
         )
         if told.returncode != 0:
-            lines = told.stderr.strip().splitlines() or ["the compiler says nothing"]
-            raise Unsupported(f"it is no schema of Protobuf: {lines[0].rpartition(f'{_FILE}:')[2]}")
-        files = descriptor_pb2.FileDescriptorSet.FromString(found.read_bytes())
-    pool = descriptor_pool.DescriptorPool()
-    for file in files.file:
-        pool.Add(file)
-    return ProtoFile(pool.FindFileByName(_FILE))
+            lines = [line for line in told.stderr.splitlines() if "warning:" not in line]
+            said = lines[0].rpartition(f"{name}:")[2] if lines else "the compiler says nothing"
+            raise Unsupported(f"it is no schema of Protobuf: {said}")
+        return list(descriptor_pb2.FileDescriptorSet.FromString(found.read_bytes()).file)
 
 
 def _write(root: Path, files: Mapping[str, str]) -> None:

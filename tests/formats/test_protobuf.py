@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -306,6 +307,29 @@ def test_what_a_schema_imports(spark: SparkSession, registry: Registry) -> None:
     spec = ValueSpec("PROTOBUF", (Column("W", weight),))
     data = b"\0" + number.to_bytes(4) + b"\0" + b"\x0a\x0b\x09" + b"\0" * 6 + b"\x08\x40" + b"\x10\1"
     assert by_spark(spark, spec, [data]) == [(b'{"W":{"n":3.0,"unit":"LB"}}', None)]
+
+
+@pytest.mark.spark
+def test_a_schema_that_is_a_descriptor(spark: SparkSession, registry: Registry) -> None:
+    text = (
+        'syntax = "proto3"; package p; import "google/type/date.proto"; message M { optional int32 a = 1; E e = 2;'
+        " map<string, N> m = 3; oneof which { string s = 4; N n = 5; } repeated google.type.Date d = 6;"
+        " message N { sint64 x = 1; } } enum E { ZERO = 0; ONE = 1; }"
+    )
+    message = proto_file(text).first()
+    described = base64.b64encode(message.file.serialized_pb).decode()
+    type_ = type_of(message)
+    assert type_of(proto_file(described).first()) == type_
+    number = registry.put(described, "PROTOBUF")
+    spec = ValueSpec("PROTOBUF", tuple(Column(n, t) for n, t in type_.fields))
+    written = message_factory.GetMessageClass(message)(
+        e=1, m={"k": {"x": -5}}, n={"x": 7}, d=[{"year": 2024, "month": 2, "day": 29}]
+    )
+    data = b"\0" + number.to_bytes(4) + b"\0" + written.SerializeToString()
+    assert assert_reads_alike(spark, registry, spec, [data]) == []
+    assert by_spark(spark, spec, [data])[0][0] == (
+        b'{"which_0":{"s":null,"n":{"x":7}},"a":null,"e":"ONE","m":{"k":{"x":-5}},"d":[19782]}'
+    )
 
 
 @pytest.mark.spark

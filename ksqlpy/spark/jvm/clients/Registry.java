@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.TaskContext;
 import org.slf4j.Logger;
@@ -32,7 +33,7 @@ public final class Registry {
   private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final int NO_SCHEMA = 40403;
-  private static final int NOT_THIS = -1; // no error stands for an answer
+  private static final Set<Integer> NO_VERSION = Set.of(40401, 40402); // no such subject, no such version
   private static final int MOST_LEVELS = 32; // of schemas that refer to each other
   private static final long FIRST_WAIT = 100;
   private static final long LONGEST_WAIT = 5000;
@@ -165,7 +166,7 @@ public final class Registry {
 
   /** What one address answers; IOException for no answer that says anything of the id. */
   private Found asked(String url, int id) throws IOException, InterruptedException {
-    JsonNode answer = answer(url + "/schemas/ids/" + id, NO_SCHEMA);
+    JsonNode answer = answer(url + "/schemas/ids/" + id, Set.of(NO_SCHEMA));
     if (answer == null) {
       if (unknown.size() >= MOST_UNKNOWN) {
         unknown.clear();
@@ -174,15 +175,16 @@ public final class Registry {
       return none(id);
     }
     Map<String, String> references = new LinkedHashMap<>();
-    refer(url, answer, references, 0);
+    String missing = refer(url, answer, references, 0);
     List<String> texts = List.copyOf(references.values());
-    Found found = new Found(answer.path("schemaType").asText("AVRO"), answer.get("schema").asText(), texts, null);
+    String problem = missing == null ? null : "schema " + id + " refers to " + missing + ", which is not there";
+    Found found = new Found(answer.path("schemaType").asText("AVRO"), answer.get("schema").asText(), texts, problem);
     known.put(Integer.valueOf(id), found);
     return found;
   }
 
-  /** What one address answers of schemas; null where it says {@code none}, IOException for other errors. */
-  private JsonNode answer(String url, int none) throws IOException, InterruptedException {
+  /** What one address answers of schemas; null where it answers one of the codes, IOException for other errors. */
+  private JsonNode answer(String url, Set<Integer> none) throws IOException, InterruptedException {
     HttpRequest.Builder request =
         HttpRequest.newBuilder(URI.create(url))
             .timeout(Duration.ofSeconds(5))
@@ -192,7 +194,7 @@ public final class Registry {
     }
     HttpResponse<String> response = client.send(request.build(), HttpResponse.BodyHandlers.ofString());
     if (response.statusCode() == 404) {
-      if (MAPPER.readTree(response.body()).path("error_code").asInt() != none) {
+      if (!none.contains(Integer.valueOf(MAPPER.readTree(response.body()).path("error_code").asInt()))) {
         throw new IOException("HTTP status 404"); // of the address, not of what is asked for
       }
       return null;
@@ -207,8 +209,8 @@ public final class Registry {
     return answer;
   }
 
-  /** Gathers the schemas that an answer's schema refers to. */
-  private void refer(String url, JsonNode answer, Map<String, String> references, int depth)
+  /** Gathers the schemas that an answer's schema refers to; gives what is not there, null if all is. */
+  private String refer(String url, JsonNode answer, Map<String, String> references, int depth)
       throws IOException, InterruptedException {
     if (depth > MOST_LEVELS) {
       throw new IOException("schemas refer to each other in more than " + MOST_LEVELS + " levels");
@@ -219,11 +221,15 @@ public final class Registry {
       String place = subject + " " + version;
       if (!references.containsKey(place)) {
         String quoted = URLEncoder.encode(subject, StandardCharsets.UTF_8).replace("+", "%20");
-        JsonNode found = answer(url + "/subjects/" + quoted + "/versions/" + version, NOT_THIS);
-        refer(url, found, references, depth + 1);
+        JsonNode found = answer(url + "/subjects/" + quoted + "/versions/" + version, NO_VERSION);
+        String missing = found == null ? "version " + version + " of " + subject : refer(url, found, references, depth + 1);
+        if (missing != null) {
+          return missing;
+        }
         references.putIfAbsent(place, found.get("schema").asText());
       }
     }
+    return null;
   }
 
   private static Found none(int id) {

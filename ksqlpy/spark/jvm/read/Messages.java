@@ -22,7 +22,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * The messages and enums of a .proto text, and of the texts that it imports, with the types of their fields resolved
  * (Protocol Buffers, language specification).
  *
- * <p>The messages of Google and Confluent that stand for scalars need not be among the imported texts.
+ * <p>A text may be a descriptor in base64 instead. The messages of Google and Confluent that stand for scalars need not be among the imported texts.
  */
 public final class Messages {
   public static final String TIMESTAMP = "google.protobuf.Timestamp";
@@ -206,7 +206,7 @@ public final class Messages {
   private void declare(String text, boolean own) {
     ProtoFileElement file;
     try {
-      file = ProtoParser.Companion.parse(Location.get("schema.proto"), text);
+      file = ProtoParser.Companion.parse(Location.get("schema.proto"), DescriptorText.of(text));
     } catch (RuntimeException e) { // the library's own kind of it is IllegalStateException
       String why = String.valueOf(e.getMessage()).lines().findFirst().orElse("");
       throw new IllegalArgumentException("it is no schema of Protobuf: " + why);
