@@ -103,10 +103,13 @@ def _record(schema: Any, value: Any, types: Mapping[str, SqlType], known: Mappin
     for field in schema["fields"]:
         name = field["name"]
         column = name if name in types else name.upper() if name.upper() in types else None
+        nullable = isinstance(field["type"], list) and "null" in field["type"]
+        if column is not None and value[column] is None and "default" in field and not nullable:
+            continue  # the default is written
         if column is not None:
             found[name] = _given(field["type"], value[column], types[column], known, space)
         elif "default" not in field:
-            if not isinstance(field["type"], list) or "null" not in field["type"]:
+            if not nullable:
                 raise ValueError(f"the schema of the records has a field {name} without a default, there is no column")
             found[name] = None
     return found

@@ -171,6 +171,7 @@ def test_the_registry_refuses_what_readers_cannot_read(engine: Engine, registry:
     assert httpx.put(f"{registry.url}/config/KEPT-value", json={"compatibility": "BACKWARD"}).status_code == 200
     with pytest.raises(AnalysisProblem) as caught:
         engine.execute(
-            "CREATE STREAM other WITH (kafka_topic='KEPT', value_format='AVRO') AS SELECT CAST(a AS STRING) AS a FROM n;"
+            "CREATE STREAM other WITH (kafka_topic='KEPT', value_format='AVRO') AS SELECT CAST(a AS STRING) AS a"
+            " FROM n;"
         )
     assert caught.value.code == "incompatible-schema"

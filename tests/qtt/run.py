@@ -66,10 +66,12 @@ def run_case(case: Case, session: SparkSession, folder: Path | None = None) -> R
     ran = Ran()
     by_topic: dict[str, Source] = {}
     schemas = Schemas(engine.config.registry())
-    schemas.offer(case.topics)
+    schemas.offer(case.topics, sum(map(declared_schemas, case.statements)))
+    wanted = dict(t for s in case.statements for t in declared_topics(s))
     for topic in case.topics:
         if topic["name"] not in engine.broker.log:
-            engine.broker.create_topic(topic["name"], topic.get("partitions") or 1, None, {})
+            partitions = topic.get("partitions") or wanted.get(topic["name"], 1)
+            engine.broker.create_topic(topic["name"], partitions, None, {})
     properties = {k: v for k, v in case.properties.items() if k not in IGNORED}
     # EMIT FINAL loses the windows that ksqlDB loses: these cases say so (docs/differences.md).
     properties = {"auto.offset.reset": "earliest", "ksqlpy.emit.final.forgetful": "true", **properties}
@@ -120,6 +122,24 @@ def declared_topics(statement: str) -> Iterator[tuple[str, int]]:
                 topic.this,
                 int(partitions.this) if isinstance(partitions, exp.Literal) and partitions.this.isdigit() else 1,
             )
+
+
+def declared_schemas(statement: str) -> int:
+    """How many schemas follow from the columns that a text's CREATE statements list."""
+    try:
+        parsed = parse(statement)
+    except KsqlError:
+        return 0
+    count = 0
+    for p in parsed:
+        if not isinstance(p.node, nodes.CreateSource) or p.node.args.get("query") is not None:
+            continue
+        given = {q.this.name.upper(): q.args["value"].name for q in p.node.args.get("properties") or ()}
+        marks = {c.args.get("constraint") for c in p.node.args.get("columns") or ()}
+        for which, listed in (("KEY", bool(marks & {"KEY", "PRIMARY KEY"})), ("VALUE", None in marks)):
+            format_ = (given.get(f"{which}_FORMAT") or given.get("FORMAT") or "").upper()
+            count += listed and format_ in ("AVRO", "JSON_SR", "PROTOBUF")
+    return count
 
 
 def by_topic_noted(sources: Iterable[Source], by_topic: dict[str, Source]) -> None:

@@ -25,7 +25,7 @@ __all__ = ["Schemas"]
 
 _SCHEMA_ID = re.compile(r"(?i)(\b(?:KEY|VALUE)_SCHEMA_ID['`]?\s*=\s*)(\d+)")
 
-_KINDS = {"AVRO": "AVRO", "JSON_SR": "JSON", "PROTOBUF": "PROTOBUF"}
+_KINDS = {"AVRO": "AVRO", "JSON_SR": "JSON", "JSON": "JSON", "PROTOBUF": "PROTOBUF"}
 
 
 class Schemas:
@@ -39,20 +39,23 @@ class Schemas:
         self._ids: dict[int, int] = {}
         """The registry's ids by those of the case."""
 
-    def offer(self, topics: Sequence[Mapping[str, Any]]) -> None:
-        """Registers the schemas that a case gives its topics, those with an id first."""
+    def offer(self, topics: Sequence[Mapping[str, Any]], declared: int = 0) -> None:
+        """Registers the schemas that a case gives its topics, those with an id first.
+
+        ``declared``: how many ids are taken before by schemas that follow from the columns of statements.
+        """
         given = [(t, w) for t in topics for w in ("key", "value") if t.get(f"{w}Schema") is not None]
         given.sort(key=lambda g: g[0].get(f"{g[1]}SchemaId") is None)
-        count = itertools.count(1)
+        count = itertools.count(1 + declared)
         for topic, which in given if self._registry is not None else ():
             kind = _KINDS.get(topic.get(f"{which}Format") or "AVRO", "AVRO")
             schema = topic[f"{which}Schema"]
             text = schema if kind == "PROTOBUF" else json.dumps(schema, default=str)
             references = topic.get(f"{which}SchemaReferences") or ()
             number = self._register(f"{topic['name']}{self._suffix}-{which}", text, kind, references)
-            if number in self._ids.values():
-                continue
             theirs = topic.get(f"{which}SchemaId")
+            if theirs is None and number in self._ids.values():
+                continue
             if theirs is None:
                 theirs = next(n for n in count if n not in self._ids)
             self._ids[theirs] = number

@@ -41,7 +41,8 @@ import org.apache.spark.sql.types.TimestampType;
  * Writes a row by the schema in the specification, behind a zero byte and the schema's id: {@code (STRUCT of the columns)
  * → BINARY}. A bare value that is null gives null.
  *
- * <p>Columns are written as the fields of their names; a field without a column has its default, else null.
+ * <p>Columns are written as the fields of their names. A field without a column has its default, else null; so has one
+ * that cannot be null where its column is.
  */
 public final class AvroWriter implements ScalarFunction<byte[]> {
   private static final long serialVersionUID = 1L;
@@ -256,6 +257,9 @@ public final class AvroWriter implements ScalarFunction<byte[]> {
         used++;
         DataType type = columns[from[i]].dataType();
         values[i] = value(type, declared.fields[from[i]], field.schema(), place + declared.field(from[i]));
+        if (field.hasDefaultValue() && !field.schema().isNullable()) {
+          values[i] = orDefault(values[i], constant(field, place));
+        }
       } else {
         values[i] = constant(field, place);
       }
@@ -268,6 +272,11 @@ public final class AvroWriter implements ScalarFunction<byte[]> {
         values[i].write(row, from[i], out);
       }
     };
+  }
+
+  /** For a null that the field cannot hold, its default, as Kafka Connect has it. */
+  private static Value orDefault(Value value, Value otherwise) {
+    return (from, at, out) -> (from.isNull(at) ? otherwise : value).write(from, at, out);
   }
 
   /** The column of a field's very name, else the one whose name it is in upper case. */
