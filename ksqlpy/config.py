@@ -275,6 +275,12 @@ _DEFINED = (
         secret=True,
     ),
     Property(
+        "ksql.schema.registry.bearer.auth.token",
+        "",
+        "Token for the schema registry, in place of a login; empty: none.",
+        secret=True,
+    ),
+    Property(
         "ksql.persistence.default.format.key",
         "KAFKA",
         "Key format where a statement names none.",
@@ -327,6 +333,13 @@ _DEFINED = (
         "ksql.assert.topic.default.timeout.ms",
         "1000",
         "How long ASSERT TOPIC waits where it names no TIMEOUT.",
+        _integer(0, 86_400_000),
+        session=True,
+    ),
+    Property(
+        "ksql.assert.schema.default.timeout.ms",
+        "1000",
+        "How long ASSERT SCHEMA waits where it names no TIMEOUT.",
         _integer(0, 86_400_000),
         session=True,
     ),
@@ -387,6 +400,7 @@ class Config:
             self.get(f"{prefix}.url"),
             self.get(f"{prefix}.basic.auth.credentials.source"),
             self.get(f"{prefix}.basic.auth.user.info"),
+            self.get(f"{prefix}.bearer.auth.token"),
         )
 
     @classmethod

@@ -57,16 +57,18 @@ class _Answer:
 class SchemaRegistry:
     """A registry at one of several addresses, which are asked in their order until one answers.
 
-    ``login``: user and password with a colon between them, empty for none. Its methods raise EngineProblem
+    ``login``: user and password with a colon between them, ``token``: a bearer token; empty for none. Its methods raise
+    EngineProblem
     ``registry-away`` where no address answers, and ``registry-refused`` where the registry refuses what is asked.
     """
 
-    def __init__(self, urls: Sequence[str], login: str = "") -> None:
+    def __init__(self, urls: Sequence[str], login: str = "", token: str = "") -> None:
         self.urls = tuple(u.rstrip("/") for u in urls)
         self._login = login
+        self._token = token
 
     @classmethod
-    def of(cls, urls: str, source: str, login: str) -> SchemaRegistry | None:
+    def of(cls, urls: str, source: str, login: str, token: str = "") -> SchemaRegistry | None:
         """The registry of the server's properties; None where no address is set.
 
         ``source``: where the login comes from, USER_INFO (``login``) or URL (in front of the host). Raises
@@ -91,8 +93,10 @@ class SchemaRegistry:
             if parts.username is not None:
                 name, password = urllib.parse.unquote(parts.username), urllib.parse.unquote(parts.password or "")
                 logins.append(f"{name}:{password}")
+        if token and (login or logins):
+            raise ConfigProblem("invalid-property", "ksql.schema.registry has a login and a bearer token")
         if source == "URL":
-            return cls(plain, logins[0] if logins else "")
+            return cls(plain, logins[0] if logins else "", token)
         if logins:
             raise ConfigProblem(
                 "invalid-property",
@@ -101,13 +105,15 @@ class SchemaRegistry:
             )
         if login and ":" not in login:
             raise ConfigProblem("invalid-property", "ksql.schema.registry.basic.auth.user.info must be user:password")
-        return cls(plain, login)
+        return cls(plain, login, token)
 
     @property
     def headers(self) -> dict[str, str]:
         """The headers of a request, with the login in them."""
         found = {"Accept": f"{_MEDIA}, application/json", "Content-Type": _MEDIA}
-        if self._login:
+        if self._token:
+            found["Authorization"] = f"Bearer {self._token}"
+        elif self._login:
             found["Authorization"] = f"Basic {base64.b64encode(self._login.encode()).decode()}"
         return found
 
@@ -127,6 +133,13 @@ class SchemaRegistry:
             return None
         data = self._checked(answer, f"the schema {number}")
         return self._registered({**data, "id": number})
+
+    def subjects(self, number: int) -> tuple[str, ...]:
+        """The subjects that have a schema of this id, none if there is no such schema."""
+        answer = self._ask("GET", f"/schemas/ids/{number}/subjects")
+        if answer.code == _NO_SCHEMA:
+            return ()
+        return tuple(map(str, self._checked(answer, f"the subjects of schema {number}")))
 
     def find(self, subject: str, schema: str, kind: str = PLAIN) -> int | None:
         """The id of a schema that the subject has, in any of its versions; None if it has not."""
@@ -171,7 +184,7 @@ class SchemaRegistry:
                     data = response.json()
                 except ValueError:
                     data = None
-                if response.is_success and not isinstance(data, dict):
+                if response.is_success and not isinstance(data, dict | list):
                     failed.append(f"{url}: the answer is not the JSON of a schema registry")
                     continue
                 return _Answer(response.status_code, data)
@@ -182,7 +195,7 @@ class SchemaRegistry:
         )
 
     @staticmethod
-    def _checked(answer: _Answer, what: str) -> dict[str, Any]:
+    def _checked(answer: _Answer, what: str) -> Any:
         if answer.status >= 400:
             login = answer.status in (401, 403)
             raise EngineProblem(
@@ -191,8 +204,7 @@ class SchemaRegistry:
                 hint="set ksql.schema.registry.basic.auth.user.info" if login else None,
                 error_code=40001,
             )
-        found: dict[str, Any] = answer.data
-        return found
+        return answer.data
 
     def _registered(self, data: Mapping[str, Any]) -> Registered:
         references: dict[str, str] = {}

@@ -33,6 +33,7 @@ from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.runtime import definitions, entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
 from ksqlpy.runtime.internal import check_read, check_written
+from ksqlpy.runtime.schema_checks import assert_schema, check_assert_schema
 from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.standing import State
@@ -462,7 +463,7 @@ _SHOWN = {
 
 _RUNNABLE = (
     "it runs CREATE, ALTER, INSERT, DELETE, DROP, TERMINATE, PAUSE, RESUME, SHOW, DESCRIBE, EXPLAIN, ASSERT TOPIC,"
-    " SET, UNSET, DEFINE, UNDEFINE and SELECT"
+    " ASSERT SCHEMA, SET, UNSET, DEFINE, UNDEFINE and SELECT"
 )
 
 _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], None]] = {
@@ -478,6 +479,7 @@ _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], None]] = {
     nodes.InsertValues: _check_insert,
     nodes.DeleteFrom: _check_delete,
     nodes.AssertTopic: check_assert_topic,
+    nodes.AssertSchema: check_assert_schema,
     nodes.Show: _check_show,
     nodes.DescribeSource: _check_describe,
     nodes.DescribeFunction: lambda p, s: _check_function(p),
@@ -507,6 +509,7 @@ _RUNS: dict[type[exp.Expr], Callable[[Parsed, Context], Entity | None]] = {
     nodes.InsertValues: _insert,
     nodes.DeleteFrom: _delete,
     nodes.AssertTopic: assert_topic,
+    nodes.AssertSchema: assert_schema,
     nodes.Show: _show,
     nodes.DescribeSource: _describe,
     nodes.DescribeStreams: _describe_streams,

@@ -240,7 +240,18 @@ def _terminated(out: Output, e: Entity) -> None:
 
 
 def _asserted(out: Output, e: Entity) -> None:
-    out.text(f"topic {e['topicName']} {'is there' if e['exists'] else 'is not there'}, as asserted")
+    out.text(f"topic {e['topicName']} {_is_there(e)}, as asserted")
+
+
+def _schema_asserted(out: Output, e: Entity) -> None:
+    number, subject = e.get("id"), e.get("subject")
+    what = f"subject {subject}" if number is None else f"schema {number}"
+    of = f" of subject {subject}" if number is not None and subject is not None else ""
+    out.text(f"{what}{of} {_is_there(e)}, as asserted")
+
+
+def _is_there(e: Entity) -> str:
+    return "is there" if e["exists"] else "is not there"
 
 
 def _message(out: Output, e: Entity) -> None:
@@ -266,6 +277,7 @@ SHOWN: Mapping[str, Callable[[Output, Entity], None]] = MappingProxyType(
         "variables": _variables,
         "terminate_query": _terminated,
         "assert_topic": _asserted,
+        "assert_schema": _schema_asserted,
         "warning_entity": _message,
     }
 )

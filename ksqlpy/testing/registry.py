@@ -22,10 +22,14 @@ __all__ = ["Registry", "shared_registry"]
 
 
 class Registry:
-    """The registry; :meth:`start` makes it answer. ``login``: user:password that it asks for, empty for none."""
+    """The registry; :meth:`start` makes it answer.
 
-    def __init__(self, login: str = "") -> None:
+    ``login``: user:password that it asks for, ``token``: the bearer token; empty for none.
+    """
+
+    def __init__(self, login: str = "", token: str = "") -> None:
         self.login = login
+        self.token = token
         self.compatibility: dict[str, str] = {}
         """NONE or BACKWARD of the subjects that differ from NONE; by the subject alone."""
         self.asked: list[str] = []
@@ -117,6 +121,10 @@ class Registry:
                 if found is None:
                     return _error(404, 40403, "Schema not found")
                 return 200, self._shown(int(number))
+            case "GET", ["schemas", "ids", number, "subjects"]:
+                if not number.isdecimal() or int(number) not in self._schemas:
+                    return _error(404, 40403, "Schema not found")
+                return 200, [s for (of, s), ids in self._subjects.items() if of == name and int(number) in ids]
             case "GET", ["subjects", subject, "versions", version]:
                 ids = self._subjects.get((name, subject))
                 if not ids:
@@ -199,10 +207,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         registry.asked.append(f"{method} /{self.path.strip('/').partition('/')[2]}")
-        wanted = f"Basic {base64.b64encode(registry.login.encode()).decode()}"
+        login = f"Basic {base64.b64encode(registry.login.encode()).decode()}"
+        wanted = f"Bearer {registry.token}" if registry.token else login if registry.login else None
         if registry.away:
             status, data = _error(503, 503, "away")
-        elif registry.login and self.headers.get("Authorization") != wanted:
+        elif wanted is not None and self.headers.get("Authorization") != wanted:
             status, data = _error(401, 401, "Unauthorized")
         else:
             status, data = registry.answer(method, self.path, body)

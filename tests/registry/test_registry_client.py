@@ -129,3 +129,21 @@ def test_the_login_is_not_shown() -> None:
     config = Config.of({"ksql.schema.registry.basic.auth.user.info": LOGIN})
     assert LOGIN not in repr(config)
     assert LOGIN not in json.dumps(properties("SHOW PROPERTIES;", config, {}))
+
+
+def test_a_bearer_token() -> None:
+    server = Registry(token="t0ken").start()
+    try:
+        given = {"ksql.schema.registry.url": server.url(), "ksql.schema.registry.bearer.auth.token": "t0ken"}
+        registry = Config.of(given).registry()
+        assert registry is not None
+        assert registry.register("t-value", record(A="int")) == 1
+        assert registry.subjects(1) == ("t-value",)
+        assert registry.subjects(2) == ()
+        with pytest.raises(EngineProblem) as caught:
+            SchemaRegistry([server.url()], token="other").latest("t-value")
+        assert caught.value.code == "registry-refused"
+    finally:
+        server.stop()
+    with pytest.raises(ConfigProblem, match="a login and a bearer token"):
+        Config.of({**given, "ksql.schema.registry.basic.auth.user.info": LOGIN}).registry()

@@ -43,6 +43,8 @@ def _message(entity: dict[str, Any]) -> str:
             return f"{d['name']}: {', '.join(columns)}{window}"
         case {"sourceDescriptions": described}:
             return "described: " + ", ".join(d["name"] for d in described)
+        case {"@type": "assert_schema", "subject": subject, "id": number, "exists": exists}:
+            return f"schema {subject} {number} {'is there' if exists else 'is not there'}"
         case {"topicName": topic, "exists": exists}:
             return f"topic {topic} {'is there' if exists else 'is not there'}"
         case {"queryDescription": d}:
