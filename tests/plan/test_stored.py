@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from stored_plans import plans_of, plans_of_streams, sources_of_streams
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.catalog import Source
+from ksqlpy.catalog import Column, KeySpec, Schema, Source, ValueSpec
 from ksqlpy.functions import FUNCTIONS, Registry
 from ksqlpy.plan import Plan, stored
 from ksqlpy.plan.stored import codec
 from ksqlpy.plan.stored.migrations import migrated
 from ksqlpy.plan.stored.names import CLASSES, FIELDS
-from ksqlpy.types import BOOLEAN, DOUBLE, STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+from ksqlpy.types import BOOLEAN, DOUBLE, INTEGER, STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
 
 NAMES = Path(__file__).with_name("stored_names.txt")
 
@@ -67,6 +67,14 @@ CREATE STREAM s (k STRING KEY, v INT, a ARRAY<INT>) WITH (KAFKA_TOPIC = 's', VAL
 CREATE TABLE d (k STRING PRIMARY KEY, v INT) WITH (KAFKA_TOPIC = 'd', VALUE_FORMAT = 'JSON');
 CREATE STREAM o AS {};
 """
+
+
+def test_sources_with_schemas_of_a_registry_come_back() -> None:
+    schema = Schema("syntax = 'proto3';", (("a.proto", "enum A { X = 0; }"), ("b.proto", "")))
+    key = KeySpec("PROTOBUF", schema_id=3, schema=schema, schema_name="p.K", wrapped=True)
+    value = ValueSpec("PROTOBUF", schema_name="p.V", nulls="OPTIONAL")
+    columns = (Column("K", STRING, key=True), Column("V", INTEGER))
+    same(Source("S", "STREAM", "s", columns, key, value, "CREATE STREAM s …"), Source)
 
 
 @pytest.mark.parametrize(

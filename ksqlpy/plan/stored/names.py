@@ -23,6 +23,7 @@ CLASSES: Mapping[str, type] = {
     "column": catalog.Column,
     "header": catalog.Header,
     "window-key": catalog.WindowKey,
+    "schema": catalog.Schema,
     "query": catalog.PersistentQuery,
     # a plan and its nodes
     "plan": Plan,
