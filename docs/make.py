@@ -99,9 +99,10 @@ the keys of a MAP are STRING. Written by `make docs` from `ksqlpy/formats`; not 
 _REGISTRY = """\
 ## AVRO, JSON_SR, PROTOBUF and the schema registry
 
-`ksql.schema.registry.url` names the registry, `ksql.schema.registry.basic.auth.user.info` a login. A record is a zero
-byte, the id of its schema in four bytes, and the value, as Confluent's serializers write it; in PROTOBUF the place of
-the message in the schema stands between. PROTOBUF_NOSR is the message alone.
+`ksqlpy dev --schema-registry` starts a registry (Apicurio) beside broker and server. Else `ksql.schema.registry.url`
+names it, `ksql.schema.registry.basic.auth.user.info` a login. A record is a zero byte, the id of its schema in four
+bytes, and the value, as Confluent's serializers write it; in PROTOBUF the place of the message in the schema stands
+between. PROTOBUF_NOSR is the message alone.
 
 **Reading.** Each record is read by the schema that wrote it, whose id it has; the registry is asked once for each id.
 While the registry does not answer, records wait: none of them becomes a dead letter. Dead letters are records with

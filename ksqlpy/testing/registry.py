@@ -39,6 +39,8 @@ class Registry:
         self._ids: dict[tuple[str, str], int] = {}
         self._schemas: dict[int, tuple[str, str]] = {}
         self._references: dict[int, list[dict[str, Any]]] = {}
+        self._referred: dict[tuple[str, int], int] = {}
+        """Versions of subjects that schemas refer to: those are found by any name, as schemas are by their ids."""
         self._subjects: dict[tuple[str, str], list[int]] = {}
         self._lock = threading.Lock()
         self._server: ThreadingHTTPServer | None = None
@@ -105,6 +107,10 @@ class Registry:
     ) -> int:
         """Adds a schema as it is to a subject; gives its id."""
         number = self.put(schema, kind, references)
+        for each in references:
+            of = self._subjects.get((name, str(each["subject"])), [])
+            if 0 < int(each["version"]) <= len(of):
+                self._referred[str(each["subject"]), int(each["version"])] = of[int(each["version"]) - 1]
         ids = self._subjects.setdefault((name, subject), [])
         if number not in ids:
             ids.append(number)
@@ -128,6 +134,9 @@ class Registry:
             case "GET", ["subjects", subject, "versions", version]:
                 ids = self._subjects.get((name, subject))
                 if not ids:
+                    known = self._referred.get((subject, int(version))) if version.isdecimal() else None
+                    if known is not None:
+                        return 200, {"subject": subject, "version": int(version), "id": known, **self._shown(known)}
                     return _error(404, 40401, f"Subject '{subject}' not found.")
                 if version != "latest" and not 0 < int(version) <= len(ids):
                     return _error(404, 40402, f"Version {version} not found.")

@@ -58,7 +58,15 @@ def test_plans_and_sources_of_all_cases_come_back() -> None:
     for source in sources_of_streams():
         same(source, Source)
     # All that a plan can be made of is in some case, so that it is known to come back.
-    never = {"query", "view", "select", "join", "grouping", "ranking", "schema"}  # beside plans, or in what they were of
+    never = {
+        "query",
+        "view",
+        "select",
+        "join",
+        "grouping",
+        "ranking",
+        "schema",
+    }  # beside plans, or in what they were of
     assert {n for n in CLASSES if n not in kinds} == never
 
 
