@@ -104,6 +104,7 @@ def proto_file(text: str, references: tuple[tuple[str, str], ...] = ()) -> Proto
 
 
 _AROUND = "imports.proto"
+_PLACE = re.compile(r"(?:^|/)[\w./-]+\.proto:(?=\d+:|\s)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
@@ -137,8 +138,9 @@ def _compiled(files: Mapping[str, str], name: str) -> list[Any]:
             text=True,
         )
         if told.returncode != 0:
-            lines = [line for line in told.stderr.splitlines() if "warning:" not in line]
-            said = lines[0].rpartition(f"{name}:")[2] if lines else "the compiler says nothing"
+            # Other lines are warnings, and what its library logs.
+            lines = [line for line in told.stderr.splitlines() if _PLACE.search(line) and "warning:" not in line]
+            said = _PLACE.split(lines[0], maxsplit=1)[1] if lines else told.stderr.strip()[:200]
             raise Unsupported(f"it is no schema of Protobuf: {said}")
         return list(descriptor_pb2.FileDescriptorSet.FromString(found.read_bytes()).file)
 

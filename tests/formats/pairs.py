@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ksqlpy.catalog import Column, PartSpec
+from ksqlpy.catalog import Column, PartSpec, Schema
 from ksqlpy.formats import Codec, Format, Unreadable, Written, text
-from ksqlpy.formats.contract import BARE, Limits, Which
+from ksqlpy.formats.contract import BARE, Limits, SchemaWish, Which
 from ksqlpy.functions.sparktext import bound
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.types import BIGINT, STRING, SqlType
@@ -26,9 +26,12 @@ class Memory:
         self.columns: dict[tuple[str, Which], tuple[Column, ...]] = {}
 
     def infer(
-        self, topic: str, which: Which, registry: SchemaRegistry | None, *, wrapped: bool
+        self, topic: str, which: Which, registry: SchemaRegistry | None, wish: SchemaWish, *, wrapped: bool
     ) -> tuple[Column, ...] | None:
         return self.columns.get((topic, which))
+
+    def named(self, number: int, registry: SchemaRegistry | None) -> Schema:
+        raise LookupError(number)
 
     def declare(self, topic: str, which: Which, spec: PartSpec, registry: SchemaRegistry | None) -> int | None:
         return None

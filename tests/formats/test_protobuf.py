@@ -291,8 +291,8 @@ def test_what_a_oneof_holds(spark: SparkSession, registry: Registry) -> None:
 
 @pytest.mark.spark
 def test_what_a_schema_imports(spark: SparkSession, registry: Registry) -> None:
-    registry.register("units", 'syntax = "proto3"; package u; enum Unit { KG = 0; LB = 1; }', "PROTOBUF")
-    imported = {"name": "units.proto", "subject": "units", "version": 1}
+    registry.register("units.proto", 'syntax = "proto3"; package u; enum Unit { KG = 0; LB = 1; }', "PROTOBUF")
+    imported = {"name": "units.proto", "subject": "units.proto", "version": 1}
     middle = 'syntax = "proto3"; import "units.proto"; message Weight { double n = 1; u.Unit unit = 2; }'
     name = SchemaRegistry([registry.url()])
     registry.register("weight", middle, "PROTOBUF", references=[imported])

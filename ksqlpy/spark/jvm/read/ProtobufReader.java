@@ -214,7 +214,7 @@ public final class ProtobufReader extends Reader {
     /** Reads up to the end of the bytes, or of what the stream is limited to. */
     GenericInternalRow row(CodedInputStream in) throws IOException {
       Object[] values = missing.clone();
-      ArrayList<Object>[] items = null;
+      Gathered[] items = null;
       for (int tag = in.readTag(); tag != 0; tag = in.readTag()) {
         int number = WireFormat.getTagFieldNumber(tag);
         Slot slot = number < MOST_SLOTS ? slots[number] : others.get(Integer.valueOf(number));
@@ -234,18 +234,17 @@ public final class ProtobufReader extends Reader {
       return new GenericInternalRow(values);
     }
 
-    @SuppressWarnings("unchecked")
-    private ArrayList<Object>[] gather(Slot slot, int tag, CodedInputStream in, ArrayList<Object>[] before)
+    private Gathered[] gather(Slot slot, int tag, CodedInputStream in, Gathered[] before)
         throws IOException {
-      ArrayList<Object>[] items = before == null ? new ArrayList[missing.length] : before;
+      Gathered[] items = before == null ? new Gathered[missing.length] : before;
       if (items[slot.column] == null) {
-        items[slot.column] = new ArrayList<>();
+        items[slot.column] = new Gathered();
       }
       slot.gather(tag, in, items[slot.column]);
       return items;
     }
 
-    private void finish(Object[] values, ArrayList<Object>[] items) {
+    private void finish(Object[] values, Gathered[] items) {
       for (Slot slot : slots) {
         finish(slot, values, items);
       }
@@ -254,11 +253,16 @@ public final class ProtobufReader extends Reader {
       }
     }
 
-    private static void finish(Slot slot, Object[] values, ArrayList<Object>[] items) {
+    private static void finish(Slot slot, Object[] values, Gathered[] items) {
       if (slot != null && slot.gathers()) {
         values[slot.column] = slot.gathered(items == null ? null : items[slot.column]);
       }
     }
+  }
+
+  /** The items of an ARRAY or the entries of a MAP so far. */
+  private static final class Gathered extends ArrayList<Object> {
+    private static final long serialVersionUID = 1L;
   }
 
   /** Where the values of one field go to, and how they are read. */
@@ -347,7 +351,7 @@ public final class ProtobufReader extends Reader {
       }
     }
 
-    void gather(int tag, CodedInputStream in, ArrayList<Object> items) throws IOException {
+    void gather(int tag, CodedInputStream in, Gathered items) throws IOException {
       boolean packed =
           array && wire != WireFormat.WIRETYPE_LENGTH_DELIMITED
               && WireFormat.getTagWireType(tag) == WireFormat.WIRETYPE_LENGTH_DELIMITED;
@@ -364,7 +368,7 @@ public final class ProtobufReader extends Reader {
     }
 
     /** The ARRAY or MAP of what was gathered. */
-    Object gathered(ArrayList<Object> items) {
+    Object gathered(Gathered items) {
       if (array) {
         return items == null ? NO_ITEMS : new GenericArrayData(items.toArray());
       }
