@@ -11,12 +11,13 @@ from typing import Any
 from ksqlpy.catalog import Column, PartSpec, Schema
 from ksqlpy.formats import text
 from ksqlpy.formats.avroread import reader_of
-from ksqlpy.formats.avroschema import key_name, misnamed, schema_of, type_of
+from ksqlpy.formats.avroschema import key_name, schema_of, type_of
 from ksqlpy.formats.avrowrite import writer_of
 from ksqlpy.formats.contract import Codec, Format, Refusal, SchemaWish, Unreadable, Which, Written
 from ksqlpy.formats.json import JSON
 from ksqlpy.formats.jvm import described, jvm_reader
 from ksqlpy.formats.kafka import of_word, word
+from ksqlpy.formats.names import misnamed
 from ksqlpy.formats.subjects import AHEAD, Subjects, schema_id
 from ksqlpy.registry import Registered
 from ksqlpy.types import STRING, SqlType, StructType

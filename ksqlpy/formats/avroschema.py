@@ -7,11 +7,10 @@ array of entries, since its keys may be null for Kafka Connect, whose form ksqlD
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ksqlpy.catalog import Column, PartSpec
+from ksqlpy.catalog import PartSpec
 from ksqlpy.formats.subjects import Unsupported, in_upper_case
 from ksqlpy.types import (
     BIGINT,
@@ -30,14 +29,13 @@ from ksqlpy.types import (
     StructType,
 )
 
-__all__ = ["NAMESPACE", "ROOT", "is_map", "key_name", "misnamed", "schema_of", "type_of"]
+__all__ = ["NAMESPACE", "ROOT", "is_map", "key_name", "schema_of", "type_of"]
 
 NAMESPACE = "io.confluent.ksql.avro_schemas"
 ROOT = "KsqlDataSourceSchema"
 _ENTRY = "MapEntry"
 _DEFAULT_ENTRY = "io.confluent.connect.avro.ConnectDefault.MapEntry"
 _MOST_DIGITS = 38
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 _PLAIN: Mapping[SqlType, str] = {
     INTEGER: "int", BIGINT: "long", DOUBLE: "double", BOOLEAN: "boolean", STRING: "string", BYTES: "bytes",
@@ -56,21 +54,6 @@ _CONNECT = "org.apache.kafka.connect.data"
 def key_name(source: str) -> str:
     """The full name of the record of a key: of source ``MY_COUNTS`` it ends in ``MyCountsKey`` (ksqlDB: AvroFormat)."""
     return f"{NAMESPACE}." + "".join(word.capitalize() for word in source.split("_")) + "Key"
-
-
-def misnamed(columns: Sequence[Column]) -> str | None:
-    """The first name of a column or field that Avro does not take, or None."""
-    return next((n for c in columns for n in (c.name, *_fields_in(c.type)) if not _NAME.match(n)), None)
-
-
-def _fields_in(type_: SqlType) -> Iterator[str]:
-    match type_:
-        case ArrayType(item) | MapType(_, item):
-            yield from _fields_in(item)
-        case StructType(fields):
-            for name, inner in fields:
-                yield name
-                yield from _fields_in(inner)
 
 
 def schema_of(spec: PartSpec, root: str = f"{NAMESPACE}.{ROOT}") -> str:

@@ -13,9 +13,10 @@ from ksqlpy.formats.contract import DECLARED, RECORDS, Codec, Format, Limits, Re
 from ksqlpy.formats.contract import Written as WrittenColumn
 from ksqlpy.formats.json import JSON
 from ksqlpy.formats.jvm import described, jvm_reader
+from ksqlpy.formats.names import misnamed
 from ksqlpy.formats.protofile import ProtoFile, proto_file
 from ksqlpy.formats.protoread import reader_of
-from ksqlpy.formats.protoschema import misnamed, nested, root_of, schema_of, type_of
+from ksqlpy.formats.protoschema import nested, root_of, schema_of, type_of
 from ksqlpy.formats.protowrite import writer_of
 from ksqlpy.formats.subjects import AHEAD, Subjects, in_upper_case, schema_id
 from ksqlpy.registry import Registered

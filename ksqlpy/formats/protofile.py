@@ -130,7 +130,7 @@ def _compiled(files: Mapping[str, str], name: str) -> list[Any]:
         _write(Path(folder, "in"), files)
         told = subprocess.run(
             [
-                *(sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}/in", f"-I{_KNOWN}"),
+                *(sys.executable, "-P", "-m", "grpc_tools.protoc", f"-I{folder}/in", f"-I{_KNOWN}"),
                 *("--include_imports", f"--descriptor_set_out={found}", name),
             ],
             stdin=subprocess.DEVNULL,

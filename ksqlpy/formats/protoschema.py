@@ -7,11 +7,10 @@ wrapper: ``KEY_``/``VALUE_PROTOBUF_NULLABLE_REPRESENTATION``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ksqlpy.catalog import Column, PartSpec
+from ksqlpy.catalog import PartSpec
 from ksqlpy.formats.subjects import Unsupported
 from ksqlpy.types import (
     BIGINT,
@@ -38,7 +37,6 @@ __all__ = [
     "is_map",
     "is_wrapper",
     "member_of",
-    "misnamed",
     "nested",
     "root_of",
     "schema_of",
@@ -48,7 +46,6 @@ __all__ = [
 ]
 
 ROOT = "ConnectDefault"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MOST_DIGITS = 38
 _MOST_DECIMALS = 64  # of a decimal whose schema does not say how many digits it has
 
@@ -82,21 +79,6 @@ _IMPORTS = {
 
 
 # ---------------------------------------------------------------- columns to a schema
-
-
-def misnamed(columns: Sequence[Column]) -> str | None:
-    """The first name of a column or field that Protobuf does not take, or None."""
-    return next((n for c in columns for n in (c.name, *_fields_in(c.type)) if not _NAME.match(n)), None)
-
-
-def _fields_in(type_: SqlType) -> Iterator[str]:
-    match type_:
-        case ArrayType(item) | MapType(_, item):
-            yield from _fields_in(item)
-        case StructType(fields):
-            for name, inner in fields:
-                yield name
-                yield from _fields_in(inner)
 
 
 def nested(type_: SqlType) -> SqlType | None:

@@ -103,7 +103,7 @@ def of_protobuf(client: SchemaRegistryClient) -> tuple[Any, Any]:
     serializer = ProtobufSerializer(order, client, {"use.deprecated.format": False})
 
     def write(value: dict[str, Any], context: SerializationContext) -> bytes | None:
-        return serializer(order(**value), context)  # type: ignore[no-any-return]
+        return serializer(order(**value), context)  # type: ignore[no-any-return]  # it has no types
 
     # The sink's message has the columns' names in upper case.
     text = 'syntax = "proto3"; message ConnectDefault1 { int64 ID = 1; string NOTE = 2; repeated string ITEMS = 3; }'

@@ -86,7 +86,7 @@ public final class AvroReader extends Reader {
     }
     Value reader = known.get(Integer.valueOf(id));
     if (reader == null) {
-      reader = value(schema(id), type(), "");
+      reader = made(id);
       if (known.size() >= MOST_SCHEMAS) {
         known.clear();
       }
@@ -95,16 +95,19 @@ public final class AvroReader extends Reader {
     return reader;
   }
 
-  private static Schema schema(int id) {
+  /** Of a schema that is none, too: it is looked at once, not for each record. */
+  private Value made(int id) {
     Registry.Found found = Registered.schema(id, "AVRO");
     try {
       Schema.Parser parser = new Schema.Parser(NameValidator.NO_VALIDATION).setValidateDefaults(false);
       for (String reference : found.references) {
         parser.parse(reference);
       }
-      return parser.parse(found.text);
+      return value(parser.parse(found.text), type(), "");
     } catch (AvroRuntimeException e) { // SchemaParseException and its like
-      throw new Unreadable("schema " + id + " is no schema of Avro");
+      return in -> {
+        throw new Unreadable("schema " + id + " is no schema of Avro");
+      };
     }
   }
 
