@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.connection.names import setting_of, variables
+from ksqlpy.connection.names import is_secret, setting_of, variables
+from ksqlpy.connection.tls import TLS
 from ksqlpy.errors import ConfigProblem, file_reason, shown, similar_names
 from ksqlpy.formats import FORMATS
 from ksqlpy.registry import SchemaRegistry
@@ -280,6 +281,36 @@ _DEFINED = (
         "Token for the schema registry, in place of a login; empty: none.",
         secret=True,
     ),
+    *(
+        Property(f"ksql.schema.registry.{name}", default, meaning, secret=is_secret(name))
+        for name, default, meaning in (
+            (
+                "ssl.truststore.location",
+                "",
+                "File of the authorities that certificates of the schema registry may be "
+                "of, as PEM, PKCS12 or JKS; empty: those of the machine.",
+            ),
+            ("ssl.truststore.type", "", "What the file of authorities is: PEM, PKCS12 or JKS; empty: it is looked at."),
+            ("ssl.truststore.password", "", "Password of the file of authorities; PEM needs none."),
+            ("ssl.truststore.certificates", "", "The authorities themselves as PEM, in place of a file."),
+            (
+                "ssl.keystore.location",
+                "",
+                "File with a key and its certificate, for a schema registry that asks "
+                "clients for one, as PEM, PKCS12 or JKS.",
+            ),
+            ("ssl.keystore.type", "", "What the file with the key is: PEM, PKCS12 or JKS; empty: it is looked at."),
+            ("ssl.keystore.password", "", "Password of the file with the key; PEM needs none."),
+            ("ssl.keystore.key", "", "The key itself as PEM (PKCS#8), in place of a file."),
+            ("ssl.keystore.certificate.chain", "", "The certificate of ssl.keystore.key as PEM, and those above it."),
+            ("ssl.key.password", "", "Password of the key; empty: it has none, or that of its file."),
+            (
+                "ssl.endpoint.identification.algorithm",
+                "https",
+                "https: the certificate of the schema registry must be of the name in its address; empty: of any.",
+            ),
+        )
+    ),
     Property(
         "ksql.persistence.default.format.key",
         "KAFKA",
@@ -394,13 +425,17 @@ class Config:
         return KafkaConnection.of(self.get("bootstrap.servers"), self.clients)
 
     def registry(self) -> SchemaRegistry | None:
-        """The schema registry, None where there is none; raises ConfigProblem ``invalid-property`` without a secret."""
+        """The schema registry, None where there is none; reads the files that the settings of TLS name.
+
+        Raises ConfigProblem ``invalid-property`` and ``security-setting``, neither of which holds a secret.
+        """
         prefix = "ksql.schema.registry"
         return SchemaRegistry.of(
             self.get(f"{prefix}.url"),
             self.get(f"{prefix}.basic.auth.credentials.source"),
             self.get(f"{prefix}.basic.auth.user.info"),
             self.get(f"{prefix}.bearer.auth.token"),
+            {n: value for n in TLS if (value := self.values.get(f"{prefix}.{n}")) is not None},
         )
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,14 +12,26 @@ from sqlglot import exp
 from ksqlpy.analysis.properties import SourceProperties
 from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import Column, Source
+from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import FORMATS
 from ksqlpy.formats.contract import DECLARED, RECORDS, Format, SchemaWish, Which
 from ksqlpy.registry import SchemaRegistry
 
-__all__ = ["refuse_both", "with_schemas"]
+__all__ = ["refuse_both", "registry_of", "with_schemas"]
 
 _SIDES: tuple[Which, Which] = ("key", "value")
+
+
+def registry_of(config: Config) -> Callable[[], SchemaRegistry | None]:
+    """The schema registry for one statement, made when it is first needed; it asks for the schema of an id once."""
+
+    @functools.cache
+    def made() -> SchemaRegistry | None:
+        found = config.registry()
+        return None if found is None else found.remembering()
+
+    return made
 
 
 def refuse_both(specs: Sequence[exp.Expr], properties: SourceProperties, formats: tuple[str, str], text: Text) -> None:

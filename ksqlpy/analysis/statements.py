@@ -6,7 +6,7 @@ Sources of the rules: ksqlDB's CREATE STREAM/TABLE, CREATE … AS SELECT, INSERT
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -18,7 +18,7 @@ from ksqlpy.analysis.formats import check_formats
 from ksqlpy.analysis.properties import SourceProperties, read_properties
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
-from ksqlpy.analysis.schemas import refuse_both, with_schemas
+from ksqlpy.analysis.schemas import refuse_both, registry_of, with_schemas
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, ValueSpec
 from ksqlpy.config import Config
@@ -26,6 +26,7 @@ from ksqlpy.errors import AnalysisProblem, Span, similar_names
 from ksqlpy.formats import FORMATS, NONE, key_spec
 from ksqlpy.formats.contract import RECORDS, Which
 from ksqlpy.functions.patterns import is_pattern
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.topicnames import checked_topic_name
 from ksqlpy.types import (
@@ -130,8 +131,9 @@ def _declare(
         properties.value_format or _default_format("value", config),
     )
     refuse_both(specs, properties, named, text)
+    registry = registry_of(config)
     try:
-        inferred = _inferred(specs, properties, config)
+        inferred = _inferred(specs, properties, config, registry)
     except AnalysisProblem as e:  # what the schema registry says has no place yet
         e.span, e.sql = text.span(node.this), text.sql
         raise
@@ -167,7 +169,7 @@ def _declare(
         window=properties.window,
         read_only=bool(node.args.get("source")),
     )
-    source = with_schemas(source, properties, config.registry, text, of_query=False)
+    source = with_schemas(source, properties, registry, text, of_query=False)
     check_formats(source, text, node.this, properties.nodes)
     return Declare(source, _topic_wish(source, properties, text))
 
@@ -177,7 +179,12 @@ def _default_format(part: str, config: Config) -> str:
     return config.get(f"ksql.persistence.default.format.{part}")
 
 
-def _inferred(specs: Sequence[exp.Expr], properties: SourceProperties, config: Config) -> tuple[Column, ...]:
+def _inferred(
+    specs: Sequence[exp.Expr],
+    properties: SourceProperties,
+    config: Config,
+    registry: Callable[[], SchemaRegistry | None],
+) -> tuple[Column, ...]:
     """The columns of the key or value that the statement does not list, where their format knows them."""
     marks = {spec.args.get("constraint") for spec in specs}
     sides: list[tuple[Which, str | None, bool]] = [
@@ -190,7 +197,7 @@ def _inferred(specs: Sequence[exp.Expr], properties: SourceProperties, config: C
         if format_ is not None and properties.topic is not None and not listed:
             wrapped = format_.limits.wraps == RECORDS or (which == "value" and properties.wrapped is not False)
             wish = properties.key_schema if which == "key" else properties.value_schema
-            columns = format_.schemas.infer(properties.topic, which, config.registry(), wish, wrapped=wrapped) or ()
+            columns = format_.schemas.infer(properties.topic, which, registry(), wish, wrapped=wrapped) or ()
             found += [replace(c, key=which == "key") for c in columns]
     return tuple(found)
 
@@ -376,7 +383,7 @@ def _create_as(
         timestamp_format=properties.timestamp_format,
         window=query.window,
     )
-    source = with_schemas(source, properties, config.registry, text, of_query=True)
+    source = with_schemas(source, properties, registry_of(config), text, of_query=True)
     check_formats(source, text, node.this, properties.nodes)
     try:
         checked_topic_name(source.topic)

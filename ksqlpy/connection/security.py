@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ksqlpy.connection.jaas import Login, jaas_text, read_jaas
-from ksqlpy.connection.stores import Form, certificates_in, form_of, pem_text, private_key, read_store
+from ksqlpy.connection.stores import Form, certificates_in, pem_text, private_key, read_store, typed_store
 from ksqlpy.errors import ConfigProblem, shown
 
 __all__ = ["Security", "secured"]
@@ -145,13 +145,7 @@ class _Reader:
         self._python["ssl.ca.pem"] = certificates_in(file, password, name)  # librdkafka reads PEM only
 
     def _file(self, file: str, name: str, type_name: str) -> tuple[Form, bytes]:
-        content = read_store(file, name)
-        form = form_of(content, file, name)
-        given = (self._given.get(type_name) or form.value).upper()
-        # Java takes PKCS#12 for JKS, too, which is its default.
-        if given != form.value and (given, form) != ("JKS", Form.PKCS12):
-            raise ConfigProblem("security-setting", f"{type_name} is {given}, but the file {file} is {form.value}")
-        return form, content
+        return typed_store(file, name, self._given.get(type_name), type_name)
 
     def _own_certificate(self) -> None:
         """What the clients show of themselves, if the brokers ask for it."""

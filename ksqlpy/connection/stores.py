@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
+import shutil
 import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
 from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import ConfigProblem, file_reason
 
-__all__ = ["Form", "certificates_in", "form_of", "pem_blocks", "pem_text", "private_key", "read_store"]
+__all__ = ["Form", "certificates_in", "key_in", "pem_blocks", "pem_text", "private_key", "read_store", "typed_store"]
 
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 
@@ -32,7 +36,21 @@ def read_store(file: str, name: str) -> bytes:
         raise ConfigProblem("security-setting", f"the file {file} of {name} cannot be read: {file_reason(e)}") from e
 
 
-def form_of(content: bytes, file: str, name: str) -> Form:
+def typed_store(file: str, name: str, type_: str | None, type_name: str) -> tuple[Form, bytes]:
+    """What the file of setting ``name`` is, and its content; ``type_``: what setting ``type_name`` says that it is.
+
+    Raises ConfigProblem ``security-setting``, also where the file is something else.
+    """
+    content = read_store(file, name)
+    form = _form_of(content, file, name)
+    given = (type_ or form.value).upper()
+    # Java takes PKCS#12 for JKS, too, which is its default.
+    if given != form.value and (given, form) != ("JKS", Form.PKCS12):
+        raise ConfigProblem("security-setting", f"{type_name} is {given}, but the file {file} is {form.value}")
+    return form, content
+
+
+def _form_of(content: bytes, file: str, name: str) -> Form:
     """What is in the file of a setting; raises ConfigProblem ``security-setting`` if that is nothing known."""
     if b"-----BEGIN " in content:
         return Form.PEM
@@ -79,26 +97,67 @@ def private_key(text: str, name: str) -> str:
 
 
 def certificates_in(file: str, password: str | None, name: str) -> str:
-    """The certificates of a JKS or PKCS#12 file as PEM; raises ConfigProblem ``security-setting``.
-
-    By Java's own tool, which each Java has in it. The password goes by the environment, where others do not see it.
-    """
-    java = find_java()
-    command = [str(java.executable), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    command += ["-m", "java.base/sun.security.tools.keytool.Main", "-list", "-rfc", "-keystore"]
-    command.append(file)
-    environment = dict(os.environ)
-    if password is not None:
-        environment["KSQLPY_STORE_PASSWORD"] = password
-        command += ["-storepass:env", "KSQLPY_STORE_PASSWORD"]
-    done = subprocess.run(command, capture_output=True, text=True, input="\n", env=environment, check=False)
+    """The certificates of a JKS or PKCS#12 file as PEM; raises ConfigProblem ``security-setting``."""
+    done = _keytool(["-list", "-rfc", "-keystore", file], {"-storepass": password})
     found = "".join(block for kind, block in pem_blocks(done.stdout) if kind == "CERTIFICATE")
     if done.returncode == 0 and found:
         return found
-    said = done.stdout.strip().splitlines()
-    why = (
-        said[0].removeprefix("keytool error: ")
-        if done.returncode and said
-        else "it holds none, or its password is missing"
-    )
+    why = _complaint(done) if done.returncode else "it holds none, or its password is missing"
     raise ConfigProblem("security-setting", f"the certificates in {file} of {name} cannot be read: {why}")
+
+
+def key_in(file: str, password: str, key_password: str | None, name: str) -> tuple[str, str]:
+    """The key of a JKS or PKCS#12 file, without a password, and its certificate with those above it: as PEM.
+
+    Java's tool takes the key out of the file, and OpenSSL's writes it as PEM. Raises ConfigProblem
+    ``security-setting``.
+    """
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        raise ConfigProblem(
+            "security-setting",
+            f"the key in {file} of {name} cannot be read: there is no program openssl",
+            hint="install openssl, or give key and certificate as PEM",
+        )
+    listed = _keytool(["-list", "-keystore", file], {"-storepass": password})
+    keys = re.findall(r"^([^,\n]+), .*PrivateKeyEntry", listed.stdout, re.MULTILINE)
+    if listed.returncode or len(keys) != 1:
+        why = _complaint(listed) if listed.returncode else f"it holds {len(keys) or 'no'} keys, and must hold one"
+        raise ConfigProblem("security-setting", f"the key in {file} of {name} cannot be read: {why}")
+    once = secrets.token_hex(16)
+    with tempfile.TemporaryDirectory(prefix="ksqlpy-key-") as folder:  # for this user only
+        store = os.path.join(folder, "key.p12")
+        passwords = {"-srcstorepass": password, "-srckeypass": key_password or password, "-deststorepass": once}
+        command = ["-importkeystore", "-noprompt", "-srckeystore", file, "-srcalias", keys[0]]
+        done = _keytool([*command, "-destkeystore", store, "-deststoretype", "PKCS12"], passwords)
+        if done.returncode:
+            raise ConfigProblem("security-setting", f"the key in {file} of {name} cannot be read: {_complaint(done)}")
+        environment = {**os.environ, "KSQLPY_ONCE": once}
+
+        def part(*options: str) -> str:
+            asked = [openssl, "pkcs12", "-in", store, "-passin", "env:KSQLPY_ONCE", *options]
+            said = subprocess.run(asked, capture_output=True, text=True, env=environment, check=False)
+            return "".join(block for _, block in pem_blocks(said.stdout))
+
+        key, own, above = part("-nocerts", "-nodes"), part("-clcerts", "-nokeys"), part("-cacerts", "-nokeys")
+    if not key or not own:
+        raise ConfigProblem("security-setting", f"the key in {file} of {name} cannot be read by openssl")
+    return key, own + above
+
+
+def _keytool(arguments: Sequence[str], passwords: Mapping[str, str | None]) -> subprocess.CompletedProcess[str]:
+    """Java's own tool, which each Java has in it. Passwords go by the environment, where others do not see them."""
+    command = [str(find_java().executable), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    command += ["-Duser.language=en", "-m", "java.base/sun.security.tools.keytool.Main", *arguments]
+    environment = dict(os.environ)
+    for option, password in passwords.items():
+        if password is not None:
+            variable = f"KSQLPY_{option.strip('-').upper()}"
+            environment[variable] = password
+            command += [f"{option}:env", variable]
+    return subprocess.run(command, capture_output=True, text=True, input="\n", env=environment, check=False)
+
+
+def _complaint(done: subprocess.CompletedProcess[str]) -> str:
+    said = done.stdout.strip().splitlines()
+    return said[0].removeprefix("keytool error: ") if said else f"keytool ends with status {done.returncode}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ksqlpy.connection.tls import Tls, tls_of
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem
 
 __all__ = ["PLAIN", "Registered", "SchemaRegistry"]
@@ -57,22 +59,33 @@ class _Answer:
 class SchemaRegistry:
     """A registry at one of several addresses, which are asked in their order until one answers.
 
-    ``login``: user and password with a colon between them, ``token``: a bearer token; empty for none. Its methods raise
-    EngineProblem
-    ``registry-away`` where no address answers, and ``registry-refused`` where the registry refuses what is asked.
+    ``login``: user and password with a colon between them, ``token``: a bearer token; empty for none. ``tls``: of
+    addresses with https. Its methods raise EngineProblem ``registry-away`` where no address answers, and
+    ``registry-refused`` where the registry refuses what is asked.
     """
 
-    def __init__(self, urls: Sequence[str], login: str = "", token: str = "") -> None:
+    def __init__(self, urls: Sequence[str], login: str = "", token: str = "", tls: Tls | None = None) -> None:
         self.urls = tuple(u.rstrip("/") for u in urls)
+        self.tls = tls or Tls()
         self._login = login
         self._token = token
+        self._kept: dict[int, Registered] | None = None
+
+    def remembering(self) -> SchemaRegistry:
+        """The same registry, for a short use: it is asked for the schema of an id once."""
+        found = SchemaRegistry(self.urls, self._login, self._token, self.tls)
+        found._kept = {}
+        return found
 
     @classmethod
-    def of(cls, urls: str, source: str, login: str, token: str = "") -> SchemaRegistry | None:
+    def of(
+        cls, urls: str, source: str, login: str, token: str = "", tls: Mapping[str, str] | None = None
+    ) -> SchemaRegistry | None:
         """The registry of the server's properties; None where no address is set.
 
-        ``source``: where the login comes from, USER_INFO (``login``) or URL (in front of the host). Raises
-        ConfigProblem ``invalid-property``, which holds no secret.
+        ``source``: where the login comes from, USER_INFO (``login``) or URL (in front of the host). ``tls``: settings
+        by their names in Java, as :func:`~ksqlpy.connection.tls.tls_of` takes them; it reads the files that they name.
+        Raises ConfigProblem ``invalid-property`` and ``security-setting``, neither of which holds a secret.
         """
         found = [u.strip() for u in urls.split(",") if u.strip()]
         if not found:
@@ -95,8 +108,17 @@ class SchemaRegistry:
                 logins.append(f"{name}:{password}")
         if token and (login or logins):
             raise ConfigProblem("invalid-property", "ksql.schema.registry has a login and a bearer token")
+        prefix = "ksql.schema.registry."
+        tls = {n: v for n, v in (tls or {}).items() if v or n.endswith(".algorithm")}  # where empty means something
+        if tls and not any(url.startswith("https:") for url in plain):
+            raise ConfigProblem(
+                "security-setting",
+                f"{prefix}{min(tls)} is set, but no address of {prefix}url begins with https: there would be no TLS",
+                hint=f"write the addresses of {prefix}url with https",
+            )
+        secured = tls_of(tls, prefix)
         if source == "URL":
-            return cls(plain, logins[0] if logins else "", token)
+            return cls(plain, logins[0] if logins else "", token, secured)
         if logins:
             raise ConfigProblem(
                 "invalid-property",
@@ -105,7 +127,7 @@ class SchemaRegistry:
             )
         if login and ":" not in login:
             raise ConfigProblem("invalid-property", "ksql.schema.registry.basic.auth.user.info must be user:password")
-        return cls(plain, login, token)
+        return cls(plain, login, token, secured)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -128,11 +150,16 @@ class SchemaRegistry:
 
     def schema(self, number: int) -> Registered | None:
         """The schema of an id, None if there is none."""
+        if self._kept and number in self._kept:
+            return self._kept[number]
         answer = self._ask("GET", f"/schemas/ids/{number}")
         if answer.code == _NO_SCHEMA:
             return None
         data = self._checked(answer, f"the schema {number}")
-        return self._registered({**data, "id": number})
+        found = self._registered({**data, "id": number})
+        if self._kept is not None:
+            self._kept[number] = found
+        return found
 
     def subjects(self, number: int) -> tuple[str, ...]:
         """The subjects that have a schema of this id, none if there is no such schema."""
@@ -169,13 +196,18 @@ class SchemaRegistry:
         import httpx  # slow to import, and not needed without a registry
 
         failed = []
+        hint = "check ksql.schema.registry.url, and that the registry runs"
         content = None if body is None else json.dumps(body).encode()
-        with httpx.Client(timeout=TIMEOUT, headers=self.headers) as client:
+        with httpx.Client(timeout=TIMEOUT, headers=self.headers, verify=self.tls.context or True) as client:
             for url in self.urls:
                 try:
                     response = client.request(method, url + path, content=content)
                 except httpx.HTTPError as e:
-                    failed.append(f"{url}: {str(e) or type(e).__name__}")
+                    why = str(e) or type(e).__name__
+                    if (refused := _of_tls(e)) is not None:
+                        why = f"no connection by TLS: {refused}"
+                        hint = "check the settings ksql.schema.registry.ssl, see docs/security.md"
+                    failed.append(f"{url}: {why}")
                     continue
                 if response.status_code >= 500 or response.status_code == 429:
                     failed.append(f"{url}: HTTP status {response.status_code}")
@@ -191,7 +223,7 @@ class SchemaRegistry:
         raise EngineProblem(
             "registry-away",
             f"the schema registry does not answer: {'; '.join(failed)}",
-            hint="check ksql.schema.registry.url, and that the registry runs",
+            hint=hint,
         )
 
     @staticmethod
@@ -228,6 +260,15 @@ class SchemaRegistry:
                 found = self._checked(answer, f"version {version} of {subject}")
                 self._refer(found, references, depth + 1)
                 references.setdefault(name, str(found["schema"]))
+
+
+def _of_tls(error: BaseException | None) -> str | None:
+    """What TLS has against a connection; None if the error is of something else."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError):
+            return getattr(error, "verify_message", "") or (error.reason or str(error)).replace("_", " ").lower()
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _quoted(subject: str) -> str:

@@ -41,15 +41,24 @@ def tell_jvm(session: SparkSession, connection: KafkaConnection) -> None:
 
 
 def tell_registry(session: SparkSession, registry: SchemaRegistry | None) -> None:
-    """Lets the session's JVM know the schema registry, as :func:`tell_jvm` does the brokers; nothing without one."""
+    """Lets the session's JVM know the schema registry, as :func:`tell_jvm` does the brokers; nothing without one.
+
+    Raises ConfigProblem ``security-setting`` where Java refuses a setting of TLS.
+    """
     if registry is None:
         return
-    settings = json.dumps({"urls": registry.urls, "login": registry.headers.get("Authorization", "")})
+    login, tls = registry.headers.get("Authorization", ""), dict(registry.tls.java)
+    settings = json.dumps({"urls": registry.urls, "login": login, "tls": tls})
     if _PY4J.getEffectiveLevel() <= logging.DEBUG:
         _PY4J.setLevel(logging.INFO)  # it would log what it sends
     jvm: Any = session._jvm
     known = jvm.ksqlpy.clients.Registry
-    known.keep(settings)
+    problem = known.keep(settings)
+    if problem is not None:
+        raise ConfigProblem(
+            "security-setting",
+            f"Java refuses a setting of ksql.schema.registry.ssl: {registry.tls.scrubbed(str(problem))}",
+        )
     if not is_local(session):
         session.sparkContext.setLocalProperty(known.PROPERTY, settings)
 

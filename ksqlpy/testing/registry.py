@@ -10,6 +10,7 @@ import base64
 import functools
 import itertools
 import json
+import ssl
 import threading
 import urllib.parse
 from collections.abc import Mapping, Sequence
@@ -24,12 +25,14 @@ __all__ = ["Registry", "shared_registry"]
 class Registry:
     """The registry; :meth:`start` makes it answer.
 
-    ``login``: user:password that it asks for, ``token``: the bearer token; empty for none.
+    ``login``: user:password that it asks for, ``token``: the bearer token; empty for none. ``tls``: of its side, None
+    for plain HTTP.
     """
 
-    def __init__(self, login: str = "", token: str = "") -> None:
+    def __init__(self, login: str = "", token: str = "", tls: ssl.SSLContext | None = None) -> None:
         self.login = login
         self.token = token
+        self.tls = tls
         self.compatibility: dict[str, str] = {}
         """NONE or BACKWARD of the subjects that differ from NONE; by the subject alone."""
         self.asked: list[str] = []
@@ -49,6 +52,11 @@ class Registry:
         """Listens on this machine; 0: any free port."""
         handler = type("Handler", (_Handler,), {"registry": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        if self.tls is not None:  # each connection shakes hands in its own thread, at its first read
+            self._server.socket = self.tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
+            self._server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients that do not trust it
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, name="schema registry", daemon=True).start()
         return self
@@ -73,7 +81,7 @@ class Registry:
 
     def url(self, name: str = "main") -> str:
         """The address of the registry of this name."""
-        return f"http://127.0.0.1:{self.port}/{name}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}/{name}"
 
     # ------------------------------------------------------------ what it knows
 

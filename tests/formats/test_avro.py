@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -354,6 +355,7 @@ def test_records_are_written_by_the_schema_of_an_id(spark: SparkSession) -> None
     engine.execute(
         f"CREATE STREAM s WITH (kafka_topic='s', value_format='AVRO', value_schema_id={number}, partitions=1);"
     )
+    assert registry.asked.count(f"GET /schemas/ids/{number}") == 2  # when it is checked, and when it is run
     assert engine.catalog.sources["S"].schema_text == (
         "`extra` STRING, `id` BIGINT, `kind` STRING, `count` INTEGER, `tags` MAP<STRING, STRING>, `price` DECIMAL(6, 2)"
     )
@@ -411,6 +413,26 @@ def test_schemas_that_refer_to_others(spark: SparkSession, registry: Registry) -
     data = b"\0" + number.to_bytes(4) + b"\0" * 6 + b"\x08\x40" + b"\2"
     assert by_spark(spark, spec, [data]) == [(b'{"N":3.0,"UNIT":"LB"}', None)]
     assert AVRO.codec(spec, lambda _: Schema(found.text, found.references)).decode(data) == (3.0, "LB")
+
+
+@pytest.mark.spark
+def test_a_schema_that_is_referred_to_may_come_later(spark: SparkSession, registry: Registry) -> None:
+    outer = {"type": "record", "name": "Later", "fields": [{"name": "A", "type": "l.Inner"}]}
+    number = registry.put(json.dumps(outer), "AVRO", [{"name": "l.Inner", "subject": "later", "version": 1}])
+    spec = ValueSpec("AVRO", (Column("A", StructType((("B", INTEGER),))),))
+    data = b"\0" + number.to_bytes(4) + b"\4"
+    missing = f"schema {number} refers to version 1 of later, which is not there"
+    asked = f"GET /schemas/ids/{number}"
+    assert by_spark(spark, spec, [data, data]) == [(None, missing)] * 2
+    assert registry.asked.count(asked) == 1
+    inner = {"type": "record", "name": "Inner", "namespace": "l", "fields": [{"name": "B", "type": "int"}]}
+    registry.register("later", json.dumps(inner))
+    for _ in range(50):
+        found = by_spark(spark, spec, [data])
+        if found != [(None, missing)]:
+            break
+        time.sleep(0.2)
+    assert found == [(b'{"A":{"B":2}}', None)]
 
 
 @pytest.mark.spark

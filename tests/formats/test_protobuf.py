@@ -362,6 +362,18 @@ def test_headers_that_are_not_those_of_a_registry(spark: SparkSession, registry:
     ]
 
 
+@pytest.mark.spark
+def test_a_schema_that_is_none_is_no_end_of_a_query(spark: SparkSession, registry: Registry) -> None:
+    wrong = registry.put("message {", "PROTOBUF")
+    good = registry.put(schema_of(record([INTEGER])), "PROTOBUF")
+    data = [
+        b"\0" + number.to_bytes(4) + rest for number, rest in ((wrong, b"\0"), (wrong, b"\2\2"), (good, b"\0\x08\2"))
+    ]
+    (_, first), (_, second), last = by_spark(spark, record([INTEGER]), data)
+    assert first == second and str(first).startswith(f"schema {wrong}: ")
+    assert last == (b'{"C0":2}', None)
+
+
 # ---------------------------------------------------------------- the registry
 
 

@@ -9,6 +9,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -47,7 +48,7 @@ public final class Registry {
   private final String login;
   private final HttpClient client;
   private final Map<Integer, Found> known = new ConcurrentHashMap<>();
-  private final Map<Integer, Long> unknown = new ConcurrentHashMap<>();
+  private final Map<Integer, Unknown> unknown = new ConcurrentHashMap<>();
 
   /** What an id stands for: a schema of some kind, or why there is none. */
   public static final class Found {
@@ -56,34 +57,46 @@ public final class Registry {
     public final List<String> references;
 
     private final String kind;
-    private final String problem;
 
-    private Found(String kind, String text, List<String> references, String problem) {
+    private Found(String kind, String text, List<String> references) {
       this.kind = kind;
       this.text = text;
       this.references = references;
-      this.problem = problem;
     }
   }
 
-  private Registry(String settings) throws IOException {
+  /** Why there is no schema of an id, or not all that it refers to; after some time it is asked for again. */
+  private record Unknown(String problem, long since) {}
+
+  private Registry(String settings) throws IOException, GeneralSecurityException {
     JsonNode described = MAPPER.readTree(settings);
     this.settings = settings;
     this.urls = described.get("urls");
     this.login = described.path("login").asText();
-    this.client =
-        HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            .connectTimeout(Duration.ofSeconds(5))
-            .build();
+    HttpClient.Builder builder =
+        HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(Duration.ofSeconds(5));
+    Map<String, String> tls = new LinkedHashMap<>();
+    described.path("tls").properties().forEach(one -> tls.put(one.getKey(), one.getValue().asText()));
+    if (!tls.isEmpty()) {
+      builder.sslContext(Tls.context(tls));
+    }
+    this.client = builder.build();
   }
 
-  /** Knows the registry from now on; what is known of the same one stays. */
-  public static synchronized void keep(String settings) throws IOException {
+  /**
+   * Knows the registry from now on; what is known of the same one stays. Returns null, or what there is against its
+   * settings of TLS.
+   */
+  public static synchronized String keep(String settings) throws IOException {
     Registry now = current;
     if (now == null || !now.settings.equals(settings)) {
-      current = new Registry(settings);
+      try {
+        current = new Registry(settings);
+      } catch (GeneralSecurityException | RuntimeException e) {
+        return e.getCause() == null ? e.toString() : e + ": " + e.getCause();
+      }
     }
+    return null;
   }
 
   /**
@@ -99,9 +112,6 @@ public final class Registry {
     if (found == null) {
       found = registry.fetched(id);
     }
-    if (found.problem != null) {
-      throw new NoSuchElementException(found.problem);
-    }
     if (!found.kind.equals(kind)) {
       throw new NoSuchElementException("schema " + id + " is of type " + found.kind + ", not " + kind);
     }
@@ -114,19 +124,23 @@ public final class Registry {
     if (settings == null) {
       throw new IllegalStateException("records need a schema registry: set ksql.schema.registry.url");
     }
+    String problem;
     try {
-      keep(settings);
+      problem = keep(settings);
     } catch (IOException e) {
-      throw new IllegalStateException("the settings of the schema registry cannot be read");
+      problem = "they are not JSON"; // what is not is not shown
+    }
+    if (problem != null) {
+      throw new IllegalStateException("the settings of the schema registry cannot be used: " + problem);
     }
     return current;
   }
 
   private Found fetched(int id) {
     Integer key = Integer.valueOf(id);
-    Long since = unknown.get(key);
-    if (since != null && System.nanoTime() - since.longValue() < UNKNOWN_FOR) {
-      return none(id);
+    Unknown before = unknown.get(key);
+    if (before != null && System.nanoTime() - before.since < UNKNOWN_FOR) {
+      throw new NoSuchElementException(before.problem);
     }
     long wait = FIRST_WAIT;
     boolean told = false;
@@ -164,23 +178,34 @@ public final class Registry {
     }
   }
 
-  /** What one address answers; IOException for no answer that says anything of the id. */
+  /**
+   * What one address answers; NoSuchElementException where that is that there is none, IOException for no answer that
+   * says anything of the id.
+   */
   private Found asked(String url, int id) throws IOException, InterruptedException {
     JsonNode answer = answer(url + "/schemas/ids/" + id, Set.of(NO_SCHEMA));
     if (answer == null) {
-      if (unknown.size() >= MOST_UNKNOWN) {
-        unknown.clear();
-      }
-      unknown.put(Integer.valueOf(id), Long.valueOf(System.nanoTime()));
-      return none(id);
+      throw unknown(id, "the schema registry has no schema " + id);
     }
     Map<String, String> references = new LinkedHashMap<>();
     String missing = refer(url, answer, references, 0);
+    if (missing != null) {
+      throw unknown(id, "schema " + id + " refers to " + missing + ", which is not there");
+    }
     List<String> texts = List.copyOf(references.values());
-    String problem = missing == null ? null : "schema " + id + " refers to " + missing + ", which is not there";
-    Found found = new Found(answer.path("schemaType").asText("AVRO"), answer.get("schema").asText(), texts, problem);
+    Found found = new Found(answer.path("schemaType").asText("AVRO"), answer.get("schema").asText(), texts);
     known.put(Integer.valueOf(id), found);
+    unknown.remove(Integer.valueOf(id));
     return found;
+  }
+
+  /** Keeps for a while that there is no such schema. */
+  private NoSuchElementException unknown(int id, String problem) {
+    if (unknown.size() >= MOST_UNKNOWN) {
+      unknown.clear();
+    }
+    unknown.put(Integer.valueOf(id), new Unknown(problem, System.nanoTime()));
+    return new NoSuchElementException(problem);
   }
 
   /** What one address answers of schemas; null where it answers one of the codes, IOException for other errors. */
@@ -230,9 +255,5 @@ public final class Registry {
       }
     }
     return null;
-  }
-
-  private static Found none(int id) {
-    return new Found(null, null, null, "the schema registry has no schema " + id);
   }
 }

@@ -46,6 +46,7 @@ public final class ProtobufReader extends Reader {
   private final String text; // null: schemas are in the registry
   private final String message;
   private transient volatile Map<List<Integer>, Fields> readers; // by the writer's schema and the place in it
+  private transient volatile Map<Integer, Parsed> schemas; // by their ids
 
   public ProtobufReader(String spec) throws IOException {
     super(spec);
@@ -115,10 +116,10 @@ public final class ProtobufReader extends Reader {
   }
 
   private Fields made(int id, List<Integer> path) {
-    Registry.Found found = Registered.schema(id, "PROTOBUF");
+    Parsed parsed = parsed(id);
     Messages.Message named;
     try {
-      named = new Messages(found.text, found.references).at(path.stream().mapToInt(Integer::intValue).toArray());
+      named = parsed.messages().at(path.stream().mapToInt(Integer::intValue).toArray());
     } catch (IllegalArgumentException e) {
       throw new Unreadable("schema " + id + ": " + e.getMessage());
     }
@@ -127,6 +128,34 @@ public final class ProtobufReader extends Reader {
     }
     return new Fields(named, type(), "");
   }
+
+  private Parsed parsed(int id) {
+    Map<Integer, Parsed> known = schemas;
+    if (known == null) {
+      known = new ConcurrentHashMap<>();
+      schemas = known;
+    }
+    Parsed parsed = known.get(Integer.valueOf(id));
+    if (parsed == null) {
+      Registry.Found found = Registered.schema(id, "PROTOBUF");
+      try {
+        parsed = new Parsed(new Messages(found.text, found.references), null);
+      } catch (IllegalArgumentException e) {
+        parsed = new Parsed(null, e.getMessage());
+      }
+      if (known.size() >= MOST_SCHEMAS) {
+        known.clear();
+      }
+      known.put(Integer.valueOf(id), parsed);
+    }
+    if (parsed.problem() != null) {
+      throw new Unreadable("schema " + id + ": " + parsed.problem());
+    }
+    return parsed;
+  }
+
+  /** A schema of the registry, or what is wrong with it: neither is found out for each record. */
+  private record Parsed(Messages messages, String problem) {}
 
   // ---------------------------------------------------------------- one reader for each pair of message and type
 
