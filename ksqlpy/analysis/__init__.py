@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ksqlpy.analysis.inference import Sample, Samples
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Text, check_blocked, find_source
@@ -20,6 +21,8 @@ __all__ = [
     "Declare",
     "Insert",
     "InsertInto",
+    "Sample",
+    "Samples",
     "Text",
     "TopicWish",
     "TypedQuery",

@@ -6,8 +6,8 @@ Sources of the rules: ksqlDB's CREATE STREAM/TABLE, CREATE … AS SELECT, INSERT
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -15,6 +15,7 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coercion import castable, coerce
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.formats import check_formats
+from ksqlpy.analysis.inference import Samples, infer
 from ksqlpy.analysis.properties import SourceProperties, read_properties
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
@@ -24,9 +25,7 @@ from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, ValueS
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, Span, similar_names
 from ksqlpy.formats import FORMATS, NONE, key_spec
-from ksqlpy.formats.contract import RECORDS, Which
 from ksqlpy.functions.patterns import is_pattern
-from ksqlpy.registry import SchemaRegistry
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.topicnames import checked_topic_name
 from ksqlpy.types import (
@@ -66,10 +65,11 @@ class TopicWish:
 
 @dataclass(frozen=True)
 class Declare:
-    """CREATE STREAM or TABLE with columns."""
+    """CREATE STREAM or TABLE without a query; ``inferred``: what was inferred from records, a sentence each."""
 
     source: Source
     topic: TopicWish
+    inferred: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,13 @@ class Insert:
     spans: Mapping[str, Span | None] = field(default_factory=dict)
 
 
-def analyze_create(parsed: Parsed, catalog: Catalog, config: Config) -> Declare | CreateAs:
+def analyze_create(
+    parsed: Parsed, catalog: Catalog, config: Config, samples: Samples | None = None
+) -> Declare | CreateAs:
     """What a CREATE STREAM or TABLE statement makes; the name may exist already (that is for the caller to judge).
 
-    Raises AnalysisProblem or ConfigProblem.
+    ``samples``: records of topics, for a statement that leaves out formats or columns; None where there are none to be
+    had. Raises AnalysisProblem or ConfigProblem, and EngineProblem where brokers or schema registry do not answer.
     """
     node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.CreateSource)
@@ -111,7 +114,7 @@ def analyze_create(parsed: Parsed, catalog: Catalog, config: Config) -> Declare 
     properties = read_properties(node.args.get("properties") or [], text, declares=node.args.get("query") is None)
     if node.args.get("query") is not None:
         return _create_as(parsed, node, properties, catalog, config, text)
-    return _declare(parsed, node, properties, config, text)
+    return _declare(parsed, node, properties, config, samples, text)
 
 
 # ---------------------------------------------------------------- CREATE with columns
@@ -122,6 +125,7 @@ def _declare(
     node: nodes.CreateSource,
     properties: SourceProperties,
     config: Config,
+    samples: Samples | None,
     text: Text,
 ) -> Declare:
     name, kind = node.this.this, node.args["kind"]
@@ -132,28 +136,26 @@ def _declare(
     )
     refuse_both(specs, properties, named, text)
     registry = registry_of(config)
+    listed = declared_columns(specs, text, kind)
     try:
-        inferred = _inferred(specs, properties, config, registry)
-    except AnalysisProblem as e:  # what the schema registry says has no place yet
+        found = infer(kind, listed, properties, config, registry, samples)
+    except AnalysisProblem as e:  # what the schema registry and records say has no place yet
         e.span, e.sql = text.span(node.this), text.sql
         raise
-    if not specs and not inferred:
+    if not specs and not found.columns:
         text.refuse(
             "no-columns",
             f"{name} has no columns",
             node.this,
-            hint="list them: CREATE STREAM s (ID INT KEY, V STRING) …",
+            hint=f"list them: CREATE STREAM s (ID INT KEY, V STRING) …{'' if samples is not None else _INFERS}",
         )
-    columns = _columns(node, inferred, text, windowed=properties.window is not None)
+    columns = _columns(node, listed, found.columns, text, windowed=properties.window is not None)
     if properties.topic is None:
         text.refuse("no-topic", "WITH needs KAFKA_TOPIC, the topic that holds the records", node.this)
-    value_format = properties.value_format or _default_format("value", config)
+    key_format, value_format = found.key_format, found.value_format
     if not value_format:
-        text.refuse(
-            "no-format", "WITH needs VALUE_FORMAT, the format of the values", node.this, hint="for example JSON"
-        )
-    keys = [c for c in columns if c.key]
-    key_format = properties.key_format or (_default_format("key", config) if keys else NONE.name)
+        hint = f"for example JSON{'' if samples is not None else _INFERS}"
+        text.refuse("no-format", "WITH needs VALUE_FORMAT, the format of the values", node.this, hint=hint)
     key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), None, text)
     wrapped = _wrapped(properties, value_format, columns, config, text)
     source = Source(
@@ -171,7 +173,10 @@ def _declare(
     )
     source = with_schemas(source, properties, registry, text, of_query=False)
     check_formats(source, text, node.this, properties.nodes)
-    return Declare(source, _topic_wish(source, properties, text))
+    return Declare(source, _topic_wish(source, properties, text), found.told)
+
+
+_INFERS = "; a server can infer this from the topic's records"
 
 
 def _default_format(part: str, config: Config) -> str:
@@ -179,35 +184,20 @@ def _default_format(part: str, config: Config) -> str:
     return config.get(f"ksql.persistence.default.format.{part}")
 
 
-def _inferred(
-    specs: Sequence[exp.Expr],
-    properties: SourceProperties,
-    config: Config,
-    registry: Callable[[], SchemaRegistry | None],
+def _columns(
+    node: nodes.CreateSource, listed: Sequence[Column], inferred: Sequence[Column], text: Text, *, windowed: bool
 ) -> tuple[Column, ...]:
-    """The columns of the key or value that the statement does not list, where their format knows them."""
-    marks = {spec.args.get("constraint") for spec in specs}
-    sides: list[tuple[Which, str | None, bool]] = [
-        ("key", properties.key_format, bool(marks & {"KEY", "PRIMARY KEY"})),
-        ("value", properties.value_format, None in marks),
-    ]
-    found: list[Column] = []
-    for which, named, listed in sides:
-        format_ = FORMATS.get(named or config.get(f"ksql.persistence.default.format.{which}"))
-        if format_ is not None and properties.topic is not None and not listed:
-            wrapped = format_.limits.wraps == RECORDS or (which == "value" and properties.wrapped is not False)
-            wish = properties.key_schema if which == "key" else properties.value_schema
-            columns = format_.schemas.infer(properties.topic, which, registry(), wish, wrapped=wrapped) or ()
-            found += [replace(c, key=which == "key") for c in columns]
-    return tuple(found)
-
-
-def _columns(node: nodes.CreateSource, inferred: Sequence[Column], text: Text, *, windowed: bool) -> tuple[Column, ...]:
     kind, specs = node.args["kind"], node.args.get("columns") or []
-    listed = declared_columns(specs, text, kind)
+    taken = {*t.SYSTEM, *(c.name for c in listed)}
     for c in inferred:
-        if c.name in t.SYSTEM or any(c.name == other.name for other in listed):
-            text.refuse("duplicate-column", f"the records of the topic have a column {c.name} already", node.this)
+        if c.name in taken:
+            text.refuse(
+                "duplicate-column",
+                f"the records of the topic have a column {c.name} already",
+                node.this,
+                hint="list all columns",
+            )
+        taken.add(c.name)
     columns = (*listed, *inferred)
     at = specs[0] if specs else node.this
     if windowed and not any(c.key for c in columns):

@@ -12,6 +12,7 @@ from typing import Any
 
 from ksqlpy.catalog import KeySpec, PartSpec, Source
 from ksqlpy.formats.contract import DECLARED, RECORDS, Codec, Format, Refusal, Schemas, Unreadable, Which, Written
+from ksqlpy.formats.delimited import DELIMITED
 from ksqlpy.formats.json import JSON, json_object
 from ksqlpy.formats.kafka import KAFKA
 from ksqlpy.formats.none import NONE
@@ -19,6 +20,7 @@ from ksqlpy.formats.registry import FORMATS
 from ksqlpy.registry import SchemaRegistry
 
 __all__ = [
+    "DELIMITED",
     "FORMATS",
     "JSON",
     "KAFKA",

@@ -233,6 +233,16 @@ class Format(ABC):
             return given
         return default != "false"
 
+    # ---------------------------------------------------------------- what a sample tells
+
+    def sampled(self, records: Sequence[bytes]) -> SqlType | None:
+        """The type that the keys or values of a topic have, by some of them, for a CREATE that lists no columns.
+
+        A STRUCT has names in upper case, and its fields are the columns. None where records do not tell their columns,
+        or where none of these can be read.
+        """
+        return None
+
     # ---------------------------------------------------------------- Spark
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Which formats the records of a topic may have, by their bytes: for PRINT, which knows nothing else of a topic.
+"""Which formats the records of a topic may have, by their bytes: for PRINT, and for CREATE that names no format.
 
 Source of the idea: ksqlDB manual, PRINT. A format stays possible as long as all records so far can be read in it.
 """
@@ -9,6 +9,7 @@ import base64
 import io
 import json
 import struct
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -52,16 +53,27 @@ class Guess:
         self._formats: Mapping[str, Shown] = dict([*formats, (_BYTES, _hex)])
         self._possible = list(self._formats)
         self._seen = self._mixed = False
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The formats that fit all records so far, the likeliest first; none before the first record, or of MIXED."""
+        if not self._seen or self._mixed:
+            return ()
+        registered = [f for f in self._possible if f in _REGISTERED]  # that the registry has the id is no chance
+        return tuple(registered or [f for f in self._possible if f != _BYTES] or [_BYTES])
+
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        """The likeliest formats of single records, with the number of records, the most frequent first."""
+        return self._counts.most_common()
 
     @property
     def text(self) -> str:
         """The formats that are possible, the likeliest first; MIXED where no format fits all records."""
         if not self._seen:
             return "not known, no record has any yet"
-        if self._mixed:
-            return "MIXED"
-        registered = [f for f in self._possible if f in _REGISTERED]  # that the registry has the id is no chance
-        return " or ".join(registered or [f for f in self._possible if f != _BYTES] or [_BYTES])
+        return " or ".join(self.names) or "MIXED"
 
     def show(self, data: bytes | None) -> str:
         """The bytes of one record in the likeliest format; takes note of what they cannot be.
@@ -71,6 +83,7 @@ class Guess:
         if data is None:
             return "<null>"
         found = {name: text for name, shown in self._formats.items() if (text := shown(data)) is not None}
+        self._counts[next(iter(found))] += 1
         common = [name for name in self._possible if name in found]
         # Anything can be shown as bytes: where nothing else is left of several, records are of several formats.
         self._mixed = self._mixed or (self._seen and common == [_BYTES] != self._possible)

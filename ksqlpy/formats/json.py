@@ -29,6 +29,7 @@ from ksqlpy.formats.java import (
     wrapped,
 )
 from ksqlpy.formats.jsontree import Broken, HalfPair, NotJson, Number, Pairs, json_string, tree
+from ksqlpy.formats.jsontypes import type_of_texts
 from ksqlpy.formats.jvm import jvm_reader
 from ksqlpy.functions.sparktext import json_fields, json_text, plain_in_json
 from ksqlpy.types import (
@@ -53,6 +54,10 @@ __all__ = ["JSON", "json_object"]
 class _Json(Format):
     name = "JSON"
     about = "an object of the columns; numbers may stand as text, and anything can be read as STRING"
+
+    def sampled(self, records: Sequence[bytes]) -> SqlType | None:
+        """The type that all JSON texts fit."""
+        return type_of_texts(records)
 
     def reader(self, spec: PartSpec, data: str) -> str:
         """``JsonReader.java``."""

@@ -19,6 +19,9 @@ __all__ = ["KAFKA", "of_word", "word"]
 
 _NUMBERS: Mapping[SqlType, str] = {INTEGER: ">i", BIGINT: ">q", DOUBLE: ">d"}
 _NAN = bytes.fromhex("7ff8000000000000")
+_LEAST, _MOST = 1e-9, 1e18
+_ZERO = bytes(8)
+"""Of both, BIGINT and DOUBLE."""
 _WORD = re.compile(r"[A-Za-z_][\w.-]*\Z")
 
 
@@ -32,6 +35,17 @@ class _Kafka(Format):
     def wrapped(self, given: bool | None, default: str, columns: int) -> bool:
         """Never."""
         return False
+
+    def sampled(self, records: Sequence[bytes]) -> SqlType | None:
+        """STRING for texts, a number where all have its length, else BYTES."""
+        if not records:
+            return None
+        if all(map(_is_text, records)):
+            return STRING
+        lengths = {len(r) for r in records}
+        if lengths == {8}:
+            return DOUBLE if all(map(_is_double, records)) and any(r != _ZERO for r in records) else BIGINT
+        return INTEGER if lengths == {4} else BYTES
 
     def reader(self, spec: PartSpec, data: str) -> str:
         """``KafkaReader.java``."""
@@ -99,6 +113,20 @@ class _KafkaCodec:
 
 
 KAFKA = _Kafka()
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return False
+    return all(c.isprintable() or c in "\n\r\t" for c in text)
+
+
+def _is_double(data: bytes) -> bool:
+    """Whether eight bytes are rather a usual DOUBLE than a BIGINT: as that, such numbers have 19 digits."""
+    [number] = struct.unpack(">d", data)
+    return _LEAST <= abs(number) <= _MOST or data == _ZERO
 
 
 # ---------------------------------------------------------------- texts in lines

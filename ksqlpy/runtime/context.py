@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ksqlpy.analysis import TopicWish
+from ksqlpy.analysis import Samples, TopicWish
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
@@ -63,6 +63,7 @@ class Sandbox:
     """What the statements of a request would have changed so far.
 
     ``topics``: those that they will make, with their partitions; ``plans``: of the queries that they will make.
+    ``samples``: records that are there, None where there is no Kafka.
     """
 
     engine: Surroundings
@@ -70,6 +71,7 @@ class Sandbox:
     overrides: dict[str, object]
     topics: dict[str, int] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
+    samples: Samples | None = None
 
     @property
     def server(self) -> Config:
@@ -109,6 +111,8 @@ class Context:
     variables: dict[str, str] = field(default_factory=dict)
     seen: Catalog | None = None
     """What existed when a request began that changes nothing, and that others' changes do not meet."""
+    samples: Samples | None = None
+    """The records by which its statements were checked."""
 
     @property
     def server(self) -> Config:

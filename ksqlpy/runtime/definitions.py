@@ -87,7 +87,7 @@ def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
     if node.args.get("replace") and sandbox.config.get("ksql.create.or.replace.enabled") != "true":
         hint = "SET 'ksql.create.or.replace.enabled' = 'true' allows it"
         text.refuse("replace-off", "OR REPLACE is switched off", node.this, hint=hint)
-    made = analyze_create(parsed, sandbox.catalog, sandbox.config)
+    made = analyze_create(parsed, sandbox.catalog, sandbox.config, sandbox.samples)
     check_declared(made, parsed, sandbox.config)
     replaced = None
     if existing is not None:
@@ -190,14 +190,13 @@ def create(parsed: Parsed, context: Context) -> Entity:
     existing = _existing(parsed, context.catalog)
     if existing is not None and parsed.node.args.get("exists"):
         return entities.warning(parsed.text, f"{existing.kind.lower()} {existing.name} exists already, nothing is done")
-    made = analyze_create(parsed, context.catalog, context.config)
+    made = analyze_create(parsed, context.catalog, context.config, context.samples)
     what = f"{kind.lower()}/`{made.source.name}`/create"
     if existing is not None:
         query = _replaced(existing, made, context.catalog, context.definitions.plan_of, parsed)
         if isinstance(made, Declare):
-            return entities.status(
-                parsed.text, what, f"{kind.capitalize()} replaced", context.definitions.alter(made.source)
-            )
+            message = ". ".join((f"{kind.capitalize()} replaced", *made.inferred))
+            return entities.status(parsed.text, what, message, context.definitions.alter(made.source))
         if query is not None:
             anew = upgrade(context.definitions.plan_of(query.id), build_plan(made.query)).anew
             sequence = context.definitions.upgrade(made, query)
@@ -205,6 +204,8 @@ def create(parsed: Parsed, context: Context) -> Entity:
             return entities.status(parsed.text, what, message, sequence, query.id, [_ANEW] if anew else [])
     sequence, query_id = context.definitions.create(made, context.overrides)
     message = f"Created query with ID {query_id}" if query_id is not None else f"{kind.capitalize()} created"
+    if isinstance(made, Declare):
+        message = ". ".join((message, *made.inferred))
     warnings: list[str | None] = list(warnings_of(map(str, context.overrides))) if query_id is not None else []
     if isinstance(made, CreateAs) and context.config.get("processing.guarantee") == "exactly_once":
         warnings.append(context.brokers.topics.sink_warning(made, context.config.number("commit.interval.ms")))

@@ -32,6 +32,7 @@ from ksqlpy.runtime.printing import Printing, wanted
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.reads import Reads
+from ksqlpy.runtime.sampling import Sampling
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.clients import tell_jvm
@@ -158,14 +159,16 @@ class Engine:
         with self.definitions.turn if changes else contextlib.nullcontext():
             self.brokers.check_owner()
             catalog = self.catalog
-            sandbox = Sandbox(self, catalog, dict(overrides))
+            samples = Sampling(self.kafka)
+            sandbox = Sandbox(self, catalog, dict(overrides), samples=samples)
             for statement in parsed:
                 with _named(statement, entities):
                     if isinstance(statement.node, nodes.CreateSource | nodes.InsertSelect):
                         # The entry, made later, holds more.
                         self.brokers.log.check_size({"statement": statement.text})
                     statements.check(statement, sandbox)
-            context = Context(self._services, overrides, dict(variables or {}), None if changes else catalog)
+            seen = None if changes else catalog
+            context = Context(self._services, overrides, dict(variables or {}), seen, samples)
             for statement in parsed:
                 with _named(statement, entities):
                     entity = statements.run(statement, context)

@@ -40,6 +40,9 @@ _LEADERS_CHANGE = {
 }
 """While a leader is elected, client and brokers may know different ones: requests for offsets are repeated."""
 
+_MOST_BYTES = 16_000_000
+"""A sample of records is not larger, save for its last few."""
+
 _ASKING = 2.0
 """Seconds for which it is asked why brokers do not answer a connection with a login or TLS."""
 _LOOK = 0.5
@@ -319,6 +322,47 @@ class Kafka:
             return list(self._answer(asked).members)
         except KafkaException as e:
             raise self._away(e) from e
+
+    def last_records(
+        self, topic: str, partitions: int, most: int, seconds: float
+    ) -> list[tuple[bytes | None, bytes | None]]:
+        """Keys and values of the last records of a topic, of each partition about as many.
+
+        ``most``: of all partitions together; what has not come within the seconds is left out. Where the last offsets
+        of all partitions are no records (marks of transactions, or compacted away), the first records are taken. Raises
+        EnvironmentProblem ``broker-unavailable``.
+        """
+        first, ends = (self.offsets({topic: partitions}, latest=latest)[topic] for latest in (False, True))
+        filled = [p for p in range(partitions) if ends[str(p)] > first[str(p)]]
+        each = -(-most // max(1, len(filled)))
+        for begins in (
+            {p: max(first[str(p)], ends[str(p)] - each) for p in filled},
+            {p: first[str(p)] for p in filled},
+        ):
+            found = self._records(topic, begins, most, seconds) if filled else []
+            if found:
+                return found
+        return []
+
+    def _records(
+        self, topic: str, begins: Mapping[int, int], most: int, seconds: float
+    ) -> list[tuple[bytes | None, bytes | None]]:
+        found: list[tuple[bytes | None, bytes | None]] = []
+        consumer, end, open_, size = self.reader(ends=True), time.monotonic() + seconds, set(begins), 0
+        try:
+            consumer.assign([TopicPartition(topic, p, offset) for p, offset in begins.items()])
+            while open_ and len(found) < most and size < _MOST_BYTES and (left := end - time.monotonic()) > 0:
+                for message in consumer.consume(most - len(found), min(left, 0.2)):
+                    error = message.error()
+                    if error is None:
+                        key, value = message.key(), message.value()
+                        found.append((key, value))
+                        size += len(key or b"") + len(value or b"")
+                    elif error.code() == KafkaError._PARTITION_EOF:
+                        open_.discard(message.partition())
+        finally:
+            consumer.close()
+        return found
 
     def reader(self, *, ends: bool = False) -> Consumer:
         """A consumer without a group, for partitions that are assigned by hand.

@@ -1,0 +1,42 @@
+"""Samples of topics, for CREATE that leaves out formats or columns."""
+
+from __future__ import annotations
+
+from ksqlpy.analysis import Sample
+from ksqlpy.errors import AnalysisProblem, similar_names
+from ksqlpy.spark.kafka import Kafka
+from ksqlpy.topicnames import is_internal
+
+__all__ = ["RECORDS", "SECONDS", "Sampling"]
+
+RECORDS = 500
+"""So many records make a sample, at most, of all partitions together."""
+
+SECONDS = 5.0
+"""What has come in this time is the sample."""
+
+
+class Sampling:
+    """The samples that the statements of one request are checked and done by: each topic is read once."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self._kafka = kafka
+        self._samples: dict[str, Sample] = {}
+
+    def of(self, topic: str) -> Sample:
+        """The last records of the topic's partitions.
+
+        Raises AnalysisProblem ``missing-topic``, and EnvironmentProblem where the brokers do not answer.
+        """
+        if topic not in self._samples:
+            topics = self._kafka.topics()
+            if topic not in topics:
+                raise AnalysisProblem(
+                    "missing-topic",
+                    f"topic {topic} does not exist, so nothing can be inferred from its records",
+                    similar=similar_names(topic, [t for t in topics if not is_internal(t)]),
+                    hint="name VALUE_FORMAT and list the columns, or name a topic that has records",
+                )
+            found = self._kafka.last_records(topic, len(topics[topic]), RECORDS, SECONDS)
+            self._samples[topic] = Sample(topic, found)
+        return self._samples[topic]
