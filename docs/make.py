@@ -96,6 +96,57 @@ the keys of a MAP are STRING. Written by `make docs` from `ksqlpy/formats`; not 
 """
 
 
+_INFERRED = """\
+## CREATE without formats or columns
+
+    ksqlpy> CREATE STREAM orders WITH (KAFKA_TOPIC = 'orders');
+    Stream created. Inferred from 200 records of topic orders: key KAFKA, `ROWKEY` INTEGER. Inferred from 200 records of
+    topic orders: value JSON, `ID` BIGINT, `PRICE` DOUBLE, `SHIP_TO` STRUCT<`CITY` STRING>
+
+What a statement says counts, and what ksqlDB takes from it. What is missing then is inferred, first from the subjects
+`TOPIC-key` and `TOPIC-value` of the schema registry, else from a sample: the last 500 records of the topic, at most 5
+seconds of reading. The answer shows what was inferred. It stands in the command log: a restart reads no sample, and
+later records change nothing. `ksqlpy check` and other commands without a server refuse such statements (`no-format`,
+`no-columns`).
+
+**Formats.** They are guessed as by [PRINT](sql-reference.md#print). Texts that are no JSON objects are STRING of KAFKA;
+with other columns listed they are DELIMITED. Records of several formats are refused (`not-inferred`), with the number
+of each. Where all formats are named, or a value format and columns, none is guessed: the key format is KAFKA then, and
+a key that is not listed is no column, unless a table needs it.
+
+**Columns.** Of JSON values a column is each field that one of the records has, in upper case: BIGINT for whole
+numbers, DOUBLE for others, BOOLEAN, STRING, ARRAY, STRUCT for objects; STRING where kinds differ or there are nulls
+only. A key is one column, `ROWKEY`, as is a value of KAFKA or with `WRAP_SINGLE_VALUE = false`, `ROWVAL`. The fields of
+DELIMITED have no names: list them. A stream over records without keys has no key column; a table is refused then.
+"""
+
+_DEBEZIUM = """\
+## Change events of Debezium
+
+    CREATE TABLE customers WITH (KAFKA_TOPIC = 'shop.public.customers', VALUE_ENVELOPE = 'DEBEZIUM');
+    CREATE TABLE customers (id INT PRIMARY KEY, name STRING)
+      WITH (KAFKA_TOPIC = 'shop.public.customers', VALUE_FORMAT = 'JSON', VALUE_ENVELOPE = 'DEBEZIUM');
+
+The table is the one that the events describe. Its columns are those of `after`; key columns come from the record's key,
+which is a record (`{"id":1}`), or a single value in KAFKA or DELIMITED. The key format is that of the values unless
+KEY_FORMAT names another. JSON is read with and without schemas (`{"schema": …, "payload": …}`), AVRO, JSON_SR and
+PROTOBUF by the schema registry.
+
+| `op` | effect |
+|---|---|
+| c, u, r | The row is `after`. |
+| d, and a record without a value | The row is deleted. |
+| t (TRUNCATE) | It names no key: a dead letter. The rows stay, since no event tells which there were. |
+| others, none | A dead letter with the reason. |
+
+Columns that are not listed come from the schema in the records, else from the values of a sample, else from the schema
+registry. In JSON, `io.debezium.time.Date`, `Time` and `Timestamp` and those of Kafka Connect are DATE, TIME and
+TIMESTAMP. Times in microseconds or nanoseconds are BIGINT, and decimals in base64 BYTES: set Debezium's
+`time.precision.mode = connect` and `decimal.handling.mode = string` or `double`. The table is read-only: INSERT VALUES
+and DELETE are refused. VALUE_ENVELOPE is for tables; a stream over the topic has the columns `BEFORE`, `AFTER` and
+`OP`. CREATE that infers the columns of events without the property says so.
+"""
+
 _REGISTRY = """\
 ## AVRO, JSON_SR, PROTOBUF and the schema registry
 
@@ -192,7 +243,7 @@ def _statement(topic: Topic) -> str:
 def formats() -> str:
     """The formats and their limits as Markdown tables."""
     rows = [_format(f) for f in FORMATS.values()]
-    return _FORMATS_HEAD + "\n".join([*rows, "", _REGISTRY])
+    return _FORMATS_HEAD + "\n".join([*rows, "", _INFERRED, _DEBEZIUM, _REGISTRY])
 
 
 def _format(f: Format) -> str:
@@ -207,9 +258,16 @@ def _format(f: Format) -> str:
         ", ".join(str(w).lower() for w in sorted(limits.wraps, reverse=True)) or "none",
         "yes" if limits.delimited else "no",
         "" if f.empty else "yes" if limits.regrouped else "no",
-        "listed" if f.schemas is DECLARED else "listed or inferred",
+        _columns(f),
     )
     return f"| {' | '.join(map(_cell, cells))} |"
+
+
+def _columns(f: Format) -> str:
+    """Where the columns of CREATE come from."""
+    if f.schemas is not DECLARED:
+        return "listed, or of the schema registry"
+    return "listed" if type(f).sampled is Format.sampled else "listed, or by a sample"
 
 
 def _cell(text: str) -> str:

@@ -33,6 +33,7 @@ __all__ = [
     "HEADERS_TYPE",
     "Catalog",
     "Column",
+    "Envelope",
     "Header",
     "KeySpec",
     "Nulls",
@@ -48,6 +49,7 @@ __all__ = [
 
 SourceKind = Literal["STREAM", "TABLE"]
 Nulls = Literal["", "OPTIONAL", "WRAPPER"]
+Envelope = Literal["", "DEBEZIUM"]
 BlockedKind = Literal["source", "type", "query"]
 
 
@@ -153,7 +155,8 @@ class Source:
     ``key``, ``value``: how its records are written; their columns are those of the source, which sets them.
     ``timestamp``: the column that gives ROWTIME, or None for the record's timestamp;
     ``timestamp_format``: its Java pattern if it is text. ``query``: id of the persistent
-    query that made it. ``read_only``: CREATE SOURCE, which no statement writes.
+    query that made it. ``read_only``: CREATE SOURCE, which no statement writes. ``envelope``: of a table, in what its
+    rows stand (:mod:`ksqlpy.formats.envelopes`), empty if they are the values; no statement writes such a table.
     """
 
     name: str
@@ -168,6 +171,7 @@ class Source:
     window: WindowKey | None = None
     query: str | None = None
     read_only: bool = False
+    envelope: Envelope = ""
 
     def __post_init__(self) -> None:
         # Whoever changes the columns changes what keys and values are made of.

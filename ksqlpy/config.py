@@ -321,7 +321,7 @@ _DEFINED = (
     Property(
         "ksql.persistence.default.format.value",
         "",
-        "Value format where a statement names none; empty: it must be named.",
+        "Value format where a statement names none; empty: it is inferred from the topic.",
         lambda value: value and _format(value),
         session=True,
     ),

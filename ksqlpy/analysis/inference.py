@@ -17,11 +17,16 @@ from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import DELIMITED, FORMATS, JSON, KAFKA, NONE
 from ksqlpy.formats.contract import DECLARED, RECORDS, Format, Which
+from ksqlpy.formats.envelopes import AFTER, is_envelope, keyed
+from ksqlpy.formats.events import key_of_events, row_of_events
 from ksqlpy.formats.guess import Guess
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.types import STRING, StructType
 
 __all__ = ["Inferred", "Sample", "Samples", "infer"]
+
+_HINT = "The values look like change events of Debezium: VALUE_ENVELOPE = 'DEBEZIUM' reads them as a table"
+_NO_EVENTS = "leave out VALUE_ENVELOPE, or list the columns"
 
 _OF_KIND = {"AVRO": "AVRO", "JSON": "JSON_SR", "PROTOBUF": "PROTOBUF"}
 """Formats by the kind of their schemas in the schema registry."""
@@ -95,24 +100,41 @@ def infer(
     else:
         of_value = side.inferred("value", value)
     if keys:
-        named = key or (default if value is not None else None)
+        # Debezium writes keys as it writes values.
+        named = key or ((of_value.format if properties.envelope else default) if value is not None else None)
         of_key = _Found(named) if named is not None else side.guessed("key", keys)
     elif values or (known and kind == "STREAM"):
         of_key = side.registered("key", FORMATS[key or default])
     else:
         of_key = side.inferred("key", key, may_lack=kind == "STREAM")
+    taken = {c.name for c in (*keys, *of_key.columns)} if properties.envelope else set()
+    of_value = replace(of_value, columns=tuple(c for c in of_value.columns if c.name not in taken))
     columns = (*(replace(c, key=True) for c in of_key.columns), *of_value.columns)
     if not keys and not of_key.columns:
         of_key = replace(of_key, format=properties.key_format or NONE.name)
-    told = tuple(f.told for f in (of_key, of_value) if f.told)
-    return Inferred(of_key.format, of_value.format, columns, told)
+    sides: tuple[tuple[Which, _Found], ...] = (("key", of_key), ("value", of_value))
+    told = [text for which, found in sides if (text := found.told(which))]
+    if not properties.envelope and is_envelope(of_value.columns):
+        told.append(_HINT)
+    return Inferred(of_key.format, of_value.format, columns, tuple(told))
 
 
 @dataclass(frozen=True)
 class _Found:
+    """``place``: where it was found, empty for what ksqlDB would have found, too."""
+
     format: str
     columns: tuple[Column, ...] = ()
-    told: str = ""
+    place: str = ""
+
+    def told(self, which: Which) -> str:
+        """What was found as a sentence without its full stop, empty for nothing to tell."""
+        if not self.place:
+            return ""
+        if self.format == NONE.name:
+            return f"Inferred from {self.place}: no {which}"
+        shown = ", ".join((self.format, *(f"`{c.name}` {c.type}" for c in self.columns)))
+        return f"Inferred from {self.place}: {which} {shown}"
 
 
 @dataclass(frozen=True)
@@ -128,10 +150,13 @@ class _Side:
         """The columns that the schema registry has for a format with schemas there; none for others."""
         wish = self.properties.key_schema if which == "key" else self.properties.value_schema
         wrapped = self._wrapped(which, format_)
-        return _Found(
-            format_.name,
-            format_.schemas.infer(self.topic, which, self.registry(), wish, wrapped=wrapped) or (),
-        )
+        columns = format_.schemas.infer(self.topic, which, self.registry(), wish, wrapped=wrapped) or ()
+        if columns and which == "value" and self.properties.envelope:
+            row = next((c.type for c in columns if c.name == AFTER), None)
+            if not isinstance(row, StructType):
+                raise _not_inferred(f"the schema of subject {self.topic}-value is none of change events", _NO_EVENTS)
+            columns = tuple(Column(n, t) for n, t in row.fields)
+        return _Found(format_.name, columns)
 
     def inferred(self, which: Which, named: str | None, *, may_lack: bool = False) -> _Found:
         """The columns, and the format if none is named. ``may_lack``: records may have no keys."""
@@ -145,7 +170,7 @@ class _Side:
         records = self._records(which)
         if not records:
             return self._none(which, may_lack=may_lack)
-        return self._told(which, format_, self._columns(which, format_, records), _of(records, self.topic))
+        return _Found(named, self._columns(which, format_, records), _of(len(records), self.topic))
 
     def guessed(self, which: Which, listed: Sequence[Column], *, may_lack: bool = False) -> _Found:
         """The format and, if they are not listed, the columns."""
@@ -155,7 +180,7 @@ class _Side:
         if schema is not None and schema.kind in _OF_KIND:
             format_ = FORMATS[_OF_KIND[schema.kind]]
             columns = () if listed else self.registered(which, format_).columns
-            return self._told(which, format_, columns, f"subject {subject} of the schema registry")
+            return _Found(format_.name, columns, f"subject {subject} of the schema registry")
         if self.samples is None:
             return _Found("")
         records = self._records(which)
@@ -169,13 +194,11 @@ class _Side:
         if not listed:
             has_schemas = format_.schemas is not DECLARED
             columns = self.registered(which, format_).columns if has_schemas else self._columns(which, format_, records)
-        return self._told(which, format_, columns, _of(records, self.topic))
-
-    def _told(self, which: Which, format_: Format, columns: tuple[Column, ...], place: str) -> _Found:
-        shown = ", ".join((format_.name, *(f"`{c.name}` {c.type}" for c in columns)))
-        return _Found(format_.name, columns, f"Inferred from {place}: {which} {shown}")
+        return _Found(format_.name, columns, _of(len(records), self.topic))
 
     def _wrapped(self, which: Which, format_: Format) -> bool:
+        if which == "key" and self.properties.envelope:
+            return keyed(format_.name)
         return format_.limits.wraps == RECORDS or (which == "value" and self.properties.wrapped is not False)
 
     # ------------------------------------------------------------ samples
@@ -193,7 +216,7 @@ class _Side:
         assert self.samples is not None
         count = len(self.samples.of(self.topic).records)
         if count and may_lack:
-            return _Found(NONE.name, (), f"No key, since {_records(count)} of topic {self.topic} have none")
+            return _Found(NONE.name, (), _of(count, self.topic))
         if not count:
             raise _not_inferred(f"topic {self.topic} has no records from which format and columns could be inferred")
         raise _not_inferred(
@@ -252,6 +275,12 @@ class _Side:
 
     def _columns(self, which: Which, format_: Format, records: Sequence[bytes]) -> tuple[Column, ...]:
         """The columns that records of a format without schemas have."""
+        if self.properties.envelope and format_.name == JSON.name:
+            row = row_of_events(records) if which == "value" else key_of_events(records)
+            if row is None:
+                what = "change events with a row" if which == "value" else "records"
+                raise _not_inferred(f"the {which}s of topic {self.topic} are no {what} in JSON", _NO_EVENTS)
+            return tuple(Column(n, t) for n, t in row.fields)
         type_ = format_.sampled(records)
         if type_ is None:
             if format_.name == JSON.name:
@@ -278,5 +307,5 @@ def _records(count: int) -> str:
     return f"{count:,} record{'s' * (count != 1)}"
 
 
-def _of(records: Sequence[bytes], topic: str) -> str:
-    return f"{_records(len(records))} of topic {topic}"
+def _of(count: int, topic: str) -> str:
+    return f"{_records(count)} of topic {topic}"

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from sqlglot import exp
 
 from ksqlpy.analysis.scope import Text
-from ksqlpy.catalog import WindowKey
+from ksqlpy.catalog import Envelope, WindowKey
 from ksqlpy.errors import similar_names
 from ksqlpy.formats import FORMATS
 from ksqlpy.formats.contract import NO_WISH, SchemaWish
@@ -43,6 +43,7 @@ class SourceProperties:
     query_id: str | None = None
     key_schema: SchemaWish = NO_WISH
     value_schema: SchemaWish = NO_WISH
+    envelope: Envelope = ""
 
 
 def _string(value: object) -> str:
@@ -144,6 +145,13 @@ def _nulls(value: object) -> str:
     raise ValueError("OPTIONAL or WRAPPER")
 
 
+def _envelope(value: object) -> str:
+    name = _name(value)
+    if name == "DEBEZIUM":
+        return name
+    raise ValueError("DEBEZIUM")
+
+
 def _duration(value: object) -> int:
     words = _string(value).upper().split()
     if (
@@ -180,11 +188,12 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "VALUE_AVRO_SCHEMA_FULL_NAME": ("value_schema.name", _full_name),
     "KEY_PROTOBUF_NULLABLE_REPRESENTATION": ("key_schema.nulls", _nulls),
     "VALUE_PROTOBUF_NULLABLE_REPRESENTATION": ("value_schema.nulls", _nulls),
+    "VALUE_ENVELOPE": ("envelope", _envelope),
     "SOURCED_BY_CONNECTOR": ("connector", _string),
     "SOURCE_CONNECTOR": ("connector", _string),
 }
 
-_DECLARED_ONLY = ("WINDOW_TYPE", "WINDOW_SIZE", "SOURCED_BY_CONNECTOR", "SOURCE_CONNECTOR")
+_DECLARED_ONLY = ("WINDOW_TYPE", "WINDOW_SIZE", "VALUE_ENVELOPE", "SOURCED_BY_CONNECTOR", "SOURCE_CONNECTOR")
 """Properties of CREATE with columns only."""
 
 _QUERIES_ONLY = ("QUERY_ID",)
@@ -270,6 +279,10 @@ def _check_together(places: Mapping[str, exp.Expr], text: Text) -> None:
             "invalid-property",
             "VALUE_SCHEMA_FULL_NAME and VALUE_AVRO_SCHEMA_FULL_NAME exclude each other",
             places["VALUE_AVRO_SCHEMA_FULL_NAME"],
+        )
+    if "VALUE_ENVELOPE" in places and "WRAP_SINGLE_VALUE" in places:
+        text.refuse(
+            "invalid-property", "VALUE_ENVELOPE and WRAP_SINGLE_VALUE exclude each other", places["WRAP_SINGLE_VALUE"]
         )
     if "WINDOW_SIZE" in places and "WINDOW_TYPE" not in places:
         text.refuse("invalid-property", "WINDOW_SIZE needs WINDOW_TYPE", places["WINDOW_SIZE"])

@@ -16,9 +16,10 @@ from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import FORMATS
 from ksqlpy.formats.contract import DECLARED, RECORDS, Format, SchemaWish, Which
+from ksqlpy.formats.envelopes import carries_envelopes
 from ksqlpy.registry import SchemaRegistry
 
-__all__ = ["refuse_both", "registry_of", "with_schemas"]
+__all__ = ["check_envelope", "refuse_both", "registry_of", "with_schemas"]
 
 _SIDES: tuple[Which, Which] = ("key", "value")
 
@@ -52,6 +53,20 @@ def refuse_both(specs: Sequence[exp.Expr], properties: SourceProperties, formats
                 listed[0],
                 hint=f"leave out the {which} columns, or {name}",
             )
+
+
+def check_envelope(
+    kind: str, value_format: str, columns: Sequence[Column], properties: SourceProperties, text: Text
+) -> None:
+    """Refuses VALUE_ENVELOPE where there is no table to describe; raises AnalysisProblem."""
+    node = properties.nodes["VALUE_ENVELOPE"]
+    if kind != "TABLE":
+        hint = "CREATE TABLE reads the rows; a stream can list the fields of the envelope, BEFORE, AFTER and OP"
+        text.refuse("invalid-property", "VALUE_ENVELOPE is for tables", node, hint=hint)
+    if not carries_envelopes(value_format):
+        text.refuse("format-property", f"format {value_format} takes no property VALUE_ENVELOPE", node)
+    if not any(not c.key and c.header is None for c in columns):
+        text.refuse("invalid-property", "a table with VALUE_ENVELOPE needs a column that is not of the key", node)
 
 
 def with_schemas(

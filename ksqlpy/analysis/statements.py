@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -19,12 +19,13 @@ from ksqlpy.analysis.inference import Samples, infer
 from ksqlpy.analysis.properties import SourceProperties, read_properties
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
-from ksqlpy.analysis.schemas import refuse_both, registry_of, with_schemas
+from ksqlpy.analysis.schemas import check_envelope, refuse_both, registry_of, with_schemas
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, ValueSpec
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, Span, similar_names
 from ksqlpy.formats import FORMATS, NONE, key_spec
+from ksqlpy.formats.envelopes import keyed
 from ksqlpy.functions.patterns import is_pattern
 from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.topicnames import checked_topic_name
@@ -157,19 +158,24 @@ def _declare(
         hint = f"for example JSON{'' if samples is not None else _INFERS}"
         text.refuse("no-format", "WITH needs VALUE_FORMAT, the format of the values", node.this, hint=hint)
     key_delimiter, value_delimiter = _delimiters(properties, (key_format, value_format), None, text)
-    wrapped = _wrapped(properties, value_format, columns, config, text)
+    wrapped = bool(properties.envelope) or _wrapped(properties, value_format, columns, config, text)
+    key = key_spec(key_format, delimiter=key_delimiter)
+    if properties.envelope:
+        check_envelope(kind, value_format, columns, properties, text)
+        key = replace(key, wrapped=keyed(key_format))
     source = Source(
         name,
         kind,
         properties.topic,
         columns,
-        key_spec(key_format, delimiter=key_delimiter),
+        key,
         ValueSpec(value_format, delimiter=value_delimiter, wrapped=wrapped),
         parsed.text,
         timestamp=_timestamp(properties, columns, text),
         timestamp_format=properties.timestamp_format,
         window=properties.window,
         read_only=bool(node.args.get("source")),
+        envelope=properties.envelope,
     )
     source = with_schemas(source, properties, registry, text, of_query=False)
     check_formats(source, text, node.this, properties.nodes)
@@ -393,6 +399,9 @@ def refuse_read_only(source: Source, text: Text, node: exp.Expr) -> None:
         what = f"{source.kind.lower()} {source.name}"
         hint = "declare a second one over the topic without SOURCE"
         text.refuse("read-only", f"{what} was made with CREATE SOURCE and can only be read", node, hint=hint)
+    if source.envelope:
+        message = f"table {source.name} holds the change events of {source.envelope} and can only be read"
+        text.refuse("read-only", message, node, hint="CREATE TABLE … AS SELECT makes a table of its own")
 
 
 def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:

@@ -150,6 +150,7 @@ def check_replaceable(old: Source, new: Source, catalog: Catalog, text: Text, no
         ("value format", old.value.format, new.value.format),
         ("delimiter of keys", old.key.delimiter, new.key.delimiter),
         ("delimiter of values", old.value.delimiter, new.value.delimiter),
+        ("VALUE_ENVELOPE", old.envelope, new.envelope),
         ("TIMESTAMP", old.timestamp, new.timestamp),
         ("TIMESTAMP_FORMAT", old.timestamp_format, new.timestamp_format),
         ("window of the key", _window_text(old), _window_text(new)),

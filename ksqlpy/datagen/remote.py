@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,10 +44,15 @@ def _source(description: Mapping[str, Any], types: Mapping[str, Any]) -> Source:
     timestamp: str | None = description["timestamp"] or None
     [parsed] = parse(description["statement"])
     if isinstance(parsed.node, nodes.CreateSource) and parsed.node.args.get("query") is None:
+        if not parsed.node.args.get("columns"):  # the server has inferred them
+            parsed.node.set("columns", _specs(columns, description["type"]))
         catalog = Catalog()
         for name, schema in types.items():
             catalog = catalog.with_type(name, _type(schema))
         made = analyze_create(parsed, catalog, Config.of({}).for_statement(_defaults(description)))
+        if made.source.envelope:
+            message = f"table {made.source.name} holds change events, which are not invented"
+            raise AnalysisProblem("read-only", message, hint="declare a table without VALUE_ENVELOPE")
         return replace(made.source, columns=columns, topic=description["topic"])
     # ALTER has changed it: its statement does not say how it was made.
     if any(c.name == timestamp and c.type == STRING for c in columns):
@@ -67,6 +72,14 @@ def _source(description: Mapping[str, Any], types: Mapping[str, Any]) -> Source:
         timestamp=timestamp,
         window=WindowKey(description["windowType"], None) if description["windowType"] else None,
     )
+
+
+def _specs(columns: Sequence[Column], kind: str) -> Any:
+    """The columns as a statement lists them."""
+    mark = "KEY" if kind == "STREAM" else "PRIMARY KEY"
+    listed = ", ".join(f"`{c.name.replace('`', '``')}` {c.type} {mark if c.key else ''}" for c in columns)
+    [parsed] = parse(f"CREATE {kind} s ({listed});")
+    return parsed.node.args["columns"]
 
 
 def _column(field: Mapping[str, Any]) -> Column:

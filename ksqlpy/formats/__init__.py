@@ -70,7 +70,7 @@ def codec(spec: PartSpec) -> Codec:
 
 def declared(source: Source, registry: SchemaRegistry | None) -> Source:
     """A source that is declared, with what its formats know of its schemas; raises KsqlError."""
-    if source.read_only:
+    if source.read_only or source.envelope:
         return source
     key, value = (
         FORMATS[spec.format].schemas.declare(source.topic, which, spec, registry) for which, spec in _parts(source)

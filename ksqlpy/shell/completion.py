@@ -150,6 +150,8 @@ def _values(name: str, names: Names) -> Iterator[_Offer]:
         yield from (_Offer(t, "topic") for t in names.topics)
     elif name == "WINDOW_TYPE":
         yield from (_Offer(w) for w in Statements.WINDOWS)
+    elif name == "VALUE_ENVELOPE":
+        yield _Offer("DEBEZIUM")
     elif name == "AUTO.OFFSET.RESET":
         yield from (_Offer(w) for w in ("earliest", "latest"))
     elif name == "PROCESSING.GUARANTEE":

@@ -51,6 +51,7 @@ WITH_PROPERTIES: Mapping[str, str] = MappingProxyType(
         "VALUE_DELIMITER": "between the values of DELIMITED",
         "KEY_DELIMITER": "between the values of a DELIMITED key",
         "WRAP_SINGLE_VALUE": "whether a single value is written as a record",
+        "VALUE_ENVELOPE": "of values that are change events of a table: DEBEZIUM",
         "VALUE_SCHEMA_ID": "the schema in the schema registry by which values are written",
         "KEY_SCHEMA_ID": "the schema in the schema registry by which keys are written",
         "VALUE_SCHEMA_FULL_NAME": "the record or message of a value's schema",

@@ -52,6 +52,24 @@ def test_nothing_is_said_where_all_is_given(engine: Engine) -> None:
     assert message(engine, sql) == "Stream created"
 
 
+def test_change_events_of_debezium_are_recognised(engine: Engine) -> None:
+    engine.execute(
+        "CREATE STREAM raw (k STRING KEY, v STRING) WITH (kafka_topic='shop', value_format='KAFKA', partitions=1);"
+        """INSERT INTO raw VALUES ('{"id":1}', '{"before":null,"after":{"id":1,"name":"Ann"},"op":"c"}');"""
+    )
+    found = message(engine, "CREATE STREAM events WITH (kafka_topic='shop');")
+    assert found.endswith("VALUE_ENVELOPE = 'DEBEZIUM' reads them as a table")
+    assert "value JSON, `BEFORE` STRING, `AFTER` STRUCT<`ID` BIGINT, `NAME` STRING>, `OP` STRING" in found
+    assert message(engine, "CREATE TABLE people WITH (kafka_topic='shop', value_envelope='DEBEZIUM');") == (
+        "Table created. Inferred from 1 record of topic shop: key JSON, `ID` BIGINT."
+        " Inferred from 1 record of topic shop: value JSON, `NAME` STRING"
+    )
+    source = engine.catalog.sources["PEOPLE"]
+    engine.definitions.replay()
+    assert engine.catalog.sources["PEOPLE"] == source
+    assert (source.envelope, source.key.wrapped) == ("DEBEZIUM", True)
+
+
 @pytest.mark.parametrize("limit", [1, 5, 500])
 def test_a_sample_has_so_many_records(engine: Engine, limit: int) -> None:
     found = engine.kafka.last_records("rides", 3, limit, 5.0)

@@ -86,11 +86,13 @@ class Scan(Stateless):
             return f"the formats of {before.name} are others"
         if (before.timestamp, before.timestamp_format) != (after.timestamp, after.timestamp_format):
             return f"the TIMESTAMP of {before.name} is another"
+        if before.envelope != after.envelope:
+            return f"the VALUE_ENVELOPE of {before.name} is another"
         return None
 
     def explain(self) -> tuple[str, str]:
         """The source, its topic and its formats."""
         s = self.relation.source
         alias = "" if self.relation.alias == s.name else f" AS {self.relation.alias}"
-        formats = f"key {s.key.format}, value {s.value.format}"
+        formats = f"key {s.key.format}, value {s.value.format}{f' of {s.envelope}' if s.envelope else ''}"
         return f"Scan {s.kind.lower()}", f"{s.name}{alias} [topic {s.topic}, {formats}]"

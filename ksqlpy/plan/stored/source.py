@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ksqlpy.catalog import Column, KeySpec, Nulls, Schema, Source, ValueSpec, WindowKey
+from ksqlpy.catalog import Column, Envelope, KeySpec, Nulls, Schema, Source, ValueSpec, WindowKey
 
 __all__ = ["StoredSource"]
 
@@ -38,6 +38,7 @@ class StoredSource:
     key_nulls: Nulls = ""
     value_nulls: Nulls = ""
     key_wrapped: bool = False
+    envelope: Envelope = ""
 
     @classmethod
     def of(cls, source: Source) -> StoredSource:
@@ -67,6 +68,7 @@ class StoredSource:
             source.key.nulls,
             source.value.nulls,
             source.key.wrapped,
+            source.envelope,
         )
 
     def source(self) -> Source:
@@ -100,4 +102,5 @@ class StoredSource:
             self.window,
             self.query,
             self.read_only,
+            self.envelope,
         )

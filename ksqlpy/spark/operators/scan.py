@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ksqlpy.catalog import Column, KeySpec, Source
 from ksqlpy.formats import KAFKA, present, read, text
+from ksqlpy.formats.envelopes import read_as, unwrapped
 from ksqlpy.plan.operators import Scan
 from ksqlpy.spark.eventtime import before_1970, no_time, time_of
 from ksqlpy.spark.once import HEADER, place
@@ -43,7 +44,7 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
     if source.window is not None:
         key_bytes = f"substring({Col.RAW}.key, 1, length({Col.RAW}.key) - {source.window.key_bytes})"
     parts = [
-        (name, read(spec, data))
+        (name, read(read_as(source, spec) or spec, data))
         for name, spec, data in (("__v", value, f"{Col.RAW}.value"), ("__k", key, key_bytes))
         if present(spec)
     ]
@@ -58,6 +59,9 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
         *((n, call if here == "true" else f"CASE WHEN {here} THEN {call} END") for n, call in parts),
         ("__here", here),
     )
+    within = {n: unwrapped(source, s, n) for n, s in (("__v", value), ("__k", key)) if read_as(source, s) is not None}
+    if within:
+        rows = rows.select(*((n, within[n]) if n in within else n for n in rows.shape.columns))
     columns = []
     for part, prefix in ((key, "__k"), (value, "__v")):
         for i, c in enumerate(part.columns):
