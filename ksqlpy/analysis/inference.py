@@ -15,7 +15,7 @@ from ksqlpy.analysis.properties import SourceProperties
 from ksqlpy.catalog import Column
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem
-from ksqlpy.formats import DELIMITED, FORMATS, JSON, KAFKA, NONE
+from ksqlpy.formats import DELIMITED, FORMATS, JSON, KAFKA, NONE, of_kind
 from ksqlpy.formats.contract import DECLARED, RECORDS, Format, Which
 from ksqlpy.formats.envelopes import AFTER, is_envelope, keyed
 from ksqlpy.formats.events import key_of_events, row_of_events
@@ -27,9 +27,6 @@ __all__ = ["Inferred", "Sample", "Samples", "infer"]
 
 _HINT = "The values look like change events of Debezium: VALUE_ENVELOPE = 'DEBEZIUM' reads them as a table"
 _NO_EVENTS = "leave out VALUE_ENVELOPE, or list the columns"
-
-_OF_KIND = {"AVRO": "AVRO", "JSON": "JSON_SR", "PROTOBUF": "PROTOBUF"}
-"""Formats by the kind of their schemas in the schema registry."""
 
 
 @dataclass(frozen=True)
@@ -177,8 +174,8 @@ class _Side:
         registry = self.registry()
         subject = f"{self.topic}-{which}"
         schema = registry.latest(subject) if registry is not None else None
-        if schema is not None and schema.kind in _OF_KIND:
-            format_ = FORMATS[_OF_KIND[schema.kind]]
+        format_ = of_kind(schema.kind) if schema is not None else None
+        if format_ is not None:
             columns = () if listed else self.registered(which, format_).columns
             return _Found(format_.name, columns, f"subject {subject} of the schema registry")
         if self.samples is None:

@@ -17,6 +17,7 @@ from ksqlpy.formats.json import JSON, json_object
 from ksqlpy.formats.kafka import KAFKA
 from ksqlpy.formats.none import NONE
 from ksqlpy.formats.registry import FORMATS
+from ksqlpy.formats.subjects import Subjects
 from ksqlpy.registry import SchemaRegistry
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "declared",
     "json_object",
     "key_spec",
+    "of_kind",
     "present",
     "read",
     "registered",
@@ -46,6 +48,11 @@ __all__ = [
 def key_spec(format_: str, **more: Any) -> KeySpec:
     """How keys of a format are written; ``more``: what else the spec says."""
     return KeySpec(format_, wrapped=FORMATS[format_].limits.wraps == RECORDS, **more)
+
+
+def of_kind(kind: str) -> Format | None:
+    """The format whose schemas the schema registry calls so."""
+    return next((f for f in FORMATS.values() if isinstance(f.schemas, Subjects) and f.schemas.kind == kind), None)
 
 
 def present(spec: PartSpec) -> bool:

@@ -18,6 +18,7 @@ KEY, VALUE = Column("ID", INTEGER, True), Column("V", STRING)
     "source",
     [
         Source("S", "STREAM", "s", (KEY, VALUE), KAFKA, JSON, "CREATE …"),
+        Source("S", "TABLE", "s", (KEY, VALUE), KeySpec("JSON", wrapped=True), JSON, "…", envelope="DEBEZIUM"),
         Source(
             "S",
             "STREAM",
@@ -57,7 +58,7 @@ KEY, VALUE = Column("ID", INTEGER, True), Column("V", STRING)
             window=WindowKey("HOPPING", 1000),
         ),
     ],
-    ids=["plain", "delimiters", "all headers", "one header", "sessions", "bare"],
+    ids=["plain", "envelope", "delimiters", "all headers", "one header", "sessions", "bare"],
 )
 def test_a_source_comes_back(source: Source) -> None:
     assert source_from_json(json.loads(json.dumps(source_to_json(source)))).source() == source
