@@ -18,7 +18,7 @@ from ksqlpy.plan import Plan
 from ksqlpy.sql import Parsed
 from ksqlpy.topicnames import is_internal
 
-__all__ = ["check_declared", "check_deleted", "check_read", "check_written", "may_read", "query_problem"]
+__all__ = ["check_declared", "check_deleted", "check_read", "check_written", "may_read", "query_problem", "unreadable"]
 
 READ = "ksqlpy.internal.topics.read"
 _SOURCE_ONLY = "CREATE SOURCE declares a stream or table that is only read"
@@ -67,8 +67,13 @@ def query_problem(plan: Plan, sink: str | None, *, readable: bool) -> AnalysisPr
         return AnalysisProblem("internal-topic", f"topic {written[0]} is internal, a query cannot write it")
     topic = _first_internal(plan)
     if topic is not None and not readable:
-        return AnalysisProblem("internal-topic", f"topic {topic} is internal and cannot be read", hint=_SET)
+        return unreadable(topic)
     return None
+
+
+def unreadable(topic: str) -> AnalysisProblem:
+    """Why an internal topic is not read where the property does not allow it."""
+    return AnalysisProblem("internal-topic", f"topic {topic} is internal and cannot be read", hint=_SET)
 
 
 def _first_internal(plan: Plan) -> str | None:

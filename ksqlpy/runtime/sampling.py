@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ksqlpy.analysis import Sample
 from ksqlpy.errors import AnalysisProblem, similar_names
+from ksqlpy.runtime.internal import unreadable
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.topicnames import is_internal
 
@@ -17,17 +18,24 @@ SECONDS = 5.0
 
 
 class Sampling:
-    """The samples that the statements of one request are checked and done by: each topic is read once."""
+    """The samples that the statements of one request are checked and done by: each topic is read once.
 
-    def __init__(self, kafka: Kafka) -> None:
+    ``internal``: whether internal topics may be read.
+    """
+
+    def __init__(self, kafka: Kafka, *, internal: bool) -> None:
         self._kafka = kafka
+        self._internal = internal
         self._samples: dict[str, Sample] = {}
 
     def of(self, topic: str) -> Sample:
         """The last records of the topic's partitions.
 
-        Raises AnalysisProblem ``missing-topic``, and EnvironmentProblem where the brokers do not answer.
+        Raises AnalysisProblem ``missing-topic`` and ``internal-topic``, EnvironmentProblem where the brokers do not
+        answer, and EngineProblem where they do not let the server read.
         """
+        if is_internal(topic) and not self._internal:
+            raise unreadable(topic)
         if topic not in self._samples:
             topics = self._kafka.topics()
             if topic not in topics:

@@ -330,7 +330,7 @@ class Kafka:
 
         ``most``: of all partitions together; what has not come within the seconds is left out. Where the last offsets
         of all partitions are no records (marks of transactions, or compacted away), the first records are taken. Raises
-        EnvironmentProblem ``broker-unavailable``.
+        EnvironmentProblem ``broker-unavailable``, and EngineProblem ``missing-topic`` where reading is not allowed.
         """
         first, ends = (self.offsets({topic: partitions}, latest=latest)[topic] for latest in (False, True))
         filled = [p for p in range(partitions) if ends[str(p)] > first[str(p)]]
@@ -360,6 +360,8 @@ class Kafka:
                         size += len(key or b"") + len(value or b"")
                     elif error.code() == KafkaError._PARTITION_EOF:
                         open_.discard(message.partition())
+                    elif error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                        raise _problem("missing-topic", f"topic {topic} cannot be read", error)
         finally:
             consumer.close()
         return found
