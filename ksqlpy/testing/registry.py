@@ -13,7 +13,7 @@ import json
 import ssl
 import threading
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -41,6 +41,7 @@ class Registry:
         """Whether it answers 503 to all requests."""
         self._ids: dict[tuple[str, str], int] = {}
         self._schemas: dict[int, tuple[str, str]] = {}
+        self._gone: set[int] = set()
         self._references: dict[int, list[dict[str, Any]]] = {}
         self._referred: dict[tuple[str, int], int] = {}
         """Versions of subjects that schemas refer to: those are found by any name, as schemas are by their ids."""
@@ -93,9 +94,12 @@ class Registry:
         with self._lock:
             number = self._ids.get((kind, schema))
             if number is None:
-                number = self._ids[kind, schema] = next(n for n in itertools.count(1) if n not in self._schemas)
+                number = self._ids[kind, schema] = next(self._free())
                 self._keep(number, schema, kind, references)
             return number
+
+    def _free(self) -> Iterator[int]:
+        return (n for n in itertools.count(1) if n not in self._schemas and n not in self._gone)
 
     def _keep(self, number: int, schema: str, kind: str, references: Sequence[Mapping[str, Any]]) -> None:
         self._schemas[number] = (kind, schema)
@@ -123,6 +127,14 @@ class Registry:
         if number not in ids:
             ids.append(number)
         return number
+
+    def forget(self, subject: str, name: str = "main") -> None:
+        """Deletes a subject for good, and the schemas that no other subject has; their ids are not given again."""
+        with self._lock:
+            ids = self._subjects.pop((name, subject), [])
+            for number in {*ids}.difference(*self._subjects.values()):
+                del self._ids[self._schemas.pop(number)]
+                self._gone.add(number)
 
     # ------------------------------------------------------------ what it answers
 

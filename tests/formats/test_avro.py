@@ -290,15 +290,21 @@ def test_records_wait_while_the_registry_is_away(spark: SparkSession) -> None:
     number, url = own.put('"int"'), own.url()
     own.away = True
     tell_registry(spark, SchemaRegistry([url]))
-    timer = threading.Timer(1.5, lambda: setattr(own, "away", False))
-    timer.start()
+    asked = f"GET /schemas/ids/{number}"
+
+    def return_when_missed() -> None:
+        while own.asked.count(asked) <= 2 and not own.stopped:
+            time.sleep(0.05)
+        own.away = False
+
+    back = threading.Thread(target=return_when_missed)
+    back.start()
     try:
         assert by_spark(spark, bare(INTEGER), [b"\0" + number.to_bytes(4) + b"\x54"]) == [(b"42", None)]
-        assert not own.away
-        assert own.asked.count(f"GET /schemas/ids/{number}") > 2
+        assert own.asked.count(asked) > 2
     finally:
-        timer.join()
         own.stop()
+        back.join()
 
 
 @pytest.mark.spark
@@ -423,6 +429,7 @@ def test_a_schema_that_is_referred_to_may_come_later(spark: SparkSession, regist
     data = b"\0" + number.to_bytes(4) + b"\4"
     missing = f"schema {number} refers to version 1 of later, which is not there"
     asked = f"GET /schemas/ids/{number}"
+    tell_registry(spark, SchemaRegistry([registry.url()]))
     assert by_spark(spark, spec, [data, data]) == [(None, missing)] * 2
     assert registry.asked.count(asked) == 1
     inner = {"type": "record", "name": "Inner", "namespace": "l", "fields": [{"name": "B", "type": "int"}]}

@@ -371,7 +371,7 @@ def test_a_schema_that_is_none_is_no_end_of_a_query(spark: SparkSession, registr
     ]
     (_, first), (_, second), last = by_spark(spark, record([INTEGER]), data)
     assert first == second and str(first).startswith(f"schema {wrong}: ")
-    assert last == (b'{"C0":2}', None)
+    assert last == (b'{"A":2}', None)
 
 
 # ---------------------------------------------------------------- the registry
