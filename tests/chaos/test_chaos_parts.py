@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from random import Random
 
 import pytest
 
 from ksqlpy.connection import KafkaConnection
+from ksqlpy.errors import EnvironmentProblem
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.testing.chaos.__main__ import _options
 from ksqlpy.testing.chaos.jobs import JOBS, Job
 from ksqlpy.testing.chaos.kills import KINDS, Kill, plan
@@ -15,8 +18,10 @@ from ksqlpy.testing.chaos.load import partition_of, record
 from ksqlpy.testing.chaos.options import Options
 from ksqlpy.testing.chaos.report import Report
 from ksqlpy.testing.chaos.sinks import Topics
+from ksqlpy.testing.chaos.values import Values
 from ksqlpy.testing.chaos.verdict import Verdict
 from ksqlpy.testing.chaos.watch import Mark, Watch
+from ksqlpy.testing.registry import Registry
 
 
 def test_the_plan_follows_from_the_seed() -> None:
@@ -76,7 +81,7 @@ def test_wrong_options(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_new_results_count_from_the_first_look_after_a_kill() -> None:
-    watch = Watch(Topics(KafkaConnection("127.0.0.1:1")), {"a": 1, "b": 1})
+    watch = Watch(Topics(KafkaConnection("127.0.0.1:1"), Values("JSON", None).decode), {"a": 1, "b": 1})
     watch._seen(0.0, {"a": 1, "b": 1})
     mark = watch.mark()
     later = mark.made + 1
@@ -87,6 +92,34 @@ def test_new_results_count_from_the_first_look_after_a_kill() -> None:
     assert mark.first is not None and mark.every is None
     watch._seen(later, {"a": 4, "b": 2})
     assert mark.every is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "schema"),
+    [
+        ("AVRO", '{"type":"record","name":"R","fields":[{"name":"NUMBER","type":["null","long"]},'
+                 '{"name":"CITY","type":["null","string"]}]}'),
+        ("PROTOBUF", 'syntax = "proto3"; message R { int64 NUMBER = 1; string CITY = 2; }'),
+        ("JSON", '{"type":"object"}'),
+    ],
+)  # fmt: skip
+def test_values_of_a_format(kind: str, schema: str) -> None:
+    registry = Registry().start()
+    try:
+        client = SchemaRegistry([registry.url("chaos")])
+        number = client.register("cities-value", schema, kind)
+        values = Values({"JSON": "JSON_SR"}.get(kind, kind), client)
+        data = values.encode("cities", b'{"NUMBER":7,"CITY":"Ulm"}')
+        assert data[:5] == b"\0" + number.to_bytes(4)
+        back = json.loads(values.decode(data) or b"")
+        assert (int(back["NUMBER"]), back["CITY"]) == (7, "Ulm")
+        assert values.decode(None) is None
+        assert values.decode(b"{}") == b"{}"  # judged as it is
+        assert values.declared("WITH (VALUE_FORMAT='JSON')") == f"WITH (VALUE_FORMAT='{values.format}')"
+        with pytest.raises(EnvironmentProblem):
+            values.encode("towns", b"{}")
+    finally:
+        registry.stop()
 
 
 def test_the_report() -> None:

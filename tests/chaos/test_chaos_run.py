@@ -12,13 +12,14 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """The server is killed once and stopped once, in the midst of two jobs."""
+    """The server is killed once and stopped once, in the midst of two jobs, which read and write Avro."""
     options = Options(
         seed=1,
         kills=2,
         kinds=("server", "stop"),
         jobs=("filter", "group"),
         rate=200,
+        format="AVRO",
         commit_interval=5000,
         min_gap=2,
         max_gap=8,

@@ -14,6 +14,7 @@ from ksqlpy.errors import KsqlError
 from ksqlpy.testing.chaos import Options, run
 from ksqlpy.testing.chaos.jobs import JOBS
 from ksqlpy.testing.chaos.kills import KINDS
+from ksqlpy.testing.chaos.values import FORMATS
 
 __all__ = ["main"]
 
@@ -57,6 +58,7 @@ def _options(argv: Sequence[str] | None) -> Options:
     parser.add_argument("--rate", type=float, default=default.rate, help="records/s over all topics (%(default)g)")
     parser.add_argument("--partitions", type=int, default=default.partitions, help="of every topic (%(default)s)")
     parser.add_argument("--scatter", action="store_true", help="the records of streams go to partitions round-robin")
+    parser.add_argument("--format", choices=FORMATS, default=default.format, help="of all values (%(default)s)")
     parser.add_argument(
         "--commit-interval", type=int, default=default.commit_interval, metavar="MS", help="ms (%(default)s)"
     )
@@ -89,6 +91,7 @@ def _options(argv: Sequence[str] | None) -> Options:
         commit_interval=a.commit_interval,
         guarantee=a.guarantee,
         scatter=a.scatter,
+        format=a.format,
         min_gap=a.min_gap,
         max_gap=a.max_gap,
         recover=a.recover,

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -45,7 +45,8 @@ class Load:
     """Sends the records of all feeds, ``rate`` a second in all, from :meth:`start` to :meth:`finish`.
 
     The producer is idempotent: what it has sent lies in its topic once and in order, whatever happens to the broker.
-    ``sent``: all records by topic, those of a partition in their order there.
+    ``encode``: makes a value of the topic of its JSON. ``sent``: all records by topic, those of a partition in their
+    order there.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class Load:
         partitions: int,
         seed: int,
         scatter: bool,
+        encode: Callable[[str, bytes], bytes],
     ) -> None:
         self._feeds = feeds
+        self._encode = encode
         self._rate, self._partitions, self._scatter = rate, partitions, scatter
         self._randoms = {f.topic: Random(f"{seed} {f.topic}") for f in feeds}
         # Interleaved by chance, but in every round each feed has its share.
@@ -116,13 +119,14 @@ class Load:
     def _send(self, feed: Feed) -> None:
         sent = self.sent[feed.topic]
         made, value = record(feed, self._randoms[feed.topic], len(sent) + 1, self._partitions, scatter=self._scatter)
+        data = self._encode(feed.topic, value)
         made = Sent(made.number, made.key, made.partition, int(time.time() * 1000))
         while True:
             try:
                 self._producer.produce(
                     feed.topic,
                     key=made.key.encode(),
-                    value=value,
+                    value=data,
                     partition=made.partition,
                     timestamp=made.time,
                     on_delivery=self._delivered,

@@ -16,6 +16,7 @@ class Options:
 
     ``kills``: how many, of ``kinds``; ``min_gap`` and ``max_gap``: seconds between them. ``rate``: records a second
     over all source topics. ``commit_interval``: ms. ``guarantee``: of processing, None leaves it to the server.
+    ``format``: of all values; another than JSON takes a schema registry, which is not killed.
     ``scatter``: records of streams go to partitions one after the other. ``recover``: seconds that the jobs get until
     all give results again after the last kill; ``tail``: seconds that the load goes on after that; ``quiet``: seconds
     without a new result after the load, after which none is expected. ``keep``: folder for data and logs; None takes a
@@ -31,6 +32,7 @@ class Options:
     commit_interval: int = 10_000
     guarantee: str | None = None
     scatter: bool = False
+    format: str = "JSON"
     min_gap: float = 5.0
     max_gap: float = 25.0
     recover: float = 120.0

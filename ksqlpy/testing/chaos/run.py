@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ksqlpy.embedded.folders import scratch_folder
+from ksqlpy.embedded.registry import EmbeddedRegistry
 from ksqlpy.errors import EnvironmentProblem, KsqlError
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.testing.chaos.broker import Broker
 from ksqlpy.testing.chaos.jobs import JOBS, Job
 from ksqlpy.testing.chaos.kills import carry_out, plan
@@ -17,6 +19,7 @@ from ksqlpy.testing.chaos.options import Options
 from ksqlpy.testing.chaos.report import Report
 from ksqlpy.testing.chaos.server import Server
 from ksqlpy.testing.chaos.sinks import Topics
+from ksqlpy.testing.chaos.values import Values
 from ksqlpy.testing.chaos.verdict import Verdict
 from ksqlpy.testing.chaos.watch import Watch
 
@@ -59,10 +62,13 @@ class _Run:
         self._broker = Broker(folder / "broker")
         stack.callback(self._broker.end)
         self._broker.start()
-        self._server = Server(self._broker.connection, folder)
+        url = "" if options.format == "JSON" else stack.enter_context(EmbeddedRegistry()).url
+        self._values = Values(options.format, SchemaRegistry([url]) if url else None)
+        more = {"ksql.schema.registry.url": url} if url else {}
+        self._server = Server(self._broker.connection, folder, more)
         stack.callback(self._server.close)
         self._server.start()
-        self._topics = Topics(self._broker.connection)
+        self._topics = Topics(self._broker.connection, self._values.decode)
         self._load = Load(
             self._broker.connection,
             [f for j in self._jobs for f in j.feeds],
@@ -70,13 +76,14 @@ class _Run:
             partitions=options.partitions,
             seed=options.seed,
             scatter=options.scatter,
+            encode=self._values.encode,
         )
 
     def report(self) -> Report:
         """Goes through the run."""
         settings = self._settings()
         for job in self._jobs:
-            self._server.statements(job.declare.format(p=self._options.partitions))
+            self._server.statements(self._values.declared(job.declare.format(p=self._options.partitions)))
         self._load.preload()
         for job in self._jobs:
             self._server.statements(settings + job.query)

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +33,18 @@ OUTLIVE = 15.0
 class Server:
     """``ksqlpy server`` on a free port of 127.0.0.1; ended by :meth:`end` or with this process.
 
-    ``folder``: for its data and its output, kept between starts. Its checkpoints lie where another server finds them.
+    ``folder``: for its data and its output, kept between starts; ``more``: further properties. Its checkpoints lie
+    where another server finds them.
     """
 
-    def __init__(self, connection: KafkaConnection, folder: Path) -> None:
+    def __init__(self, connection: KafkaConnection, folder: Path, more: Mapping[str, str] | None = None) -> None:
         self._bootstrap, self._folder = connection.bootstrap, folder
         self.log = folder / "server.log"
         self._child: Guarded | None = None
         self._left: list[psutil.Process] = []
         self._number = 0
         self._settings = folder / "server.properties"
-        settings = {"ksqlpy.checkpoint.dir": str(folder / "checkpoints"), **connection.settings}
+        settings = {"ksqlpy.checkpoint.dir": str(folder / "checkpoints"), **connection.settings, **(more or {})}
         self._settings.touch(0o600)  # they may hold passwords
         self._settings.write_text("".join(f"{n}={v}\n" for n, v in settings.items()), encoding="utf-8")
         self._begin_another()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -23,10 +23,11 @@ READ = 300.0
 
 
 class Topics:
-    """A look at topics from outside of the server."""
+    """A look at topics from outside of the server; ``decode``: makes JSON of the value of a result."""
 
-    def __init__(self, connection: KafkaConnection) -> None:
+    def __init__(self, connection: KafkaConnection, decode: Callable[[bytes | None], bytes | None]) -> None:
         self._connection = connection
+        self._decode = decode
         self._counter: Consumer | None = None
         self._next: dict[tuple[str, int], int] = {}
         self._counts: dict[str, int] = {}
@@ -130,7 +131,7 @@ class Topics:
                     partition, offset = message.partition() or 0, message.offset() or 0
                     error = message.error()
                     if error is None:
-                        results.append(Result(partition, offset, message.key(), message.value()))
+                        results.append(Result(partition, offset, message.key(), self._decode(message.value())))
                     # The end of a partition counts too: its last offsets may be marks of transactions.
                     if (error is None and offset >= left.get(partition, 0) - 1) or (
                         error is not None and error.name() == "_PARTITION_EOF"
