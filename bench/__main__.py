@@ -1,5 +1,5 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats]`.
+[formats] [format-latency]`.
 
 Without arguments the first four.
 
@@ -27,7 +27,7 @@ from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
 from bench.cost import Cost, cost
 from bench.cost import table as costs
 from bench.flink_sql import FLINK, flink
-from bench.formats import formats
+from bench.formats import format_jobs, formats
 from bench.jobs import JOBS, Job
 from bench.join_state import join_state
 from bench.many import many, warm_start
@@ -38,7 +38,7 @@ from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats")
+LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency")
 
 
 _STOLEN = stolen()
@@ -75,13 +75,13 @@ def _can(who: Contender, jobs: Sequence[Job]) -> list[Job]:
     return [job for job in jobs if not who.lacks(job)]
 
 
-def _latency(engine: Engine, arguments: argparse.Namespace) -> None:
+def _latency(engine: Engine, arguments: argparse.Namespace, among: Sequence[Job]) -> None:
     seconds = arguments.intervals * arguments.interval
     contenders = [*_contenders(arguments)] if arguments.peers else ours()[:1]
     how = "one after the other" if arguments.apart else "all at once"
     ahead = f"{arguments.rate} records/s a job for {latency.SETTLE:g} s, not counted, and {seconds} s"
     print(f"{ahead}, a checkpoint every {arguments.interval} s, jobs {how}")
-    jobs = [job for job in _jobs(arguments) if job.timed]
+    jobs = [job for job in among if job.timed]
     results: list[latency.Latency] = []
     for c, who in enumerate(contenders):
         own = _can(who, jobs)
@@ -190,7 +190,7 @@ def main() -> int:
     for part in parts:
         begin = time.time()
         registry, name = shared_registry()
-        address = {"ksql.schema.registry.url": registry.url(name)} if part == "formats" else {}
+        address = {"ksql.schema.registry.url": registry.url(name)} if part.startswith("format") else {}
         engine = Engine(Config.of({"commit.interval.ms": arguments.interval * 1000, **address}))
         engine.start()
         print(f"\n== {part} (server ready after {time.time() - begin:.1f} s)", flush=True)
@@ -219,7 +219,9 @@ def main() -> int:
             elif part == "cost":
                 _cost(engine, arguments)
             elif part == "latency":
-                _latency(engine, arguments)
+                _latency(engine, arguments, _jobs(arguments))
+            elif part == "format-latency":
+                _latency(engine, arguments, format_jobs(engine, registry))
             else:
                 _throughput(engine, arguments)
         finally:

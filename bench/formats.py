@@ -13,14 +13,16 @@ import fastavro
 from bench.contenders import ours
 from bench.jobs import Job
 from bench.throughput import Backlog, fill, measure
+from ksqlpy.catalog import Source
 from ksqlpy.formats import codec
 from ksqlpy.formats.avroschema import schema_of
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import Registry
 
-__all__ = ["formats"]
+__all__ = ["format_jobs", "formats"]
 
 SCHEMAS = 10
+_FORMATS = ("JSON", "AVRO", "JSON_SR", "PROTOBUF")
 _SOURCE = (
     "CREATE STREAM S{{n}} (K STRING KEY, V INT, T DOUBLE, NOTE STRING, G STRING)"
     " WITH (KAFKA_TOPIC='bench_s{{n}}', VALUE_FORMAT='{format}', PARTITIONS={{p}});"
@@ -37,6 +39,19 @@ class _FormatJob(Job):
     encoder: Callable[[], Encode] = field(kw_only=True)
     made: list[Encode] = field(default_factory=list)
 
+    def record(self, i: int, now: float) -> tuple[bytes, bytes]:
+        """Key and value of the i-th record."""
+        if not self.made:
+            self.made.append(self.encoder())
+        return b"k%d" % (i % self.keys), self.made[0](i, [i, now, "some text of a row", "g"])
+
+    def sent_at(self, value: bytes, sink: Source | None) -> float:
+        """By the codec of the sink."""
+        assert sink is not None
+        row = codec(sink.value).decode(value)
+        assert row is not None
+        return float(row[[c.name for c in sink.values].index("T")])
+
     def backlog_record(self, i: int) -> tuple[bytes, bytes]:
         """Key and value (some 80 bytes as JSON) of the i-th record."""
         if not self.made:
@@ -45,9 +60,14 @@ class _FormatJob(Job):
         return b"k%d" % key, self.made[0](i, [i, 1.7e9 + i / 1000, "some text of a row", f"g{key % 10}"])
 
 
+def format_jobs(engine: Engine, registry: Registry) -> list[Job]:
+    """The same query in each format, whose latency is measured as that of other jobs."""
+    return [_job(engine, registry, name, f"0_{i}") for i, name in enumerate(_FORMATS)]
+
+
 def formats(engine: Engine, registry: Registry, records: int, rounds: int) -> Iterator[str]:
     """Results a second of each format, and its ratio to JSON's; gives lines as it goes."""
-    jobs = [_job(engine, registry, name, f"F{i}") for i, name in enumerate(("JSON", "AVRO", "JSON_SR", "PROTOBUF"))]
+    jobs = [_job(engine, registry, name, f"F{i}") for i, name in enumerate(_FORMATS)]
     jobs.append(_job(engine, registry, "AVRO", f"F{len(jobs)}", schemas=SCHEMAS))
     for i, job in enumerate(jobs):
         yield f"{job.name}: {records:,} records written in {fill(engine, job, f'F{i}', records):.1f} s"

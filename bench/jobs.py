@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer
 
+from ksqlpy.catalog import Source
+
 __all__ = ["JOBS", "Job", "bulk_producer", "send"]
 
 KEYS = 50
@@ -82,6 +84,10 @@ class Job:
         key = self._key(i)
         value = b'{"V": %d, "T": %.6f, "NOTE": "not a column", "G": "g%d"}' % (i, 1.7e9 + i / 1000, key % GROUPS)
         return b"k%d" % key, value
+
+    def sent_at(self, value: bytes, sink: Source | None) -> float:
+        """When the record of a result was sent (``T``, seconds); ``sink``: what the query writes, of ours."""
+        return float(json.loads(value)["T"])
 
     @property
     def kind(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import threading
@@ -123,7 +122,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
     with who.run(engine, job, suffix, sink, quick=True) as run:
         run.wait()
         done = threading.Event()
-        reader = threading.Thread(target=_read, args=(engine, sink, samples, done))
+        reader = threading.Thread(target=_read, args=(engine, job, sink, samples, done))
         reader.start()
         try:
             send(0, settling := int(rate * SETTLE), 60)
@@ -139,7 +138,8 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
         return Latency(job.name, who, due(count), samples, sorted(boundaries), taken, os.getloadavg()[0])
 
 
-def _read(engine: Engine, topic: str, samples: list[tuple[float, float]], done: threading.Event) -> None:
+def _read(engine: Engine, job: Job, topic: str, samples: list[tuple[float, float]], done: threading.Event) -> None:
+    sink = engine.catalog.sources.get(topic)
     consumer = engine.kafka.reader()  # sees what is committed only, as is the client's default
     consumer.assign([TopicPartition(topic, 0, 0)])
     while not done.is_set():
@@ -149,7 +149,7 @@ def _read(engine: Engine, topic: str, samples: list[tuple[float, float]], done: 
         now, value = time.time(), message.value()
         if value is None:  # the tombstone of a session
             continue
-        sent = json.loads(value)["T"]
+        sent = job.sent_at(value, sink)
         samples.append((sent, (now - sent) * 1000))
     consumer.close()
 
