@@ -10,7 +10,7 @@ TO ?= build/jars
 .PHONY: help setup demo test test-chaos test-restore test-leaks test-generated test-damage qtt qtt-live conformance lint format types docs grammar bench jars wheel lock clean
 
 help:
-	@echo "make demo | test | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
+	@echo "make demo | demo-avro | test | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
 	@echo "     bench | jars [TO=DIR] | wheel | lock | clean"
 
 setup: $(STAMP)
@@ -26,6 +26,11 @@ $(STAMP): requirements.lock pyproject.toml setup.py
 
 demo: setup
 	$(BIN)/ksqlpy demo
+
+# The same with a schema registry.
+demo-avro: setup
+	$(BIN)/ksqlpy demo --format AVRO
+	$(BIN)/ksqlpy demo --format PROTOBUF
 
 # Two processes, each with a Spark session of its own: most tests wait for brokers and checkpoints. A file's tests stay
 # together, as they share what its fixtures start.

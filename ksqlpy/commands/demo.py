@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from ksqlpy.commands.options import add_kafka, kafka_settings
+from ksqlpy.demo.formats import FORMATS
 
 __all__ = ["add_arguments", "run"]
 
@@ -16,6 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--files", metavar="DIR", type=Path, help="folder with taxi.sql, taxi_rides.csv, taxi_zones.csv"
     )
     add_kafka(parser, "Kafka to use; topics are made and deleted there (default: one is started)")
+    parser.add_argument(
+        "--format", choices=FORMATS, type=str.upper, default="JSON",
+        help="of all values; others than JSON start a schema registry, unless --config names one (%(default)s)",
+    )  # fmt: skip
     parser.add_argument("--keep", action="store_true", help="leave broker and server running at the end, until Ctrl-C")
     parser.add_argument("--quiet", action="store_true", help="print the checks only")
 

@@ -56,9 +56,19 @@ class Zone:
     borough: str
 
     @property
+    def value(self) -> dict[str, Value]:
+        """All columns but the key."""
+        return {"ZONE": self.name, "BOROUGH": self.borough}
+
+    @property
+    def key(self) -> bytes:
+        """The key for Kafka."""
+        return int_key(self.id)
+
+    @property
     def record(self) -> tuple[bytes, bytes]:
         """Key and value for Kafka."""
-        return int_key(self.id), json.dumps({"zone": self.name, "borough": self.borough}).encode()
+        return self.key, json.dumps({"zone": self.name, "borough": self.borough}).encode()
 
 
 @dataclass(frozen=True)
@@ -91,6 +101,11 @@ class Ride:
         return int(local.replace(tzinfo=UTC).timestamp()) * 1000
 
     @property
+    def key(self) -> bytes:
+        """The key for Kafka."""
+        return int_key(self.vendor)
+
+    @property
     def value(self) -> dict[str, Value]:
         """All columns but the key."""
         return {name: value for name, value in self.columns.items() if name != "VENDORID"}
@@ -99,7 +114,7 @@ class Ride:
     def record(self) -> tuple[bytes, bytes]:
         """Key and value for Kafka; amounts are JSON numbers with the digits of the file."""
         fields = (f"{json.dumps(name)}:{_json(value)}" for name, value in self.value.items())
-        return int_key(self.vendor), f"{{{','.join(fields)}}}".encode()
+        return self.key, f"{{{','.join(fields)}}}".encode()
 
 
 def _int(value: Value) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ksqlpy.demo.data import Files, Ride, Zone, find_files, read_rides, read_statements, read_zones
 from ksqlpy.demo.expected import RESULTS, Check, Record, compare, expect, totals
+from ksqlpy.demo.formats import Values
 from ksqlpy.demo.view import Query, View, result_text
 from ksqlpy.errors import EngineProblem
 
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     from ksqlpy.embedded.process import ended_in_order
 
     with ended_in_order(), View(_process_start(), quiet=options.quiet) as view:
-        checks, first = _course(find_files(options.files), view, options.properties, keep=options.keep)
+        checks, first = _course(find_files(options.files), view, options.properties, options.format, keep=options.keep)
         view.close()
         return _verdict(checks, first, view)
 
@@ -56,7 +57,9 @@ def _verdict(checks: Sequence[Check], first: float | None, view: View) -> int:
     return 1 if failed else 0
 
 
-def _course(files: Files, view: View, properties: Mapping[str, str], *, keep: bool) -> tuple[list[Check], float | None]:
+def _course(
+    files: Files, view: View, properties: Mapping[str, str], format_: str, *, keep: bool
+) -> tuple[list[Check], float | None]:
     """The whole demo; gives the checks, and the seconds from the start of the process to the first result."""
     from ksqlpy.client import Client
     from ksqlpy.config import Config
@@ -71,6 +74,7 @@ def _course(files: Files, view: View, properties: Mapping[str, str], *, keep: bo
         if given.get("bootstrap.servers"):
             given["ksql.service.id"] = f"demo_{uuid.uuid4().hex[:8]}_"
             stack.enter_context(borrowed(Config.of(given), ["taxi_zones", "taxi_rides", *RESULTS]))
+        values = _values(format_, given, stack, view)
         # Its own queries warm up.
         engine = Engine(Config.of({"ksqlpy.warm.up": "false", **given}), view.phase)
         stack.enter_context(_quick_jvm())
@@ -82,20 +86,22 @@ def _course(files: Files, view: View, properties: Mapping[str, str], *, keep: bo
         overrides, sources, queries = read_statements(files.sql)
         for statement in sources:
             view.phase(f"{_name(statement)}: sent to {server.url}")
-            client.statements(statement, overrides)
+            client.statements(values.statement(statement), overrides)
         # The zones are there before the join is made: so it has read all of them before its first ride, for sure.
-        produce(engine.connection, "taxi_zones", (z.record for z in zones))
+        produce(engine.connection, "taxi_zones", values.records("taxi_zones", zones))
         ids: list[str] = []
         for statement in queries:
             view.phase(f"{_name(statement)}: sent to {server.url}")
-            ids += [e["commandStatus"]["queryId"] for e in client.statements(statement, overrides)]
-        reader = stack.enter_context(Reader(engine.connection, list(RESULTS)))
+            ids += [e["commandStatus"]["queryId"] for e in client.statements(values.statement(statement), overrides)]
+        reader = stack.enter_context(Reader(engine.connection, list(RESULTS), values.read))
         view.phase("waiting for the queries to be live")
         for query_id in ids:
             _wait_until_live(engine, query_id)
         demo = _Demo(client, reader, view, {z.id: z.name for z in zones})
         view.phase(f"writing {len(rides):,} rides")
-        produce(engine.connection, "taxi_rides", (r.record for r in rides), lambda n: demo.sent(n, len(rides)))
+        produce(
+            engine.connection, "taxi_rides", values.records("taxi_rides", rides), lambda n: demo.sent(n, len(rides))
+        )
         view.phase("reading the results")
         expected = expect(rides, zones)
         demo.wait({topic: len(records) for topic, records in expected.items()})
@@ -107,6 +113,22 @@ def _course(files: Files, view: View, properties: Mapping[str, str], *, keep: bo
         if keep:
             _wait_for_interrupt(server.url, engine.bootstrap, view)
     return checks, first
+
+
+def _values(format_: str, given: dict[str, str], stack: contextlib.ExitStack, view: View) -> Values:
+    """How values are written in the format; starts a schema registry where one is needed and ``given`` names none."""
+    if format_ == "JSON":
+        return Values()
+    from ksqlpy.config import Config
+    from ksqlpy.embedded.registry import EmbeddedRegistry
+    from ksqlpy.formats.serializers import Serializer
+
+    if not given.get("ksql.schema.registry.url"):
+        view.phase("starting the schema registry")
+        given["ksql.schema.registry.url"] = stack.enter_context(EmbeddedRegistry(progress=view.phase)).url
+    registry = Config.of(given).registry()
+    assert registry is not None
+    return Values(format_, Serializer(registry))
 
 
 def _name(statement: str) -> str:

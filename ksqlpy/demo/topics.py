@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Self
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
@@ -129,10 +127,14 @@ def written(connection: KafkaConnection, topics: Sequence[str]) -> dict[str, int
 class Reader:
     """Reads topics of one partition from their start, in a thread; a context manager.
 
-    ``records``: what has come so far, by topic; ``first``: when the first record of all came, by ``time.monotonic()``.
+    ``read``: makes columns of a value. ``records``: what has come so far, by topic; ``first``: when the first record of
+    all came, by ``time.monotonic()``.
     """
 
-    def __init__(self, connection: KafkaConnection, topics: Sequence[str]) -> None:
+    def __init__(
+        self, connection: KafkaConnection, topics: Sequence[str], read: Callable[[bytes], Mapping[str, object]]
+    ) -> None:
+        self._read = read
         self.records: Mapping[str, list[Record]] = {t: [] for t in topics}
         self.first: float | None = None
         self._consumer = _consumer(connection)
@@ -156,10 +158,8 @@ class Reader:
                     continue  # the broker is away: whoever waits for records sees that none come
                 if self.first is None:
                     self.first = time.monotonic()
-                self.records[topic].append(_record(message.key(), message.value(), message.timestamp()[1]))
+                self.records[topic].append(self._record(message.key(), message.value(), message.timestamp()[1]))
         self._consumer.close()
 
-
-def _record(key: bytes | str | None, value: bytes | str | None, time_ms: int) -> Record:
-    columns = None if value is None else json.loads(value, parse_float=Decimal)
-    return Record(key.encode() if isinstance(key, str) else key or b"", columns, time_ms)
+    def _record(self, key: bytes | None, value: bytes | None, time_ms: int) -> Record:
+        return Record(key or b"", None if value is None else self._read(value), time_ms)

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.errors import EnvironmentProblem
+from ksqlpy.errors import EngineProblem
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.testing.chaos.__main__ import _options
 from ksqlpy.testing.chaos.jobs import JOBS, Job
@@ -116,7 +116,7 @@ def test_values_of_a_format(kind: str, schema: str) -> None:
         assert values.decode(None) is None
         assert values.decode(b"{}") == b"{}"  # judged as it is
         assert values.declared("WITH (VALUE_FORMAT='JSON')") == f"WITH (VALUE_FORMAT='{values.format}')"
-        with pytest.raises(EnvironmentProblem):
+        with pytest.raises(EngineProblem):
             values.encode("towns", b"{}")
     finally:
         registry.stop()

@@ -178,8 +178,9 @@ COMMAND = [sys.executable, "-m", "ksqlpy", "demo"]
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow
-def test_the_whole_demo() -> None:
-    done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=240)
+@pytest.mark.parametrize("options", [[], ["--format", "AVRO"], ["--format", "PROTOBUF"]], ids=" ".join)
+def test_the_whole_demo(options: list[str]) -> None:
+    done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1] == "demo: 20 checks passed"

@@ -1,0 +1,58 @@
+"""The demo in another format than JSON: its statements, the records that go in, the values that come out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from ksqlpy.demo.data import Ride, Zone
+
+if TYPE_CHECKING:
+    from ksqlpy.formats.serializers import Serializer
+
+__all__ = ["FORMATS", "Values"]
+
+FORMATS = ("JSON", "AVRO", "JSON_SR", "PROTOBUF")
+
+Records = Iterator[tuple[bytes, bytes]]
+
+
+class Values:
+    """How values are written and read; ``serializer``: None for JSON."""
+
+    def __init__(self, format_: str = "JSON", serializer: Serializer | None = None) -> None:
+        self._format, self._serializer = format_, serializer
+
+    def statement(self, text: str) -> str:
+        """A statement of ``taxi.sql`` for this format; a null of Protobuf is told from 0 there."""
+        if self._format == "PROTOBUF":
+            nulls = "value_protobuf_nullable_representation = 'OPTIONAL'"
+            text = text.replace("kafka_topic =", f"{nulls}, kafka_topic =", 1)
+        return text.replace("value_format = 'JSON'", f"value_format = '{self._format}'")
+
+    def records(self, topic: str, rows: Iterable[Ride | Zone]) -> Records:
+        """Keys and values of the topic, whose source is declared."""
+        if self._serializer is None:
+            return (row.record for row in rows)
+        write = self._serializer.encode
+        return ((row.key, write(topic, row.value)) for row in rows)
+
+    @property
+    def read(self) -> Callable[[bytes], Mapping[str, object]]:
+        """What makes columns of the value of a result; raises ValueError."""
+        if self._serializer is None:
+            return _of_json
+        decode = self._serializer.decode
+        return lambda data: {n: _exact(v) for n, v in decode(data).items()}
+
+
+def _exact(value: object) -> object:
+    """A DOUBLE as the number that its text says, as it stands in the files."""
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def _of_json(data: bytes) -> Mapping[str, object]:
+    found: Mapping[str, object] = json.loads(data, parse_float=Decimal)
+    return found
