@@ -110,6 +110,7 @@ def _show(output: str, letters: Letters, wanted: Sequence[Letter]) -> None:
         if output == "json":
             printer.data(shown)
         else:
+            shown["headers"] = [f"{h['name']}={h.get('value', h.get('value_base64'))}" for h in shown["headers"]]
             printer.facts({k.replace("_", " ").capitalize(): v for k, v in shown.items()})
 
 

@@ -5,8 +5,8 @@ The topic is that of the service, or one for late records (``ksql.late.records.t
 
 from __future__ import annotations
 
-from ksqlpy.deadletters.letters import HEADERS, Letter, Letters, read_letters
+from ksqlpy.deadletters.letters import HEADERS, RESULT, Letter, Letters, letter_of, read_letters
 from ksqlpy.deadletters.replay import replay
 from ksqlpy.deadletters.text import letter_json, mended
 
-__all__ = ["HEADERS", "Letter", "Letters", "letter_json", "mended", "read_letters", "replay"]
+__all__ = ["HEADERS", "RESULT", "Letter", "Letters", "letter_json", "letter_of", "mended", "read_letters", "replay"]

@@ -16,11 +16,13 @@ __all__ = [
     "HEADERS",
     "NOTE",
     "REPLAYED",
+    "RESULT",
     "Begun",
     "Headers",
     "Letter",
     "Letters",
     "headers_of",
+    "letter_of",
     "read_letters",
     "records",
 ]
@@ -33,7 +35,13 @@ HEADERS = {
     "timestamp": "ksqlpy.source.timestamp",
     "query": "ksqlpy.query",
 }
-"""Header names of a dead letter and of a late record; all values are text, the timestamp in ms."""
+"""Header names of a dead letter and of a late record; all values are text, the timestamp in ms.
+
+They follow the headers that the record itself had, so the last one of a name counts.
+"""
+
+RESULT = "ksqlpy.result"
+"""Header of a dead letter that is a result, not a record that was read: the topic that it was meant for."""
 
 NOTE = "ksqlpy.replay"
 """Header of a note among the letters: ``begin`` ahead of the records of a replay, ``done`` behind them."""
@@ -51,7 +59,8 @@ Headers = tuple[tuple[str, bytes | None], ...]
 class Letter:
     """One record. ``id``: partition and offset of the letter; ``offset``: of the record in its own topic.
 
-    ``timestamp``: ms. ``headers``: those that the record had.
+    ``timestamp``: ms. ``headers``: those that the record had. ``result``: the topic that it was meant for, if it is a
+    result of that record, else None.
     """
 
     id: str
@@ -64,6 +73,12 @@ class Letter:
     key: bytes | None
     value: bytes | None
     headers: Headers = ()
+    result: str | None = None
+
+    @property
+    def target(self) -> str:
+        """The topic that it is replayed to."""
+        return self.topic if self.result is None else self.result
 
 
 @dataclass(frozen=True)
@@ -85,35 +100,40 @@ class Letters:
 
     def take(self, message: Message) -> None:
         """Adds what a record of the topic says; records of others are passed over."""
-        given = headers_of(message)
-        headers = dict(given)
-        note = _text(headers.get(NOTE))
-        if note is not None:
+        letter = letter_of(message)
+        if letter is not None:
+            self.letters.append(letter)
+        elif (note := dict(headers_of(message)).get(NOTE)) is not None:
             said = json.loads(message.value() or b"{}")
-            if note == "begin":
+            if note == b"begin":
                 self.begun.append(Begun(tuple(said["ids"]), said["ends"]))
             else:
                 self.done.update(said["ids"])
-            return
-        found = {name: _text(headers.get(header)) for name, header in HEADERS.items()}
-        topic, partition, offset = found["topic"], found["partition"], found["offset"]
-        if topic is None or partition is None or offset is None:
-            return
-        own = tuple((n, v) for n, v in given if n not in HEADERS.values())
-        self.letters.append(
-            Letter(
-                f"{message.partition()}-{message.offset()}",
-                found["query"] or "",
-                topic,
-                int(partition),
-                int(offset),
-                int(found["timestamp"] or message.timestamp()[1]),
-                found["reason"] or "",
-                message.key(),
-                message.value(),
-                own,
-            )
-        )
+
+
+def letter_of(message: Message) -> Letter | None:
+    """The letter that a record of the topic is, None if it is none."""
+    given = headers_of(message)
+    headers = dict(given)
+    found = {name: _text(headers.get(header)) for name, header in HEADERS.items()}
+    topic, partition, offset = found["topic"], found["partition"], found["offset"]
+    if topic is None or partition is None or offset is None:
+        return None
+    names = [n for n, _ in given]
+    had = len(names) - 1 - names[::-1].index(HEADERS["topic"])  # the first that was added
+    return Letter(
+        f"{message.partition()}-{message.offset()}",
+        found["query"] or "",
+        topic,
+        int(partition),
+        int(offset),
+        int(found["timestamp"] or message.timestamp()[1]),
+        found["reason"] or "",
+        message.key(),
+        message.value(),
+        given[:had],
+        _text(dict(given[had:]).get(RESULT)),
+    )
 
 
 def headers_of(message: Message) -> Headers:

@@ -21,6 +21,9 @@ __all__ = ["replay"]
 TOGETHER = 1000
 """Letters between two notes."""
 
+_BY_KEY = -1
+"""How librdkafka says that the key decides on the partition."""
+
 
 def replay(
     connection: KafkaConnection,
@@ -30,11 +33,19 @@ def replay(
 ) -> int:
     """Writes the records of those letters that were not replayed; returns how many.
 
-    ``wanted``: letters of ``letters``, with other keys and values perhaps. One replay at a time. Raises EngineProblem
-    ``not-written`` for records that the brokers do not take, and ConfigProblem ``no-letters`` for a topic that is gone.
+    ``wanted``: letters of ``letters``, with other keys, values and headers perhaps. A letter that is a result goes to
+    the topic that it was meant for. One replay at a time. Raises EngineProblem ``not-written`` for records that the
+    brokers do not take, and ConfigProblem ``no-letters`` for a topic that is gone.
     """
     producer = Producer(
-        connection.producer({"acks": "all", "enable.idempotence": True, "message.timeout.ms": int(TIMEOUT * 1000)})
+        connection.producer(
+            {
+                "acks": "all",
+                "enable.idempotence": True,
+                "message.timeout.ms": int(TIMEOUT * 1000),
+                "partitioner": "murmur2_random",  # as Kafka's Java clients do, Spark's among them
+            }
+        )
     )
     done = letters.done | _written(connection, letters)
     left = [letter for letter in wanted if letter.id not in done]
@@ -82,10 +93,10 @@ def _ends(connection: KafkaConnection, letters: Iterable[Letter]) -> dict[str, d
     consumer = Consumer(connection.consumer({"group.id": "ksqlpy-reader", "enable.auto.commit": False}))
     try:
         ends: dict[str, dict[str, int]] = {}
-        for topic in sorted({letter.topic for letter in letters}):
+        for topic in sorted({letter.target for letter in letters}):
             known = consumer.list_topics(topic, timeout=TIMEOUT).topics[topic]
             if known.error is not None or not known.partitions:
-                raise ConfigProblem("no-letters", f"topic {topic}, from which the records came, does not exist")
+                raise ConfigProblem("no-letters", f"topic {topic}, to which the records belong, does not exist")
             ends[topic] = {
                 str(p): int(consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=TIMEOUT)[1])
                 for p in known.partitions
@@ -105,14 +116,15 @@ def _write(producer: Producer, topic: str, letters: Iterable[Letter]) -> None:
             failures.append(str(error.str()))
 
     for letter in letters:
-        headers: list[Any] = [*letter.headers, (REPLAYED, f"{topic}:{letter.id.replace('-', ':')}".encode())]
+        headers: list[Any] = [h for h in letter.headers if h[0] != REPLAYED]  # of a record that failed again
+        headers.append((REPLAYED, f"{topic}:{letter.id.replace('-', ':')}".encode()))
         while True:
             try:
                 producer.produce(
-                    letter.topic,
+                    letter.target,
                     key=letter.key,
                     value=letter.value,
-                    partition=letter.partition,
+                    partition=letter.partition if letter.result is None else _BY_KEY,
                     timestamp=letter.timestamp,
                     headers=headers,
                     on_delivery=delivered,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ksqlpy.deadletters.letters import Letter, Letters
+from ksqlpy.deadletters.letters import Headers, Letter, Letters
 from ksqlpy.errors import ConfigProblem
 
 __all__ = ["letter_json", "mended"]
@@ -24,8 +24,10 @@ def letter_json(letter: Letter, *, replayed: bool) -> dict[str, Any]:
         "offset": letter.offset,
         "timestamp": letter.timestamp,
         "reason": letter.reason,
+        **({"result": letter.result} if letter.result is not None else {}),
         **_shown("key", letter.key),
         **_shown("value", letter.value),
+        "headers": [{"name": n, **_shown("value", v)} for n, v in letter.headers],
         "replayed": replayed,
     }
 
@@ -40,7 +42,7 @@ def _shown(name: str, data: bytes | None) -> dict[str, str | None]:
 
 
 def mended(lines: Iterable[str], letters: Letters, name: str) -> list[Letter]:
-    """The letters that lines of JSON name by their ``id``, with the keys and values that stand there.
+    """The letters that lines of JSON name by their ``id``, with the keys, values and headers that stand there.
 
     ``name``: of the file, for errors. Raises ConfigProblem ``bad-letter`` with the number of the line.
     """
@@ -52,7 +54,9 @@ def mended(lines: Iterable[str], letters: Letters, name: str) -> list[Letter]:
         try:
             given = json.loads(line)
             letter = known[given["id"]]
-            found[letter.id] = replace(letter, key=_bytes(given, "key"), value=_bytes(given, "value"))
+            found[letter.id] = replace(
+                letter, key=_bytes(given, "key"), value=_bytes(given, "value"), headers=_headers(given, letter)
+            )
         except (ValueError, TypeError, KeyError) as e:
             raise ConfigProblem(
                 "bad-letter",
@@ -60,6 +64,12 @@ def mended(lines: Iterable[str], letters: Letters, name: str) -> list[Letter]:
                 hint="a line is one that ksqlpy deadletters show --output json prints, with another key or value",
             ) from e
     return list(found.values())
+
+
+def _headers(given: Mapping[str, Any], letter: Letter) -> Headers:
+    if "headers" not in given:
+        return letter.headers
+    return tuple((str(h["name"]), _bytes(h, "value")) for h in given["headers"])
 
 
 def _bytes(given: Mapping[str, Any], name: str) -> bytes | None:

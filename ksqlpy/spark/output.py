@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Output
 from ksqlpy.catalog import Source
-from ksqlpy.deadletters import HEADERS
+from ksqlpy.deadletters import HEADERS, RESULT
 from ksqlpy.formats import Written, json_object, text, write
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Project
@@ -86,11 +86,13 @@ def kafka_output(
     late_topic = plan.late_topic
     late = f" WHEN {Col.RAW}.late IS NOT NULL THEN {text.string(late_topic)}" if late_topic is not None else ""
     untimed = f"WHEN {Col.UNTIMED} IS NOT NULL THEN {text.string(dead_topic)} " if timed else ""
-    headers = f"WHEN {Col.RAW} IS NOT NULL THEN {_dead_letter(query_id, _RECORD, Col.REASON)}"
+    had = Col.HEADERS if rows.shape.headers else None
+    headers = f"WHEN {Col.RAW} IS NOT NULL THEN {_dead_letter(query_id, _RECORD, Col.REASON, had)}"
     if timed:
-        headers += f" WHEN {Col.UNTIMED} IS NOT NULL THEN {_dead_letter(query_id, _source(plan), Col.UNTIMED)}"
+        letter = _dead_letter(query_id, _source(plan), Col.UNTIMED, had, result=topic)
+        headers += f" WHEN {Col.UNTIMED} IS NOT NULL THEN {letter}"
     result, dead = text.string(topic), text.string(dead_topic)
-    own = f" ELSE {Col.HEADERS}" if rows.shape.headers else ""
+    own = f" ELSE {had}" if had else ""
     return rows.frame.selectExpr(
         f"CASE {untimed}WHEN {Col.RAW} IS NULL THEN {result}{late} ELSE {dead} END AS topic",
         f"CASE WHEN {Col.RAW} IS NULL THEN {key} ELSE {Col.RAW}.key END AS key",
@@ -109,8 +111,12 @@ def _source(plan: Plan) -> tuple[str, str, str, str]:
     return f"CASE shiftright({Col.PARTITION}, 16) {topic} END", f"{Col.PARTITION} & 65535", Col.OFFSET, Col.ROWTIME
 
 
-def _dead_letter(query_id: str, place: Sequence[str], reason: str) -> str:
-    """The headers of a dead letter; ``place``: topic, partition, offset and time of the record that it comes of."""
+def _dead_letter(query_id: str, place: Sequence[str], reason: str, had: str | None, *, result: str = "") -> str:
+    """The headers of a dead letter: those that the record ``had``, then its own.
+
+    ``place``: topic, partition, offset and time of the record that it comes of. ``result``: the topic of the result
+    that it is.
+    """
     topic, partition, offset, time = place
     named = {
         HEADERS["topic"]: topic,
@@ -120,8 +126,11 @@ def _dead_letter(query_id: str, place: Sequence[str], reason: str) -> str:
         HEADERS["reason"]: reason,
         HEADERS["query"]: text.string(query_id),
     }
+    if result:
+        named[RESULT] = text.string(result)
     fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in named.items()]
-    return f"array({', '.join(fields)})"
+    own = f"array({', '.join(fields)})"
+    return f"CASE WHEN {had} IS NULL THEN {own} ELSE concat({had}, {own}) END" if had else own
 
 
 def undone(plan: Plan, records: DataFrame, tail: Tail | None) -> DataFrame:

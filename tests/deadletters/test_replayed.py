@@ -128,6 +128,71 @@ def test_a_replay_that_was_killed_goes_on(engine: Engine, monkeypatch: pytest.Mo
     assert sorted(until(lambda: values(engine, "P"), 6)) == list(range(6))
 
 
+SHAPES = {
+    "PLAIN": "CREATE STREAM {0} WITH (query_id='{0}') AS SELECT id, v FROM h;",
+    "GROUPED": "CREATE TABLE {0} WITH (query_id='{0}') AS SELECT id, COUNT(*) AS n FROM h GROUP BY id;",
+    "SESSIONS": "CREATE TABLE {0} WITH (query_id='{0}') AS SELECT id, COUNT(*) AS n FROM h"
+    " WINDOW SESSION (10 SECONDS) GROUP BY id;",
+    "PLACED": "CREATE STREAM {0} WITH (query_id='{0}') AS SELECT h.id AS id, v, name FROM h JOIN t2 ON h.id = t2.id;",
+    "PAIRS": "CREATE STREAM {0} WITH (query_id='{0}') AS SELECT h.id AS id, h.v, g.v AS w FROM h"
+    " JOIN g WITHIN 1 SECOND ON h.id = g.id;",
+    "EXPLODED": "CREATE STREAM {0} WITH (query_id='{0}') AS SELECT id, EXPLODE(ARRAY[v, v]) AS v FROM h;",
+    "FINAL": "CREATE TABLE {0} WITH (query_id='{0}') AS SELECT id, COUNT(*) AS n FROM h"
+    " WINDOW TUMBLING (SIZE 1 SECOND) GROUP BY id EMIT FINAL;",
+}
+HEADERS = [("trace", b"1"), ("trace", None), ("ksqlpy.reason", b"mine"), ("ksqlpy.replay", b"done")]
+
+
+def test_headers_are_kept(engine: Engine) -> None:
+    engine.execute(
+        "CREATE STREAM h (id INT KEY, v INT) WITH (kafka_topic='h', value_format='JSON', partitions=2);"
+        "CREATE STREAM g (id INT KEY, v INT) WITH (kafka_topic='g', value_format='JSON', partitions=1);"
+        "CREATE TABLE t2 (id INT PRIMARY KEY, name STRING) WITH (kafka_topic='t2', value_format='JSON', partitions=1);"
+        + "".join(statement.format(name) for name, statement in SHAPES.items()),
+        EARLIEST,
+    )
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    producer.produce("h", key=b"\0\0\0\1", value=b"broken", headers=HEADERS)
+    producer.produce("h", key=b"\0\0\0\1", value=b"broken", headers=[("ksqlpy.at", b"of another query")])
+    producer.produce("h", key=b"\0\0\0\1", value=b"broken")
+    producer.flush()
+    for name in SHAPES:
+        found = until(lambda name=name: letters_of(engine, name), 3)  # type: ignore[misc]
+        assert [x.headers for x in sorted(found, key=lambda x: x.offset)] == [tuple(HEADERS), (), ()], name
+        assert all(x.reason.startswith("not JSON") for x in found)
+    letters = read_letters(engine.connection, engine.topics.dead_letters)
+    [mine] = [x for x in letters_of(engine, "PLAIN") if x.headers]
+    assert replay(engine.connection, letters, [mine]) == 1
+    wanted = [*HEADERS, ("ksqlpy.replayed", f"{letters.topic}:{mine.id.replace('-', ':')}".encode())]
+    back = [
+        m.headers() for m in records(engine.connection, {"h": {}}) if dict(m.headers() or ()).get("ksqlpy.replayed")
+    ]
+    assert back == [wanted]
+    assert until(lambda: values(engine, "PLAIN"), 1) == [mine.offset]
+    [result] = [m.headers() for m in records(engine.connection, {"PLAIN": {}})]
+    assert [h for h in result if h[0] != "ksqlpy.at"] == wanted
+
+
+def test_a_result_goes_to_its_own_topic(engine: Engine) -> None:
+    engine.execute(
+        "CREATE STREAM a (v INT) WITH (kafka_topic='a', value_format='JSON', partitions=1);"
+        "CREATE STREAM timed WITH (query_id='TIMED', timestamp='W') AS SELECT v, CAST(v AS BIGINT) AS w FROM a;",
+        EARLIEST,
+    )
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    producer.produce("a", value=b'{"v":-5}', timestamp=1_700_000_000_000, headers=[("trace", b"1")])
+    producer.flush()
+    until(lambda: letters_of(engine, "TIMED"), 1)
+    letters = read_letters(engine.connection, engine.topics.dead_letters)
+    [mine] = [x for x in letters.letters if x.query == "TIMED"]
+    assert (mine.topic, mine.result, mine.headers) == ("a", "TIMED", (("trace", b"1"),))
+    assert replay(engine.connection, letters, [mine]) == 1
+    [back] = records(engine.connection, {"TIMED": {}})
+    assert json.loads(back.value() or b"") == {"V": -5, "W": -5}
+    assert back.timestamp()[1] == 1_700_000_000_000
+    assert dict(back.headers() or ())["trace"] == b"1"
+
+
 def test_topics_that_are_not_there(engine: Engine) -> None:
     with pytest.raises(ConfigProblem) as caught:
         read_letters(engine.connection, "none")

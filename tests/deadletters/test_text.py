@@ -27,6 +27,18 @@ def test_a_line_of_each() -> None:
 def test_lines_give_the_letters_back() -> None:
     given = [letter_json(x, replayed=False) for x in LETTERS.letters]
     assert mended([json.dumps(given[0]), "", json.dumps(given[1])], LETTERS, "f") == [TEXT, RAW]
+    headed = replace(TEXT, headers=(("a", b"b"), ("a", None), ("bin", b"\xff")))
+    shown = letter_json(headed, replayed=False)
+    assert shown["headers"] == [
+        {"name": "a", "value": "b"},
+        {"name": "a", "value": None},
+        {"name": "bin", "value_base64": "/w=="},
+    ]
+    assert mended([json.dumps(shown)], Letters("letters", [headed]), "f") == [headed]
+    less = json.dumps({**shown, "headers": shown["headers"][:1]})
+    assert mended([less], Letters("letters", [headed]), "f") == [replace(headed, headers=(("a", b"b"),))]
+    shown.pop("headers")
+    assert mended([json.dumps(shown)], Letters("letters", [headed]), "f") == [headed]
     changed = json.dumps({**given[0], "value": '{"a":1}'})
     assert mended([changed], LETTERS, "f") == [replace(TEXT, value=b'{"a":1}')]
 
