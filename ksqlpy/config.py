@@ -101,6 +101,12 @@ def _origins(value: str) -> str:
     return ",".join(o.removesuffix(usual.get(o.partition(":")[0], "/")) for o in origins)
 
 
+def _name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,100}", value):
+        raise ValueError("must be a name of letters (a to z), digits and '_'")
+    return value.upper()
+
+
 def _topic(value: str) -> str:
     try:
         return value and checked_topic_name(value)
@@ -242,6 +248,38 @@ _DEFINED = (
         "ksqlpy.internal.topics.read",
         "false",
         "Whether CREATE SOURCE may declare internal topics, such as the command log; nothing writes or deletes them.",
+        _one_of("true", "false"),
+    ),
+    Property(
+        "ksqlpy.dead.letters.stream.auto.create",
+        "false",
+        "Whether a start of the server declares a stream over the dead letters, which statements may then read.",
+        _one_of("true", "false"),
+    ),
+    Property("ksqlpy.dead.letters.stream.name", "KSQLPY_DEAD_LETTERS", "Name of the stream of dead letters.", _name),
+    Property(
+        "ksql.logging.processing.topic.auto.create",
+        "false",
+        "Whether the server keeps the processing log, and makes its topic if it is not there.",
+        _one_of("true", "false"),
+    ),
+    Property(
+        "ksql.logging.processing.topic.name",
+        "",
+        "Topic of the processing log; empty: ksql.service.id with ksql_processing_log behind it.",
+        _topic,
+    ),
+    Property(
+        "ksql.logging.processing.stream.auto.create",
+        "false",
+        "Whether the server keeps the processing log in a topic that is there, and declares a stream over it.",
+        _one_of("true", "false"),
+    ),
+    Property("ksql.logging.processing.stream.name", "KSQL_PROCESSING_LOG", "Name of that stream.", _name),
+    Property(
+        "ksql.logging.processing.rows.include",
+        "false",
+        "Whether entries of the processing log hold the records that they are about.",
         _one_of("true", "false"),
     ),
     Property(

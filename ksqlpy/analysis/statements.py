@@ -236,12 +236,19 @@ def declared_columns(specs: Sequence[exp.Expr], text: Text, kind: str = "STREAM"
     return tuple(columns)
 
 
+_OWN_HEADERS = "ksqlpy."
+"""Begins the names of the headers that ksqlpy adds to dead letters, whose values are text."""
+
+_TEXT_TYPES = (STRING, INTEGER, BIGINT)
+"""Types in which a column may hold one of them; BYTES as with all others."""
+
+
 def _header_column(name: str, type_: SqlType, spec: exp.Expr, others: Sequence[Column], text: Text) -> Column:
     """A column that holds all headers of the record, or the last one of a name."""
     key: str | None = spec.args["header"].this if spec.args["constraint"] == "HEADER" else None
     marked = "HEADERS" if key is None else f"HEADER({to_sql(spec.args['header'])})"
     wanted = HEADERS_TYPE if key is None else BYTES
-    if type_ != wanted:
+    if type_ != wanted and not (key is not None and key.startswith(_OWN_HEADERS) and type_ in _TEXT_TYPES):
         text.refuse(
             "wrong-type",
             f"a column marked {marked} is of type {wanted}, not {type_}",

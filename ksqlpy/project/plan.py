@@ -28,7 +28,7 @@ from ksqlpy.sql import nodes, to_sql
 
 __all__ = ["OTHERS", "Action", "Change", "Plan", "Step", "make_plan"]
 
-OTHERS = frozenset({"KSQL_PROCESSING_LOG", "MIGRATION_EVENTS", "MIGRATION_SCHEMA_VERSIONS"})
+OTHERS = frozenset({"KSQLPY_DEAD_LETTERS", "KSQL_PROCESSING_LOG", "MIGRATION_EVENTS", "MIGRATION_SCHEMA_VERSIONS"})
 """Sources that belong to the server or to migrations, never to a project."""
 
 _KEPT_OUT = ("not-replaceable", "not-upgradeable")

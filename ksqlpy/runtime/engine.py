@@ -9,9 +9,11 @@ INSERT VALUES among them, wait for nobody.
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +31,13 @@ from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.context import Context, Sandbox, Services
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.printing import Printing, wanted
+from ksqlpy.runtime.processinglog import ProcessingLog
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.reads import Reads
 from ksqlpy.runtime.sampling import Sampling
 from ksqlpy.runtime.supervisor import Supervisor
+from ksqlpy.runtime.systemstreams import log_topic, system_streams
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.fencing import service_taken
@@ -44,6 +48,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["COMPATIBLE_VERSION", "Engine"]
+
+log = logging.getLogger(__name__)
 
 COMPATIBLE_VERSION = "0.29.0"
 """The ksqlDB version whose REST API is spoken; clients read it."""
@@ -110,13 +116,40 @@ class Engine:
     def _open(self, stack: contextlib.ExitStack) -> None:
         tell_jvm(self.session, self.connection)
         self.brokers.open(stack)
+        self._keep_log(stack)
         self.queries.register = self.brokers.register
         self._progress("reading the command log")
         ended = self.definitions.replay()
         self.queries.take_over(self.brokers.belonging, self.catalog.queries, ended)
         self.topics.remove_transients()
         self.definitions.run_all()
+        self._declare_own()
         self.supervisor.watch(stack, self.definitions.turn, self.definitions.run_all)
+
+    def _keep_log(self, stack: contextlib.ExitStack) -> None:
+        """Starts the processing log, if one is wanted."""
+        topic = log_topic(self.config)
+        if topic is None:
+            return
+        kept = ProcessingLog(
+            self.kafka,
+            self.topics.dead_letters,
+            topic,
+            rows=self.config.get("ksql.logging.processing.rows.include") == "true",
+            check=self.brokers.check_owner,
+            queries=self.queries.all,
+            failed=lambda query_id: int(self.queries.figures(query_id)["failed"]),
+        )
+        kept.start(make=self.config.get("ksql.logging.processing.topic.auto.create") == "true")
+        stack.callback(kept.stop)
+
+    def _declare_own(self) -> None:
+        """Declares the streams of the server itself; one that cannot be keeps nothing else from running."""
+        for statement in system_streams(self.config):
+            try:
+                self.execute(statement)
+            except KsqlError as e:
+                log.error("a stream of the server is not declared: %s", e)
 
     def stop(self) -> None:
         """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker.
@@ -194,7 +227,7 @@ class Engine:
         if len(parsed) == 1 and isinstance(parsed[0].node, nodes.Print):
             with _named(parsed[0], []):
                 topics = self.kafka.topics()
-                asked = wanted(parsed[0], topics, internal=may_read(self.config))
+                asked = wanted(parsed[0], topics, readable=partial(may_read, config=self.config))
                 return self.reads.print(asked, len(topics[asked.topic]))
         if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query | nodes.UnionAll):
             node = parsed[0].node if parsed else None

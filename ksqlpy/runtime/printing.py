@@ -31,10 +31,10 @@ class Wanted:
     limit: int | None
 
 
-def wanted(parsed: Parsed, topics: dict[str, list[int]], *, internal: bool) -> Wanted:
+def wanted(parsed: Parsed, topics: dict[str, list[int]], *, readable: Callable[[str], bool]) -> Wanted:
     """A PRINT that is checked. A name without quotes stands for the topic of that name in any case.
 
-    ``topics``: those that are there; ``internal``: whether internal ones may be read. Raises AnalysisProblem
+    ``topics``: those that are there; ``readable``: whether one may be read. Raises AnalysisProblem
     ``missing-topic``, ``internal-topic`` or ``invalid-interval``.
     """
     node, text = parsed.node, Text(parsed.sql)
@@ -51,7 +51,7 @@ def wanted(parsed: Parsed, topics: dict[str, list[int]], *, internal: bool) -> W
         )
     if len(found) > 1:
         text.refuse("missing-topic", f"topics {' and '.join(found)} are {name} in capitals", node.this, hint="quote it")
-    if is_internal(found[0]) and not internal:
+    if not readable(found[0]):
         hint = "the server property ksqlpy.internal.topics.read = true allows it"
         text.refuse("internal-topic", f"topic {found[0]} is internal and cannot be read", node.this, hint=hint)
     interval = node.args.get("interval")

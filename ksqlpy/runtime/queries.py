@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +37,10 @@ log = logging.getLogger(__name__)
 class Queries:
     """All queries of one Spark session, persistent and transient."""
 
-    def __init__(self, session: SparkSession, master: str, checkpoints: str, *, internal: bool = False) -> None:
-        """``internal``: whether queries may read internal topics."""
+    def __init__(self, session: SparkSession, master: str, checkpoints: str, readable: Callable[[str], bool]) -> None:
+        """``readable``: whether queries may read a topic."""
         self._session = session
-        self._internal = internal
+        self._readable = readable
         self.register: ProducerRegister | None = None
         """Where producers of persistent queries are noted; to be set before the first starts."""
         self._checkpoints = checkpoints.rstrip("/")
@@ -73,7 +73,7 @@ class Queries:
         if self.capacity is None:
             return
         wanted = slots(plan, partitions, shuffle_partitions)
-        taken = sum(self._slots(q) for q in self._all() if not q.refused and q.spec.id != instead_of)
+        taken = sum(self._slots(q) for q in self.all() if not q.refused and q.spec.id != instead_of)
         if taken + wanted > self.capacity:
             raise EngineProblem(
                 "no-slots",
@@ -85,7 +85,8 @@ class Queries:
     def _slots(self, query: RunningQuery) -> int:
         return slots(query.spec.plan, query.spec.partitions, query.spec.shuffle_partitions)
 
-    def _all(self) -> list[RunningQuery]:
+    def all(self) -> list[RunningQuery]:
+        """All of them."""
         with self._lock:
             return list(self._running.values())
 
@@ -121,7 +122,7 @@ class Queries:
     def _problem(self, spec: QuerySpec) -> KsqlError | None:
         """Why the query cannot start now."""
         sink = None if isinstance(spec.sink, str) else spec.sink.topic
-        problem = query_problem(spec.plan, sink, readable=self._internal)
+        problem = query_problem(spec.plan, sink, readable=self._readable)
         if problem is not None:
             return problem
         try:
@@ -132,7 +133,7 @@ class Queries:
 
     def start_refused(self) -> None:
         """Starts queries that did not fit, if they do now."""
-        for query in self._all():
+        for query in self.all():
             if query.refused and self._problem(query.spec) is None:
                 with self._lock:
                     self._running.pop(query.spec.id, None)
@@ -174,7 +175,7 @@ class Queries:
 
     def note_sinks(self, kafka: Kafka) -> None:
         """Notes where the sinks of queries end that have committed a batch since the last time."""
-        for query in self._all():
+        for query in self.all():
             try:
                 query.note_sink(kafka)
             except KsqlError as e:
@@ -196,7 +197,7 @@ class Queries:
         Without that a query over what was one partition would read only the first one (it has no shuffle). Over another
         topic of the same name it fails when it starts, and says so.
         """
-        running = [q for q in self._all() if q.live.is_set() and not q.refused]
+        running = [q for q in self.all() if q.live.is_set() and not q.refused]
         found = kafka.partitions({t for q in running for t in q.spec.partitions})
         ids = kafka.topic_ids(found)
         for query in running:
@@ -211,7 +212,7 @@ class Queries:
     def tell(self, trouble: Exception) -> None:
         """Takes down, for all that run, what may be why they come no further: brokers that do not answer, mostly."""
         failure = failure_of(trouble)
-        for query in self._all():
+        for query in self.all():
             if query.error is None:  # others have their own reason
                 query.tell(failure)
 
@@ -221,7 +222,7 @@ class Queries:
 
     def any(self) -> bool:
         """Whether any query runs."""
-        return bool(self._all())
+        return bool(self.all())
 
     def get(self, query_id: str) -> RunningQuery | None:
         """The running query of that id."""

@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.plan import Plan, mode_of
 from ksqlpy.runtime.brokers import Brokers
+from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.push import Asked
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.spark.fencing import service_taken
@@ -68,7 +70,7 @@ class Supervisor:
             self.session,
             config.get("ksqlpy.spark.master"),
             checkpoints,
-            internal=config.get("ksqlpy.internal.topics.read") == "true",
+            partial(may_read, config=config),
         )
         stack.callback(self.queries.stop_all)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from ksqlpy.deadletters import HEADERS
 from ksqlpy.formats.text import string
 from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.marks import first_attempt
@@ -21,6 +22,15 @@ EARLIEST = -2
 def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
     """The first offset of every partition; of one that came later, its start."""
     return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
+
+
+def _is_letter(topic: str) -> str:
+    """Spark text: whether a record is a dead letter, if it is of this topic; not a note of a replay.
+
+    A letter about a letter is none: the query that writes it would read it, and write another.
+    """
+    about = f"try_element_at(filter(headers, h -> h.key = {string(HEADERS['topic'])}), -1).value"
+    return f"(topic != {string(topic)} OR coalesce({about} != cast({string(topic)} as binary), false))"
 
 
 def source_records(session: SparkSession, spec: QuerySpec) -> Any:
@@ -43,6 +53,8 @@ def source_records(session: SparkSession, spec: QuerySpec) -> Any:
             for p, o in ps.items()
         ]
         records = records.where(f"NOT ({' OR '.join(until)})")
+    if spec.dead_topic in spec.partitions:
+        records = records.where(_is_letter(spec.dead_topic))
     # Else the records of a second attempt would be refused only where its rows are written or kept (SinkValue.java,
     # ExpiringState.java), which is another task, and for which it is the first.
     return records.where(first_attempt("offset")) if spec.shuffled else records

@@ -89,7 +89,7 @@ def test_reading_needs_the_property_and_create_source() -> None:
 def test_a_query_of_an_old_log_does_not_start(sink: str, source: str, late: str | None) -> None:
     """No session is needed: the query is refused ahead of it."""
     plan: Any = SimpleNamespace(topics=(source,), late_topic=late)
-    queries = Queries(MagicMock(), "local[1]", "/nowhere")
+    queries = Queries(MagicMock(), "local[1]", "/nowhere", lambda topic: topic != LOG)
     spec: Any = SimpleNamespace(
         id="Q", plan=plan, sink=Source("S", "STREAM", sink, COLUMNS, *FORMATS, ""), partitions={source: 1},
         shuffle_partitions=1, commit_ms=1000, retry=None, exactly_once=True, checkpoint="/nowhere/Q"

@@ -12,7 +12,7 @@ from ksqlpy.spark.eventtime import before_1970, no_time, time_of
 from ksqlpy.spark.once import HEADER, place
 from ksqlpy.spark.operators.context import Context
 from ksqlpy.spark.rows import Col, Rows
-from ksqlpy.types import BIGINT
+from ksqlpy.types import BIGINT, BYTES, STRING
 
 __all__ = ["build", "read_tables"]
 
@@ -69,7 +69,7 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
     columns += [(c.name, _header_value(c)) for c in source.headers]
     empty = f"{Col.RAW}.value IS NULL" if not present(value) else f"({Col.RAW}.value IS NULL OR __v.row IS NULL)"
     time, time_error = _time(source, dict(columns), empty)
-    errors = [f"{n}.error" for n, _ in parts]
+    errors = [f"'key: ' || {n}.error" if n == "__k" else f"{n}.error" for n, _ in parts]
     if source.kind == "TABLE":
         # With several columns some may be null: only without any there is no key.
         missing = "__k.row" if len(source.keys) > 1 else dict(columns)[source.keys[0].name]
@@ -137,7 +137,11 @@ def _header_value(column: Column) -> str:
     assert column.header is not None
     if column.header.key is not None:
         found = f"filter({Col.RAW}.headers, h -> h.key = {text.string(column.header.key)})"
-        return f"try_element_at({found}, -1).value"
+        value = f"try_element_at({found}, -1).value"
+        if column.type == BYTES:
+            return value
+        said = f"cast({value} as string)"  # a header of ksqlpy's own, which is text
+        return said if column.type == STRING else f"try_cast({said} as {column.type})"
     shown = f"filter({Col.RAW}.headers, h -> h.key != {text.string(HEADER)})"
     given = f"transform({shown}, h -> named_struct('KEY', h.key, 'VALUE', h.value))"
     return f"coalesce({given}, cast(array() as array<struct<KEY: string, VALUE: binary>>))"
