@@ -192,7 +192,7 @@ class Engine:
         with self.definitions.turn if changes else contextlib.nullcontext():
             self.brokers.check_owner()
             catalog = self.catalog
-            samples = Sampling(self.kafka, internal=may_read(self.config))
+            samples = Sampling(self.kafka, partial(may_read, config=self.config))
             sandbox = Sandbox(self, catalog, dict(overrides), samples=samples)
             for statement in parsed:
                 with _named(statement, entities):

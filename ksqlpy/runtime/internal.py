@@ -45,7 +45,7 @@ def check_declared(made: Declare | CreateAs, parsed: Parsed, config: Config) -> 
 
 def check_read(plan: Plan, config: Config, parsed: Parsed) -> None:
     """Refuses a query that reads an internal topic, which an earlier version let somebody declare."""
-    topic = _unreadable(plan, partial(may_read, config=config))
+    topic = _first_unreadable(plan, partial(may_read, config=config))
     if topic is not None:
         _refuse(f"topic {topic} is internal and cannot be read", parsed, parsed.node, _SET)
 
@@ -70,8 +70,12 @@ def query_problem(plan: Plan, sink: str | None, *, readable: Callable[[str], boo
     written = [t for t in (sink, plan.late_topic) if t is not None and is_internal(t)]
     if written:
         return AnalysisProblem("internal-topic", f"topic {written[0]} is internal, a query cannot write it")
-    topic = next((t for t in plan.topics if not readable(t)), None)
+    topic = _first_unreadable(plan, readable)
     return None if topic is None else unreadable(topic)
+
+
+def _first_unreadable(plan: Plan, readable: Callable[[str], bool]) -> str | None:
+    return next((t for t in plan.topics if not readable(t)), None)
 
 
 def unreadable(topic: str) -> AnalysisProblem:

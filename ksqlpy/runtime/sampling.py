@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ksqlpy.analysis import Sample
 from ksqlpy.errors import AnalysisProblem, similar_names
 from ksqlpy.runtime.internal import unreadable
@@ -20,12 +22,12 @@ SECONDS = 5.0
 class Sampling:
     """The samples that the statements of one request are checked and done by: each topic is read once.
 
-    ``internal``: whether internal topics may be read.
+    ``readable``: whether a topic may be read.
     """
 
-    def __init__(self, kafka: Kafka, *, internal: bool) -> None:
+    def __init__(self, kafka: Kafka, readable: Callable[[str], bool]) -> None:
         self._kafka = kafka
-        self._internal = internal
+        self._readable = readable
         self._samples: dict[str, Sample] = {}
 
     def of(self, topic: str) -> Sample:
@@ -34,7 +36,7 @@ class Sampling:
         Raises AnalysisProblem ``missing-topic`` and ``internal-topic``, EnvironmentProblem where the brokers do not
         answer, and EngineProblem where they do not let the server read.
         """
-        if is_internal(topic) and not self._internal:
+        if not self._readable(topic):
             raise unreadable(topic)
         if topic not in self._samples:
             topics = self._kafka.topics()
