@@ -220,6 +220,16 @@ public final class StepState {
       return recent.get(new Place(key, time)) != null || time <= written && store.keyExists(key(key, time), name);
     }
 
+    /** The row with so many fields, of a family with one of each key and time; null if there is none; a copy. */
+    public UnsafeRow get(byte[] key, long time, int fields) {
+      List<UnsafeRow> mine = recent.get(new Place(key, time));
+      if (mine != null) {
+        return as(mine.get(0), fields).copy();
+      }
+      UnsafeRow stored = time <= written ? as(store.get(key(key, time), name), fields) : null;
+      return stored == null ? null : stored.copy();
+    }
+
     /** Removes what is there. */
     public void remove(byte[] key, long time) {
       recent.remove(new Place(key, time));

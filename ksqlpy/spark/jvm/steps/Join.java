@@ -25,6 +25,8 @@ public final class Join extends Step {
 
   private static final String[] NAMES = {"__left", "__right"};
   private static final int SWEEPS = 16;
+  /** So many rows of one key and time can be marked as those that came at once. */
+  private static final int MARKS = 63;
   /** How much longer rows are kept for partitions that are behind, in ms. */
   private static final long LONGER = 86_400_000;
 
@@ -128,23 +130,58 @@ public final class Join extends Step {
       give(in, mine, row, found.row(), Math.max(at, found.time()));
     }
     boolean late = at <= streamTime - kept();
+    if (alone && padded[mine] && (!deferred || late || comesAtOnce(mine, key, at, to < streamTime))) {
+      give(in, mine, row, null, at);
+    }
     if (!late) {
       rows[mine].add(key, at, row);
       times[mine].put(key, at, longs());
-    }
-    if (alone && padded[mine]) {
-      if (!deferred || late || to < streamTime) {
-        give(in, mine, row, null, at);
-      } else {
-        open[mine].put(key, at, longs(lane));
-        firstOpen[mine] = Math.min(firstOpen[mine], at);
-        nextOpen.computeIfPresent(lane, (number, first) -> Math.min(first, at));
-      }
     }
     long old = slowest(LONGER) - kept();
     if (old - swept > Math.max(1000, kept() / SWEEPS)) {
       sweep(old);
     }
+  }
+
+  /**
+   * Whether a row without a partner, which is not among the others yet, comes at once, as it does when it is {@code
+   * behind}: its bound has passed. Else it waits until its window has closed.
+   *
+   * <p>The rows of one key and time wait together; which of them came at once is marked there.
+   */
+  private boolean comesAtOnce(int mine, byte[] key, long at, boolean behind) {
+    if (!behind && !hasSeveralLanes()) { // in one partition none of that time was behind before
+      wait(mine, key, at, longs(lane));
+      return false;
+    }
+    UnsafeRow waiting = open[mine].get(key, at, 2);
+    long marks = marks(waiting);
+    if (waiting != null && !behind) {
+      wait(mine, key, at, longs(lane, marks));
+      return false;
+    }
+    int there = rows[mine].has(key, at) ? rows[mine].of(key, at, at, fields[mine]).size() : 0;
+    if (waiting == null) {
+      if (!behind && there <= MARKS) {
+        wait(mine, key, at, longs(lane, (1L << there) - 1));
+      }
+      return behind || there > MARKS;
+    }
+    if (there < MARKS) {
+      open[mine].put(key, at, longs(waiting.getLong(0), marks | 1L << there));
+    }
+    return there < MARKS;
+  }
+
+  private void wait(int mine, byte[] key, long at, UnsafeRow row) {
+    open[mine].put(key, at, row);
+    firstOpen[mine] = Math.min(firstOpen[mine], at);
+    nextOpen.computeIfPresent(lane, (number, first) -> Math.min(first, at));
+  }
+
+  /** Of the rows of one key and time a bit for each that came at once; states of earlier versions have none. */
+  private static long marks(UnsafeRow waiting) {
+    return waiting == null || waiting.getSizeInBytes() < longs(0, 0).getSizeInBytes() ? 0 : waiting.getLong(1);
   }
 
   /** How long rows are kept for partners, in ms of stream time. */
@@ -182,8 +219,12 @@ public final class Join extends Step {
       int which = right ? 1 : 0;
       Timed found = right ? closed.get(1).get(r++) : closed.get(0).get(l++);
       open[which].remove(found.key(), found.time());
+      long marks = marks(found.row());
+      int place = 0;
       for (Timed each : rows[which].of(found.key(), found.time(), found.time(), fields[which])) {
-        give(in, which, each.row(), null, each.time());
+        if ((marks >>> Math.min(place++, MARKS) & 1) == 0) {
+          give(in, which, each.row(), null, each.time());
+        }
       }
     }
   }
@@ -195,7 +236,7 @@ public final class Join extends Step {
       firstOpen[which] = Long.MAX_VALUE;
       open[which].each(
           from,
-          1,
+          2,
           row -> {
             boolean over = row.time() + after[which] + grace < streamTime;
             if (!over || row.row().getLong(0) != lane) { // it stays

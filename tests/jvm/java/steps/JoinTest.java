@@ -96,6 +96,46 @@ final class JoinTest {
   }
 
   @Test
+  void ofOneKeyAndTimeTheRowsThatWaitComeWhenTheWindowHasClosedTheOthersOnce() throws IOException {
+    try (Feed feed = join(100, "left")) {
+      assertEquals(List.of(), left(feed, 0, "a", 0));
+      assertEquals(List.of(), left(feed, 0, "z", 50));
+      assertEquals(List.of("a0 - 0"), left(feed, 0, "a", 0));
+      assertEquals(List.of("a0 - 0"), left(feed, 0, "a", 0));
+      feed.nextBatch();
+      assertEquals(List.of("a0 - 0"), left(feed, 0, "a", 0));
+      assertEquals(List.of("a0 - 0"), right(feed, 0, "q", 111));
+    }
+  }
+
+  @Test
+  void soOfSeveralPartitions() throws IOException {
+    try (Feed feed = join(100, "left")) {
+      assertEquals(List.of(), left(feed, 1, "z", 50));
+      assertEquals(List.of("a0 - 0"), left(feed, 1, "a", 0));
+      assertEquals(List.of(), left(feed, 0, "a", 0));
+      assertEquals(List.of("a0 - 0"), left(feed, 1, "a", 0));
+      assertEquals(List.of(), left(feed, 0, "a", 0));
+      assertEquals(List.of("a0 - 0", "a0 - 0"), right(feed, 0, "q", 111));
+      assertEquals(List.of("z50 - 50"), right(feed, 1, "q", 161));
+    }
+  }
+
+  @Test
+  void ofVeryManyRowsOfOneKeyAndTimeNoneIsLostAndNoneComesTwice() throws IOException {
+    try (Feed feed = join(100, "left")) {
+      assertEquals(List.of(), left(feed, 0, "a", 0));
+      assertEquals(List.of(), left(feed, 0, "z", 50));
+      int atOnce = 0;
+      for (int n = 1; n < 100; n++) {
+        atOnce += left(feed, 0, "a", 0).size();
+      }
+      assertEquals(62, atOnce);
+      assertEquals(100 - atOnce, right(feed, 0, "q", 111).size());
+    }
+  }
+
+  @Test
   void aKeyWithVeryManyRowsGivesThemInTheOrderOfTheirTime() throws IOException {
     try (Feed feed = join(10_000, "")) {
       List<String> wanted = new ArrayList<>();
