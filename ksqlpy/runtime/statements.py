@@ -227,6 +227,7 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
             ),
             "errorStats": "; ".join(
                 [f"dead letters: {dead}"]
+                + [f"{f['queryId']}: {f['failedValues']} failed expressions" for f in figures if f["failedValues"]]
                 + [f"{f['queryId']}: {e['type']}: {e['errorMessage']}" for f in figures for e in f["errors"][-1:]]
             ),
             "deadLetters": dead,

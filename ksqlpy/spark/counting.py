@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.spark.expressions import failure_text, null_text, spark_text, sure
+from ksqlpy.spark.expressions import failure_text, has_caught, null_text, spark_text, sure
 from ksqlpy.spark.marks import counted
 
 __all__ = ["counting", "holds"]
@@ -20,5 +20,9 @@ def counting(expr: t.Expr, query_id: str) -> str:
 
 def holds(predicate: t.Expr, query_id: str) -> str:
     """The text of WHERE or HAVING, true or false: where an error makes it neither, the row is dropped and counted."""
-    value = spark_text(predicate)
-    return value if sure(predicate) else f"coalesce({value}, NOT {counted(query_id + ':failed', 'true')})"
+    value, name = spark_text(predicate), query_id + ":failed"
+    held = value if sure(predicate) else f"coalesce({value}, NOT {counted(name, 'true')})"
+    caught = failure_text(predicate) if has_caught(predicate) else None
+    return (
+        held if caught is None else f"CASE WHEN {counted(name, caught)} THEN coalesce({value}, false) ELSE {held} END"
+    )

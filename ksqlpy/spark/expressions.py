@@ -42,7 +42,7 @@ from ksqlpy.types import (
     is_numeric,
 )
 
-__all__ = ["failure_text", "null_text", "spark_json", "spark_text", "spark_type", "sure"]
+__all__ = ["failure_text", "has_caught", "null_text", "spark_json", "spark_text", "spark_type", "sure"]
 
 _NAMES: Mapping[str, str] = {"int": "integer", "bigint": "long"}
 """Types that Spark's JSON calls otherwise than its SQL."""
@@ -200,6 +200,12 @@ def _texts(column: Callable[[str], str] = text.name) -> Callable[[t.Expr], str]:
 def failure_text(expr: t.Expr) -> str | None:
     """Spark text of whether a part of the expression failed, see :func:`.failing.failure`."""
     return failure(expr, _texts(), caught=True)
+
+
+def has_caught(expr: t.Expr) -> bool:
+    """Whether parts of it may fail that are a null to the whole, so that the whole need not be null."""
+    sql = _texts()
+    return failure(expr, sql, caught=True) != failure(expr, sql)
 
 
 def sure(condition: t.Expr) -> bool:

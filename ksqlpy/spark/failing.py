@@ -22,7 +22,8 @@ Sql = Callable[[t.Expr], str]
 def failure(expr: t.Expr, sql: Sql, *, caught: bool = False) -> str | None:
     """Text of whether a part of the expression failed: it is null, and nothing that it was made of is.
 
-    True or false, never null. None for an expression that cannot fail. What is computed inside of lambdas is left out.
+    True or false, never null. None for an expression that cannot fail. Of lambdas the calls say whether
+    they broke: TRANSFORM and FILTER always (:mod:`ksqlpy.spark.lambdas`), REDUCE where its body is arithmetic.
     ``caught``: also failures that are a null to the whole: those of calls in arguments of calls and in CAST.
     """
     conditions = list(dict.fromkeys(_failures(expr, sql, caught)))
@@ -93,6 +94,11 @@ def failed_itself(e: t.Expr, sql: Sql) -> str | None:
     return " AND ".join([f"({sql(e)}) IS NULL", *there])
 
 
+def _is_null_by_error(body: t.Expr) -> bool:
+    """Whether a lambda gives null only by an error: arithmetic on null is one there."""
+    return isinstance(body, t.Negate) or (isinstance(body, t.Arithmetic) and body.type != STRING)
+
+
 def _needed(e: t.Expr) -> list[t.Expr] | None:
     """What must not be null for the expression to fail with null; None if it does not fail."""
     match e:
@@ -105,6 +111,10 @@ def _needed(e: t.Expr) -> list[t.Expr] | None:
                 return [left, right]
             by_constant = isinstance(right, t.Literal) and right.value
             return [left, right] if op in "/%" and not by_constant else None
+        case t.FunctionCall(call=call, arguments=[collection, first, t.Lambda(body=body)]) if (
+            call.function.name == "REDUCE" and _is_null_by_error(body)
+        ):
+            return [collection, first]
         case t.FunctionCall(call=call, arguments=arguments):
             assert isinstance(call.signature, Signature)
             needed = [arguments[i] for i in call.signature.needs(len(arguments))]

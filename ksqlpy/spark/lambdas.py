@@ -7,10 +7,10 @@ itself, and stays it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.spark.failing import failed_itself
+from ksqlpy.spark.failing import failed_itself, never_null
 from ksqlpy.types import STRING, MapType
 
 __all__ = ["breaks_at"]
@@ -52,12 +52,18 @@ def _renamed(e: t.Expr, named: dict[str, str]) -> t.Expr | None:
 
 
 def _breaking(body: t.Expr, sql: Callable[[t.Expr], str]) -> Iterator[str]:
-    """The conditions under which the parts of a body break that are always computed."""
+    """The conditions under which the parts of a body break that are computed, true or false."""
     match body:
-        case t.Lambda() | t.Case():
+        case t.Lambda():
             return
-        case t.Logical(left=left):  # the right side is computed only if the left does not decide
+        case t.Case(whens=whens, default=default):
+            yield from _of_case(whens, default, sql)
+            return
+        case t.Logical(op=op, left=left, right=right):
             yield from _breaking(left, sql)
+            if later := list(_breaking(right, sql)):  # it is computed only if the left does not decide
+                undecided = sql(left) if op == "AND" else f"NOT ({sql(left)})"
+                yield f"(coalesce({undecided}, false) AND ({' OR '.join(later)}))"
             return
         case t.Arithmetic(type=kind) if kind != STRING:
             yield f"({sql(body)}) IS NULL"
@@ -75,6 +81,23 @@ def _breaking(body: t.Expr, sql: Callable[[t.Expr], str]) -> Iterator[str]:
             parts = t.children(body)
     for part in parts:
         yield from _breaking(part, sql)
+
+
+def _of_case(whens: Sequence[tuple[t.Expr, t.Expr]], default: t.Expr, sql: Callable[[t.Expr], str]) -> Iterator[str]:
+    """Of a CASE what is computed: conditions up to the first that holds, and its result."""
+    branches, any_breaks = [], False
+    for condition, result in whens:
+        broken = list(_breaking(condition, sql))
+        if not never_null(condition, sql):
+            broken.append(f"({sql(condition)}) IS NULL")
+        if broken:
+            branches.append(f"WHEN {' OR '.join(broken)} THEN true")
+        later = list(_breaking(result, sql))
+        branches.append(f"WHEN {sql(condition)} THEN {' OR '.join(later) or 'false'}")
+        any_breaks = any_breaks or bool(broken or later)
+    last = list(_breaking(default, sql))
+    if any_breaks or last:
+        yield f"CASE {' '.join(branches)} ELSE {' OR '.join(last) or 'false'} END"
 
 
 def _operands(e: t.Expr) -> Iterator[t.Expr]:

@@ -122,7 +122,9 @@ def test_entries_of_records_and_results(engine: Engine) -> None:
     engine.execute(
         "CREATE STREAM r (v INT) WITH (kafka_topic='r', value_format='JSON', partitions=1);"
         "CREATE STREAM rt WITH (query_id='RT', timestamp='W') AS SELECT v, CAST(v AS BIGINT) AS w FROM r;"
-        "CREATE STREAM rf WITH (query_id='RF') AS SELECT v / 0 AS v FROM r WHERE v IS NOT NULL;",
+        "CREATE STREAM rf WITH (query_id='RF') AS SELECT v / 0 AS v FROM r WHERE v IS NOT NULL;"
+        "CREATE TABLE rg WITH (query_id='RG') AS SELECT v, SUM(10 / (v + 5)) AS n FROM r GROUP BY v;"
+        "CREATE STREAM rw WITH (query_id='RW') AS SELECT v, v AS x FROM r WHERE 10 / (v + 5) > 1;",
         EARLIEST,
     )
     send(engine, "r", (None, b"no"), (None, b'{"v": -5}'))
@@ -139,8 +141,12 @@ def test_entries_of_records_and_results(engine: Engine) -> None:
     ]  # fmt: skip
     [result] = until(lambda: entries(engine, 1, "processing.RT."), 1)
     assert json.loads(result["recordProcessingError"]["record"]) == {"V": -5, "W": -5}
-    [failed] = until(lambda: entries(engine, 1, "processing.RF"), 1)
-    assert failed["recordProcessingError"]["errorMessage"].startswith("1 expression failed")
+    for query in ("RF", "RG", "RW"):
+        [failed] = until(lambda query=query: entries(engine, 1, f"processing.{query}"), 1)  # type: ignore[misc]
+        assert failed["recordProcessingError"]["errorMessage"].startswith("1 expression failed")
+        assert engine.queries.figures(query)["failed"] == 1
+    [described] = engine.execute("DESCRIBE r EXTENDED;")
+    assert "RW: 1 failed expressions" in described["sourceDescription"]["errorStats"]
 
 
 def test_an_entry_of_a_query_that_failed_and_none_twice(engine: Engine) -> None:

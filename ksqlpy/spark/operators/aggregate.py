@@ -28,7 +28,9 @@ def build(node: Aggregate, context: Context, records: Rows) -> Rows:
     # Rows of joined tables come from several topics: those of one key have an order only by their number.
     order = ["__nth"] if shape.seen_of_group else []
     rows = rows.plus(("__nth", Col.SEQ)) if order else rows
-    found = grouped(node, rows, [*places, *shape.only(Col.CAME, Col.SOURCE), *order], of_table=node.of_table)
+    found = grouped(
+        node, rows, [*places, *shape.only(Col.CAME, Col.SOURCE), *order], of_table=node.of_table, name=context.name
+    )
     rows, keys = found.rows, list(found.keys)
     group = list(keys)
     places += [c for c in rows.shape.only(Col.ROW) if c not in places]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ksqlpy.functions import Signature
 from ksqlpy.functions.sparktext import tried
 from ksqlpy.plan.operators import FlatMap
-from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import ROWS
+from ksqlpy.spark.expressions import failure_text, spark_text
+from ksqlpy.spark.marks import ROWS, counted
 from ksqlpy.spark.operators.context import Context
 from ksqlpy.spark.rows import Col, Rows
 
@@ -21,7 +21,12 @@ def build(node: FlatMap, context: Context, records: Rows) -> Rows:
         signature = call.call.signature
         assert isinstance(signature, Signature)
         array = signature.spark([spark_text(a) for a in call.arguments], call.call.arguments)
-        arrays.append(f"coalesce({tried(array)}, array())")
+        array = f"coalesce({tried(array)}, array())"
+        failed = [f for a in call.arguments if (f := failure_text(a)) is not None]
+        if failed:
+            condition = counted(context.name + ":failed", " OR ".join(failed))
+            array = f"CASE WHEN {condition} THEN array() ELSE {array} END"
+        arrays.append(array)
     # A record without a value has no rows.
     zipped = f"WHEN NOT {Col.DELETED} THEN arrays_zip({', '.join(arrays)})"
     zipped = f"CASE WHEN {Col.RAW} IS NOT NULL THEN array(null) {zipped} END"

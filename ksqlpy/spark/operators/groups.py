@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ksqlpy.formats import text
 from ksqlpy.functions import AggregateSignature, Change
 from ksqlpy.plan.operators import Aggregate, SessionAggregate
+from ksqlpy.spark.counting import counting
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import ROWS
 from ksqlpy.spark.rows import Col, Rows
@@ -31,10 +32,13 @@ class Grouped:
     changes: tuple[Change, ...]
 
 
-def grouped(node: Aggregate | SessionAggregate, rows: Rows, places: Sequence[str], *, of_table: bool) -> Grouped:
+def grouped(
+    node: Aggregate | SessionAggregate, rows: Rows, places: Sequence[str], *, of_table: bool, name: str
+) -> Grouped:
     """The rows with their group and the arguments of the aggregates; ``places``: what else rows keep.
 
-    A row of a null group, or without a value, belongs to no group.
+    A row of a null group, or without a value, belongs to no group. ``name``: of the query, under which what failed is
+    counted; of a table's rows what was replaced is not, and neither are their groups.
     """
     keys = tuple(f"__k{i}" for i in range(len(node.group)))
     arguments: dict[str, str] = {}
@@ -45,7 +49,7 @@ def grouped(node: Aggregate | SessionAggregate, rows: Rows, places: Sequence[str
         first_constant = len(call.arguments) - signature.constants
         constants = [spark_text(x) for x in call.arguments[first_constant:]]
         values = {f"{i}_{j}": x for j, x in enumerate(call.arguments[:first_constant])}
-        arguments |= {f"__x{n}": spark_text(x) for n, x in values.items()}
+        arguments |= {f"__x{n}": counting(x, name) for n, x in values.items()}
         new = [*(f"__x{n}" for n in values), *constants]
         if of_table:
             arguments |= {f"__y{n}": spark_text(x, column=_replaced) for n, x in values.items()}
@@ -55,7 +59,7 @@ def grouped(node: Aggregate | SessionAggregate, rows: Rows, places: Sequence[str
             changes.append(Change(new, READ, limit=call.limit))
     if of_table:
         return Grouped(_moved(node, rows, places, keys, arguments), keys, tuple(changes))
-    groups = ((n, f"CASE WHEN {READ} THEN {spark_text(k)} END") for k, n in zip(node.group, keys, strict=True))
+    groups = ((n, f"CASE WHEN {READ} THEN {counting(k, name)} END") for k, n in zip(node.group, keys, strict=True))
     rows = rows.select(*groups, *arguments.items(), Col.ROWTIME, *places, Col.DELETED, Col.RAW, Col.REASON)
     known = " AND ".join(f"{k} IS NOT NULL" for k in keys)
     return Grouped(rows.where(f"NOT ({READ}) OR (NOT {Col.DELETED} AND {known})"), keys, tuple(changes))

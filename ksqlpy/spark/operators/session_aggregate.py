@@ -23,7 +23,7 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     kept = shape.only(Col.CAME)
     carried = [*shape.seen_of_tables, *shape.headers, *kept]
     places = [Col.PARTITION, Col.OFFSET, *carried, *shape.only(Col.ROW, Col.SOURCE)]
-    found = grouped(node, rows, places, of_table=False)
+    found = grouped(node, rows, places, of_table=False, name=context.name)
     state, results = cells(node, found.changes)
     state[Col.ROWTIME] = f"max({Col.ROWTIME})"
     keys = list(found.keys)
