@@ -41,6 +41,7 @@ class SourceProperties:
     wrapped: bool | None = None
     window: WindowKey | None = None
     query_id: str | None = None
+    headers: str | None = None
     key_schema: SchemaWish = NO_WISH
     value_schema: SchemaWish = NO_WISH
     envelope: Envelope = ""
@@ -181,6 +182,7 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
     "WINDOW_TYPE": ("window_type", _window_type),
     "WINDOW_SIZE": ("window_size", _duration),
     "QUERY_ID": ("query_id", _query_id),
+    "HEADERS": ("headers", _column),
     "KEY_SCHEMA_ID": ("key_schema.id", _schema_id),
     "VALUE_SCHEMA_ID": ("value_schema.id", _schema_id),
     "KEY_SCHEMA_FULL_NAME": ("key_schema.name", _full_name),
@@ -196,7 +198,7 @@ _READERS: dict[str, tuple[str, Callable[[object], Any]]] = {
 _DECLARED_ONLY = ("WINDOW_TYPE", "WINDOW_SIZE", "VALUE_ENVELOPE", "SOURCED_BY_CONNECTOR", "SOURCE_CONNECTOR")
 """Properties of CREATE with columns only."""
 
-_QUERIES_ONLY = ("QUERY_ID",)
+_QUERIES_ONLY = ("QUERY_ID", "HEADERS")
 """Properties of statements with a query only."""
 
 _GONE = {

@@ -14,11 +14,12 @@ __all__ = ["RANK", "Grouping", "JoinKind", "JoinSpec", "Output", "Ranking", "Rel
 
 @dataclass(frozen=True)
 class Output:
-    """One column of the result."""
+    """One column of the result; ``header``: it is written as the headers of the record, not as a column."""
 
     name: str
     expr: t.Expr
     key: bool = False
+    header: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ class TypedQuery:
     def columns(self) -> tuple[Column, ...]:
         """The result's columns, keys first."""
         keys = sorted((o for o in self.outputs if o.key), key=lambda o: self.keys.index(o.expr))
-        ordered = [*keys, *(o for o in self.outputs if not o.key)]
+        ordered = [*keys, *(o for o in self.outputs if not o.key and not o.header)]
         return tuple(Column(o.name, o.expr.type, o.key) for o in ordered)
 
     @property

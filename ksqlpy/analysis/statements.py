@@ -35,7 +35,10 @@ from ksqlpy.types import (
     INTEGER,
     STRING,
     TIMESTAMP,
+    ArrayType,
+    MapType,
     SqlType,
+    StructType,
     widens_to,
 )
 
@@ -360,6 +363,8 @@ def _create_as(
         text.refuse(
             "wrong-kind", f"this query gives a {query.kind.lower()}, not a {kind.lower()}", node.this, hint=hint
         )
+    if properties.headers is not None:
+        query = _with_headers(query, properties.headers, properties.nodes["HEADERS"], text)
     left = query.relations[0].source
     columns = query.columns
     has_key = any(c.key for c in columns)
@@ -395,6 +400,37 @@ def _create_as(
     if source.topic in {s.topic for s in query.sources}:
         text.refuse("same-topic", f"the result would be written into its own source topic {source.topic}", node.this)
     return CreateAs(source, _topic_wish(source, properties, text), query, properties.query_id)
+
+
+def _with_headers(query: TypedQuery, name: str, place: exp.Expr, text: Text) -> TypedQuery:
+    """The query whose column of that name is written as headers; raises AnalysisProblem."""
+    found = next((o for o in query.outputs if o.name == name), None)
+    if found is None:
+        similar = similar_names(name, [o.name for o in query.outputs])
+        text.refuse("unknown-column", f"the result has no column {name}", place, similar=similar)
+    if found.key:
+        text.refuse("header-columns", f"{name} is a key of the result and cannot be its headers", place)
+    if not _holds_headers(found.expr.type):
+        text.refuse(
+            "wrong-type",
+            f"the headers of a result are of type {HEADERS_TYPE}, MAP<STRING, BYTES> or MAP<STRING, STRING>, not"
+            f" {found.expr.type}",
+            place,
+        )
+    if all(o.key or o is found for o in query.outputs):
+        text.refuse("no-values", f"the result has no value column beside {name}", place)
+    return replace(query, outputs=tuple(replace(o, header=o is found) for o in query.outputs))
+
+
+def _holds_headers(type_: SqlType) -> bool:
+    texts = (STRING, BYTES)
+    if isinstance(type_, MapType):
+        return type_.key == STRING and type_.value in texts
+    if isinstance(type_, ArrayType) and isinstance(type_.item, StructType):
+        return [n for n, _ in type_.item.fields] == ["KEY", "VALUE"] and (
+            type_.item.field("KEY") == STRING and type_.item.field("VALUE") in texts
+        )
+    return False
 
 
 # ---------------------------------------------------------------- INSERT VALUES

@@ -193,7 +193,9 @@ def query_description(
     **more: Any,
 ) -> Entity:
     """The ``queryDescription`` of a query or of a statement that is not run; it may have no plan."""
-    columns = [Column(o.name, o.expr.type, o.key) for o in plan.root.outputs] if plan is not None else []
+    columns = (
+        [Column(o.name, o.expr.type, o.key) for o in plan.root.outputs if not o.header] if plan is not None else []
+    )
     topology = plan_text(plan, mode) if plan is not None and mode is not None else ""
     return {
         "id": query_id,

@@ -61,6 +61,7 @@ WITH_PROPERTIES: Mapping[str, str] = MappingProxyType(
         "WINDOW_TYPE": "of keys that have a window: TUMBLING, HOPPING, SESSION",
         "WINDOW_SIZE": "as '1 HOUR'",
         "QUERY_ID": "the id of the query",
+        "HEADERS": "the result's column that is written as the headers of its records",
     }
 )
 """The properties of a WITH clause and what they are for."""

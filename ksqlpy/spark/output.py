@@ -27,6 +27,7 @@ from ksqlpy.spark.marks import (
 from ksqlpy.spark.once import Tail, sink_value
 from ksqlpy.spark.rows import Col, Rows
 from ksqlpy.spark.spec import QuerySpec
+from ksqlpy.types import MapType, SqlType
 
 __all__ = ["kafka_output", "sink_options", "undone"]
 
@@ -56,13 +57,13 @@ def kafka_output(
     rows = _timed(sink, plan, rows) if timed and not isinstance(sink, str) else rows
     rows = _placed(plan, rows, tail, counted_as) if at or tail is not None else rows
     outputs = [Written(o.name, o.expr.type, _column(plan, o, counted_as)) for o in plan.root.outputs]
+    by_name = {o.name: o for o in outputs}
     if isinstance(sink, str):
         topic, key = sink, "cast(null as binary)"
         value = f"cast({json_object(outputs)} as binary)"
         rowtime = Col.ROWTIME
     else:
         topic = sink.topic
-        by_name = {o.name: o for o in outputs}
         key = write(sink.key, [by_name[c.name] for c in sink.keys])
         if rows.shape.keyless:  # no key stays no key, it is not a record of nulls
             key = f"CASE WHEN NOT {Col.KEYLESS} THEN {key} END"
@@ -92,7 +93,11 @@ def kafka_output(
         letter = _dead_letter(query_id, _source(plan), Col.UNTIMED, had, result=topic)
         headers += f" WHEN {Col.UNTIMED} IS NOT NULL THEN {letter}"
     result, dead = text.string(topic), text.string(dead_topic)
-    own = f" ELSE {had}" if had else ""
+    made = next((o for o in plan.root.outputs if o.header), None)
+    if made is not None:  # as a column of it, a result without a value has none
+        own = f" WHEN NOT {Col.DELETED} THEN {_headers(made.expr.type, by_name[made.name].value)}"
+    else:
+        own = f" ELSE {had}" if had else ""
     return rows.frame.selectExpr(
         f"CASE {untimed}WHEN {Col.RAW} IS NULL THEN {result}{late} ELSE {dead} END AS topic",
         f"CASE WHEN {Col.RAW} IS NULL THEN {key} ELSE {Col.RAW}.key END AS key",
@@ -131,6 +136,14 @@ def _dead_letter(query_id: str, place: Sequence[str], reason: str, had: str | No
     fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in named.items()]
     own = f"array({', '.join(fields)})"
     return f"CASE WHEN {had} IS NULL THEN {own} ELSE concat({had}, {own}) END" if had else own
+
+
+def _headers(kind: SqlType, value: str) -> str:
+    """Spark text of the headers that a column stands for; those without a name are left out."""
+    if isinstance(kind, MapType):
+        return f"transform(map_entries({value}), h -> struct(h.key AS key, cast(h.value AS binary) AS value))"
+    named = f"filter({value}, h -> h.KEY IS NOT NULL)"
+    return f"transform({named}, h -> struct(h.KEY AS key, cast(h.VALUE AS binary) AS value))"
 
 
 def undone(plan: Plan, records: DataFrame, tail: Tail | None) -> DataFrame:

@@ -188,6 +188,25 @@ def test_an_entry_of_a_query_that_failed_and_none_twice(engine: Engine) -> None:
     assert len(run([], 6, rows=True)) == 6
 
 
+def test_headers_of_results_and_those_of_exactly_once(engine: Engine) -> None:
+    engine.execute(
+        "CREATE STREAM hs (v INT) WITH (kafka_topic='hs', value_format='JSON', partitions=1);"
+        "CREATE STREAM hm WITH (headers='h') AS SELECT v, MAP('ksqlpy.at' := 'mine', 'v' := CAST(v AS STRING)) AS h"
+        " FROM hs; CREATE STREAM hn AS SELECT v FROM hm;",
+        EARLIEST,
+    )
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    producer.produce("hs", value=b'{"v": 1}', headers=[("trace", b"1")])
+    producer.flush()
+    [marked] = until(lambda: lying(engine, "HM"), 1)
+    [passed] = until(lambda: lying(engine, "HN"), 1)
+    for message in (marked, passed):
+        (name, value), (last, at) = message.headers() or ()
+        assert (name, value, last) == ("v", b"1", "ksqlpy.at")
+        assert at != b"mine"
+    assert json.loads(marked.value() or b"") == {"V": 1}
+
+
 def test_a_start_declares_what_is_there_again(engine: Engine) -> None:
     before = engine.definitions.next_command
     engine._declare_own()

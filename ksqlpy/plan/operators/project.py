@@ -84,5 +84,6 @@ class Project(Stateless):
 
     def explain(self) -> tuple[str, str]:
         """Each column."""
-        shown = (f"{expression_text(o.expr)} AS {o.name}{' KEY' if o.key else ''}" for o in self.outputs)
+        mark = {o.name: " KEY" if o.key else " HEADERS" if o.header else "" for o in self.outputs}
+        shown = (f"{expression_text(o.expr)} AS {o.name}{mark[o.name]}" for o in self.outputs)
         return "Project", ", ".join(shown)
