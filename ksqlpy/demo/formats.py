@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from ksqlpy.demo.data import Ride, Zone
-
-if TYPE_CHECKING:
-    from ksqlpy.formats.serializers import Serializer
+from ksqlpy.formats import serializers
 
 __all__ = ["FORMATS", "Values"]
 
-FORMATS = ("JSON", "AVRO", "JSON_SR", "PROTOBUF")
+FORMATS = ("JSON", *serializers.FORMATS)
 
 Records = Iterator[tuple[bytes, bytes]]
 
@@ -22,7 +19,7 @@ Records = Iterator[tuple[bytes, bytes]]
 class Values:
     """How values are written and read; ``serializer``: None for JSON."""
 
-    def __init__(self, format_: str = "JSON", serializer: Serializer | None = None) -> None:
+    def __init__(self, format_: str = "JSON", serializer: serializers.Serializer | None = None) -> None:
         self._format, self._serializer = format_, serializer
 
     def statement(self, text: str) -> str:

@@ -17,7 +17,10 @@ from ksqlpy.errors import EngineProblem
 from ksqlpy.formats.protofile import proto_file
 from ksqlpy.registry import SchemaRegistry
 
-__all__ = ["Serializer"]
+__all__ = ["FORMATS", "Serializer"]
+
+FORMATS = ("AVRO", "JSON_SR", "PROTOBUF")
+"""The formats whose values it writes."""
 
 _HEAD = 5
 _FIRST = b"\0"

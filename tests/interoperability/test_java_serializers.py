@@ -39,7 +39,8 @@ def jar() -> Path:
     found = PROJECT / "target" / "serializers.jar"
     sources = [PROJECT / "pom.xml", *(PROJECT / "src").rglob("*.java")]
     maven = shutil.which("mvn")
-    with locked(PROJECT / "target" / "lock"):
+    found.parent.mkdir(exist_ok=True)
+    with locked(found.parent / "lock"):
         if found.exists() and found.stat().st_mtime >= max(s.stat().st_mtime for s in sources):
             return found
         if maven is None:

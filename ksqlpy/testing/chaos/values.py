@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from ksqlpy.formats.serializers import Serializer
+from ksqlpy.formats import serializers
 from ksqlpy.registry import SchemaRegistry
 
 __all__ = ["FORMATS", "Values"]
 
-FORMATS = ("JSON", "AVRO", "JSON_SR", "PROTOBUF")
+FORMATS = ("JSON", *serializers.FORMATS)
 
 
 class Values:
@@ -17,7 +17,7 @@ class Values:
 
     def __init__(self, format_: str, registry: SchemaRegistry | None) -> None:
         self.format = format_
-        self._serializer = None if registry is None else Serializer(registry)
+        self._serializer = None if registry is None else serializers.Serializer(registry)
 
     def declared(self, statements: str) -> str:
         """Statements of sources in JSON as statements of sources in this format."""
