@@ -135,7 +135,8 @@ def _dead_letter(query_id: str, place: Sequence[str], reason: str, had: str | No
         named[RESULT] = text.string(result)
     fields = [f"struct({text.string(n)} AS key, cast({v} as binary) AS value)" for n, v in named.items()]
     own = f"array({', '.join(fields)})"
-    return f"CASE WHEN {had} IS NULL THEN {own} ELSE concat({had}, {own}) END" if had else own
+    none = "cast(array() AS array<struct<key: string, value: binary>>)"
+    return f"concat(coalesce({had}, {none}), {own})" if had else own
 
 
 def _headers(kind: SqlType, value: str) -> str:
