@@ -116,8 +116,13 @@ def letter_of(message: Message) -> Letter | None:
     given = headers_of(message)
     headers = dict(given)
     found = {name: _text(headers.get(header)) for name, header in HEADERS.items()}
-    topic, partition, offset = found["topic"], found["partition"], found["offset"]
-    if topic is None or partition is None or offset is None:
+    topic = found["topic"]
+    try:
+        partition, offset = int(found["partition"] or ""), int(found["offset"] or "")
+        time = int(found["timestamp"] or message.timestamp()[1])
+    except ValueError:  # it is missing, or somebody else wrote it
+        return None
+    if topic is None:
         return None
     names = [n for n, _ in given]
     had = len(names) - 1 - names[::-1].index(HEADERS["topic"])  # the first that was added
@@ -125,9 +130,9 @@ def letter_of(message: Message) -> Letter | None:
         f"{message.partition()}-{message.offset()}",
         found["query"] or "",
         topic,
-        int(partition),
-        int(offset),
-        int(found["timestamp"] or message.timestamp()[1]),
+        partition,
+        offset,
+        time,
         found["reason"] or "",
         message.key(),
         message.value(),

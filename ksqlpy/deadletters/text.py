@@ -69,6 +69,8 @@ def mended(lines: Iterable[str], letters: Letters, name: str) -> list[Letter]:
 def _headers(given: Mapping[str, Any], letter: Letter) -> Headers:
     if "headers" not in given:
         return letter.headers
+    if not isinstance(given["headers"], list) or not all(isinstance(h, dict) for h in given["headers"]):
+        raise ValueError("headers is no list of objects")
     return tuple((str(h["name"]), _bytes(h, "value")) for h in given["headers"])
 
 

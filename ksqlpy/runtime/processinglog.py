@@ -184,8 +184,8 @@ class ProcessingLog:
                 reader.assign([TopicPartition(self.topic, 0, begin)])
                 found = None
                 while (message := reader.poll(TIMEOUT)) is not None and message.error() is None:
-                    given = dict(message.headers() or ()).get(UP_TO)
-                    found = found if given is None else int(given)
+                    given = dict(message.headers() or ()).get(UP_TO) or b""
+                    found = int(given) if given.isdigit() else found  # others may write into the topic
                 if message is None:
                     raise EngineProblem("query-failed", "the brokers do not answer")
                 if found is not None:

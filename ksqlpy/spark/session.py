@@ -193,7 +193,7 @@ def start_session(
     builder = SparkSession.builder.appName("ksqlpy").master(master)
     for key, value in {
         **SETTINGS,
-        # For executors. Without them Spark copies each jar at the start, which takes 0.5 s, and reads the copies never.
+        # For executors. Without them Spark copies each jar at the start, which takes 0.5 s, and never reads the copies.
         **({} if _one_jvm(master) else {"spark.jars": ",".join(map(str, jars))}),
         # Spark looks at files before it takes up its jars, and needs LocalFiles for it, which is in one of them.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),

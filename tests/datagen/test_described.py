@@ -40,7 +40,8 @@ class Answers:
 
 @pytest.mark.parametrize("kind", ["STREAM", "TABLE"])
 def test_columns_that_the_server_has_inferred(kind: str) -> None:
-    source, servers = described(Answers(f"CREATE {kind} s WITH (kafka_topic='t');", kind), "s")  # type: ignore[arg-type]
+    answers: Any = Answers(f"CREATE {kind} s WITH (kafka_topic='t');", kind)
+    source, servers = described(answers, "s")
     assert [(c.name, c.type, c.key) for c in source.columns] == [
         ("ROWKEY", INTEGER, True),
         ("odd name", BIGINT, False),
@@ -51,6 +52,7 @@ def test_columns_that_the_server_has_inferred(kind: str) -> None:
 
 def test_change_events_are_not_invented() -> None:
     statement = "CREATE TABLE s WITH (kafka_topic='t', value_envelope='DEBEZIUM');"
+    answers: Any = Answers(statement, "TABLE")
     with pytest.raises(AnalysisProblem) as caught:
-        described(Answers(statement, "TABLE"), "s")  # type: ignore[arg-type]
+        described(answers, "s")
     assert caught.value.code == "read-only"

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -115,7 +116,7 @@ def test_all_come_out_once(
         known = read_letters(engine.connection, engine.topics.dead_letters)
         assert replay(engine.connection, known, mended) == 0
         for name in broken:
-            found = waited(lambda name=name: values(engine, f"OUT_{name}"), count // 2)  # type: ignore[misc]
+            found = waited(partial(values, engine, f"OUT_{name}"), count // 2)
             assert Counter(found) == Counter(range(count // 2))
         assert len(read_letters(engine.connection, engine.topics.dead_letters).letters) == len(right)
     finally:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -157,7 +158,7 @@ def test_headers_are_kept(engine: Engine) -> None:
     producer.produce("h", key=b"\0\0\0\1", value=b"broken")
     producer.flush()
     for name in SHAPES:
-        found = until(lambda name=name: letters_of(engine, name), 3)  # type: ignore[misc]
+        found = until(partial(letters_of, engine, name), 3)
         assert [x.headers for x in sorted(found, key=lambda x: x.offset)] == [tuple(HEADERS), (), ()], name
         assert all(x.reason.startswith("not JSON") for x in found)
     letters = read_letters(engine.connection, engine.topics.dead_letters)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.deadletters import Letter, Letters, letter_json, mended, read_letters
+from ksqlpy.deadletters import HEADERS, Letter, Letters, letter_json, letter_of, mended, read_letters
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem
 
 TEXT = Letter("0-7", "CSAS_BIG_1", "rides", 2, 5, 1000, "not JSON", b"k", b'{"a":')
@@ -43,6 +44,41 @@ def test_lines_give_the_letters_back() -> None:
     assert mended([changed], LETTERS, "f") == [replace(TEXT, value=b'{"a":1}')]
 
 
+class Given:
+    """A record of the topic with these headers."""
+
+    def __init__(self, **headers: bytes) -> None:
+        self._headers = [(HEADERS[name], value) for name, value in headers.items()]
+
+    def headers(self) -> list[tuple[str, bytes]]:
+        return self._headers
+
+    def key(self) -> None:
+        return None
+
+    def value(self) -> bytes:
+        return b"x"
+
+    def partition(self) -> int:
+        return 0
+
+    def offset(self) -> int:
+        return 7
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 1000
+
+
+def test_a_record_with_odd_headers_is_no_letter() -> None:
+    right: Any = Given(topic=b"rides", partition=b"2", offset=b"5", reason=b"not JSON", query=b"Q")
+    assert letter_of(right) == Letter("0-7", "Q", "rides", 2, 5, 1000, "not JSON", None, b"x")
+    for name, value in (("partition", b"two"), ("offset", b""), ("timestamp", b"\xff")):
+        odd: Any = Given(**{"topic": b"rides", "partition": b"2", "offset": b"5", name: value})
+        assert letter_of(odd) is None
+    without: Any = Given(partition=b"2", offset=b"5")
+    assert letter_of(without) is None
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
@@ -52,6 +88,9 @@ def test_lines_give_the_letters_back() -> None:
         ('{"id": "0-7", "key": null}', "f:2: it has no value"),
         ('{"id": "0-7", "key": null, "value": 3}', "f:2: value is no text"),
         ('{"id": "0-7", "key": null, "value_base64": "?"}', "f:2: "),
+        ('{"id": "0-7", "key": null, "value": "", "headers": "x"}', "f:2: headers is no list of objects"),
+        ('{"id": "0-7", "key": null, "value": "", "headers": ["x"]}', "f:2: headers is no list of objects"),
+        ('{"id": "0-7", "key": null, "value": "", "headers": [{"value": ""}]}', "f:2: it has no name"),
     ],
 )
 def test_bad_lines(line: str, why: str) -> None:

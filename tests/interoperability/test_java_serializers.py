@@ -6,7 +6,6 @@ import base64
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +14,14 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from test_serializers import AVRO, JSON, ORDERS, named, values
 
-from ksqlpy.config import Config
 from ksqlpy.embedded.cache import locked
 from ksqlpy.embedded.java import find_java
-from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.embedded.registry import EmbeddedRegistry
 from ksqlpy.formats.protofile import proto_file
 from ksqlpy.runtime import Engine
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
 
@@ -51,33 +48,6 @@ def jar() -> Path:
         pytest.skip("Maven Central does not give Apicurio's serializers")
     assert done.returncode == 0, done.stdout
     return found
-
-
-@pytest.fixture(scope="module")
-def registry() -> Iterator[EmbeddedRegistry]:
-    with EmbeddedRegistry() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def engine(
-    spark: SparkSession, registry: EmbeddedRegistry, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Engine]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        started = Engine(
-            Config.of(
-                {
-                    "bootstrap.servers": broker.bootstrap,
-                    "ksql.service.id": "java_serializers_",
-                    "ksqlpy.data.dir": str(tmp_path_factory.mktemp("data")),
-                    "ksqlpy.warm.up": "false",
-                    "ksql.schema.registry.url": registry.url,
-                }
-            )
-        )
-        started.start()
-        yield started
-        started.stop()
 
 
 def by_java(jar: Path, tasks: list[dict[str, Any]], engine: Engine, registry: EmbeddedRegistry) -> list[Any]:

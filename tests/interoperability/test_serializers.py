@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,14 +16,12 @@ from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, Proto
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import json_format, message_factory
 
-from ksqlpy.config import Config
-from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.embedded.registry import EmbeddedRegistry
 from ksqlpy.formats.protofile import proto_file
 from ksqlpy.runtime import Engine
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
@@ -57,33 +55,6 @@ ORDERS = [
     {"id": 9_000_000_000, "note": "é", "items": []},
     {"id": 3, "note": "", "items": ["c"]},
 ]
-
-
-@pytest.fixture(scope="module")
-def registry() -> Iterator[EmbeddedRegistry]:
-    with EmbeddedRegistry() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def engine(
-    spark: SparkSession, registry: EmbeddedRegistry, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Engine]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        started = Engine(
-            Config.of(
-                {
-                    "bootstrap.servers": broker.bootstrap,
-                    "ksql.service.id": "serializers_",
-                    "ksqlpy.data.dir": str(tmp_path_factory.mktemp("data")),
-                    "ksqlpy.warm.up": "false",
-                    "ksql.schema.registry.url": registry.url,
-                }
-            )
-        )
-        started.start()
-        yield started
-        started.stop()
 
 
 def named(name: str) -> Any:

@@ -6,6 +6,7 @@ import base64
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -142,7 +143,7 @@ def test_entries_of_records_and_results(engine: Engine) -> None:
     [result] = until(lambda: entries(engine, 1, "processing.RT."), 1)
     assert json.loads(result["recordProcessingError"]["record"]) == {"V": -5, "W": -5}
     for query in ("RF", "RG", "RW"):
-        [failed] = until(lambda query=query: entries(engine, 1, f"processing.{query}"), 1)  # type: ignore[misc]
+        [failed] = until(partial(entries, engine, 1, f"processing.{query}"), 1)
         assert failed["recordProcessingError"]["errorMessage"].startswith("1 expression failed")
         assert engine.queries.figures(query)["failed"] == 1
     [described] = engine.execute("DESCRIBE r EXTENDED;")

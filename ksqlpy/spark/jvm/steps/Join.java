@@ -150,9 +150,12 @@ public final class Join extends Step {
    * <p>The rows of one key and time wait together; which of them came at once is marked there.
    */
   private boolean comesAtOnce(int mine, byte[] key, long at, boolean behind) {
-    if (!behind && !hasSeveralLanes()) { // in one partition none of that time was behind before
-      wait(mine, key, at, longs(lane));
-      return false;
+    // In one partition none of that time was behind before.
+    if (!behind && !hasSeveralLanes() || !rows[mine].has(key, at)) {
+      if (!behind) {
+        wait(mine, key, at, longs(lane));
+      }
+      return behind;
     }
     UnsafeRow waiting = open[mine].get(key, at, 2);
     long marks = marks(waiting);
@@ -160,7 +163,7 @@ public final class Join extends Step {
       wait(mine, key, at, longs(lane, marks));
       return false;
     }
-    int there = rows[mine].has(key, at) ? rows[mine].of(key, at, at, fields[mine]).size() : 0;
+    int there = rows[mine].of(key, at, at, fields[mine]).size();
     if (waiting == null) {
       if (!behind && there <= MARKS) {
         wait(mine, key, at, longs(lane, (1L << there) - 1));
