@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -222,7 +223,11 @@ def test_server_is_exactly_once_over_sasl_ssl_and_shows_no_secret(
         assert listed["sasl.mechanism"] == "SCRAM-SHA-512"
         assert listed["sasl.jaas.config"] == listed["ssl.keystore.password"] == "[hidden]"
         processes = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
-        commands = [" ".join(p.cmdline()) for p in processes]
+        commands = []
+        for process in processes:
+            # A process of the killed JVM may have ended meanwhile, or wait to be reaped: it has no command line.
+            with contextlib.suppress(psutil.NoSuchProcess):
+                commands.append(" ".join(process.cmdline()))
         assert any("spark" in c for c in commands)
     finally:
         server.close()
