@@ -31,6 +31,7 @@ from ksqlpy.types import (
 
 __all__ = [
     "HEADERS_TYPE",
+    "RESULT_HEADER",
     "Catalog",
     "Column",
     "Envelope",
@@ -72,6 +73,9 @@ class Header:
 
 HEADERS_TYPE = ArrayType(StructType((("KEY", STRING), ("VALUE", BYTES))))
 """The type of a column of all headers."""
+
+RESULT_HEADER = "ksqlpy.at"
+"""The header that ksqlpy gives to its results, by which they come exactly once; columns of headers do not show it."""
 
 
 @dataclass(frozen=True)

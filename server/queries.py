@@ -10,7 +10,7 @@ import contextlib
 import logging
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -19,6 +19,7 @@ from pydantic import Field
 from starlette.types import Receive, Scope, Send
 
 from ksqlpy.errors import ConfigProblem, KsqlError, shown
+from ksqlpy.reading import Gone
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.errors import error_body, unforeseen
 from ksqlpy.server.statements import text_variables
@@ -45,6 +46,17 @@ class Query(Body):
     variables: dict[str, Any] | None = Field(None, alias="sessionVariables")
 
 
+class OldQuery(Body):
+    """Body of POST /query."""
+
+    example = '{"ksql": "SELECT * FROM rides EMIT CHANGES;"}'
+
+    sql: str = Field(alias="ksql")
+    properties: dict[str, Any] | None = Field(None, alias="streamsProperties")
+    request_properties: dict[str, Any] | None = Field(None, alias="requestProperties")
+    variables: dict[str, Any] | None = Field(None, alias="sessionVariables")
+
+
 class CloseQuery(Body):
     """Body of POST /close-query."""
 
@@ -55,7 +67,7 @@ class CloseQuery(Body):
 
 @router.post("/query-stream")
 async def query_stream(request: Request) -> Response:
-    """Starts a query and streams its rows until LIMIT, /close-query or the client's leaving.
+    """Starts a query and streams its rows until LIMIT, /close-query or the client's leaving; a pull query ends itself.
 
     Delimited (the default): a header object, then one JSON array a row, each on a line of its own; JSON: one array of
     the same elements. A failure on the way is an error entity in the place of a row, and the last one. PRINT streams
@@ -63,12 +75,26 @@ async def query_stream(request: Request) -> Response:
     """
     backend, media_type = await begin(request, (DELIMITED, JSON))
     body = await read_body(request, Query)
-    variables = text_variables(body.variables)
-    query = await backend.call(backend.engine.push, body.sql, body.properties or {}, variables)
+    query = await _begun(backend, body)
     if query.plain and media_type == JSON:
         await backend.call(query.close)
         raise KsqlError("not-acceptable", "PRINT gives lines of text", hint=f"accept {DELIMITED}", error_code=40600)
-    return RowStream(backend, query, media_type)
+    return RowStream(backend, query, Form(media_type) if media_type == JSON else Lines(media_type))
+
+
+@router.post("/query")
+async def query_old(request: Request) -> Response:
+    """The same as ksqlDB's first API has it: one JSON array of objects, ``header``, ``row``, … and ``finalMessage``."""
+    backend, media_type = await begin(request, (KSQL_V1, JSON))
+    query = await _begun(backend, await read_body(request, OldQuery))
+    if query.plain:
+        await backend.call(query.close)
+        raise KsqlError("not-acceptable", "PRINT is for /query-stream", hint=f"accept {DELIMITED}", error_code=40600)
+    return RowStream(backend, query, Objects(media_type))
+
+
+async def _begun(backend: Backend, body: Query | OldQuery) -> PushQuery:
+    return await backend.call(backend.engine.query, body.sql, body.properties or {}, text_variables(body.variables))
 
 
 @router.post("/close-query")
@@ -81,23 +107,83 @@ async def close_query(request: Request) -> JsonResponse:
     return JsonResponse({}, media_type=media_type)
 
 
+class Form:
+    """How an answer is written: a JSON array of a header and of rows, which are arrays too."""
+
+    before, between, line_end, after = b"[", b",\n", b"", b"]\n"
+
+    def __init__(self, media_type: str) -> None:
+        self.media_type = media_type
+
+    def header(self, query: PushQuery) -> bytes:
+        """What comes first."""
+        return encode(
+            {
+                "queryId": query.id,
+                "columnNames": [c.name for c in query.columns],
+                "columnTypes": [str(c.type) for c in query.columns],
+            }
+        )
+
+    def row(self, values: object) -> bytes:
+        """A row; nothing of one that is gone, as ksqlDB has it."""
+        return b"" if isinstance(values, Gone) else encode(values)
+
+    def failure(self, error: KsqlError) -> bytes:
+        """What comes last where the query failed."""
+        return encode(error_body(error))
+
+    def end(self, query: PushQuery) -> bytes | None:
+        """What comes last otherwise."""
+        return None
+
+
+class Lines(Form):
+    """Header and rows on lines of their own."""
+
+    before, between, line_end, after = b"", b"", b"\n", b""
+
+
+class Objects(Form):
+    """ksqlDB's first API: a JSON array of objects with one name each (``StreamedRow``)."""
+
+    def header(self, query: PushQuery) -> bytes:
+        """The id, and the schema as text."""
+        schema = ", ".join(f"`{c.name}` {c.type}{' KEY' if c.key else ''}" for c in query.columns)
+        return encode({"header": {"queryId": query.id, "schema": schema}})
+
+    def row(self, values: object) -> bytes:
+        """The columns of a row, or of one that is gone."""
+        if isinstance(values, Gone):
+            return encode({"row": {"columns": values.columns, "tombstone": True}})
+        return encode({"row": {"columns": values}})
+
+    def failure(self, error: KsqlError) -> bytes:
+        """The error."""
+        return encode({"errorMessage": error_body(error)})
+
+    def end(self, query: PushQuery) -> bytes | None:
+        """How the query ended, where that is not certain."""
+        if query.limit_reached and query.stream:
+            return encode({"finalMessage": "Limit Reached"})
+        return encode({"finalMessage": "Query Completed"}) if query.stream else None
+
+
 class RowStream(Response):
-    """The rows of a push query as a body: one send, and so one chunk or DATA frame, for each row.
+    """The rows of a query as a body: one send, and so one chunk or DATA frame, for each row.
 
     The query is closed when the stream ends in any way. Starlette's own streaming response is not used because it gives
     no say in when a frame leaves.
     """
 
-    def __init__(self, backend: Backend, query: PushQuery, media_type: str) -> None:
-        super().__init__(media_type=media_type)
+    def __init__(self, backend: Backend, query: PushQuery, form: Form) -> None:
+        super().__init__(media_type=form.media_type)
         del self.headers["content-length"]
         if query.plain:  # there is no other place for it
             self.headers["x-query-id"] = query.id
         self.backend = backend
         self.query = query
-        before, between, after = (b"[", b",\n", b"]\n") if media_type == JSON else (b"", b"", b"")
-        self._before, self._between, self._after = before, between, after
-        self._line_end = b"" if media_type == JSON else b"\n"
+        self._form = form
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the stream; an ASGI application."""
@@ -118,9 +204,11 @@ class RowStream(Response):
         try:
             await self.backend.call(self.query.close)
         except Exception:
-            _log.exception("push query %s could not be closed", self.query.id)
+            _log.exception("query %s could not be closed", self.query.id)
 
     async def _write(self, send: Send) -> None:
+        form = self._form
+
         async def out(data: bytes) -> None:
             await send({"type": "http.response.body", "body": data, "more_body": True})
             # Sending does not wait as long as buffers have room, so in a burst nobody else would get a turn: other
@@ -129,28 +217,22 @@ class RowStream(Response):
             await asyncio.sleep(0)
 
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await out(b"" if self.query.plain else self._before + encode(_header(self.query)) + self._line_end)
+        await out(b"" if self.query.plain else form.before + form.header(self.query) + form.line_end)
         end: KsqlError | None = None
-        rows = _Rows(self.query)
+        rows = _Rows(self.query, form)
         try:
             async for row in rows:
-                await out(self._between + row + self._line_end)
+                await out(form.between + row + form.line_end)
             end = self.backend.problem()
         except KsqlError as e:
             end = e
         finally:
             rows.stop()
         if end is not None and not self.query.limit_reached:
-            await out(self._between + encode(error_body(end)) + self._line_end)
-        await send({"type": "http.response.body", "body": self._after, "more_body": False})
-
-
-def _header(query: PushQuery) -> Mapping[str, object]:
-    return {
-        "queryId": query.id,
-        "columnNames": [c.name for c in query.columns],
-        "columnTypes": [str(c.type) for c in query.columns],
-    }
+            await out(form.between + form.failure(end) + form.line_end)
+        elif (last := form.end(self.query)) is not None:
+            await out(form.between + last + form.line_end)
+        await send({"type": "http.response.body", "body": form.after, "more_body": False})
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -161,8 +243,9 @@ async def _disconnected(receive: Receive) -> None:
 class _Rows:
     """The rows of a query as JSON, brought from a thread that may wait for them to the event loop that may not."""
 
-    def __init__(self, query: PushQuery) -> None:
+    def __init__(self, query: PushQuery, form: Form) -> None:
         self._query = query
+        self._form = form
         self._loop = asyncio.get_running_loop()
         self._rows: deque[bytes] = deque()
         self._changed = asyncio.Event()
@@ -170,7 +253,7 @@ class _Rows:
         self._stopped = False
         self._ended = False
         self._failure: KsqlError | None = None
-        threading.Thread(target=self._read, name=f"push {query.id}", daemon=True).start()
+        threading.Thread(target=self._read, name=f"rows of {query.id}", daemon=True).start()
 
     def _read(self) -> None:
         try:
@@ -178,14 +261,16 @@ class _Rows:
                 if self._stopped:
                     return
                 if row is not None:
-                    data = row.encode() if self._query.plain else encode(row)
+                    data = row.encode() if self._query.plain else self._form.row(row)
+                    if not data:
+                        continue  # of a form that does not show it
                     self._space.acquire()
                     self._rows.append(data)
                     self._wake()
         except KsqlError as e:
             self._failure = e
         except Exception as e:
-            _log.exception("push query %s failed", self._query.id)
+            _log.exception("query %s failed", self._query.id)
             self._failure = unforeseen(e)
         finally:
             self._ended = True

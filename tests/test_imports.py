@@ -29,6 +29,8 @@ ORDER = (
     "config",
     "analysis",
     "plan",
+    "reading",
+    "tables",
     "spark",
     "runtime",
 )

@@ -12,7 +12,7 @@ from ksqlpy.analysis.scope import Text
 from ksqlpy.sql import nodes
 from ksqlpy.types import NULL, ArrayType, MapType, StructType
 
-__all__ = ["check_order", "sort_key"]
+__all__ = ["order_of", "sort_key"]
 
 
 def sort_key(item: exp.Expr, value: t.Expr, text: Text) -> t.SortKey:
@@ -23,21 +23,21 @@ def sort_key(item: exp.Expr, value: t.Expr, text: Text) -> t.SortKey:
     return t.SortKey(value, descending, nulls == "FIRST" if nulls else not descending)
 
 
-def check_order(
+def order_of(
     node: nodes.Query,
     analyze: Callable[[exp.Expr], t.Expr],
     outputs: Sequence[Output],
     text: Text,
     *,
     persistent: bool,
-) -> None:
+) -> tuple[t.SortKey, ...]:
     """ORDER BY, an extension: of pull queries only, by columns of the result or by other expressions.
 
-    ``analyze`` types these.
+    ``analyze`` types these. Raises AnalysisProblem.
     """
     order = node.args.get("order")
     if order is None:
-        return
+        return ()
     if persistent or node.args.get("emit") is not None:
         text.refuse(
             "misplaced-order",
@@ -46,12 +46,11 @@ def check_order(
             hint="leave it out, or ask a table without EMIT",
         )
     named = {o.name: o.expr for o in outputs}
+    keys = []
     for item in order.expressions:
         name = item.this.name if isinstance(item.this, exp.Column) and item.this.args.get("table") is None else None
         value = named.get(name) if name is not None else None
         if value is None:
             value = analyze(item.this)
-        sort_key(item, value, text)
-    text.refuse(
-        "unsupported-clause", "ORDER BY is not run by this server", order, hint="sort the rows where they are read"
-    )
+        keys.append(sort_key(item, value, text))
+    return tuple(keys)

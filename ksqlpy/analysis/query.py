@@ -27,7 +27,7 @@ from ksqlpy.analysis.joins import (
     stream_key,
 )
 from ksqlpy.analysis.naming import bare, is_system, key_name, own_name
-from ksqlpy.analysis.order import check_order
+from ksqlpy.analysis.order import order_of
 from ksqlpy.analysis.over import limited, ranking_of, taken_out
 from ksqlpy.analysis.result import RANK, Grouping, JoinSpec, Output, Ranking, Relation, TypedQuery, View
 from ksqlpy.analysis.scope import Scope, Text, find_source
@@ -183,7 +183,7 @@ class _QueryAnalyzer:
         if own_key is not None and partition is None and not self.grouped and self.ranking is None:
             outputs = by_key(outputs, names_of(joins, self.first), own_key)
             keys = (own_key,) if keys else ()
-        check_order(
+        order = order_of(
             self.node,
             lambda n: expressions.analyze(n, aggregates=self.grouped, place="in ORDER BY"),
             outputs,
@@ -208,6 +208,7 @@ class _QueryAnalyzer:
             join_key,
             () if self.ranking is not None else tuple(over),
             self.ranking,
+            order,
         )
 
     # ------------------------------------------------------------ clauses

@@ -66,6 +66,9 @@ def read_question(declared: Declared) -> tuple[Question, bool]:
     parsed = declared.query
     text = Text(parsed.sql, declared.catalog.types)
     typed = analyze_query(parsed.node, declared.catalog, text, persistent=False, config=declared.config)
+    if typed.order:
+        order = parsed.node.args["order"]
+        text.refuse("unsupported-clause", "ORDER BY needs a server here", order, hint="sort the rows that come out")
     plan = build_plan(typed)
     check_plan(plan)
     return Question(typed, plan, parsed.sql), parsed.node.args.get("emit") is not None

@@ -30,8 +30,10 @@ from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.context import Context, Sandbox, Services
 from ksqlpy.runtime.internal import may_read
+from ksqlpy.runtime.plainpush import Plain, PlainPush, plain_of
 from ksqlpy.runtime.printing import Printing, wanted
 from ksqlpy.runtime.processinglog import ProcessingLog
+from ksqlpy.runtime.pull import Answering, PullQuery
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.reads import Reads
@@ -116,6 +118,7 @@ class Engine:
     def _open(self, stack: contextlib.ExitStack) -> None:
         tell_jvm(self.session, self.connection)
         self.brokers.open(stack)
+        self.reads.start(self.folder)
         self._keep_log(stack)
         self.queries.register = self.brokers.register
         self._progress("reading the command log")
@@ -215,13 +218,16 @@ class Engine:
         config = self.config.for_statement(properties or {})
         return parse(sql, variables, substitution=config.get("ksql.variable.substitution.enable") == "true")
 
-    def push(
+    def query(
         self,
         sql: str,
         properties: Mapping[str, object] | None = None,
         variables: Mapping[str, str] | None = None,
-    ) -> PushQuery | Printing:
-        """Starts SELECT … EMIT CHANGES, or PRINT; raises KsqlError. The caller reads its rows and closes it."""
+    ) -> PullQuery | PushQuery | PlainPush | Printing:
+        """Starts a SELECT, or PRINT; raises KsqlError. The caller reads its rows and closes it.
+
+        With EMIT it is a push query, whose rows come as they happen, else a pull query, which ends by itself.
+        """
         parsed = self._parsed(sql, properties, variables)
         text = Text(sql, self.catalog.types)
         if len(parsed) == 1 and isinstance(parsed[0].node, nodes.Print):
@@ -232,16 +238,30 @@ class Engine:
         if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query | nodes.UnionAll):
             node = parsed[0].node if parsed else None
             raise StatementError(
-                "not-a-query", "one SELECT … EMIT CHANGES, or one PRINT, is wanted here", span=text.span(node), sql=sql
+                "not-a-query", "one SELECT, or one PRINT, is wanted here", span=text.span(node), sql=sql
             )
+        if parsed[0].node.args.get("emit") is None:
+            with _named(parsed[0], []):
+                catalog = self.catalog
+                read, plan = statements.check_pull(parsed[0], Sandbox(self, catalog, dict(properties or {})))
+                return self.reads.pull(Answering(parsed[0].text, read, plan), catalog)
+        with _named(parsed[0], []):
+            self.brokers.check_owner()
+            query, how = self._asked(parsed[0], properties)
+            if how is not None:
+                return self.reads.push_plain(query, how)
         # In its turn, since it takes slots.
         with self.definitions.turn, _named(parsed[0], []):
-            self.brokers.check_owner()
-            sandbox = Sandbox(self, self.catalog, dict(properties or {}))
-            typed, plan = statements.check_push(parsed[0], sandbox)
-            mode = mode_of(plan, sandbox.config)
-            query = Asked(parsed[0].text, plan, mode, typed.columns, typed.limit, dict(properties or {}))
+            query, _ = self._asked(parsed[0], properties)
             return self.reads.push(query)
+
+    def _asked(self, parsed: Parsed, properties: Mapping[str, object] | None) -> tuple[Asked, Plain | None]:
+        """A push query that is checked, and how it is answered without Spark, if it can be."""
+        sandbox = Sandbox(self, self.catalog, dict(properties or {}))
+        typed, plan = statements.check_push(parsed, sandbox)
+        mode = mode_of(plan, sandbox.config)
+        asked = Asked(parsed.text, plan, mode, typed.columns, typed.limit, dict(properties or {}))
+        return asked, plain_of(typed)
 
     def close_query(self, query_id: str) -> bool:
         """Ends a push query or a PRINT; False if there is none of that id."""

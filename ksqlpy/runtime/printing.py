@@ -73,6 +73,7 @@ class Printing:
 
     plain = True
     """Its rows are lines of text."""
+    stream = True
 
     def __init__(
         self,

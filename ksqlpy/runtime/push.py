@@ -15,6 +15,7 @@ from ksqlpy.catalog import Column
 from ksqlpy.errors import EngineProblem
 from ksqlpy.plan import Mode, Plan
 from ksqlpy.spark.query import RunningQuery
+from ksqlpy.spark.standing import Standing
 
 __all__ = ["Asked", "PushQuery"]
 
@@ -45,6 +46,8 @@ class PushQuery:
 
     plain = False
     """Its rows are values of columns, not lines of text."""
+    stream = True
+    """Its answer says at its end how it ended."""
 
     def __init__(
         self,
@@ -70,6 +73,11 @@ class PushQuery:
         self._close_lock = threading.Lock()
         self._reading = threading.Lock()
         consumer.assign([TopicPartition(topic, 0, 0)])
+
+    @property
+    def standing(self) -> Standing | None:
+        """How it stands, where it knows by itself; None: as the query that feeds it."""
+        return None
 
     def rows(self) -> Iterator[list[Any] | None]:
         """The rows as JSON values in the order of ``columns``; None about twice a second while nothing comes.

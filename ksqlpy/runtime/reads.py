@@ -1,32 +1,71 @@
-"""Who reads results and topics: push queries and PRINT."""
+"""Who reads results and topics: pull and push queries, and PRINT."""
 
 from __future__ import annotations
 
 import contextlib
 import uuid
 from functools import partial
+from pathlib import Path
 
+from ksqlpy.catalog import Catalog
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
+from ksqlpy.runtime.plainpush import Plain, PlainPush
 from ksqlpy.runtime.printing import Printing, Wanted
+from ksqlpy.runtime.pull import Answering, Pulled, PullQuery
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.supervisor import Supervisor
+from ksqlpy.tables import Copies
 
 __all__ = ["Reads"]
 
 
 class Reads:
-    """The push queries and PRINTs that are open."""
+    """The push queries and PRINTs that are open, and the copies of tables for pull queries."""
+
+    copies: Copies
 
     def __init__(self, brokers: Brokers, supervisor: Supervisor) -> None:
         self._brokers = brokers
         self._supervisor = supervisor
-        self._push: dict[str, PushQuery] = {}
+        self._push: dict[str, PushQuery | PlainPush] = {}
         self._printing: dict[str, Printing] = {}
+        self._pulled = Pulled(lambda: supervisor.session, lambda: brokers.connection)
+
+    def start(self, folder: Path) -> None:
+        """Makes the folder of an engine the place of the copies of tables."""
+        self.copies = Copies(folder / "tables", self._brokers.kafka)
+
+    def pull(self, asked: Answering, catalog: Catalog) -> PullQuery:
+        """Starts to answer a checked pull query; raises EngineProblem. The caller reads its rows and closes it."""
+        source = asked.read.source
+        query_id = f"pull_{uuid.uuid4().hex[:12]}"
+        if source.kind == "TABLE":
+            rows = self._pulled.of_table(asked, self.copies.of(source, catalog.sources.values()))
+        else:
+            partitions = self._brokers.topics.partitions([source.topic])
+            kafka = self._brokers.kafka
+            start, end = (kafka.offsets(partitions, latest=latest)[source.topic] for latest in (False, True))
+            rows = self._pulled.of_stream(asked, start, end, partial(kafka.reader, ends=True))
+        return PullQuery(query_id, asked, rows)
+
+    def push_plain(self, asked: Asked, how: Plain) -> PlainPush:
+        """Starts a checked push query that needs no Spark; raises EngineProblem."""
+        config = self._brokers.config.for_statement(asked.properties)
+        sources = tuple({r.source.name: r.source for r in asked.plan.relations}.values())
+        partitions = self._brokers.topics.partitions([s.topic for s in sources])
+        query_id = f"transient_{sources[0].name[:100]}_{uuid.uuid4().hex[:12]}"
+        offsets = first_offsets(self._brokers, sources, partitions, config)
+        push = PlainPush(query_id, asked, how, offsets, self._brokers.kafka.reader(), self._forget)
+        self._push[query_id] = push
+        return push
 
     def push(self, asked: Asked) -> PushQuery:
-        """Starts a checked push query; raises EngineProblem. The caller reads its rows and closes it."""
+        """Starts a checked push query as a query of Spark; raises EngineProblem.
+
+        The caller reads its rows and closes it.
+        """
         config = self._brokers.config.for_statement(asked.properties)
         sources = tuple({r.source.name: r.source for r in asked.plan.relations}.values())
         partitions = self._brokers.topics.partitions([s.topic for s in sources])
@@ -52,6 +91,9 @@ class Reads:
     def _printed(self, printing: Printing) -> None:
         self._printing.pop(printing.id, None)
 
+    def _forget(self, push: PlainPush) -> None:
+        self._push.pop(push.id, None)
+
     def _closed(self, push: PushQuery) -> None:
         self._push.pop(push.id, None)
         self._supervisor.queries.stop(push.id, forget=True)
@@ -59,7 +101,7 @@ class Reads:
             self._brokers.topics.remove_transient(push.id)
 
     @property
-    def open(self) -> tuple[PushQuery, ...]:
+    def open(self) -> tuple[PushQuery | PlainPush, ...]:
         """The push queries that are open."""
         return tuple(self._push.values())
 
@@ -70,7 +112,7 @@ class Reads:
 
     def close(self, query_id: str) -> bool:
         """Ends a push query or a PRINT; False if there is none of that id."""
-        push: PushQuery | Printing | None = self._push.get(query_id) or self._printing.get(query_id)
+        push: PushQuery | PlainPush | Printing | None = self._push.get(query_id) or self._printing.get(query_id)
         if push is None:
             return False
         push.close()
@@ -82,3 +124,5 @@ class Reads:
             push.close()
         for printing in tuple(self._printing.values()):
             printing.close()
+        if hasattr(self, "copies"):
+            self.copies.close()

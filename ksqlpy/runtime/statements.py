@@ -24,6 +24,7 @@ from ksqlpy.analysis import (
     analyze_query,
     find_source,
 )
+from ksqlpy.analysis.pull import PullRead, analyze_pull, as_stream
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
@@ -40,9 +41,10 @@ from ksqlpy.spark.standing import State
 from ksqlpy.sql import Parsed, nodes, to_sql
 
 if TYPE_CHECKING:
+    from ksqlpy.runtime.plainpush import PlainPush
     from ksqlpy.runtime.push import PushQuery
 
-__all__ = ["Context", "Sandbox", "changes", "check", "check_push", "run"]
+__all__ = ["Context", "Sandbox", "changes", "check", "check_pull", "check_push", "run"]
 
 
 def check(parsed: Parsed, sandbox: Sandbox) -> None:
@@ -58,20 +60,22 @@ def check(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def check_push(parsed: Parsed, sandbox: Sandbox) -> tuple[TypedQuery, Plan]:
     """SELECT … EMIT CHANGES, typed and planned; raises KsqlError."""
-    query, text = parsed.node, Text(parsed.sql, sandbox.catalog.types)
-    if query.args.get("emit") is None:
-        text.refuse(
-            "no-emit",
-            "this server runs SELECT with EMIT CHANGES only",
-            query,
-            hint="SET 'auto.offset.reset'='earliest'; and EMIT CHANGES at the end, ahead of LIMIT, show what is there"
-            " and what comes; ksqlpy query answers from the topics and ends",
-        )
-    typed = analyze_query(query, sandbox.catalog, text, persistent=False, config=sandbox.config)
+    text = Text(parsed.sql, sandbox.catalog.types)
+    typed = analyze_query(parsed.node, sandbox.catalog, text, persistent=False, config=sandbox.config)
     plan = build_plan(typed)
     check_plan(plan)
     check_read(plan, sandbox.config, parsed)
     return typed, plan
+
+
+def check_pull(parsed: Parsed, sandbox: Sandbox) -> tuple[PullRead, Plan]:
+    """SELECT without EMIT, typed, with the plan that makes its rows of records; raises KsqlError."""
+    text = Text(parsed.sql, sandbox.catalog.types)
+    read = analyze_pull(parsed.node, sandbox.catalog, text, sandbox.config)
+    plan = build_plan(as_stream(read).typed)
+    check_plan(plan)
+    check_read(plan, sandbox.config, parsed)
+    return read, plan
 
 
 POLL = 0.05
@@ -191,7 +195,7 @@ def _shown(parsed: Parsed, context: Context) -> Entity:
             for q in catalog.queries.values()
         ]
         summaries += [
-            entities.push_summary(p.id, p.asked.statement, context.standing(p.id), _errors(p.id, context))
+            entities.push_summary(p.id, p.asked.statement, p.standing or context.standing(p.id), _errors(p.id, context))
             for p in context.reads.open
         ]
         return entities.listed_queries(text, summaries)
@@ -308,7 +312,7 @@ def _describe_function(parsed: Parsed, context: Context) -> Entity:
     return entities.described_function(parsed.text, function)
 
 
-def _push_description(push: PushQuery, context: Context) -> Entity:
+def _push_description(push: PushQuery | PlainPush, context: Context) -> Entity:
     asked, figures = push.asked, _figures(push.id, context, push.asked.plan)
     return entities.query_description(
         push.id,
@@ -317,7 +321,7 @@ def _push_description(push: PushQuery, context: Context) -> Entity:
         asked.mode,
         asked.sources,
         [],
-        context.standing(push.id),
+        push.standing or context.standing(push.id),
         overriddenProperties=dict(asked.properties),
         queryErrors=figures["errors"],
         figures=figures,

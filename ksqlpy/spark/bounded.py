@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Output
@@ -24,7 +26,9 @@ from ksqlpy.catalog import Source
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Written, json_object, text
+from ksqlpy.functions.sparktext import text_key
 from ksqlpy.plan import Plan
+from ksqlpy.reading import Record
 from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.encode import encoded
@@ -32,6 +36,7 @@ from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.once import Offsets
 from ksqlpy.spark.rows import Col
+from ksqlpy.types import STRING
 
 __all__ = ["Change", "Inputs", "Run", "Unread"]
 
@@ -47,7 +52,7 @@ class Inputs:
 
     ``start``, ``end``: offsets of Kafka's topics, from where and up to where; ``files``: by topic, the source and a
     folder with files of its rows as JSON lines. ``now``: the time in ms of rows of a stream that have none; a
-    table's are there from the beginning.
+    table's are there from the beginning. ``given``: records that are here, by topic, of a batch.
     """
 
     connection: KafkaConnection
@@ -55,11 +60,13 @@ class Inputs:
     end: Offsets
     files: Mapping[str, tuple[Source, Path]] = field(default_factory=dict)
     now: int = 0
+    given: Mapping[str, Sequence[Record]] = field(default_factory=dict)
 
     @property
     def partitions(self) -> dict[str, int]:
         """How many partitions each topic has; a file counts as one."""
-        return {**{topic: len(p) for topic, p in self.start.items()}, **dict.fromkeys(self.files, 1)}
+        one = dict.fromkeys((*self.files, *self.given), 1)
+        return {**{topic: len(p) for topic, p in self.start.items()}, **one}
 
 
 @dataclass(frozen=True)
@@ -84,17 +91,24 @@ class Run:
     """One run of a plan.
 
     ``identity``: what tells the rows of a table apart, over the rows ahead of the plan's projection. ``folder``: for
-    the checkpoint.
+    the checkpoint of a plan with state. ``order``: how the rows of a batch are sorted.
     """
 
     def __init__(
-        self, session: SparkSession, plan: Plan, identity: Sequence[t.Expr], inputs: Inputs, folder: Path
+        self,
+        session: SparkSession,
+        plan: Plan,
+        identity: Sequence[t.Expr],
+        inputs: Inputs,
+        folder: Path,
+        order: Sequence[t.SortKey] = (),
     ) -> None:
         # The projection keeps what its expressions need, so the identity stands in it too.
-        hidden = tuple(Output(f"__id{i}", e) for i, e in enumerate(identity))
+        hidden = tuple(Output(f"__id{i}", e) for i, e in enumerate((*identity, *(k.expr for k in order))))
+        self._order = tuple(order)
         self._plan = replace(plan, root=replace(plan.root, outputs=(*plan.root.outputs, *hidden)))
         self._visible = plan.root.outputs
-        self._hidden = hidden
+        self._hidden = hidden[: len(identity)]
         self._inputs = inputs
         self._checkpoint = str(folder / "checkpoint")
         self._width = max(inputs.partitions.values())
@@ -165,6 +179,7 @@ class Run:
     def _records(self, *, stream: bool) -> DataFrame:
         parts = [self._kafka(stream)] if self._inputs.start else []
         parts += [self._file(topic, *place, stream) for topic, place in self._inputs.files.items()]
+        parts += [self._given(topic, records) for topic, records in self._inputs.given.items()]
         records = parts[0]
         for part in parts[1:]:
             records = records.unionByName(part)
@@ -185,6 +200,20 @@ class Run:
             reader = reader.option("endingOffsets", json.dumps(self._inputs.end))
         found: DataFrame = reader.load().select(*_COLUMNS, *(["headers"] if headers else []))
         return found
+
+    def _given(self, topic: str, records: Sequence[Record]) -> DataFrame:
+        """Records that are here, of a batch."""
+        form = "key binary, value binary, partition int, offset bigint, time bigint"
+        rows: list[tuple[Any, ...]] = [(r.key, r.value, r.partition, r.offset, r.time) for r in records]
+        headers = ["headers"] if self._plan.shows_headers else []
+        if headers:
+            form += ", headers array<struct<key: string, value: binary>>"
+            rows = [(*row, list(r.headers)) for row, r in zip(rows, records, strict=True)]
+        frame = self._session.createDataFrame(rows, form)
+        at = f"{text.string(topic)} AS topic"
+        return frame.selectExpr(
+            "key", "value", at, "partition", "offset", "timestamp_millis(time) AS timestamp", *headers
+        )
 
     def _file(self, topic: str, source: Source, folder: Path, stream: bool) -> DataFrame:
         reader: Any = self._session.readStream if stream else self._session.read
@@ -212,11 +241,22 @@ class Run:
         if rows.shape.bounded:
             identity.append(Written(Col.WINDOW_START, t.SYSTEM["WINDOWSTART"][1], Col.WINDOW_START))
         key = json_object(identity) if identity else "''"
-        return rows.frame.selectExpr(
+        frame = rows.frame
+        if self._order:
+            frame = frame.orderBy(*map(_sorted, self._order))
+        return frame.selectExpr(
             f"CASE WHEN {Col.RAW} IS NULL THEN {key} END AS key",
             f"CASE WHEN {Col.RAW} IS NULL AND NOT {Col.DELETED} THEN {shown} END AS columns",
             *(f"{Col.RAW}.{c} AS {c}" for c in ("topic", "partition", "offset")), f"{Col.REASON} AS reason",
         )  # fmt: skip
+
+
+def _sorted(key: t.SortKey) -> SparkColumn:
+    value = spark_text(key.expr)
+    by = expr(text_key(value) if key.expr.type == STRING else value)
+    if key.descending:
+        return by.desc_nulls_first() if key.nulls_first else by.desc_nulls_last()
+    return by.asc_nulls_first() if key.nulls_first else by.asc_nulls_last()
 
 
 def _change(row: Any) -> Change | Unread:

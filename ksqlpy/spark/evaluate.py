@@ -1,16 +1,20 @@
-"""Constant expressions become records: INSERT VALUES is computed by the same Spark text as a query."""
+"""Constant expressions become values and records: computed by the same Spark text as in a query."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from ksqlpy.analysis import Insert
 from ksqlpy.analysis import typed as t
+from ksqlpy.catalog import Column, ValueSpec
 from ksqlpy.errors import AnalysisProblem
-from ksqlpy.formats import Written, write
+from ksqlpy.formats import JSON, Written, codec, json_object, write
 from ksqlpy.spark.expressions import failure_text, spark_text
 
-__all__ = ["record_of"]
+__all__ = ["record_of", "values_of"]
 
 
 def record_of(session: SparkSession, insert: Insert) -> tuple[bytes | None, bytes | None, int | None]:
@@ -48,6 +52,17 @@ def record_of(session: SparkSession, insert: Insert) -> tuple[bytes | None, byte
         bytes(row.v) if row.v is not None else None,
         row.t,
     )
+
+
+def values_of(session: SparkSession, constants: Sequence[t.Expr]) -> list[Any]:
+    """The values of constant expressions, as the formats' codecs give them; None for null and for what fails."""
+    names = [f"C{i}" for i in range(len(constants))]
+    written = [Written(n, c.type, spark_text(c)) for n, c in zip(names, constants, strict=True)]
+    row = session.range(0, 1, 1, 1).selectExpr(f"{json_object(written)} AS v").head()
+    assert row is not None
+    columns = tuple(Column(n, c.type) for n, c in zip(names, constants, strict=True))
+    values = codec(ValueSpec(JSON.name, columns)).decode(row.v.encode())
+    return list(values or ())
 
 
 def _failure(value: t.Expr) -> str:

@@ -11,9 +11,11 @@ import struct
 import zlib
 from dataclasses import dataclass
 
+from ksqlpy.catalog import RESULT_HEADER
+
 __all__ = ["HEADER", "Coordinates", "coordinates", "mark", "taken_apart"]
 
-HEADER = "ksqlpy.at"
+HEADER = RESULT_HEADER
 """The name of the header with the source coordinates. It is short, since every record has it."""
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from .liverun import drawn, lost, run_sample, sampled, save_both
 from .parsing import check_parsing
 from .readme import write_table
-from .report import counts, reasons, save, table
+from .report import Result, counts, reasons, save, table
+from .rest import find_rest_cases, run_rest
 from .runner import AnyCase, find_cases, run_all
 
 
@@ -20,6 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0 if no case failed, 2 if there is none."""
     options = _options().parse_args(arguments)
     wanted = re.compile(options.filter)
+    began = time.monotonic()
+    rest = [c for c in find_rest_cases(options.folder) if wanted.search(c.full_name)]
+    if rest:
+        return _told(run_rest(rest, jobs=options.jobs), options, began)
     cases = [c for c in find_cases(options.folder) if wanted.search(c.full_name)]
     if not cases:
         print(f"no case below {options.folder} is called {options.filter!r}", file=sys.stderr)
@@ -28,8 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _parse_only(cases)
     if options.live or options.restore:
         return _live(cases, options)
-    began = time.monotonic()
-    results = run_all(cases, jobs=options.jobs, lax=options.lax)
+    return _told(run_all(cases, jobs=options.jobs, lax=options.lax), options, began)
+
+
+def _told(results: Sequence[Result], options: argparse.Namespace, began: float) -> int:
+    """Prints and keeps the results; 1 if one of them is a failure."""
     print(table(results))
     print("\nwhy cases failed:")
     print(reasons(results, "failed", options.groups))
@@ -81,7 +89,7 @@ def _parse_only(cases: Sequence[AnyCase]) -> int:
 
 def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.qtt", description="Runs query cases of a folder.")
-    holds = "holds qtt/*.json and sql/**/*.sql, or these files themselves"
+    holds = "holds qtt/*.json and sql/**/*.sql, or these files themselves; rqtt/*.json go through a real server"
     parser.add_argument("folder", type=Path, metavar="DIR", help=holds)
     parser.add_argument("--filter", default="", metavar="REGEX", help="only cases whose full name matches")
     parser.add_argument("--report", type=Path, metavar="FILE.json", help="where every case's result is written")

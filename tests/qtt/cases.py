@@ -13,7 +13,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CATEGORIES", "Case", "Window", "Written", "json_text", "read_folder", "read_json", "uncommented"]
+__all__ = [
+    "CATEGORIES",
+    "Case",
+    "Window",
+    "Written",
+    "expanded",
+    "json_text",
+    "read_folder",
+    "read_json",
+    "uncommented",
+]
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ def read_folder(folder: Path) -> Iterator[Case]:
         try:
             data = read_json(file.read_text(encoding="utf-8"))
             for entry in data["tests"]:
-                yield from _expanded(file.stem, entry)
+                yield from (case for case, _ in expanded(file.stem, entry))
         except (ValueError, KeyError, TypeError) as e:
             raise ValueError(f"{file}: {e!r}") from e
 
@@ -115,13 +125,14 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _expanded(file: str, entry: Mapping[str, Any]) -> Iterator[Case]:
+def expanded(file: str, entry: Mapping[str, Any]) -> Iterator[tuple[Case, Mapping[str, Any]]]:
+    """The cases of an entry, each with the entry as it is for its format."""
     # A configuration's other values change nothing here, so one run of each case is enough.
     properties = {k: v for k, v in (entry.get("properties") or {}).items() if v != "{CONFIG}"}
     for fmt in entry.get("format") or [""]:
         replaced = json.loads(json.dumps(entry, default=_exact).replace("{FORMAT}", fmt), object_hook=_inexact)
         post = replaced.get("post") or {}
-        yield Case(
+        case = Case(
             file,
             replaced["name"],
             tuple(replaced["statements"]),
@@ -135,6 +146,7 @@ def _expanded(file: str, entry: Mapping[str, Any]) -> Iterator[Case]:
             post.get("topics") or {},
             entry.get("enabled", True) is not False,
         )
+        yield case, replaced
 
 
 def _exact(value: object) -> Any:

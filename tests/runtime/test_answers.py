@@ -71,7 +71,7 @@ def test_a_pull_query_says_what_shows_the_rows() -> None:
     engine = MemoryEngine(None)  # type: ignore[arg-type]
     engine.execute(START)
     with pytest.raises(KsqlError) as refused:
-        engine.push("SELECT * FROM per_city WHERE city = 'Oslo';")
+        engine.query("SELECT * FROM per_city WHERE city = 'Oslo';")
     assert refused.value.code == "no-emit" and refused.value.span is not None
     assert refused.value.hint is not None and "EMIT CHANGES at the end, ahead of LIMIT" in refused.value.hint
 

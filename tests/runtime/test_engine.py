@@ -214,7 +214,7 @@ def test_a_push_query_ends_at_its_limit_and_leaves_nothing(engine: Engine) -> No
     engine.execute(RIDES)
     for i in range(4):
         engine.execute(f"INSERT INTO rides VALUES ({i}, {i * 10});")
-    push = engine.push("SELECT id, total / 4 AS t FROM rides WHERE total > 0 EMIT CHANGES LIMIT 2;", EARLIEST)
+    push = engine.query("SELECT id, total / 4 AS t FROM rides WHERE total > 0 EMIT CHANGES LIMIT 2;", EARLIEST)
     assert [str(c.type) for c in push.columns] == ["INTEGER", "INTEGER"]
     assert [row for row in push.rows() if row is not None] == [[1, 2], [2, 5]]
     assert push.limit_reached
@@ -226,7 +226,7 @@ def test_a_push_query_of_queries(engine: Engine) -> None:
     engine.execute(RIDES)
     for i in range(4):
         engine.execute(f"INSERT INTO rides VALUES ({i}, {i * 10});")
-    push = engine.push(
+    push = engine.query(
         "WITH r AS (SELECT id, total FROM rides WHERE total > 10) "
         "SELECT 'twice' AS what, total * 2 AS n FROM r UNION ALL SELECT 'once', total FROM r EMIT CHANGES LIMIT 4;",
         EARLIEST,
@@ -240,7 +240,7 @@ def test_a_push_query_of_queries(engine: Engine) -> None:
 def test_the_reader_of_a_push_query_is_told_that_it_ended(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ksqlpy.runtime.push.PATIENCE_SECONDS", 1)
     engine.execute(RIDES)
-    push = engine.push("SELECT * FROM rides EMIT CHANGES;")
+    push = engine.query("SELECT * FROM rides EMIT CHANGES;")
     rows = push.rows()
     assert next(rows) is None
     engine.queries.stop(push.id, forget=False)
@@ -252,7 +252,7 @@ def test_the_reader_of_a_push_query_is_told_that_it_ended(engine: Engine, monkey
 
 def test_a_closed_push_query_ends(engine: Engine) -> None:
     engine.execute(RIDES)
-    push = engine.push("SELECT * FROM rides EMIT CHANGES;")
+    push = engine.query("SELECT * FROM rides EMIT CHANGES;")
     rows = push.rows()
     assert next(rows) is None
     assert engine.close_query(push.id)
@@ -274,7 +274,7 @@ def test_kafka_away_is_said_at_once(spark: SparkSession) -> None:
 def test_push_queries_are_listed_explained_and_terminated(engine: Engine) -> None:
     engine.execute(RIDES + "CREATE STREAM big AS SELECT id, total FROM rides WHERE total >= 40;", EARLIEST)
     sql = "SELECT id FROM big EMIT CHANGES;"
-    push = engine.push(sql, {"ksql.streams.num.stream.threads": "2"})
+    push = engine.query(sql, {"ksql.streams.num.stream.threads": "2"})
     persistent, shown = engine.execute("SHOW QUERIES;")[0]["queries"]
     assert (persistent["queryType"], shown["queryType"]) == ("PERSISTENT", "PUSH")
     assert (shown["id"], shown["queryString"], shown["sinks"]) == (push.id, sql, [])

@@ -34,7 +34,7 @@ def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def printed(engine: Engine, sql: str) -> list[str]:
-    found = engine.push(sql)
+    found = engine.query(sql)
     assert isinstance(found, Printing)
     return [line for line in found.rows() if line is not None]
 
@@ -56,7 +56,7 @@ def test_every_so_many_records(engine: Engine, asked: str) -> None:
 
 
 def test_from_the_end_until_it_is_closed(engine: Engine) -> None:
-    running = engine.push("PRINT 'Rides';")
+    running = engine.query("PRINT 'Rides';")
     lines: list[str] = []
     thread = threading.Thread(target=lambda: lines.extend(line for line in running.rows() if line is not None))
     thread.start()
@@ -85,7 +85,7 @@ REFUSED = [
 @pytest.mark.parametrize(("sql", "code"), REFUSED)
 def test_refusals(engine: Engine, sql: str, code: str) -> None:
     with pytest.raises(AnalysisProblem) as caught:
-        engine.push(sql)
+        engine.query(sql)
     assert caught.value.code == code
     assert caught.value.span is not None
 
@@ -95,5 +95,5 @@ def test_it_is_no_statement_of_the_other_endpoint(engine: Engine) -> None:
         engine.execute("PRINT 'Rides';")
     assert (caught.value.code, caught.value.error_code) == ("query-not-here", 40002)
     with pytest.raises(KsqlError) as many:
-        engine.push("PRINT 'Rides'; PRINT 'Rides';")
+        engine.query("PRINT 'Rides'; PRINT 'Rides';")
     assert many.value.code == "not-a-query"

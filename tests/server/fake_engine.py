@@ -19,6 +19,7 @@ class FakePush:
     """Gives rows 0, 1, … as fast as they are taken, up to ``limit``; rows that tests put into ``source`` otherwise."""
 
     plain = False
+    stream = True
 
     def __init__(self, engine: FakeEngine, id: str, limit: int | None = None, source: str = "rows") -> None:
         self.engine = engine
@@ -54,7 +55,7 @@ class FakePush:
         if not self.closed.is_set():
             self.closed_at = time.monotonic()
             self.closed.set()
-            self.engine.pushes.pop(self.id, None)
+            self.engine.queryes.pop(self.id, None)
 
 
 class FakePrint(FakePush):
@@ -130,7 +131,7 @@ class FakeEngine:
                 return [{"@type": "novel", "properties": dict(properties)}]
         return []
 
-    def push(self, sql: str, properties: Mapping[str, object] = {}, variables: Mapping[str, str] = {}) -> FakePush:
+    def query(self, sql: str, properties: Mapping[str, object] = {}, variables: Mapping[str, str] = {}) -> FakePush:
         self.calls.append((sql, dict(properties)))
         self.variables.append(dict(variables))
         words = sql.rstrip(";").lower().split()

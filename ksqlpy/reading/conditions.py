@@ -1,0 +1,169 @@
+"""Plain conditions as Python functions of a row: comparisons of columns with constants, AND, OR, NOT, IN, LIKE.
+
+They say what the Spark text of the same expression says (:mod:`ksqlpy.spark.expressions`), which ``tests/reading``
+holds: a comparison with null is false, STRINGs are ordered by UTF-16 units, and NaN is equal to itself and above all
+numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.types import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INTEGER, STRING, TIME, TIMESTAMP, DecimalType, SqlType
+
+__all__ = ["Condition", "Constants", "condition_of", "folded"]
+
+Row = Mapping[str, Any]
+Condition = Callable[[Row], bool]
+Value = Callable[[Row], Any]
+Constants = Mapping[t.Expr, Any]
+"""Values of constant expressions that somebody else has computed."""
+
+_COMPARABLE = {BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP}
+_OPS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class NotPlain(Exception):
+    """The expression is left to Spark."""
+
+
+def condition_of(expr: t.Expr, constants: Constants | None = None) -> Condition | None:
+    """Whether a row meets a condition; None where it is not plain."""
+    try:
+        return _condition(expr, constants or {})
+    except NotPlain:
+        return None
+
+
+def folded(expr: t.Expr) -> tuple[Any] | None:
+    """The value of a literal, also of a number in a wider type; None for everything else."""
+    match expr:
+        case t.Literal(value=value):
+            return (value,)
+        case t.Cast(type=wider, value=inner):
+            found = folded(inner)
+            if found is None or (
+                inner.type not in (INTEGER, BIGINT, DOUBLE) and not isinstance(inner.type, DecimalType)
+            ):
+                return None
+            return _widened(found[0], inner.type, wider)
+        case t.Negate(value=inner) if inner.type in (INTEGER, BIGINT):
+            found = folded(inner)
+            limit = 2**31 if inner.type == INTEGER else 2**63
+            return None if found is None or found[0] is None or found[0] == -limit else (-found[0],)
+    return None
+
+
+def _widened(value: Any, source: SqlType, target: SqlType) -> tuple[Any] | None:
+    if value is None:
+        return (None,)
+    if source in (INTEGER, BIGINT):
+        if target == BIGINT:
+            return (value,)
+        if target == DOUBLE:
+            return (float(value),)
+    if isinstance(target, DecimalType) and source != DOUBLE:
+        exact = Decimal(value)
+        _, digits, exponent = exact.as_tuple()
+        assert isinstance(exponent, int)
+        if -exponent > target.scale or len(digits) + exponent > target.precision - target.scale:
+            return None
+        return (exact.quantize(Decimal(1).scaleb(-target.scale)),)
+    if isinstance(source, DecimalType) and target == DOUBLE:
+        return (float(value),)
+    return None
+
+
+def _condition(expr: t.Expr, constants: Constants) -> Condition:
+    match expr:
+        case t.Logical(op=op, left=left, right=right):
+            a, b = _condition(left, constants), _condition(right, constants)
+            return (lambda row: a(row) and b(row)) if op == "AND" else (lambda row: a(row) or b(row))
+        case t.Not(value=value):
+            inner = _condition(value, constants)
+            return lambda row: not inner(row)
+        case t.IsNull(value=value):
+            of = _value(value, constants)
+            return lambda row: of(row) is None
+        case t.Compare(op=op, left=left, right=right):
+            return _compared(op, left, right, constants)
+        case t.Between(value=value, low=low, high=high):
+            above, below = _compared(">=", value, low, constants), _compared("<=", value, high, constants)
+            return lambda row: above(row) and below(row)
+        case t.InList(value=value, items=items):
+            any_of = [_compared("=", value, item, constants) for item in items]
+            return lambda row: any(equal(row) for equal in any_of)
+        case t.Like(value=value, pattern=pattern, escape=None):
+            return _like(value, pattern, constants)
+    raise NotPlain
+
+
+def _value(expr: t.Expr, constants: Constants) -> Value:
+    if expr in constants:
+        known = constants[expr]
+        return lambda row: known
+    found = folded(expr)
+    if found is not None:
+        value = found[0]
+        return lambda row: value
+    if isinstance(expr, t.ColumnRef):
+        name = expr.name
+        return lambda row: row[name]
+    if isinstance(expr, t.Cast) and expr.value.type in (INTEGER, BIGINT) and expr.type in (BIGINT, DOUBLE):
+        inner, wider = _value(expr.value, constants), float if expr.type == DOUBLE else int
+        return lambda row: None if (v := inner(row)) is None else wider(v)
+    raise NotPlain
+
+
+def _compared(op: str, left: t.Expr, right: t.Expr, constants: Constants) -> Condition:
+    type_ = left.type
+    if type_ not in _COMPARABLE and not isinstance(type_, DecimalType):
+        raise NotPlain
+    if type_ != right.type and not (isinstance(type_, DecimalType) and isinstance(right.type, DecimalType)):
+        raise NotPlain
+    a, b = _value(left, constants), _value(right, constants)
+    if op in ("IS DISTINCT FROM", "IS NOT DISTINCT FROM"):
+        same = _compared("=", left, right, constants)
+        wanted = op == "IS NOT DISTINCT FROM"
+        return lambda row: (same(row) or (a(row) is None and b(row) is None)) == wanted
+    compare = _OPS[op]
+    order: Callable[[Any], Any] | None = None
+    if type_ == DOUBLE:
+        order = _double
+    elif type_ == STRING and op not in ("=", "<>"):
+        order = _units
+    if order is not None:
+        ordered = order
+        return lambda row: (x := a(row)) is not None and (y := b(row)) is not None and compare(ordered(x), ordered(y))
+    return lambda row: (x := a(row)) is not None and (y := b(row)) is not None and compare(x, y)
+
+
+def _double(value: float) -> tuple[bool, float]:
+    return (True, 0.0) if math.isnan(value) else (False, value)
+
+
+def _units(value: str) -> bytes:
+    return value.encode("utf-16-be", "surrogatepass")
+
+
+def _like(value: t.Expr, pattern: t.Expr, constants: Constants) -> Condition:
+    found = folded(pattern)
+    if found is None or not isinstance(found[0], str) or value.type != STRING:
+        raise NotPlain
+    # Without ESCAPE nothing escapes (ksqlDB, LIKE).
+    form = "".join({"%": ".*", "_": "."}.get(c) or re.escape(c) for c in found[0])
+    matches, of = re.compile(form, re.DOTALL).fullmatch, _value(value, constants)
+    return lambda row: (text := of(row)) is not None and matches(text) is not None

@@ -1,0 +1,262 @@
+"""Pull queries: what a table or a stream holds now.
+
+Rows of a table come out of its local copy: of the keys that WHERE says, or of all. Rows of a stream come from its
+topic, from the first record to the last that is there when the query starts. Plain conditions and plain columns are
+read in Python (:mod:`ksqlpy.reading`); everything else is a batch of Spark over the same records.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.pull import PullRead, constant
+from ksqlpy.catalog import Column
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.errors import EngineProblem
+from ksqlpy.formats import Unreadable
+from ksqlpy.plan import Plan
+from ksqlpy.reading import Record, Rows, condition_of, folded, projection_of
+from ksqlpy.reading.messages import record_of
+from ksqlpy.tables import Copy
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Answering", "PullQuery", "Pulled"]
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 20_000
+"""Rows that Spark gets at once, without ORDER BY."""
+
+IN_PYTHON = 5_000
+"""Records of a stream up to which it is read in Python; of more Spark makes quicker work."""
+
+_IDLE_SECONDS = 0.5
+_CONDITIONS = t.Compare, t.Logical, t.Not, t.IsNull, t.Between, t.InList, t.Like
+_VARYING = {"UUID", "RANDOM", "UNIX_TIMESTAMP", "UNIX_DATE"}
+
+Offsets = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A checked pull query with the plan of its rows, in which a table is read as records of a stream."""
+
+    statement: str
+    read: PullRead
+    plan: Plan
+
+    @property
+    def used(self) -> set[str]:
+        """The internal names of the columns that it needs."""
+        typed = self.read.typed
+        exprs = [o.expr for o in typed.outputs] + [k.expr for k in typed.order]
+        exprs += [typed.where] if typed.where is not None else []
+        return {e.name for x in exprs for e in t.walk(x) if isinstance(e, t.ColumnRef)}
+
+
+class PullQuery:
+    """A pull query that is being answered; its rows are read once."""
+
+    plain = False
+    """Its rows are values of columns, not lines of text."""
+
+    def __init__(self, query_id: str, answering: Answering, rows: Iterator[list[Any]]) -> None:
+        read = answering.read
+        self.id = query_id
+        self.columns = tuple(
+            Column(o.name, o.expr.type, key) for o, key in zip(read.typed.outputs, read.keyed, strict=True)
+        )
+        self.limit_reached = False
+        self.stream = read.source.kind == "STREAM"
+        """Whether it reads a stream, whose answer says at its end how it ended."""
+        self._limit = read.typed.limit
+        self._rows = rows
+        self._closing = threading.Event()
+
+    def rows(self) -> Iterator[list[Any] | None]:
+        """The rows as JSON values in the order of ``columns``; fractions are Decimals. Raises KsqlError."""
+        sent = 0
+        self.limit_reached = self._limit == 0
+        while not self.limit_reached and not self._closing.is_set():
+            row = next(self._rows, None)
+            if row is None:
+                break
+            yield row
+            sent += 1
+            self.limit_reached = sent == self._limit
+
+    def close(self) -> None:
+        """Ends it; closing twice does nothing."""
+        self._closing.set()
+
+
+class Pulled:
+    """Finds the rows of pull queries. ``session``: gives Spark's session when it is needed."""
+
+    def __init__(self, session: Callable[[], SparkSession], connection: Callable[[], KafkaConnection]) -> None:
+        self._session = session
+        self._connection = connection
+        self._known: dict[t.Expr, Any] = {}
+
+    # ---------------------------------------------------------------- of a table
+
+    def of_table(self, asked: Answering, copy: Copy) -> Iterator[list[Any]]:
+        """The rows of a pull query on a table."""
+        read = asked.read
+        constants = self._constants(read)
+        records = self._looked_up(read, copy, constants) if read.access == "LOOKUP" else copy.all()
+        return self._rows(asked, records, constants)
+
+    def _looked_up(self, read: PullRead, copy: Copy, constants: Mapping[t.Expr, Any]) -> Iterator[Record]:
+        seen: set[bytes] = set()
+        for wanted in read.keys:
+            values = [constants[e] if e in constants else (folded(e) or (None,))[0] for e in wanted]
+            key = None if any(v is None for v in values) else copy.key(values)
+            if key is not None and key not in seen:
+                seen.add(key)
+                yield from copy.of_key(key)
+
+    # ---------------------------------------------------------------- of a stream
+
+    def of_stream(
+        self, asked: Answering, start: Mapping[str, int], end: Mapping[str, int], consumer: Callable[[], Consumer]
+    ) -> Iterator[list[Any]]:
+        """The rows of a pull query on a stream, between offsets of its partitions."""
+        constants = self._constants(asked.read)
+        topic = asked.read.source.topic
+        count = sum(end[p] - start[p] for p in start)
+        limit, where = asked.read.typed.limit, asked.read.typed.where
+        few = count <= IN_PYTHON or (limit is not None and limit <= IN_PYTHON and where is None)
+        if few and self._plainly(asked, constants) is not None:
+            return self._rows(asked, _between(topic, start, end, consumer), constants)
+        return self._by_spark(asked, start={topic: dict(start)}, end={topic: dict(end)})
+
+    # ---------------------------------------------------------------- rows
+
+    def _plainly(
+        self, asked: Answering, constants: Mapping[t.Expr, Any]
+    ) -> tuple[Rows, Callable[[Mapping[str, Any]], bool] | None, Callable[[Mapping[str, Any]], list[Any]]] | None:
+        """How the rows are made in Python; None where Spark makes them."""
+        typed = asked.read.typed
+        rows = Rows(typed.relations[0], asked.used)
+        project = projection_of(typed.outputs)
+        where = None if asked.read.exact else typed.where
+        condition = condition_of(where, constants) if where is not None else None
+        if project is None or typed.order or not rows.readable or (where is not None and condition is None):
+            return None
+        return rows, condition, project
+
+    def _rows(
+        self, asked: Answering, records: Iterator[Record], constants: Mapping[t.Expr, Any]
+    ) -> Iterator[list[Any]]:
+        plainly = self._plainly(asked, constants)
+        if plainly is None:
+            size = None if asked.read.typed.order else AT_ONCE
+            while chunk := list(itertools.islice(records, size)):
+                yield from self._by_spark(asked, given={asked.read.source.topic: chunk})
+            return
+        rows, condition, project = plainly
+        unread = 0
+        for record in records:
+            try:
+                row = rows.row(record)
+            except Unreadable as e:
+                unread += 1
+                if unread == 1:
+                    log.warning("a record of %s cannot be read: %s", asked.read.source.topic, e)
+                continue
+            if row is not None and (condition is None or condition(row)):
+                yield project(row)
+
+    def _by_spark(
+        self,
+        asked: Answering,
+        *,
+        start: Offsets | None = None,
+        end: Offsets | None = None,
+        given: Mapping[str, Sequence[Record]] | None = None,
+    ) -> Iterator[list[Any]]:
+        from ksqlpy.spark.bounded import Change, Inputs, Run  # slow to import
+
+        typed = asked.read.typed
+        names = [o.name for o in typed.outputs]
+        inputs = Inputs(self._connection(), start or {}, end or {}, given=given or {})
+        with tempfile.TemporaryDirectory(prefix="ksqlpy-pull-") as folder:
+            run = Run(self._session(), asked.plan, (), inputs, Path(folder), typed.order)
+            for change in run.batch(typed.limit):
+                if isinstance(change, Change) and change.columns is not None:
+                    row = json.loads(change.columns, parse_float=Decimal)
+                    yield [row[n] for n in names]
+
+    # ---------------------------------------------------------------- constants
+
+    def _constants(self, read: PullRead) -> Mapping[t.Expr, Any]:
+        """The values of constant expressions that are more than literals; each is computed once."""
+        wanted: list[t.Expr] = []
+
+        def look(e: t.Expr) -> t.Expr | None:
+            if isinstance(e, _CONDITIONS) or not constant(e):
+                return None
+            if folded(e) is None and not _varies(e):
+                wanted.append(e)
+            return e
+
+        for expr in (*itertools.chain(*read.keys), *((read.typed.where,) if read.typed.where is not None else ())):
+            t.rewrite(expr, look)
+        missing = [e for e in dict.fromkeys(wanted) if e not in self._known]
+        if missing:
+            from ksqlpy.spark.evaluate import values_of
+
+            if len(self._known) > 1000:
+                self._known = {}
+            self._known = {**self._known, **dict(zip(missing, values_of(self._session(), missing), strict=True))}
+        return self._known if wanted else {}
+
+
+def _varies(expr: t.Expr) -> bool:
+    return any(isinstance(e, t.FunctionCall) and e.call.function.name in _VARYING for e in t.walk(expr))
+
+
+def _between(
+    topic: str, start: Mapping[str, int], end: Mapping[str, int], consumer: Callable[[], Consumer]
+) -> Iterator[Record]:
+    """The records of a topic between two offsets of each partition."""
+    left = {int(p): o for p, o in end.items() if start[p] < o}
+    if not left:
+        return
+    reader = consumer()
+    try:
+        reader.assign([TopicPartition(topic, p, start[str(p)]) for p in left])
+        while left:
+            message = reader.poll(_IDLE_SECONDS)
+            if message is None:
+                continue
+            error, partition, offset = message.error(), message.partition(), message.offset()
+            if error is not None:
+                if error.code() != KafkaError._PARTITION_EOF:
+                    raise EngineProblem("query-failed", f"topic {topic} cannot be read: {error.str()}")
+                left.pop(partition, None)  # type: ignore[arg-type]
+                continue
+            assert partition is not None and offset is not None
+            if partition not in left:
+                continue
+            if offset < left[partition]:
+                yield record_of(message)
+            if offset + 1 >= left[partition]:
+                del left[partition]
+    finally:
+        reader.close()

@@ -1,0 +1,114 @@
+"""The copies of all tables that have been read."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Collection
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ksqlpy.catalog import Source
+from ksqlpy.errors import EngineProblem
+from ksqlpy.tables.copy import Copy
+from ksqlpy.tables.store import Store
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
+__all__ = ["Copies", "Topics"]
+
+PATIENCE = 60.0
+"""Seconds that a read waits at most for the first copying of a table."""
+
+
+class Topics(Protocol):
+    """What the copies ask of Kafka; :class:`ksqlpy.spark.kafka.Kafka` answers."""
+
+    def topic_id(self, topic: str) -> str | None: ...
+    def partitions(self, topics: Collection[str]) -> dict[str, int]: ...
+    def offsets(self, topics: dict[str, int], *, latest: bool) -> dict[str, dict[str, int]]: ...
+    def reader(self, *, ends: bool = False) -> Consumer: ...
+
+
+class Copies:
+    """The copies, by the names of their tables. A table is copied from the first read on."""
+
+    def __init__(self, folder: Path, kafka: Topics) -> None:
+        self._folder = folder
+        self._kafka = kafka
+        self._open: dict[str, Copy] = {}
+        self._lock = threading.Lock()
+        self._swept = False
+
+    def of(self, source: Source, known: Collection[Source]) -> Copy:
+        """The copy of a table, which has all that its topic had when it was first read, and follows it.
+
+        ``known``: all sources that there are; copies of others are removed. Raises EngineProblem.
+        """
+        found = self._open.get(source.name)
+        if found is not None and found.source == source and not found.failed:
+            return found
+        with self._lock:
+            self._sweep(known)
+            found = self._open.get(source.name)
+            if found is None or found.source != source or found.failed:
+                if found is not None:
+                    del self._open[source.name]
+                    found.close(forget=found.source.topic != source.topic)
+                found = self._made(source)
+                self._open[source.name] = found
+        found.wait(self.ends(source), PATIENCE)
+        return found
+
+    def ends(self, source: Source) -> dict[int, int]:
+        """The offsets behind the last records of a table's topic now."""
+        return self._offsets(source.topic, latest=True)
+
+    def lag(self, name: str) -> int | None:
+        """How many records the copy of a table is behind; None if it is not copied."""
+        found = self._open.get(name)
+        return None if found is None or found.failed else found.lag(self.ends(found.source))
+
+    def _offsets(self, topic: str, *, latest: bool) -> dict[int, int]:
+        partitions = self._kafka.partitions([topic])
+        return {int(p): o for p, o in self._kafka.offsets(partitions, latest=latest)[topic].items()}
+
+    def _made(self, source: Source) -> Copy:
+        topic_id = self._kafka.topic_id(source.topic)
+        if topic_id is None:
+            raise EngineProblem("copy-failed", f"topic {source.topic} of table {source.name} does not exist")
+        begins = self._offsets(source.topic, latest=False)
+        return Copy(source, self._place(source, topic_id), partial(self._kafka.reader, ends=True), begins)
+
+    def _place(self, source: Source, topic_id: str) -> Path:
+        """The folder of a copy: another topic, or other formats, have another one."""
+        what = repr((topic_id, source.key, source.value, source.window, source.envelope, source.headers))
+        return self._folder / f"{_safe(source.name)}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+
+    def _sweep(self, known: Collection[Source]) -> None:
+        """Ends and removes the copies of tables that are no longer there."""
+        names = {s.name for s in known}
+        for name in [n for n in self._open if n not in names]:
+            self._open.pop(name).close(forget=True)
+        if self._swept or not self._folder.exists():
+            return
+        self._swept = True
+        kept = {_safe(n) for n in names}
+        for folder in self._folder.iterdir():
+            if folder.name.rpartition("-")[0] not in kept:
+                Store.remove(folder)
+
+    def close(self) -> None:
+        """Ends all; they are continued at the next start."""
+        with self._lock:
+            for copy in self._open.values():
+                copy.close()
+            self._open.clear()
+
+
+def _safe(name: str) -> str:
+    """The name of a table as that of a folder."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)[:60]
+    return plain if plain == name else f"{plain}.{hashlib.sha256(name.encode()).hexdigest()[:8]}"

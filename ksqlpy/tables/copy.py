@@ -1,0 +1,259 @@
+"""One table's copy: its store, and the thread that follows its topic."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from ksqlpy.analysis.result import Relation
+from ksqlpy.catalog import Source
+from ksqlpy.errors import EngineProblem
+from ksqlpy.formats import Unreadable, codec, present
+from ksqlpy.formats.contract import DECLARED
+from ksqlpy.formats.kafka import KAFKA
+from ksqlpy.formats.registry import FORMATS
+from ksqlpy.reading import Record, Rows
+from ksqlpy.reading.messages import headers_of
+from ksqlpy.tables.store import Busy, Store, Torn
+
+__all__ = ["Copy"]
+
+log = logging.getLogger(__name__)
+
+MOST = 20_000
+"""Records that are taken over at once."""
+
+_IDLE_SECONDS = 0.5
+_LONGEST_AWAY = 20 * 3600
+"""Seconds after which a copy is made again: tombstones are removed from a compacted topic after 24 hours."""
+
+_GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
+
+
+class Copy:
+    """The copy of one table; it follows the topic until it is closed.
+
+    ``consumer``: makes a consumer without a group; ``begins``: the first offsets of the partitions. Raises
+    EngineProblem ``copy-failed``.
+    """
+
+    def __init__(
+        self, source: Source, folder: Path, consumer: Callable[[], Consumer], begins: Mapping[int, int]
+    ) -> None:
+        self.source = source
+        self.remade: str | None = None
+        """Why what was there has been copied again."""
+        self._folder = folder
+        self._begins = dict(begins)
+        self._prefixed = source.window.key_bytes if source.window is not None else 0
+        self._codec = codec(source.key) if present(source.key) else None
+        self._canonical = _canonical(source)
+        self._rows = Rows(Relation(source, source.name, False), set())
+        self._headers = bool(source.headers)
+        self._changed = threading.Condition()
+        self._stopping = threading.Event()
+        self._problem: EngineProblem | None = None
+        self._ends: dict[int, int] = {}
+        self._store, self._positions = self._opened()
+        self._consumer = consumer
+        self._thread = threading.Thread(target=self._run, name=f"copy {source.name}", daemon=True)
+        self._thread.start()
+
+    def _opened(self) -> tuple[Store, dict[int, int]]:
+        """The store and where it is; one that cannot be used, or is too old, is made again."""
+        why: str | None = None
+        try:
+            store = Store(self._folder)
+            positions, seen = store.positions(), store.seen()
+            if seen is None:
+                return store, dict(self._begins)
+            behind = [p for p, begin in self._begins.items() if positions.get(p, 0) < begin]
+            if time.time() - seen > _LONGEST_AWAY:
+                why = "it was not continued for so long that the topic may have lost tombstones"
+            elif behind:
+                why = f"partition {behind[0]} of the topic no longer has the records that follow it"
+            else:
+                return store, {**self._begins, **positions}
+            store.close()
+        except Torn as e:
+            why = f"its files cannot be used: {e}"
+        except Busy as e:
+            raise self._failure(str(e)) from e
+        self.remade = why
+        log.warning("the local copy of table %s is made again from its topic: %s", self.source.name, why)
+        Store.remove(self._folder)
+        try:
+            return Store(self._folder), dict(self._begins)
+        except (Torn, Busy) as e:
+            raise self._failure(str(e)) from e
+
+    def _failure(self, why: str) -> EngineProblem:
+        hint = "is there room on the disk of ksqlpy.data.dir?"
+        return EngineProblem(
+            "copy-failed", f"table {self.source.name} cannot be copied from topic {self.source.topic}: {why}", hint=hint
+        )
+
+    # ---------------------------------------------------------------- following
+
+    def _run(self) -> None:
+        consumer = self._consumer()
+        try:
+            consumer.assign([TopicPartition(self.source.topic, p, o) for p, o in self._positions.items()])
+            while not self._stopping.is_set():
+                first = consumer.poll(_IDLE_SECONDS)
+                if first is not None:
+                    self._take([first, *consumer.consume(MOST, 0)])
+        except Torn as e:
+            self._fail(str(e))
+        except KafkaException as e:
+            self._fail(e.args[0].str())
+        except Exception as e:
+            log.exception("the copy of table %s failed", self.source.name)
+            self._fail(str(e))
+        finally:
+            consumer.close()
+
+    def _fail(self, why: str) -> None:
+        if not self._stopping.is_set():
+            log.error("table %s is no longer copied from its topic: %s", self.source.name, why)
+        with self._changed:
+            self._problem = self._failure(why)
+            self._changed.notify_all()
+
+    def _take(self, messages: Sequence[Message]) -> None:
+        changes: list[tuple[bytes, Record]] = []
+        positions: dict[int, int] = {}
+        for m in messages:
+            error, partition, offset = m.error(), m.partition(), m.offset()
+            assert partition is not None
+            if error is not None:
+                if error.code() == KafkaError._PARTITION_EOF:
+                    assert offset is not None
+                    positions[partition] = offset
+                elif error.code() in _GONE:
+                    raise KafkaException(error)
+                else:
+                    log.warning("topic %s: %s", self.source.topic, error.str())
+                continue
+            assert offset is not None
+            positions[partition] = offset + 1
+            key = m.key()
+            if key is None:
+                continue  # of no row
+            record = Record(key, m.value(), m.timestamp()[1], partition, offset, self._headers_of(m))
+            at = self._place(key)
+            if at is not None:
+                changes.append((at, self._plain(record)))
+        if all(self._positions.get(p) == o for p, o in positions.items()):
+            return
+        self._store.write(changes, positions)
+        with self._changed:
+            self._positions.update(positions)
+            self._changed.notify_all()
+
+    def _headers_of(self, message: Message) -> tuple[tuple[str, bytes | None], ...]:
+        if not self._headers:
+            return ()
+        return headers_of(message)
+
+    def _plain(self, record: Record) -> Record:
+        """A change event that deletes a row as the tombstone that it is."""
+        if not self.source.envelope or record.value is None:
+            return record
+        try:
+            gone = self._rows.deleted(record.value)
+        except Unreadable:
+            return record  # its row cannot be read, which is said when it is wanted
+        return record._replace(value=None) if gone else record
+
+    def _place(self, key: bytes) -> bytes | None:
+        """Under which bytes a key is kept: those that the codec writes, where others may write the same otherwise."""
+        if self._canonical:
+            return key
+        assert self._codec is not None
+        inner, window = key, b""
+        if self._prefixed:
+            inner, window = key[: -self._prefixed], key[-self._prefixed :]
+        try:
+            written = self._codec.encode(self._rows.key(inner))
+        except Unreadable:
+            return None
+        return None if written is None else written + window
+
+    # ---------------------------------------------------------------- reading
+
+    def key(self, values: Sequence[object]) -> bytes | None:
+        """The bytes of a key without its window; None for null."""
+        assert self._codec is not None
+        return self._codec.encode(tuple(values))
+
+    def of_key(self, key: bytes) -> Iterator[Record]:
+        """The row of a key, or its rows in the order of their windows."""
+        if self._prefixed:
+            yield from self._store.beginning(key, len(key) + self._prefixed)
+        elif (found := self._store.get(key)) is not None:
+            yield found
+
+    def all(self) -> Iterator[Record]:
+        """All rows, as they were at the beginning."""
+        return self._store.all()
+
+    def estimate(self) -> int:
+        """About how many rows it has."""
+        return self._store.estimate()
+
+    def wait(self, ends: Mapping[int, int], seconds: float) -> None:
+        """Waits until it has all records up to these offsets.
+
+        Raises EngineProblem ``copy-failed``, or ``copy-behind`` (50300) after so many seconds.
+        """
+        with self._changed:
+            there = self._changed.wait_for(lambda: self._problem is not None or self._reached(ends), seconds)
+            if self._problem is not None:
+                raise self._problem
+            if not there:
+                left = self.lag(ends)
+                raise EngineProblem(
+                    "copy-behind",
+                    f"the copy of table {self.source.name} is still {left:,} records behind its topic",
+                    hint="ask again soon; SHOW and DESCRIBE EXTENDED show how far it is",
+                    error_code=50300,
+                )
+
+    def _reached(self, ends: Mapping[int, int]) -> bool:
+        return all(self._positions.get(p, 0) >= o for p, o in ends.items())
+
+    def check(self) -> None:
+        """Raises EngineProblem ``copy-failed`` if it no longer follows its topic."""
+        if self._problem is not None:
+            raise self._problem
+
+    def lag(self, ends: Mapping[int, int]) -> int:
+        """How many offsets it is behind these."""
+        return sum(max(0, o - self._positions.get(p, 0)) for p, o in ends.items())
+
+    @property
+    def failed(self) -> bool:
+        """Whether it no longer follows its topic."""
+        return self._problem is not None
+
+    def close(self, *, forget: bool = False) -> None:
+        """Ends it; ``forget``: its files go too."""
+        self._stopping.set()
+        self._thread.join()
+        self._fail("the table was dropped" if forget else "the server stops")
+        self._store.close()
+        if forget:
+            Store.remove(self._folder)
+
+
+def _canonical(source: Source) -> bool:
+    """Whether equal keys of the topic have equal bytes: of KAFKA always, else where only our queries write."""
+    if source.key.format == KAFKA.name:
+        return True
+    return source.query is not None and FORMATS[source.key.format].schemas is DECLARED

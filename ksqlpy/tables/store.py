@@ -1,0 +1,168 @@
+"""The records of a table in a RocksDB, by their keys, and how far the partitions of the topic are copied."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch
+
+from ksqlpy.reading import Record
+
+__all__ = ["Busy", "Store", "Torn"]
+
+_HEAD = struct.Struct(">qiqI")
+"""Of a value: time in ms, partition, offset, length of the headers as JSON; headers and the record's value follow."""
+
+_SEEN = b"a"
+_POSITION = b"p"
+_ROW = b"r"
+"""What keys of the database begin with: when it was written, where a partition is, rows."""
+
+_BLOCKS = 64 * 2**20
+"""Bytes of blocks that are kept in memory, of each table."""
+_BUFFER = 32 * 2**20
+_RELEASED = 10.0
+"""Seconds for which the files of a store that was closed may stay open: as long as somebody goes through its rows."""
+
+
+class Torn(Exception):
+    """The files of a copy cannot be used."""
+
+
+class Busy(Exception):
+    """The files of a copy are still open, in a read that goes on perhaps."""
+
+
+class Store:
+    """An open RocksDB; all methods may be called from any thread, :meth:`write` from one at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        """Opens it, or makes it. Raises Torn and Busy."""
+        self._folder = folder
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        end = time.monotonic() + _RELEASED
+        while True:
+            try:
+                self._rows = Rdict(str(folder), _options())
+            except Exception as e:  # rocksdict has no class of its own for what RocksDB says
+                if "lock" not in str(e).lower():
+                    raise Torn(str(e)) from e
+                if time.monotonic() > end:
+                    raise Busy(str(e)) from e
+                time.sleep(0.05)
+            else:
+                return
+
+    @staticmethod
+    def remove(folder: Path) -> None:
+        """Removes the files of a store that is not open."""
+        shutil.rmtree(folder, ignore_errors=True)
+
+    # ---------------------------------------------------------------- how far it is
+
+    def positions(self) -> dict[int, int]:
+        """The next offset of each partition; those that nothing is known of are missing."""
+        found: dict[int, int] = {}
+        for key, value in self._items(_POSITION):
+            if not key.startswith(_POSITION):
+                break
+            found[int(key[1:])] = int(value)
+        return found
+
+    def seen(self) -> float | None:
+        """When it was last written, in seconds since 1970; None: never."""
+        found = self._rows.get(_SEEN)
+        return float(found) if found is not None else None
+
+    # ---------------------------------------------------------------- rows
+
+    def write(self, changes: Iterable[tuple[bytes, Record]], positions: Mapping[int, int]) -> None:
+        """Takes over records under their keys, tombstones among them, and how far that is; all or nothing.
+
+        Raises Torn, for example when the disk is full.
+        """
+        batch = WriteBatch(raw_mode=True)
+        for key, record in changes:
+            if record.value is None:
+                batch.delete(_ROW + key)
+            else:
+                batch.put(_ROW + key, packed(record))
+        for partition, offset in positions.items():
+            batch.put(_POSITION + str(partition).encode(), str(offset).encode())
+        batch.put(_SEEN, repr(time.time()).encode())
+        try:
+            self._rows.write(batch)
+        except Exception as e:
+            raise Torn(str(e)) from e
+
+    def get(self, key: bytes) -> Record | None:
+        """The record of a key."""
+        found = self._rows.get(_ROW + key)
+        return None if found is None else unpacked(key, found)
+
+    def beginning(self, prefix: bytes, length: int) -> Iterator[Record]:
+        """The records whose keys have that beginning and that length, in the order of their keys' bytes."""
+        begin = _ROW + prefix
+        for key, value in self._items(begin):
+            if not key.startswith(begin):
+                return
+            if len(key) == length + 1:
+                yield unpacked(key[1:], value)
+
+    def all(self) -> Iterator[Record]:
+        """All records, as they were at the beginning, in the order of their keys' bytes."""
+        for key, value in self._items(_ROW):
+            yield unpacked(key[1:], value)
+
+    def _items(self, begin: bytes) -> Iterator[tuple[bytes, bytes]]:
+        found: Any = self._rows.items(from_key=begin)  # of raw bytes, which its types do not know
+        return iter(found)
+
+    def estimate(self) -> int:
+        """About how many rows it has."""
+        return int(self._rows.property_int_value("rocksdb.estimate-num-keys") or 0)
+
+    def close(self) -> None:
+        """Closes it; who reads it then gets an error."""
+        self._rows.close()
+
+
+def packed(record: Record) -> bytes:
+    """The bytes of a record without its key."""
+    headers = b""
+    if record.headers:
+        headers = orjson.dumps([[n, None if v is None else v.hex()] for n, v in record.headers])
+    assert record.value is not None
+    return _HEAD.pack(record.time, record.partition, record.offset, len(headers)) + headers + record.value
+
+
+def unpacked(key: bytes, data: bytes) -> Record:
+    """The inverse of :func:`packed`."""
+    at, partition, offset, length = _HEAD.unpack_from(data)
+    begin = _HEAD.size
+    if not length:
+        return Record(key, data[begin:], at, partition, offset)
+    given = orjson.loads(data[begin : begin + length])
+    headers = tuple((n, None if v is None else bytes.fromhex(v)) for n, v in given)
+    return Record(key, data[begin + length :], at, partition, offset, headers)
+
+
+def _options() -> Options:
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.set_write_buffer_size(_BUFFER)
+    options.set_max_write_buffer_number(3)
+    blocks = BlockBasedOptions()
+    blocks.set_block_cache(Cache(_BLOCKS))
+    blocks.set_bloom_filter(10, False)
+    blocks.set_cache_index_and_filter_blocks(True)
+    options.set_block_based_table_factory(blocks)
+    options.set_max_open_files(256)
+    options.set_keep_log_file_num(2)
+    return options
