@@ -6,11 +6,13 @@ Source of the rules: ksqlDB manual, "Run push and pull queries (/query-stream)",
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import itertools
 import logging
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -18,12 +20,17 @@ from fastapi.responses import Response
 from pydantic import Field
 from starlette.types import Receive, Scope, Send
 
+from ksqlpy.catalog import Column, ValueSpec
 from ksqlpy.errors import ConfigProblem, KsqlError, shown
+from ksqlpy.formats import JSON as JSON_FORMAT
+from ksqlpy.formats import codec
+from ksqlpy.formats.protobuf import PROTOBUF_NOSR
+from ksqlpy.formats.protoschema import schema_of
 from ksqlpy.reading import Gone
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.errors import error_body, unforeseen
 from ksqlpy.server.statements import text_variables
-from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1, Body, JsonResponse, encode, read_body
+from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1, PROTOBUF, Body, JsonResponse, encode, read_body
 
 __all__ = ["CloseQuery", "Query", "RowStream", "router"]
 
@@ -71,26 +78,52 @@ async def query_stream(request: Request) -> Response:
 
     Delimited (the default): a header object, then one JSON array a row, each on a line of its own; JSON: one array of
     the same elements. A failure on the way is an error entity in the place of a row, and the last one. PRINT streams
-    lines of text, and has no other form than the default.
+    lines of text, and has no other form than the default. Protobuf: one JSON array of ``header`` and ``row`` objects,
+    with the rows as messages.
     """
-    backend, media_type = await begin(request, (DELIMITED, JSON))
+    backend, media_type = await begin(request, (DELIMITED, JSON, PROTOBUF))
     body = await read_body(request, Query)
+    form = {JSON: Form, PROTOBUF: Messages, DELIMITED: Lines}[media_type](media_type)
+    if (answer := _looked_up(backend, body, form)) is not None:
+        return answer
     query = await _begun(backend, body)
-    if query.plain and media_type == JSON:
+    if query.plain and media_type != DELIMITED:
         await backend.call(query.close)
         raise KsqlError("not-acceptable", "PRINT gives lines of text", hint=f"accept {DELIMITED}", error_code=40600)
-    return RowStream(backend, query, Form(media_type) if media_type == JSON else Lines(media_type))
+    return RowStream(backend, query, form)
 
 
 @router.post("/query")
 async def query_old(request: Request) -> Response:
     """The same as ksqlDB's first API has it: one JSON array of objects, ``header``, ``row``, … and ``finalMessage``."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
-    query = await _begun(backend, await read_body(request, OldQuery))
+    body = await read_body(request, OldQuery)
+    if (answer := _looked_up(backend, body, Objects(media_type))) is not None:
+        return answer
+    query = await _begun(backend, body)
     if query.plain:
         await backend.call(query.close)
         raise KsqlError("not-acceptable", "PRINT is for /query-stream", hint=f"accept {DELIMITED}", error_code=40600)
     return RowStream(backend, query, Objects(media_type))
+
+
+def _looked_up(backend: Backend, body: Query | OldQuery, form: Form) -> Response | None:
+    """The whole answer to a lookup that takes no time; None for all other queries.
+
+    It is found here, in the event loop: a way through another thread would take longer.
+    """
+    if body.variables:
+        return None
+    found = backend.engine.look_up(body.sql, body.properties or {})
+    if found is None:
+        return None
+    columns, rows = found
+    header = form.header(f"pull_{next(_number)}", columns)
+    parts = [form.before + header, *(form.between + form.row(row) for row in rows)]
+    return Response(form.line_end.join(parts) + form.line_end + form.after, media_type=form.media_type)
+
+
+_number = itertools.count(1)
 
 
 async def _begun(backend: Backend, body: Query | OldQuery) -> PushQuery:
@@ -115,13 +148,13 @@ class Form:
     def __init__(self, media_type: str) -> None:
         self.media_type = media_type
 
-    def header(self, query: PushQuery) -> bytes:
+    def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
         """What comes first."""
         return encode(
             {
-                "queryId": query.id,
-                "columnNames": [c.name for c in query.columns],
-                "columnTypes": [str(c.type) for c in query.columns],
+                "queryId": query_id,
+                "columnNames": [c.name for c in columns],
+                "columnTypes": [str(c.type) for c in columns],
             }
         )
 
@@ -147,10 +180,10 @@ class Lines(Form):
 class Objects(Form):
     """ksqlDB's first API: a JSON array of objects with one name each (``StreamedRow``)."""
 
-    def header(self, query: PushQuery) -> bytes:
+    def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
         """The id, and the schema as text."""
-        schema = ", ".join(f"`{c.name}` {c.type}{' KEY' if c.key else ''}" for c in query.columns)
-        return encode({"header": {"queryId": query.id, "schema": schema}})
+        schema = ", ".join(f"`{c.name}` {c.type}{' KEY' if c.key else ''}" for c in columns)
+        return encode({"header": {"queryId": query_id, "schema": schema}})
 
     def row(self, values: object) -> bytes:
         """The columns of a row, or of one that is gone."""
@@ -167,6 +200,27 @@ class Objects(Form):
         if query.limit_reached and query.stream:
             return encode({"finalMessage": "Limit Reached"})
         return encode({"finalMessage": "Query Completed"}) if query.stream else None
+
+
+class Messages(Objects):
+    """The same with rows as Protobuf messages, whose schema is in the header (``application/vnd.ksql.v1+protobuf``)."""
+
+    def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
+        """The id, and the schema as the text of a .proto file."""
+        plain = tuple(Column(c.name, c.type) for c in columns)
+        self._names = [c.name for c in columns]
+        self._values = codec(ValueSpec(JSON_FORMAT.name, plain))
+        spec = ValueSpec(PROTOBUF_NOSR.name, plain)
+        self._messages = codec(spec)
+        return encode({"header": {"queryId": query_id, "protoSchema": schema_of(spec)}})
+
+    def row(self, values: object) -> bytes:
+        """The message of a row; nothing of one that is gone."""
+        if isinstance(values, Gone):
+            return b""
+        read = self._values.decode(encode(dict(zip(self._names, values, strict=True))))  # type: ignore[call-overload]
+        written = self._messages.encode(read) or b""
+        return encode({"row": {"protobufBytes": base64.b64encode(written).decode()}})
 
 
 class RowStream(Response):
@@ -217,7 +271,9 @@ class RowStream(Response):
             await asyncio.sleep(0)
 
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await out(b"" if self.query.plain else form.before + form.header(self.query) + form.line_end)
+        await out(
+            b"" if self.query.plain else form.before + form.header(self.query.id, self.query.columns) + form.line_end
+        )
         end: KsqlError | None = None
         rows = _Rows(self.query, form)
         try:

@@ -17,11 +17,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ksqlpy.errors import ConfigProblem, KsqlError, shown
 
-__all__ = ["DELIMITED", "JSON", "KSQL_V1", "Body", "JsonResponse", "encode", "negotiate", "read_body"]
+__all__ = ["DELIMITED", "JSON", "KSQL_V1", "PROTOBUF", "Body", "JsonResponse", "encode", "negotiate", "read_body"]
 
 JSON = "application/json"
 KSQL_V1 = "application/vnd.ksql.v1+json"
 DELIMITED = "application/vnd.ksqlapi.delimited.v1"
+PROTOBUF = "application/vnd.ksql.v1+protobuf"
 
 T = TypeVar("T", bound="Body")
 

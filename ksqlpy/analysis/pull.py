@@ -81,6 +81,9 @@ def analyze_pull(node: exp.Expr, catalog: Catalog, text: Text, config: Config) -
             node.args["from_"].this,
             hint=_PUSH,
         )
+    if typed.grouping is not None:
+        hint = f"GROUP BY a key in a table of its own, and ask that; or {_PUSH}"
+        text.refuse("pull-clause", "a pull query has no aggregate functions", node, hint=hint)
     source = relation.source
     for place, exprs in (("SELECT", [o.expr for o in typed.outputs]), ("WHERE", [typed.where] if typed.where else [])):
         _check_pseudo(node, place, exprs, text)
@@ -149,7 +152,7 @@ def _located(typed: TypedQuery, source: Source, node: exp.Expr, text: Text, conf
                 why = f"WHERE says the key: {len(wanted)} of them" if len(wanted) > 1 else "WHERE says the key"
                 return PullRead(typed, source, "LOOKUP", wanted, exact, why)
             single = keys[0] if len(keys) == 1 and keys[0].type == STRING and source.window is None else None
-            if single is not None and len(branches) == 1 and len(branches[0]) == 1 and _ranged(branches[0][0], single):
+            if single is not None and len(branches) == 1 and _ranging(branches[0], single):
                 if config.get(SCANS) == "false" and config.get(RANGES) == "false":
                     _no_scan("WHERE says a range of keys", where or node, text, ranges=True)
                 return PullRead(typed, source, "RANGE", (), exact=False, why="WHERE says a range of keys")
@@ -220,6 +223,12 @@ def _equals(condition: t.Expr) -> tuple[t.Expr, tuple[t.Expr, ...]] | None:
         case t.InList(value=t.ColumnRef() as column, items=items) if all(map(constant, items)):
             return column, items
     return None
+
+
+def _ranging(branch: Sequence[t.Expr], key: t.Expr) -> bool:
+    """Whether one condition says a range of the key, and no other says anything of it."""
+    said = [c for c in branch if key in t.walk(c)]
+    return len(said) == 1 and _ranged(said[0], key)
 
 
 def _ranged(condition: t.Expr, key: t.Expr) -> bool:

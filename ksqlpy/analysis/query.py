@@ -39,7 +39,7 @@ from ksqlpy.config import Config
 from ksqlpy.formats import FORMATS
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 from ksqlpy.sql import nodes
-from ksqlpy.types import BIGINT, StructType
+from ksqlpy.types import BIGINT, INTEGER, StructType
 
 __all__ = ["analyze_query"]
 
@@ -56,6 +56,14 @@ def analyze_query(
     if not persistent:  # who looks on does not write late records
         config = Config({k: v for k, v in config.values.items() if k != LATE_TOPIC})
     return _QueryAnalyzer(as_query(node), catalog, text, persistent, config).analyze()
+
+
+def _is_aggregate(call: exp.Anonymous) -> bool:
+    return isinstance(FUNCTIONS.find(call.this), Aggregate)
+
+
+def _has_aggregate(node: exp.Expr) -> bool:
+    return any(map(_is_aggregate, node.find_all(exp.Anonymous)))
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,9 @@ class _QueryAnalyzer:
         joined = bool(args.get("joins"))
         self.first = self._relation(args["from_"].this, joined)
         self.kind: SourceKind = self.first.source.kind
-        self.grouped = args.get("group") is not None
+        # Who looks on may have all rows as one group; a table must have a key.
+        self.whole = not persistent and args.get("group") is None and any(map(_has_aggregate, node.expressions))
+        self.grouped = args.get("group") is not None or self.whole
         self.synthetic: t.ColumnRef | None = None
         self.ranking: Ranking | None = None
         self.near = self.bounds_known = False
@@ -233,7 +243,7 @@ class _QueryAnalyzer:
 
     def _no_aggregate(self, node: exp.Expr) -> None:
         for call in node.find_all(exp.Anonymous):
-            if isinstance(FUNCTIONS.find(call.this), Aggregate):
+            if _is_aggregate(call):
                 self.text.refuse("no-group-by", f"aggregate function {call.this} needs GROUP BY", call)
 
     def _joins(self, nodes_: Sequence[exp.Expr]) -> tuple[tuple[JoinSpec, ...], tuple[Relation, ...]]:
@@ -320,7 +330,7 @@ class _QueryAnalyzer:
                 items += [_Item(n, ref, node, aliased=True) for n, ref in named]
                 continue
             columns = [(c.name, r.ref(c)) for c in r.source.keys]
-            if r.source.window is not None and not self.persistent:
+            if r.source.window is not None and (r.joined or not self.persistent):
                 columns += [(n, t.ColumnRef(BIGINT, t.SYSTEM[n][0])) for n in ("WINDOWSTART", "WINDOWEND")]
             columns += [(c.name, r.ref(c)) for c in (*r.source.values, *r.source.headers)]
             items += [_Item(f"{r.alias}_{n}" if r.joined else n, ref, node, aliased=True) for n, ref in columns]
@@ -396,8 +406,10 @@ class _QueryAnalyzer:
         self.bounds_known = of_windows
         inner_scope = Scope(relations, window=of_windows, synthetic=self.synthetic, near=self.near)
         inner = ExpressionAnalyzer(inner_scope, self.text)
-        keys = []
-        for node in args["group"].expressions:
+        keys: list[t.Expr] = []
+        if self.whole:
+            keys.append(t.Literal(INTEGER, 1))
+        for node in args["group"].expressions if not self.whole else ():
             key = inner.analyze(node, place="in GROUP BY")
             if key in keys:
                 refuse("duplicate-group", "this expression is listed twice in GROUP BY", node)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from math import isfinite
 from typing import Any
+
+import orjson
 
 from ksqlpy.catalog import PartSpec
 from ksqlpy.formats import text
@@ -33,6 +35,7 @@ from ksqlpy.formats.jsontypes import type_of_texts
 from ksqlpy.formats.jvm import jvm_reader
 from ksqlpy.functions.sparktext import json_fields, json_text, plain_in_json
 from ksqlpy.types import (
+    BIGINT,
     BOOLEAN,
     BYTES,
     DATE,
@@ -146,6 +149,16 @@ def _needs_change(t: SqlType) -> bool:
 
 # ---------------------------------------------------------------- Python
 
+_KINDS: Mapping[SqlType, tuple[type, int]] = {
+    BOOLEAN: (bool, 0),
+    INTEGER: (int, 2**31),
+    BIGINT: (int, 2**63),
+    DOUBLE: (float, 0),
+    STRING: (str, 0),
+}
+"""What a usual value of a type is in JSON; of whole numbers, the first one that it does not hold."""
+_USUAL = 4096
+"""Bytes of a usual text."""
 _DAY = 86_400_000  # milliseconds; allowed, as in ksqlDB
 _MOST_DIGITS = 1000
 _BASE64 = re.compile(r"(?:[\x00-\x20]*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==))*[\x00-\x20]*")
@@ -162,14 +175,47 @@ class _JsonCodec:
         self._names = [c.name for c in spec.columns]
         # Names of objects are escaped in two ways, by what writes them in Spark.
         self._plain = all(plain_in_json(c.type) for c in spec.columns)
+        self._quick: dict[str, tuple[type, int]] | None = None
+        if spec.columns and all(c.type in _KINDS for c in spec.columns):
+            self._quick = {c.name: _KINDS[c.type] for c in spec.columns}
 
     def decode(self, data: bytes | None) -> tuple[Any, ...] | None:
         if data is None:
             return None
+        if self._quick is not None and len(data) < _USUAL and (found := self._quickly(data, self._quick)) is not None:
+            return found
         value = _value(tree(data), self._type, ())
         if value is None:
             return None
         return (value,) if self._bare else tuple(value[n] for n in self._names)
+
+    def _quickly(self, data: bytes, kinds: Mapping[str, tuple[type, int]]) -> tuple[Any, ...] | None:
+        """What a usual text holds: the columns by their very names, each of its own kind; None of any other."""
+        try:
+            found = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            return None
+        if self._bare:
+            found = {self._names[0]: found}
+        elif type(found) is not dict or not found.keys() <= kinds.keys():
+            return None
+        out = []
+        for name, (kind, beyond) in kinds.items():
+            value = found.get(name)
+            if value is None:
+                if self._bare:
+                    return None
+            elif kind is int:
+                if type(value) is not int or not -beyond <= value < beyond:
+                    return None
+            elif kind is float:
+                if type(value) is not float and type(value) is not int:
+                    return None
+                value = float(value) + 0.0
+            elif type(value) is not kind:
+                return None
+            out.append(value)
+        return tuple(out)
 
     def encode(self, values: Sequence[Any] | None) -> bytes | None:
         if values is None or (self._bare and values[0] is None):

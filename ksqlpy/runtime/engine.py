@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from ksqlpy import __version__
 from ksqlpy.analysis import Text
-from ksqlpy.catalog import Catalog
+from ksqlpy.analysis.pull import PullRead
+from ksqlpy.catalog import Catalog, Column
 from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import folder_locked, scratch_folder
@@ -33,7 +34,7 @@ from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.plainpush import Plain, PlainPush, plain_of
 from ksqlpy.runtime.printing import Printing, wanted
 from ksqlpy.runtime.processinglog import ProcessingLog
-from ksqlpy.runtime.pull import Answering, PullQuery
+from ksqlpy.runtime.pull import Answering, PullQuery, used_by
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.reads import Reads
@@ -217,6 +218,26 @@ class Engine:
     ) -> list[Parsed]:
         config = self.config.for_statement(properties or {})
         return parse(sql, variables, substitution=config.get("ksql.variable.substitution.enable") == "true")
+
+    def look_up(
+        self, sql: str, properties: Mapping[str, object] | None = None
+    ) -> tuple[tuple[Column, ...], list[list[Any]]] | None:
+        """Columns and rows of a pull query that asks a table for rows by their keys, at once; raises KsqlError.
+
+        None for all that may take time, or is wrong: :meth:`query` answers it, and says what is wrong.
+        """
+        catalog, given = self.catalog, properties or {}
+        if not self._ready:
+            return None
+
+        def analyze(text: str) -> tuple[PullRead, set[str]]:
+            [parsed] = self._parsed(text, given, None)
+            if not isinstance(parsed.node, nodes.Query) or parsed.node.args.get("emit") is not None:
+                raise EngineProblem("not-a-query", "not a pull query")
+            read, _ = statements.check_pull(parsed, Sandbox(self, catalog, dict(given)))
+            return read, used_by(read)
+
+        return self.reads.look_up(sql, catalog, given, analyze)
 
     def query(
         self,

@@ -34,7 +34,7 @@ from ksqlpy.tables import Copy
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Answering", "PullQuery", "Pulled"]
+__all__ = ["Answering", "PullQuery", "Pulled", "columns_of", "used_by"]
 
 log = logging.getLogger(__name__)
 
@@ -62,10 +62,20 @@ class Answering:
     @property
     def used(self) -> set[str]:
         """The internal names of the columns that it needs."""
-        typed = self.read.typed
-        exprs = [o.expr for o in typed.outputs] + [k.expr for k in typed.order]
-        exprs += [typed.where] if typed.where is not None else []
-        return {e.name for x in exprs for e in t.walk(x) if isinstance(e, t.ColumnRef)}
+        return used_by(self.read)
+
+
+def used_by(read: PullRead) -> set[str]:
+    """The internal names of the columns that a pull query needs; those of WHERE too, if it says more than keys."""
+    typed = read.typed
+    exprs = [o.expr for o in typed.outputs] + [k.expr for k in typed.order]
+    exprs += [typed.where] if typed.where is not None and not read.exact else []
+    return {e.name for x in exprs for e in t.walk(x) if isinstance(e, t.ColumnRef)}
+
+
+def columns_of(read: PullRead) -> tuple[Column, ...]:
+    """The columns of the result; those that tell its rows apart are its key."""
+    return tuple(Column(o.name, o.expr.type, key) for o, key in zip(read.typed.outputs, read.keyed, strict=True))
 
 
 class PullQuery:
@@ -77,9 +87,7 @@ class PullQuery:
     def __init__(self, query_id: str, answering: Answering, rows: Iterator[list[Any]]) -> None:
         read = answering.read
         self.id = query_id
-        self.columns = tuple(
-            Column(o.name, o.expr.type, key) for o, key in zip(read.typed.outputs, read.keyed, strict=True)
-        )
+        self.columns = columns_of(read)
         self.limit_reached = False
         self.stream = read.source.kind == "STREAM"
         """Whether it reads a stream, whose answer says at its end how it ended."""

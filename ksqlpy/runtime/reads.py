@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from ksqlpy.catalog import Catalog
+from ksqlpy.analysis.pull import PullRead
+from ksqlpy.catalog import Catalog, Column
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
+from ksqlpy.runtime.lookups import Lookups
 from ksqlpy.runtime.plainpush import Plain, PlainPush
 from ksqlpy.runtime.printing import Printing, Wanted
 from ksqlpy.runtime.pull import Answering, Pulled, PullQuery
@@ -31,11 +35,30 @@ class Reads:
         self._supervisor = supervisor
         self._push: dict[str, PushQuery | PlainPush] = {}
         self._printing: dict[str, Printing] = {}
+        self._lookups = Lookups()
         self._pulled = Pulled(lambda: supervisor.session, lambda: brokers.connection)
 
     def start(self, folder: Path) -> None:
         """Makes the folder of an engine the place of the copies of tables."""
         self.copies = Copies(folder / "tables", self._brokers.kafka)
+
+    def look_up(
+        self,
+        sql: str,
+        catalog: Catalog,
+        properties: Mapping[str, object],
+        analyze: Callable[[str], tuple[PullRead, set[str]]],
+    ) -> tuple[tuple[Column, ...], list[list[Any]]] | None:
+        """Columns and rows of a lookup whose shape is known, in a table that is copied; None for everything else.
+
+        It waits for nothing but the local disk. ``analyze``: see :meth:`Lookups.find`. Raises EngineProblem.
+        """
+        found = self._lookups.find(sql, catalog, tuple(sorted(properties.items())) if properties else (), analyze)
+        if found is None:
+            return None
+        lookup, values = found
+        copy = self.copies.ready(lookup.source)
+        return None if copy is None else (lookup.columns, lookup.answer(copy, values))
 
     def pull(self, asked: Answering, catalog: Catalog) -> PullQuery:
         """Starts to answer a checked pull query; raises EngineProblem. The caller reads its rows and closes it."""
@@ -55,7 +78,7 @@ class Reads:
         config = self._brokers.config.for_statement(asked.properties)
         sources = tuple({r.source.name: r.source for r in asked.plan.relations}.values())
         partitions = self._brokers.topics.partitions([s.topic for s in sources])
-        query_id = f"transient_{sources[0].name[:100]}_{uuid.uuid4().hex[:12]}"
+        query_id = f"SCALABLE_PUSH_QUERY_{sources[0].name[:100]}_{uuid.uuid4().hex[:12]}"  # as ksqlDB begins it
         offsets = first_offsets(self._brokers, sources, partitions, config)
         push = PlainPush(query_id, asked, how, offsets, self._brokers.kafka.reader(), self._forget)
         self._push[query_id] = push

@@ -47,8 +47,8 @@ class Copies:
 
         ``known``: all sources that there are; copies of others are removed. Raises EngineProblem.
         """
-        found = self._open.get(source.name)
-        if found is not None and found.source == source and not found.failed:
+        found = self.ready(source)
+        if found is not None:
             return found
         with self._lock:
             self._sweep(known)
@@ -59,8 +59,16 @@ class Copies:
                     found.close(forget=found.source.topic != source.topic)
                 found = self._made(source)
                 self._open[source.name] = found
-        found.wait(self.ends(source), PATIENCE)
+        if not found.ready:
+            found.wait(self.ends(source), PATIENCE)
+            found.ready = True
+        found.source = source  # equal to the one before
         return found
+
+    def ready(self, source: Source) -> Copy | None:
+        """The copy of a table that was read before, and needs no waiting; None otherwise."""
+        found = self._open.get(source.name)
+        return found if found is not None and found.source is source and found.ready and not found.failed else None
 
     def ends(self, source: Source) -> dict[int, int]:
         """The offsets behind the last records of a table's topic now."""

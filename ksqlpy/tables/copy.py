@@ -46,6 +46,8 @@ class Copy:
         self, source: Source, folder: Path, consumer: Callable[[], Consumer], begins: Mapping[int, int]
     ) -> None:
         self.source = source
+        self.ready = False
+        """Whether it had, once, all that its topic had then."""
         self.remade: str | None = None
         """Why what was there has been copied again."""
         self._folder = folder

@@ -6,6 +6,7 @@ expected. Statements that begin with ``SELECT`` are queries, and come last; all 
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import sys
@@ -18,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from google.protobuf import message_factory, text_format
 
-from ksqlpy.errors import KsqlError
+from ksqlpy.errors import KsqlError, SyntaxProblem
+from ksqlpy.formats.protofile import proto_file
 from ksqlpy.runtime import Engine
 from ksqlpy.server.run import ServerThread
 from ksqlpy.testing.check import CaseFailed
@@ -38,19 +41,26 @@ from .run import IGNORED, by_topic_noted, declared_topics, first_line
 
 __all__ = ["RestCase", "find_rest_cases", "run_rest"]
 
+PARTITIONS = 4
+"""Of topics of which nothing is said; answers show the numbers of partitions."""
+
 ANSWER_SECONDS = 60.0
 """How long a query may take to answer."""
 
 
 @dataclass(frozen=True)
 class RestCase:
-    """One case; ``responses``: in the file's form; ``waits``: records go in when its push query reads."""
+    """One case; ``responses``: in the file's form; ``waits``: records go in when its push query reads.
+
+    ``ordered``: rows must come in the order of the file; ``proto``: queries are asked once more for Protobuf.
+    """
 
     case: Case
     responses: tuple[Mapping[str, Any], ...]
     expected: Mapping[str, Any] | None
     waits: bool
     ordered: bool
+    proto: bool
 
     @property
     def full_name(self) -> str:
@@ -92,6 +102,7 @@ def _rest(case: Case, entry: Mapping[str, Any]) -> RestCase:
         entry.get("expectedError"),
         bool((entry.get("inputConditions") or {}).get("waitForActivePushQuery")),
         bool((entry.get("outputConditions") or {}).get("verifyOrder")),
+        bool(entry.get("testPullWithProtoFormat")),
     )
 
 
@@ -132,6 +143,8 @@ class RestRun(LiveCase):
                 self.served.settle()
             for query in rest.queries:
                 self.answers.append({"query": self._query(query)})
+            for query in rest.queries if rest.proto else ():
+                self.answers.append({"queryProto": self._messages(query)})
         except Refused as e:
             return self._judge_refusal(e)
         if rest.expected is not None:
@@ -149,24 +162,31 @@ class RestRun(LiveCase):
         return {"auto.offset.reset": "earliest", **own}
 
     def _sql(self, statement: str) -> str:
-        return with_suffix(self._schemas.renumbered(statement), self._suffix)
+        renumbered = self._schemas.renumbered(statement)
+        try:
+            return with_suffix(renumbered, self._suffix)
+        except SyntaxProblem:
+            return renumbered  # which the server refuses, too
 
     def _admin(self) -> None:
         case = self._rest.case
         self._schemas.offer(case.topics)
         for topic in case.topics:
-            self._make(topic["name"], topic.get("partitions") or 1)
+            self._make(topic["name"], topic.get("partitions") or PARTITIONS)
         for statement in self._rest.admin:
             for name, partitions in declared_topics(statement):
-                self._make(name, partitions)
+                self._make(name, partitions if "PARTITIONS" in statement.upper() else PARTITIONS)
         sql = "\n".join(map(self._sql, self._rest.admin))
         answer = self._http.post("/ksql", json={"ksql": sql, "streamsProperties": self._session()})
         if answer.status_code != 200:
             raise Refused(answer.status_code, answer.json())
         self.answers += [{"admin": entity} for entity in answer.json()]
         by_topic_noted(self._plain_sources(), self._by_topic)
+        for source in self._by_topic.values():
+            if source.read_only:  # nothing registers what it reads
+                self._schemas.declare(source.topic, "value", source.value)
         for written in case.inputs:
-            self._make(written.topic, 1)
+            self._make(written.topic, PARTITIONS)
         write = JavaProducer(self._engine).write
         self.served = Served(self._engine, self._suffix, self.name, self._pace, frozenset(self._made), write)
 
@@ -190,6 +210,25 @@ class RestRun(LiveCase):
                     raise CaseFailed(f"the query did not end within {ANSWER_SECONDS:.0f} s: {text[-200:]}")
         rows: list[Any] = json.loads(text)
         return rows
+
+    def _messages(self, sql: str) -> list[Any]:
+        """The rows as texts of the messages that a Protobuf answer has."""
+        body = {"sql": self._sql(sql), "properties": self._session()}
+        accept = {"Accept": "application/vnd.ksql.v1+protobuf"}
+        answer = self._http.post("/query-stream", json=body, headers=accept, timeout=ANSWER_SECONDS)
+        if answer.status_code != 200:
+            raise Refused(answer.status_code, answer.json())
+        found: list[Any] = []
+        file = None
+        for item in answer.json():
+            if "header" in item:
+                file = proto_file(item["header"]["protoSchema"])
+            if "row" in item and file is not None:
+                message = message_factory.GetMessageClass(file.first())()
+                message.ParseFromString(base64.b64decode(item["row"]["protobufBytes"]))
+                item = {"row": text_format.MessageToString(message)}
+            found.append(item)
+        return found
 
     def _feed(self, begun: threading.Event) -> None:
         begun.wait(ANSWER_SECONDS)
@@ -269,7 +308,14 @@ class RestRun(LiveCase):
 def _fits(wanted: Any, actual: Any) -> bool:
     """Whether an object has all that is wanted of it."""
     if isinstance(wanted, Mapping):
-        return isinstance(actual, Mapping) and all(_fits(v, actual.get(k)) for k, v in wanted.items())
+        if not isinstance(actual, Mapping):
+            return False
+        for name, value in wanted.items():
+            plain, _, how = name.partition("|")
+            found = actual.get(plain)
+            if not (str(found).startswith(str(value)) if how == "starts_with" else _fits(value, found)):
+                return False
+        return True
     return same(wanted, actual, lax=True)
 
 

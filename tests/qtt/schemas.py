@@ -13,6 +13,9 @@ from typing import Any
 
 import httpx
 
+from ksqlpy.catalog import PartSpec
+from ksqlpy.formats import FORMATS
+from ksqlpy.formats.contract import Which
 from ksqlpy.formats.protobuf import placed
 from ksqlpy.formats.protofile import proto_file
 from ksqlpy.registry import Registered, SchemaRegistry
@@ -77,6 +80,12 @@ class Schemas:
     def renumbered(self, statement: str) -> str:
         """A statement of the case with the registry's ids of the schemas, whose numbers are the case's."""
         return _SCHEMA_ID.sub(lambda m: f"{m[1]}{self._ids.get(int(m[2]), m[2])}", statement)
+
+    def declare(self, topic: str, which: Which, part: PartSpec) -> None:
+        """Registers the schema that follows from the columns of a source, where the topic has none."""
+        if self._registry is None or self._registry.latest(f"{topic}{self._suffix}-{which}") is not None:
+            return
+        FORMATS[part.format].schemas.register(topic + self._suffix, which, part, self._registry, source=topic)
 
     def encoded(self, topic: str, which: str, tree: Any) -> bytes:
         """The bytes of a tree of JSON by the latest schema of the topic; raises ValueError."""

@@ -131,6 +131,9 @@ class FakeEngine:
                 return [{"@type": "novel", "properties": dict(properties)}]
         return []
 
+    def look_up(self, sql: str, properties: Mapping[str, object] = {}) -> None:
+        return None
+
     def query(self, sql: str, properties: Mapping[str, object] = {}, variables: Mapping[str, str] = {}) -> FakePush:
         self.calls.append((sql, dict(properties)))
         self.variables.append(dict(variables))

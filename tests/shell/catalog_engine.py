@@ -73,6 +73,9 @@ class CatalogEngine(FakeEngine):
     def _explained(self, query_id: str) -> dict[str, Any]:
         return {"id": query_id, "state": self.figures["state"], "fields": [], "figures": self.figures}
 
+    def look_up(self, sql: str, properties: Mapping[str, object] = {}) -> None:
+        return None
+
     def query(self, sql: str, properties: Mapping[str, object] = {}, variables: Mapping[str, str] = {}) -> FakePush:
         self._check()
         self.calls.append((sql, dict(properties)))

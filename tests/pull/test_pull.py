@@ -1,0 +1,203 @@
+"""Pull queries on a real broker, as ``reads.txt`` says; Spark must give the same answers as Python."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ksqlpy.config import Config
+from ksqlpy.errors import KsqlError
+from ksqlpy.runtime import Engine
+from ksqlpy.runtime.pull import Pulled, PullQuery
+from ksqlpy.testing.restore import PACE
+from ksqlpy.testing.served import Served
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+FILE = Path(__file__).with_name("reads.txt")
+EARLIEST = {"auto.offset.reset": "earliest"}
+
+
+@dataclass
+class Step:
+    """Statements to run, or a question with what is expected."""
+
+    line: int
+    text: str
+    question: bool
+    access: str | None = None
+    rows: list[Any] = field(default_factory=list)
+    error: str | None = None
+    properties: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass
+class Block:
+    name: str
+    steps: list[Step] = field(default_factory=list)
+
+
+def blocks() -> list[Block]:
+    found: list[Block] = []
+    properties: dict[str, object] = {}
+    for number, line in enumerate(FILE.read_text(encoding="utf-8").splitlines(), 1):
+        kind, _, rest = line.partition(" ")
+        if not line or kind == "#":
+            continue
+        if kind == "==":
+            found.append(Block(rest))
+            properties = {}
+            continue
+        steps = found[-1].steps
+        if kind == "?":
+            steps.append(Step(number, rest, True, properties=dict(properties)))
+        elif kind == "~":
+            steps[-1].access = rest
+        elif kind == "=":
+            steps[-1].rows.append(json.loads(rest, parse_float=Decimal))
+        elif kind == "!":
+            steps[-1].error = rest
+        elif kind == "set":
+            name, _, value = rest.partition(" = ")
+            properties[name] = value
+        else:
+            steps.append(Step(number, line, False))
+    return found
+
+
+@pytest.fixture(scope="module")
+def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    made = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine"))}))
+    made.start()
+    yield made
+    made.stop()
+
+
+def plain(value: Any) -> Any:
+    """Numbers by their value, so that 2 and 2.0 of a DOUBLE are the same."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, float | Decimal):
+        return float(value)
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    return value
+
+
+def in_order(rows: list[Any], sql: str) -> list[Any]:
+    given = plain(rows)
+    return given if "ORDER BY" in sql else sorted(given, key=repr)
+
+
+def answer(engine: Engine, sql: str, properties: dict[str, object]) -> tuple[PullQuery, list[Any]]:
+    query = engine.query(sql, properties)
+    assert isinstance(query, PullQuery)
+    rows = [row for row in query.rows() if row is not None]
+    query.close()
+    return query, rows
+
+
+@pytest.mark.parametrize("number", range(len(blocks())), ids=[re.sub(r"\W+", "-", b.name) for b in blocks()])
+def test_answers(engine: Engine, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    block = blocks()[number]
+    suffix = f"_{number}"
+    accesses: list[str] = []
+    of_table, of_stream = Pulled.of_table, Pulled.of_stream
+    for name, real in (("of_table", of_table), ("of_stream", of_stream)):
+
+        def noted(self: Pulled, asked: Any, *more: Any, real: Any = real) -> Any:
+            accesses.append(asked.read.access)
+            return real(self, asked, *more)
+
+        monkeypatch.setattr(Pulled, name, noted)
+    for step in block.steps:
+        sql, where = step.text.replace("{n}", suffix), f"{FILE.name}:{step.line}"
+        if not step.question:
+            engine.execute(sql, EARLIEST)
+            continue
+        served = Served(engine, suffix.upper(), where, PACE)
+        served.wait_until_live()
+        served.settle()
+        if step.error is not None:
+            with pytest.raises(KsqlError) as refused:
+                answer(engine, sql, step.properties)
+            assert refused.value.code == step.error, f"{where}: {refused.value}"
+            assert engine.look_up(sql, step.properties) is None, where
+            continue
+        wanted = in_order(step.rows, sql)
+        _, rows = answer(engine, sql, step.properties)
+        assert in_order(rows, sql) == wanted, where
+        assert accesses[-1] == step.access, where
+        at_once = engine.look_up(sql, step.properties)
+        if at_once is not None:
+            assert in_order(at_once[1], sql) == wanted, f"{where}, at once"
+        with monkeypatch.context() as patch:
+            patch.setattr(Pulled, "_plainly", lambda self, asked, constants: None)
+            _, rows = answer(engine, sql, step.properties)
+        assert in_order(rows, sql) == wanted, f"{where}, by Spark"
+
+
+def test_a_lookup_whose_shape_is_known_is_answered_at_once(engine: Engine) -> None:
+    engine.execute(
+        "CREATE TABLE known (id INT PRIMARY KEY, v STRING) WITH (KAFKA_TOPIC='known', FORMAT='JSON', PARTITIONS=1);"
+        "INSERT INTO known VALUES (1, 'a'); INSERT INTO known VALUES (2, 'b');"
+    )
+    ask = "SELECT v, id FROM known WHERE id = {};"
+    assert engine.look_up(ask.format(1)) is None  # nothing is copied yet
+    assert answer(engine, ask.format(1), {})[1] == [["a", 1]]
+    for key, rows in ((1, [["a", 1]]), (2, [["b", 2]]), (3, [])):
+        found = engine.look_up(ask.format(key))
+        assert found is not None and found[1] == rows
+        assert [(c.name, c.key) for c in found[0]] == [("V", False), ("ID", True)]
+    assert engine.look_up("SELECT * FROM known WHERE id = 99999999999;") is None  # too large for an INT
+    assert engine.look_up("SELECT id + 1 FROM known WHERE id = 1;") is None
+    assert engine.look_up("SELECT * FROM known WHERE id = 1 LIMIT 1;") is None
+    engine.execute("DROP TABLE known;")
+    assert engine.look_up(ask.format(1)) is None
+
+
+def test_a_copy_goes_on_where_it_was_and_is_made_again_when_it_is_torn(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = Config.of({"ksqlpy.data.dir": str(tmp_path)})
+    ask = "SELECT v FROM kept WHERE id = 1;"
+    first = Engine(config)
+    first.start()
+    try:
+        first.execute(
+            "CREATE TABLE kept (id INT PRIMARY KEY, v STRING) WITH (KAFKA_TOPIC='kept', FORMAT='JSON', PARTITIONS=1);"
+            "INSERT INTO kept VALUES (1, 'a');"
+        )
+        assert answer(first, ask, {})[1] == [["a"]]
+        first.execute("INSERT INTO kept VALUES (1, 'b');")
+    finally:
+        first.stop()
+    [folder] = (tmp_path / "tables").iterdir()
+    second = Engine(config)
+    second.start()
+    try:
+        assert answer(second, ask, {})[1] == [["b"]]
+        assert "made again" not in caplog.text
+    finally:
+        second.stop()
+    for file in folder.glob("*.sst"):
+        file.write_bytes(b"torn")
+    for file in folder.glob("MANIFEST*"):
+        file.write_bytes(b"torn")
+    third = Engine(config)
+    third.start()
+    try:
+        assert answer(third, ask, {})[1] == [["b"]]
+        assert "made again" in caplog.text
+    finally:
+        third.stop()
