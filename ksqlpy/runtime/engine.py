@@ -26,15 +26,17 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import folder_locked, scratch_folder
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError
 from ksqlpy.plan import Plan, mode_of
+from ksqlpy.reading.pull import used_by
+from ksqlpy.reading.push import Plain, plain_of
 from ksqlpy.runtime import statements
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.context import Context, Sandbox, Services
 from ksqlpy.runtime.internal import may_read
-from ksqlpy.runtime.plainpush import Plain, PlainPush, plain_of
+from ksqlpy.runtime.plainpush import PlainPush
 from ksqlpy.runtime.printing import Printing, wanted
 from ksqlpy.runtime.processinglog import ProcessingLog
-from ksqlpy.runtime.pull import Answering, PullQuery, used_by
+from ksqlpy.runtime.pull import Answering, PullQuery
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.reads import Reads

@@ -219,6 +219,28 @@ def query_description(
     }
 
 
+def pull_description(text: str, columns: list[Column], sources: list[str], way: str) -> Entity:
+    """The ``queryDescription`` of a pull query; ``way``: how it is answered."""
+    return {
+        "id": "",
+        "statementText": text,
+        "windowType": None,
+        "fields": _fields(columns),
+        "sources": sources,
+        "sinks": [],
+        "topology": way,
+        "executionPlan": way,
+        "plan": None,
+        "overriddenProperties": {},
+        "ksqlHostQueryStatus": {},
+        "queryType": "PULL",
+        "queryErrors": [],
+        "tasksMetadata": [],
+        "consumerGroupId": None,
+        "state": None,
+    }
+
+
 def described_query(statement: str, description: Entity) -> Entity:
     """``queryDescription``, the answer to EXPLAIN."""
     return _entity("queryDescription", statement, queryDescription=description)

@@ -18,7 +18,7 @@ from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import KsqlError
 from ksqlpy.formats import Unreadable
 from ksqlpy.reading import Rows, folded, projection_of
-from ksqlpy.runtime.pull import columns_of
+from ksqlpy.reading.pull import columns_of
 from ksqlpy.tables import Copy
 from ksqlpy.types import BIGINT, DOUBLE, INTEGER, STRING, DecimalType, SqlType
 

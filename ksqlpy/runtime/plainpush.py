@@ -13,65 +13,20 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
-from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
-from ksqlpy.reading import Gone, Record, Rows, condition_of, projection_of
+from ksqlpy.reading import Gone
 from ksqlpy.reading.messages import record_of
+from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.push import Asked
 from ksqlpy.spark.standing import Standing, State
 
-__all__ = ["Plain", "PlainPush", "plain_of"]
+__all__ = ["PlainPush"]
 
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 0.5
 AT_ONCE = 500
-
-
-class Plain:
-    """How the rows of a plain query are made of records."""
-
-    def __init__(self, typed: TypedQuery, rows: Rows) -> None:
-        self._rows = rows
-        self._table = typed.relations[0].source.kind == "TABLE"
-        self._condition = condition_of(typed.where) if typed.where is not None else None
-        project = projection_of(typed.outputs)
-        assert project is not None
-        self._project = project
-
-    def row(self, record: Record) -> list[Any] | Gone | None:
-        """The row of a record; None where it has none. Raises Unreadable."""
-        if self._table and record.key is None:
-            raise Unreadable("the key of a table record is null")
-        row = self._rows.row(record)
-        if row is None:
-            return Gone(self._project(self._rows.gone(record))) if self._table else None
-        if self._condition is not None and not self._condition(row):
-            return None
-        return self._project(row)
-
-
-def plain_of(typed: TypedQuery) -> Plain | None:
-    """How a push query is answered without Spark; None where it needs Spark.
-
-    WHERE on a table does: a row that no longer meets it is taken back, and only Spark knows whether it was there.
-    """
-    if len(typed.relations) != 1 or typed.relations[0].view is not None:
-        return None
-    if typed.tables or typed.over or typed.ranking is not None or typed.grouping is not None:
-        return None
-    source = typed.relations[0].source
-    if typed.partition_by is not None or (typed.where is not None and source.kind == "TABLE"):
-        return None
-    exprs = [o.expr for o in typed.outputs] + ([typed.where] if typed.where is not None else [])
-    rows = Rows(typed.relations[0], {e.name for x in exprs for e in t.walk(x) if isinstance(e, t.ColumnRef)})
-    if not rows.readable or projection_of(typed.outputs) is None:
-        return None
-    if typed.where is not None and condition_of(typed.where) is None:
-        return None
-    return Plain(typed, rows)
 
 
 class PlainPush:

@@ -22,19 +22,19 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.pull import PullRead, constant
-from ksqlpy.catalog import Column
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
 from ksqlpy.plan import Plan
 from ksqlpy.reading import Record, Rows, condition_of, folded, projection_of
 from ksqlpy.reading.messages import record_of
+from ksqlpy.reading.pull import CONDITIONS, columns_of, used_by, varies
 from ksqlpy.tables import Copy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Answering", "PullQuery", "Pulled", "columns_of", "used_by"]
+__all__ = ["Answering", "PullQuery", "Pulled"]
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +45,6 @@ IN_PYTHON = 5_000
 """Records of a stream up to which it is read in Python; of more Spark makes quicker work."""
 
 _IDLE_SECONDS = 0.5
-_CONDITIONS = t.Compare, t.Logical, t.Not, t.IsNull, t.Between, t.InList, t.Like
-_VARYING = {"UUID", "RANDOM", "UNIX_TIMESTAMP", "UNIX_DATE"}
 
 Offsets = dict[str, dict[str, int]]
 
@@ -63,19 +61,6 @@ class Answering:
     def used(self) -> set[str]:
         """The internal names of the columns that it needs."""
         return used_by(self.read)
-
-
-def used_by(read: PullRead) -> set[str]:
-    """The internal names of the columns that a pull query needs; those of WHERE too, if it says more than keys."""
-    typed = read.typed
-    exprs = [o.expr for o in typed.outputs] + [k.expr for k in typed.order]
-    exprs += [typed.where] if typed.where is not None and not read.exact else []
-    return {e.name for x in exprs for e in t.walk(x) if isinstance(e, t.ColumnRef)}
-
-
-def columns_of(read: PullRead) -> tuple[Column, ...]:
-    """The columns of the result; those that tell its rows apart are its key."""
-    return tuple(Column(o.name, o.expr.type, key) for o, key in zip(read.typed.outputs, read.keyed, strict=True))
 
 
 class PullQuery:
@@ -217,9 +202,9 @@ class Pulled:
         wanted: list[t.Expr] = []
 
         def look(e: t.Expr) -> t.Expr | None:
-            if isinstance(e, _CONDITIONS) or not constant(e):
+            if isinstance(e, CONDITIONS) or not constant(e):
                 return None
-            if folded(e) is None and not _varies(e):
+            if folded(e) is None and not varies(e):
                 wanted.append(e)
             return e
 
@@ -233,10 +218,6 @@ class Pulled:
                 self._known = {}
             self._known = {**self._known, **dict(zip(missing, values_of(self._session(), missing), strict=True))}
         return self._known if wanted else {}
-
-
-def _varies(expr: t.Expr) -> bool:
-    return any(isinstance(e, t.FunctionCall) and e.call.function.name in _VARYING for e in t.walk(expr))
 
 
 def _between(

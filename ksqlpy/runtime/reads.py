@@ -12,10 +12,11 @@ from typing import Any
 from ksqlpy.analysis.pull import PullRead
 from ksqlpy.catalog import Catalog, Column
 from ksqlpy.errors import KsqlError
+from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
 from ksqlpy.runtime.lookups import Lookups
-from ksqlpy.runtime.plainpush import Plain, PlainPush
+from ksqlpy.runtime.plainpush import PlainPush
 from ksqlpy.runtime.printing import Printing, Wanted
 from ksqlpy.runtime.pull import Answering, Pulled, PullQuery
 from ksqlpy.runtime.push import Asked, PushQuery

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time as clock
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,11 +27,14 @@ from ksqlpy.analysis import (
 )
 from ksqlpy.analysis.pull import PullRead, analyze_pull, as_stream
 from ksqlpy.analysis.result import TypedQuery
-from ksqlpy.catalog import Catalog, Source
+from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.config import Config
-from ksqlpy.errors import EngineProblem, KsqlError, StatementError, reason_of, similar_names
+from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError, reason_of, similar_names
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.plan import Plan, build_plan, mode_of
+from ksqlpy.plan.explain import plan_tree
+from ksqlpy.reading.pull import columns_of, way_of
+from ksqlpy.reading.push import PLAIN_WAY, plain_of
 from ksqlpy.runtime import definitions, entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
 from ksqlpy.runtime.internal import check_read, check_written
@@ -351,7 +355,7 @@ def _query_description(query_id: str, context: Context) -> Entity:
 
 def _explained(
     parsed: Parsed, catalog: Catalog, config: Config, pushes: tuple[str, ...]
-) -> tuple[str, TypedQuery, list[str]] | str:
+) -> tuple[str, TypedQuery | PullRead, list[str]] | str:
     """The id of the query to explain, or what the statement would run."""
     node, text = parsed.node, Text(parsed.sql, catalog.types)
     statement = node.args.get("statement")
@@ -374,6 +378,9 @@ def _explained(
     if isinstance(statement, nodes.InsertSelect):
         into = analyze_insert_select(Parsed(statement, parsed.text, parsed.sql, parsed.start), catalog, config)
         return "", into.query, [into.source.name]
+    if isinstance(statement, nodes.Query) and statement.args.get("emit") is None:
+        with contextlib.suppress(AnalysisProblem):  # what only a push query can be is explained as one
+            return "", analyze_pull(statement, catalog, text, config), []
     return "", analyze_query(statement, catalog, text, persistent=False), []
 
 
@@ -389,11 +396,20 @@ def _explain(parsed: Parsed, context: Context) -> Entity:
     if isinstance(found, str):
         return entities.described_query(parsed.text, _query_description(found, context))
     name, query, sinks = found
+    if isinstance(query, PullRead):
+        return entities.described_query(parsed.text, _pull_description(parsed.text, query))
     sources = [s.name for s in query.sources]
     plan = build_plan(query)
     mode = mode_of(plan, context.config)
     description = entities.query_description(name, parsed.text, plan, mode, sources, sinks, None)
+    if not sinks and plain_of(query) is not None:
+        description["topology"] = description["executionPlan"] = f"{plan_tree(plan)}\n{PLAIN_WAY}"
     return entities.described_query(parsed.text, description)
+
+
+def _pull_description(text: str, read: PullRead) -> Entity:
+    columns = [Column(c.name, c.type, c.key) for c in columns_of(read)]
+    return entities.pull_description(text, columns, [read.source.name], way_of(read))
 
 
 # ---------------------------------------------------------------- SET, queries
