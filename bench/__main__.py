@@ -1,5 +1,5 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats] [format-latency]`.
+[formats] [format-latency] [reads]`.
 
 Without arguments the first four.
 
@@ -31,6 +31,7 @@ from bench.formats import format_jobs, formats
 from bench.jobs import JOBS, Job
 from bench.join_state import join_state
 from bench.many import many, warm_start
+from bench.reads import reads
 from bench.recovery import Recovery, large_state, recover
 from bench.recovery import table as recoveries
 from ksqlpy.config import Config
@@ -38,7 +39,7 @@ from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency")
+LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency", "reads")
 
 
 _STOLEN = stolen()
@@ -210,6 +211,9 @@ def main() -> int:
                     print(line, flush=True)
             elif part == "formats":
                 for line in formats(engine, registry, arguments.records, arguments.rounds):
+                    print(line, flush=True)
+            elif part == "reads":
+                for line in reads(engine, arguments.keys):
                     print(line, flush=True)
             elif part == "recovery":
                 _recovery(engine, arguments)
