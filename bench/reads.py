@@ -117,7 +117,7 @@ def _lookups(engine: Engine, server: Server) -> Iterator[str]:
         times, answered = asyncio.run(_ask(server, SECONDS))
     ms = [t * 1000 for t in times]
     yield (
-        f"lookups over REST, {CONNECTIONS} connections, while 1,000 records/s feed the table: {len(ms) / SECONDS:,.0f}/s,"
+        f"lookups over REST, {CONNECTIONS} connections, 1,000 records/s feed the table: {len(ms) / SECONDS:,.0f}/s,"
         f" p50 {statistics.median(ms):.1f} ms, p99 {_percentile(ms, 0.99):.1f} ms, {answered:,} with a row"
     )
 
@@ -203,7 +203,8 @@ def _library(engine: Engine) -> Iterator[str]:
             assert found is not None and len(found[1]) == 1
             count += 1
         rounds.append(count / 3)
-    yield f"lookups in the library: {statistics.median(rounds):,.0f}/s (median of {' '.join(f'{r:,.0f}' for r in rounds)})"
+    shown = " ".join(f"{r:,.0f}" for r in rounds)
+    yield f"lookups in the library: {statistics.median(rounds):,.0f}/s (median of {shown})"
 
 
 def _visible(engine: Engine, server: Server) -> Iterator[str]:
@@ -229,7 +230,8 @@ def _visible(engine: Engine, server: Server) -> Iterator[str]:
         return found
 
     ms = asyncio.run(measured())
-    yield f"a record in the topic is seen by a lookup after p50 {statistics.median(ms):.1f} ms, p99 {_percentile(ms, 0.99):.1f} ms"
+    p50, p99 = statistics.median(ms), _percentile(ms, 0.99)
+    yield f"a record in the topic is seen by a lookup after p50 {p50:.1f} ms, p99 {p99:.1f} ms"
 
 
 # ---------------------------------------------------------------- push queries
@@ -310,8 +312,8 @@ def _clients(engine: Engine, server: Server, *, clients: int, rate: int, seconds
     sent, before, after, used = asyncio.run(run())
     lost = sum(sent - c for c in counts)
     yield (
-        f"{clients} push clients at {rate} records/s for {seconds:.0f} s: {sum(counts):,} rows, {lost} lost, {wrong} out of"
-        f" order; memory of the server {before:.0f} MB before, {after:.0f} MB after; {used:.1f} s of processor time"
+        f"{clients} push clients at {rate} records/s for {seconds:.0f} s: {sum(counts):,} rows, {lost} lost,"
+        f" {wrong} out of order; memory of the server {before:.0f} MB before, {after:.0f} MB after; {used:.1f} s of processor time"
     )
 
 

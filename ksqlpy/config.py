@@ -385,6 +385,12 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "ksql.max.push.queries",
+        "1000",
+        "How many push queries may be open at one time; more of them are refused (40003).",
+        _integer(1, 100_000),
+    ),
+    Property(
         "ksql.pull.queries.enable",
         "true",
         "Whether the server answers pull queries.",

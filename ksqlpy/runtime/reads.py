@@ -11,7 +11,7 @@ from typing import Any
 
 from ksqlpy.analysis.pull import PullRead
 from ksqlpy.catalog import Catalog, Column
-from ksqlpy.errors import KsqlError
+from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
@@ -76,6 +76,7 @@ class Reads:
 
     def push_plain(self, asked: Asked, how: Plain) -> PlainPush:
         """Starts a checked push query that needs no Spark; raises EngineProblem."""
+        self._check_room()
         config = self._brokers.config.for_statement(asked.properties)
         sources = tuple({r.source.name: r.source for r in asked.plan.relations}.values())
         partitions = self._brokers.topics.partitions([s.topic for s in sources])
@@ -90,6 +91,7 @@ class Reads:
 
         The caller reads its rows and closes it.
         """
+        self._check_room()
         config = self._brokers.config.for_statement(asked.properties)
         sources = tuple({r.source.name: r.source for r in asked.plan.relations}.values())
         partitions = self._brokers.topics.partitions([s.topic for s in sources])
@@ -114,6 +116,17 @@ class Reads:
 
     def _printed(self, printing: Printing) -> None:
         self._printing.pop(printing.id, None)
+
+    def _check_room(self) -> None:
+        """Raises EngineProblem ``too-many-queries`` (40003) where another push query would be one too many."""
+        most = self._brokers.config.number("ksql.max.push.queries")
+        if len(self._push) >= most:
+            raise EngineProblem(
+                "too-many-queries",
+                f"{most} push queries are open, and no more may be",
+                hint="close one, or raise the server property ksql.max.push.queries",
+                error_code=40003,
+            )
 
     def _forget(self, push: PlainPush) -> None:
         self._push.pop(push.id, None)
