@@ -313,7 +313,8 @@ def _clients(engine: Engine, server: Server, *, clients: int, rate: int, seconds
     lost = sum(sent - c for c in counts)
     yield (
         f"{clients} push clients at {rate} records/s for {seconds:.0f} s: {sum(counts):,} rows, {lost} lost,"
-        f" {wrong} out of order; memory of the server {before:.0f} MB before, {after:.0f} MB after; {used:.1f} s of processor time"
+        f" {wrong} out of order; memory of the server {before:.0f} MB before, {after:.0f} MB after;"
+        f" {used:.1f} s of its processor time"
     )
 
 

@@ -17,6 +17,7 @@ from fastapi import Request
 from ksqlpy.catalog import Column
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem, KsqlError
+from ksqlpy.reading.batch import Batch
 from ksqlpy.server.wire import negotiate
 
 __all__ = ["Backend", "Engine", "PushQuery", "State", "backend_of", "begin"]
@@ -30,7 +31,9 @@ THREADS = 256
 class PushQuery(Protocol):
     """What the server needs of a query that is answered, or of a PRINT, which is ``plain``: its rows are lines of text.
 
-    ``stream``: whether ksqlDB's first API says at its end how it ended; that of a pull query on a table does not.
+    ``subscribe``: has rows given to ``take`` that others get as well, and counts no LIMIT of them; False where its rows
+    must be read. ``limit``: how many such rows are wanted, None for all. ``stream``: whether ksqlDB's first API says at
+    its end how it ended; that of a pull query on a table does not.
     """
 
     @property
@@ -41,9 +44,12 @@ class PushQuery(Protocol):
     def plain(self) -> bool: ...
     @property
     def stream(self) -> bool: ...
-    @property
-    def limit_reached(self) -> bool: ...
+
+    limit_reached: bool
+    limit: int | None
+
     def rows(self) -> Iterator[Any]: ...
+    def subscribe(self, take: Callable[[Batch], None], failed: Callable[[Exception], None]) -> bool: ...
     def close(self) -> None: ...
 
 

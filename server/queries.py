@@ -21,12 +21,13 @@ from pydantic import Field
 from starlette.types import Receive, Scope, Send
 
 from ksqlpy.catalog import Column, ValueSpec
-from ksqlpy.errors import ConfigProblem, KsqlError, shown
+from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError, shown
 from ksqlpy.formats import JSON as JSON_FORMAT
 from ksqlpy.formats import codec
 from ksqlpy.formats.protobuf import PROTOBUF_NOSR
 from ksqlpy.formats.protoschema import schema_of
 from ksqlpy.reading import Gone
+from ksqlpy.reading.batch import Batch
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.errors import error_body, unforeseen
 from ksqlpy.server.statements import text_variables
@@ -40,6 +41,12 @@ _log = logging.getLogger("ksqlpy.server")
 
 AHEAD = 1000
 """Rows that are read from a query before its client has taken them; then the query waits."""
+
+BEHIND = 20_000
+"""Rows that are kept for a client that does not take them, of a query whose rows others get as well."""
+
+PATIENCE = 120.0
+"""Seconds after which a client that takes nothing, although there are rows for it, is dropped."""
 
 
 class Query(Body):
@@ -248,6 +255,8 @@ class RowStream(Response):
                 await asyncio.wait({writer, gone}, return_when=asyncio.FIRST_COMPLETED)
                 if writer.done():
                     writer.result()
+        except TimeoutError:
+            _log.warning("the client of query %s takes no rows and is dropped", self.query.id)
         finally:
             writer.cancel()
             gone.cancel()
@@ -264,7 +273,8 @@ class RowStream(Response):
         form = self._form
 
         async def out(data: bytes) -> None:
-            await send({"type": "http.response.body", "body": data, "more_body": True})
+            async with asyncio.timeout(PATIENCE):
+                await send({"type": "http.response.body", "body": data, "more_body": True})
             # Sending does not wait as long as buffers have room, so in a burst nobody else would get a turn: other
             # clients, the one who notices that this client has left, and HTTP/2's sending task, which then would
             # put several rows into one frame.
@@ -297,7 +307,10 @@ async def _disconnected(receive: Receive) -> None:
 
 
 class _Rows:
-    """The rows of a query as JSON, brought from a thread that may wait for them to the event loop that may not."""
+    """The rows of a query as JSON, brought from a thread that may wait for them to the event loop that may not.
+
+    Of rows that others get as well, more than :data:`BEHIND` are not kept for a client that does not take them.
+    """
 
     def __init__(self, query: PushQuery, form: Form) -> None:
         self._query = query
@@ -308,8 +321,39 @@ class _Rows:
         self._space = threading.Semaphore(AHEAD)
         self._stopped = False
         self._ended = False
+        self._left = query.limit
         self._failure: KsqlError | None = None
-        threading.Thread(target=self._read, name=f"rows of {query.id}", daemon=True).start()
+        if query.limit_reached or not query.subscribe(self._given, self._failed):
+            threading.Thread(target=self._read, name=f"rows of {query.id}", daemon=True).start()
+
+    def _given(self, batch: Batch) -> None:
+        """Takes rows from the thread that gives them to all."""
+        with contextlib.suppress(RuntimeError):  # the loop is gone
+            self._loop.call_soon_threadsafe(self._take, batch.encoded(type(self._form), self._form.row))
+
+    def _failed(self, error: Exception) -> None:
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._end, error if isinstance(error, KsqlError) else unforeseen(error))
+
+    def _take(self, rows: list[bytes]) -> None:
+        if self._ended:
+            return
+        if self._left is not None:
+            rows = rows[: self._left]
+            self._left -= len(rows)
+        self._rows += rows
+        if self._left == 0:
+            self._query.limit_reached = True
+            self._ended = True
+        elif len(self._rows) > BEHIND:
+            self._rows.clear()
+            said = f"the client of query {self._query.id} does not take its rows"
+            self._end(EngineProblem("slow-client", said, hint="read faster, or ask again from an offset of your own"))
+        self._changed.set()
+
+    def _end(self, error: KsqlError) -> None:
+        self._failure, self._ended = error, True
+        self._changed.set()
 
     def _read(self) -> None:
         try:

@@ -1,63 +1,49 @@
 """Plain push queries: SELECT columns FROM source [WHERE …] EMIT CHANGES, answered without Spark.
 
 The records of the source's topic are read here and their rows are made in Python. A change of a table is shown as the
-record that it is in the topic; a tombstone as the row that is gone.
+record that it is in the topic; a tombstone as the row that is gone. Equal queries that begin now share one
+:class:`~ksqlpy.runtime.feeds.Feed`; one that begins elsewhere reads the topic itself.
 """
 
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
-from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
 from ksqlpy.reading import Gone
-from ksqlpy.reading.messages import record_of
+from ksqlpy.reading.batch import Batch, Unshared
 from ksqlpy.reading.push import Plain
+from ksqlpy.runtime.feeds import AT_ONCE, IDLE_SECONDS, Feed, Rows, Taker, made
 from ksqlpy.runtime.push import Asked
 from ksqlpy.spark.standing import Standing, State
 
-__all__ = ["PlainPush"]
+__all__ = ["OwnPush", "PlainPush", "SharedPush"]
 
 log = logging.getLogger(__name__)
 
-IDLE_SECONDS = 0.5
-AT_ONCE = 500
 
-
-class PlainPush:
-    """A plain push query that runs; it reads the topic itself."""
+class PlainPush(Unshared):
+    """A plain push query that runs: what both kinds have."""
 
     plain = False
     """Its rows are values of columns, not lines of text."""
     stream = True
     """Its answer says at its end how it ended."""
 
-    def __init__(
-        self,
-        query_id: str,
-        asked: Asked,
-        how: Plain,
-        offsets: Mapping[str, Mapping[str, int]],
-        consumer: Consumer,
-        closed: Callable[[PlainPush], None],
-    ) -> None:
+    def __init__(self, query_id: str, asked: Asked, closed: Callable[[PlainPush], None]) -> None:
         self.id = query_id
         self.asked = asked
         self.columns = asked.columns
-        self.limit_reached = False
-        self.unread = 0
-        self._how = how
-        self._consumer = consumer
+        self.limit = asked.limit
+        self.limit_reached = asked.limit == 0
         self._closed = closed
         self._closing = threading.Event()
-        self._reading = threading.Lock()
-        self._ended = threading.Event()
-        consumer.assign([TopicPartition(t, int(p), o) for t, ps in offsets.items() for p, o in ps.items()])
 
     @property
     def standing(self) -> Standing:
@@ -70,39 +56,24 @@ class PlainPush:
         Ends at the LIMIT or when the query is closed. Raises EngineProblem when the topic cannot be read.
         """
         sent, limit = 0, self.asked.limit
-        with self._reading:
-            self.limit_reached = limit == 0
-            while not self._closing.is_set() and not self.limit_reached:
-                first = self._consumer.poll(IDLE_SECONDS)
-                if first is None:
-                    yield None
-                    continue
-                for message in (first, *self._consumer.consume(AT_ONCE, 0)):
-                    error = message.error()
-                    if error is not None:
-                        if error.retriable():
-                            continue
-                        raise EngineProblem(
-                            "query-failed", f"the records of query {self.id} cannot be read: {error.str()}"
-                        )
-                    row = self._row(message)
-                    if row is None:
-                        continue
-                    yield row
-                    sent += 1
-                    self.limit_reached = sent == limit
-                    if self.limit_reached or self._closing.is_set():
-                        break
+        for rows in self._batches() if not self.limit_reached else ():
+            if not rows:
+                yield None
+            for row in rows:
+                if self._closing.is_set():
+                    break
+                yield row
+                sent += 1
+                self.limit_reached = sent == limit
+                if self.limit_reached:
+                    break
+            if self._closing.is_set() or self.limit_reached:
+                break
         self.close()
 
-    def _row(self, message: Any) -> list[Any] | Gone | None:
-        try:
-            return self._how.row(record_of(message))
-        except Unreadable as e:
-            self.unread += 1
-            if self.unread == 1:
-                log.warning("query %s: a record of %s cannot be read: %s", self.id, message.topic(), e)
-            return None
+    def _batches(self) -> Iterator[Rows]:
+        """The rows as they come; none of them about twice a second while nothing comes."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Ends it; closing twice does nothing."""
@@ -112,6 +83,91 @@ class PlainPush:
         threading.Thread(target=self._finish, name=f"close {self.id}", daemon=True).start()
 
     def _finish(self) -> None:
+        self._closed(self)
+
+
+class OwnPush(PlainPush):
+    """A plain push query that reads the topic itself."""
+
+    def __init__(
+        self,
+        query_id: str,
+        asked: Asked,
+        how: Plain,
+        offsets: Mapping[str, Mapping[str, int]],
+        consumer: Consumer,
+        closed: Callable[[PlainPush], None],
+    ) -> None:
+        super().__init__(query_id, asked, closed)
+        self.unread = 0
+        self._how = how
+        self._consumer = consumer
+        self._reading = threading.Lock()
+        consumer.assign([TopicPartition(t, int(p), o) for t, ps in offsets.items() for p, o in ps.items()])
+
+    def _batches(self) -> Iterator[Rows]:
+        with self._reading:
+            while not self._closing.is_set():
+                first = self._consumer.poll(IDLE_SECONDS)
+                if first is None:
+                    yield []
+                elif rows := made([first, *self._consumer.consume(AT_ONCE, 0)], self._how, self._unread):
+                    yield rows
+
+    def _unread(self, message: Message, error: Unreadable) -> None:
+        self.unread += 1
+        if self.unread == 1:
+            log.warning("query %s: a record of %s cannot be read: %s", self.id, message.topic(), error)
+
+    def _finish(self) -> None:
         with self._reading:
             self._consumer.close()
-        self._closed(self)
+        super()._finish()
+
+
+class SharedPush(PlainPush):
+    """A plain push query that takes its rows from a feed, with all others of the same text."""
+
+    def __init__(self, query_id: str, asked: Asked, feed: Feed, closed: Callable[[PlainPush], None]) -> None:
+        super().__init__(query_id, asked, closed)
+        self._feed = feed
+        self._queue: queue.SimpleQueue[Batch | Exception] = queue.SimpleQueue()
+        self._giving = threading.Lock()
+        self._take: Taker = self._queue.put
+        self._failed: Callable[[Exception], None] = self._queue.put
+        self.joined = feed.join(self, self._given, lambda e: self._failed(e))
+        """False where the feed ended meanwhile: another one must be asked."""
+
+    def _given(self, batch: Batch) -> None:
+        with self._giving:
+            self._take(batch)
+
+    def subscribe(self, take: Taker, failed: Callable[[Exception], None]) -> bool:
+        """Gives all rows to ``take``, from those that have come already; called from another thread.
+
+        LIMIT is the taker's. ``failed``: is told why no more come.
+        """
+        with self._giving:
+            while not self._queue.empty():
+                found = self._queue.get()
+                if isinstance(found, Batch):
+                    take(found)
+                else:
+                    failed(found)
+            self._take, self._failed = take, failed
+        return True
+
+    def _batches(self) -> Iterator[Rows]:
+        while not self._closing.is_set():
+            try:
+                found = self._queue.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                yield []
+                continue
+            if isinstance(found, Exception):
+                raise found
+            yield list(found.rows)
+
+    def _finish(self) -> None:
+        self._feed.leave(self)
+        super()._finish()

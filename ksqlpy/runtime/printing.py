@@ -12,6 +12,7 @@ from ksqlpy.analysis import Text
 from ksqlpy.catalog import Column
 from ksqlpy.errors import EngineProblem, similar_names
 from ksqlpy.formats.guess import Guess, time_text
+from ksqlpy.reading.batch import Unshared
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.sql import Parsed
 from ksqlpy.topicnames import is_internal
@@ -66,7 +67,7 @@ def wanted(parsed: Parsed, topics: dict[str, list[int]], *, readable: Callable[[
     )
 
 
-class Printing:
+class Printing(Unshared):
     """A PRINT that runs: lines of text, first of all the formats, and again whenever fewer of them are possible."""
 
     columns: tuple[Column, ...] = ()

@@ -27,6 +27,7 @@ from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
 from ksqlpy.plan import Plan
 from ksqlpy.reading import Record, Rows, condition_of, folded, projection_of
+from ksqlpy.reading.batch import Unshared
 from ksqlpy.reading.messages import record_of
 from ksqlpy.reading.pull import CONDITIONS, columns_of, used_by, varies
 from ksqlpy.tables import Copy
@@ -63,7 +64,7 @@ class Answering:
         return used_by(self.read)
 
 
-class PullQuery:
+class PullQuery(Unshared):
     """A pull query that is being answered; its rows are read once."""
 
     plain = False

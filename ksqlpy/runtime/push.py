@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, TopicPartition
 from ksqlpy.catalog import Column
 from ksqlpy.errors import EngineProblem
 from ksqlpy.plan import Mode, Plan
+from ksqlpy.reading.batch import Unshared
 from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.standing import Standing
 
@@ -41,7 +42,7 @@ class Asked:
         return list(dict.fromkeys(r.source.name for r in self.plan.relations))
 
 
-class PushQuery:
+class PushQuery(Unshared):
     """A running push query; rows come by way of a topic of its own, which goes when it is closed."""
 
     plain = False

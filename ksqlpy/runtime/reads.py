@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ksqlpy.analysis.pull import PullRead
-from ksqlpy.catalog import Catalog, Column
+from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
+from ksqlpy.runtime.feeds import Feed
 from ksqlpy.runtime.lookups import Lookups
-from ksqlpy.runtime.plainpush import PlainPush
+from ksqlpy.runtime.plainpush import OwnPush, PlainPush, SharedPush
 from ksqlpy.runtime.printing import Printing, Wanted
 from ksqlpy.runtime.pull import Answering, Pulled, PullQuery
 from ksqlpy.runtime.push import Asked, PushQuery
@@ -36,6 +38,8 @@ class Reads:
         self._supervisor = supervisor
         self._push: dict[str, PushQuery | PlainPush] = {}
         self._printing: dict[str, Printing] = {}
+        self._feeds: dict[tuple[str, Source], Feed] = {}
+        self._feeding = threading.Lock()
         self._lookups = Lookups()
         self._pulled = Pulled(lambda: supervisor.session, lambda: brokers.connection)
 
@@ -75,16 +79,45 @@ class Reads:
         return PullQuery(query_id, asked, rows)
 
     def push_plain(self, asked: Asked, how: Plain) -> PlainPush:
-        """Starts a checked push query that needs no Spark; raises EngineProblem."""
+        """Starts a checked push query that needs no Spark; raises EngineProblem.
+
+        Those of equal texts that begin now share one feed.
+        """
         self._check_room()
         config = self._brokers.config.for_statement(asked.properties)
         sources = tuple({r.source.name: r.source for r in asked.plan.relations}.values())
-        partitions = self._brokers.topics.partitions([s.topic for s in sources])
-        query_id = f"SCALABLE_PUSH_QUERY_{sources[0].name[:100]}_{uuid.uuid4().hex[:12]}"  # as ksqlDB begins it
-        offsets = first_offsets(self._brokers, sources, partitions, config)
-        push = PlainPush(query_id, asked, how, offsets, self._brokers.kafka.reader(), self._forget)
+        source = sources[0]
+        query_id = f"SCALABLE_PUSH_QUERY_{source.name[:100]}_{uuid.uuid4().hex[:12]}"  # as ksqlDB begins it
+        live = source.kind == "STREAM" or config.is_set("auto.offset.reset")
+        push: PlainPush
+        if live and config.get("auto.offset.reset") == "latest":
+            push = self._shared(query_id, asked, how)
+        else:
+            partitions = self._brokers.topics.partitions([source.topic])
+            offsets = first_offsets(self._brokers, sources, partitions, config)
+            push = OwnPush(query_id, asked, how, offsets, self._brokers.kafka.reader(), self._forget)
         self._push[query_id] = push
         return push
+
+    def _shared(self, query_id: str, asked: Asked, how: Plain) -> SharedPush:
+        source = asked.plan.relations[0].source
+        key = (asked.statement, source)
+        with self._feeding:
+            feed = self._feeds.get(key)
+            push = SharedPush(query_id, asked, feed, self._forget) if feed is not None else None
+            if push is None or not push.joined:
+                partitions = self._brokers.topics.partitions([source.topic])
+                offsets = self._brokers.kafka.offsets(partitions, latest=True)
+                name = f"{source.name}_{uuid.uuid4().hex[:8]}"
+                feed = Feed(name, how, offsets, self._brokers.kafka.reader(), partial(self._fed, key))
+                self._feeds[key] = feed
+                push = SharedPush(query_id, asked, feed, self._forget)
+        return push
+
+    def _fed(self, key: tuple[str, Source], feed: Feed) -> None:
+        with self._feeding:
+            if self._feeds.get(key) is feed:
+                del self._feeds[key]
 
     def push(self, asked: Asked) -> PushQuery:
         """Starts a checked push query as a query of Spark; raises EngineProblem.

@@ -33,7 +33,7 @@ def test_page_is_up_to_date(page: str) -> None:
     assert (ROOT / "docs" / page).read_text(encoding="utf-8") == make().PAGES[page](), "run make docs"
 
 
-@pytest.mark.parametrize("page", ["sql-reference.md", "joins-and-windows.md"])
+@pytest.mark.parametrize("page", ["sql-reference.md", "joins-and-windows.md", "queries.md"])
 def test_the_statements_of_a_page_are_legal(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
     script = tmp_path / "page.sql"

@@ -12,10 +12,11 @@ from typing import Any
 from ksqlpy.catalog import Column
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, ServiceLost, Span, StatementError
+from ksqlpy.reading.batch import Unshared
 from ksqlpy.types import BIGINT, STRING
 
 
-class FakePush:
+class FakePush(Unshared):
     """Gives rows 0, 1, … as fast as they are taken, up to ``limit``; rows that tests put into ``source`` otherwise."""
 
     plain = False
@@ -55,7 +56,7 @@ class FakePush:
         if not self.closed.is_set():
             self.closed_at = time.monotonic()
             self.closed.set()
-            self.engine.queryes.pop(self.id, None)
+            self.engine.pushes.pop(self.id, None)
 
 
 class FakePrint(FakePush):

@@ -110,7 +110,7 @@ def test_refused_query(client: httpx.Client) -> None:
     assert (answer.status_code, answer.json()["@type"]) == (400, "statement_error")
 
 
-@pytest.mark.parametrize("accept", ["text/html", "application/vnd.ksql.v1+protobuf"])
+@pytest.mark.parametrize("accept", ["text/html", "application/vnd.ksql.v2+json"])
 def test_unknown_form(client: httpx.Client, engine: FakeEngine, accept: str) -> None:
     assert client.post("/query-stream", json=query("rows"), headers={"Accept": accept}).status_code == 406
     assert engine.calls == []

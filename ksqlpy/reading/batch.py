@@ -1,0 +1,34 @@
+"""Rows that several readers get at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+__all__ = ["Batch", "Unshared"]
+
+
+class Batch:
+    """Rows of one query, with what they are as bytes, which is made once for all who want the same form."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self.rows = rows
+        self._encoded: dict[object, list[bytes]] = {}
+
+    def encoded(self, form: object, row: Callable[[Any], bytes]) -> list[bytes]:
+        """The rows in a form, by what writes one row in it; those that it does not show are left out."""
+        found = self._encoded.get(form)
+        if found is None:
+            found = self._encoded[form] = [data for r in self.rows if (data := row(r))]
+        return found
+
+
+class Unshared:
+    """A query whose rows one reader takes, as they come."""
+
+    limit: int | None = None
+    """How many rows a taker must take at most; None: it need not count them."""
+
+    def subscribe(self, take: Callable[[Batch], None], failed: Callable[[Exception], None]) -> bool:
+        """False: its rows are read with ``rows``."""
+        return False
