@@ -385,6 +385,13 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "ksql.query.push.v2.continuation.tokens.enabled",
+        "false",
+        "Whether push queries of columns of one source give continuation tokens, with which they can go on.",
+        _one_of("true", "false"),
+        session=True,
+    ),
+    Property(
         "ksql.max.push.queries",
         "1000",
         "How many push queries may be open at one time; more of them are refused (40003).",

@@ -26,7 +26,7 @@ from ksqlpy.formats import JSON as JSON_FORMAT
 from ksqlpy.formats import codec
 from ksqlpy.formats.protobuf import PROTOBUF_NOSR
 from ksqlpy.formats.protoschema import schema_of
-from ksqlpy.reading import Gone
+from ksqlpy.reading import Gone, Token
 from ksqlpy.reading.batch import Batch
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.errors import error_body, unforeseen
@@ -38,6 +38,9 @@ __all__ = ["CloseQuery", "Query", "RowStream", "router"]
 router = APIRouter()
 
 _log = logging.getLogger("ksqlpy.server")
+
+TOKEN = "request.ksql.query.push.continuation.token"
+"""The request property with which a client gives a continuation token back."""
 
 AHEAD = 1000
 """Rows that are read from a query before its client has taken them; then the query waits."""
@@ -134,7 +137,11 @@ _number = itertools.count(1)
 
 
 async def _begun(backend: Backend, body: Query | OldQuery) -> PushQuery:
-    return await backend.call(backend.engine.query, body.sql, body.properties or {}, text_variables(body.variables))
+    token = (body.request_properties or {}).get(TOKEN)
+    if token is not None and not isinstance(token, str):
+        raise ConfigProblem("bad-token", f"the value of {TOKEN} is no text")
+    variables = text_variables(body.variables)
+    return await backend.call(backend.engine.query, body.sql, body.properties or {}, variables, token)
 
 
 @router.post("/close-query")
@@ -167,6 +174,8 @@ class Form:
 
     def row(self, values: object) -> bytes:
         """A row; nothing of one that is gone, as ksqlDB has it."""
+        if isinstance(values, Token):
+            return encode({"continuationToken": values.text})
         return b"" if isinstance(values, Gone) else encode(values)
 
     def failure(self, error: KsqlError) -> bytes:
@@ -194,6 +203,8 @@ class Objects(Form):
 
     def row(self, values: object) -> bytes:
         """The columns of a row, or of one that is gone."""
+        if isinstance(values, Token):
+            return encode({"continuationToken": {"continuationToken": values.text}})
         if isinstance(values, Gone):
             return encode({"row": {"columns": values.columns, "tombstone": True}})
         return encode({"row": {"columns": values}})
@@ -225,6 +236,8 @@ class Messages(Objects):
         """The message of a row; nothing of one that is gone."""
         if isinstance(values, Gone):
             return b""
+        if isinstance(values, Token):
+            return super().row(values)
         read = self._values.decode(encode(dict(zip(self._names, values, strict=True))))  # type: ignore[call-overload]
         written = self._messages.encode(read) or b""
         return encode({"row": {"protobufBytes": base64.b64encode(written).decode()}})

@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from ksqlpy.reading.conditions import condition_of, folded
 from ksqlpy.reading.records import Record, Rows
-from ksqlpy.reading.results import Gone, projection_of
+from ksqlpy.reading.results import Gone, Token, projection_of
 
-__all__ = ["Gone", "Record", "Rows", "condition_of", "folded", "projection_of"]
+__all__ = ["Gone", "Record", "Rows", "Token", "condition_of", "folded", "projection_of"]

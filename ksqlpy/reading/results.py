@@ -13,9 +13,16 @@ from ksqlpy.analysis.result import Output
 from ksqlpy.reading.conditions import folded
 from ksqlpy.types import BYTES, DOUBLE, ArrayType, MapType, SqlType, StructType
 
-__all__ = ["Gone", "projection_of"]
+__all__ = ["Gone", "Token", "projection_of"]
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Token:
+    """Where a push query is: who gives it back goes on behind the rows that came before it."""
+
+    text: str
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ksqlpy.catalog import Catalog, Column
 from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import folder_locked, scratch_folder
-from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError
+from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, StatementError
 from ksqlpy.plan import Plan, mode_of
 from ksqlpy.reading.pull import used_by
 from ksqlpy.reading.push import Plain, plain_of
@@ -246,10 +246,12 @@ class Engine:
         sql: str,
         properties: Mapping[str, object] | None = None,
         variables: Mapping[str, str] | None = None,
+        token: str | None = None,
     ) -> PullQuery | PushQuery | PlainPush | Printing:
         """Starts a SELECT, or PRINT; raises KsqlError. The caller reads its rows and closes it.
 
         With EMIT it is a push query, whose rows come as they happen, else a pull query, which ends by itself.
+        ``token``: a continuation token that a push query gave, whose rows go on.
         """
         parsed = self._parsed(sql, properties, variables)
         text = Text(sql, self.catalog.types)
@@ -272,7 +274,10 @@ class Engine:
             self.brokers.check_owner()
             query, how = self._asked(parsed[0], properties)
             if how is not None:
-                return self.reads.push_plain(query, how)
+                return self.reads.push_plain(query, how, token)
+            if token is not None:
+                hint = "only push queries of columns of one source give tokens"
+                raise ConfigProblem("bad-token", "this query gives no continuation tokens", hint=hint)
         # In its turn, since it takes slots.
         with self.definitions.turn, _named(parsed[0], []):
             query, _ = self._asked(parsed[0], properties)

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
-from ksqlpy.reading import Gone
+from ksqlpy.reading import Gone, Token
 from ksqlpy.reading.batch import Batch
 from ksqlpy.reading.messages import record_of
 from ksqlpy.reading.push import Plain
@@ -21,7 +21,7 @@ __all__ = ["Feed", "Rows", "Taker", "made"]
 log = logging.getLogger(__name__)
 
 Taker = Callable[[Batch], None]
-Rows = list[list[Any] | Gone]
+Rows = list[list[Any] | Gone | Token]
 
 IDLE_SECONDS = 0.5
 AT_ONCE = 500

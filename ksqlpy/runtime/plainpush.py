@@ -7,6 +7,8 @@ record that it is in the topic; a tombstone as the row that is gone. Equal queri
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 import queue
 import threading
@@ -15,17 +17,39 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
+from ksqlpy.errors import ConfigProblem
 from ksqlpy.formats import Unreadable
-from ksqlpy.reading import Gone
+from ksqlpy.reading import Gone, Token
 from ksqlpy.reading.batch import Batch, Unshared
 from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.feeds import AT_ONCE, IDLE_SECONDS, Feed, Rows, Taker, made
 from ksqlpy.runtime.push import Asked
 from ksqlpy.spark.standing import Standing, State
 
-__all__ = ["OwnPush", "PlainPush", "SharedPush"]
+__all__ = ["OwnPush", "PlainPush", "SharedPush", "offsets_of", "token_text"]
 
 log = logging.getLogger(__name__)
+
+
+def token_text(offsets: Mapping[str, Mapping[str, int]]) -> str:
+    """A continuation token: the next offset of each partition, by topic."""
+    return base64.urlsafe_b64encode(json.dumps(offsets, separators=(",", ":")).encode()).decode()
+
+
+def offsets_of(token: str, topic: str, partitions: int) -> dict[str, dict[str, int]]:
+    """The offsets in a continuation token of a query on a topic.
+
+    Partitions that were added since begin with their first record. Raises ConfigProblem ``bad-token``.
+    """
+    try:
+        places = json.loads(base64.urlsafe_b64decode(token))[topic]
+        found = {str(p): int(places.get(str(p), 0)) for p in range(partitions)}
+        if not places.keys() <= found.keys() or min(found.values()) < 0:
+            raise ValueError(token)
+    except (ValueError, LookupError, TypeError, AttributeError) as e:
+        hint = "give back a token as a query of the same source gave it"
+        raise ConfigProblem("bad-token", f"this is no continuation token of topic {topic}", hint=hint) from e
+    return {topic: found}
 
 
 class PlainPush(Unshared):
@@ -50,7 +74,7 @@ class PlainPush(Unshared):
         """How it stands."""
         return Standing(State.RUNNING)
 
-    def rows(self) -> Iterator[list[Any] | Gone | None]:
+    def rows(self) -> Iterator[list[Any] | Gone | Token | None]:
         """The rows as JSON values in the order of ``columns``; None about twice a second while nothing comes.
 
         Ends at the LIMIT or when the query is closed. Raises EngineProblem when the topic cannot be read.
@@ -63,6 +87,8 @@ class PlainPush(Unshared):
                 if self._closing.is_set():
                     break
                 yield row
+                if isinstance(row, Token):
+                    continue
                 sent += 1
                 self.limit_reached = sent == limit
                 if self.limit_reached:
@@ -97,9 +123,13 @@ class OwnPush(PlainPush):
         offsets: Mapping[str, Mapping[str, int]],
         consumer: Consumer,
         closed: Callable[[PlainPush], None],
+        *,
+        tokens: bool = False,
     ) -> None:
+        """``tokens``: behind each batch of rows comes a Token."""
         super().__init__(query_id, asked, closed)
         self.unread = 0
+        self._at = {topic: dict(places) for topic, places in offsets.items()} if tokens else None
         self._how = how
         self._consumer = consumer
         self._reading = threading.Lock()
@@ -111,8 +141,21 @@ class OwnPush(PlainPush):
                 first = self._consumer.poll(IDLE_SECONDS)
                 if first is None:
                     yield []
-                elif rows := made([first, *self._consumer.consume(AT_ONCE, 0)], self._how, self._unread):
+                    continue
+                messages = [first, *self._consumer.consume(AT_ONCE, 0)]
+                rows = made(messages, self._how, self._unread)
+                if rows and self._at is not None:
+                    rows.append(self._token(messages, self._at))
+                if rows:
                     yield rows
+
+    @staticmethod
+    def _token(messages: list[Message], at: dict[str, dict[str, int]]) -> Token:
+        for m in messages:
+            topic, partition, offset = m.topic(), m.partition(), m.offset()
+            if m.error() is None and topic is not None and offset is not None:
+                at[topic][str(partition)] = offset + 1
+        return Token(token_text(at))
 
     def _unread(self, message: Message, error: Unreadable) -> None:
         self.unread += 1

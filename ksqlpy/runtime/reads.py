@@ -18,7 +18,7 @@ from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
 from ksqlpy.runtime.feeds import Feed
 from ksqlpy.runtime.lookups import Lookups
-from ksqlpy.runtime.plainpush import OwnPush, PlainPush, SharedPush
+from ksqlpy.runtime.plainpush import OwnPush, PlainPush, SharedPush, offsets_of
 from ksqlpy.runtime.printing import Printing, Wanted
 from ksqlpy.runtime.pull import Answering, Pulled, PullQuery
 from ksqlpy.runtime.push import Asked, PushQuery
@@ -26,6 +26,8 @@ from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.tables import Copies
 
 __all__ = ["Reads"]
+
+TOKENS = "ksql.query.push.v2.continuation.tokens.enabled"
 
 
 class Reads:
@@ -78,10 +80,10 @@ class Reads:
             rows = self._pulled.of_stream(asked, start, end, partial(kafka.reader, ends=True))
         return PullQuery(query_id, asked, rows)
 
-    def push_plain(self, asked: Asked, how: Plain) -> PlainPush:
+    def push_plain(self, asked: Asked, how: Plain, token: str | None = None) -> PlainPush:
         """Starts a checked push query that needs no Spark; raises EngineProblem.
 
-        Those of equal texts that begin now share one feed.
+        Those of equal texts that begin now share one feed. ``token``: goes on where the query was that gave it.
         """
         self._check_room()
         config = self._brokers.config.for_statement(asked.properties)
@@ -90,12 +92,17 @@ class Reads:
         query_id = f"SCALABLE_PUSH_QUERY_{source.name[:100]}_{uuid.uuid4().hex[:12]}"  # as ksqlDB begins it
         live = source.kind == "STREAM" or config.is_set("auto.offset.reset")
         push: PlainPush
-        if live and config.get("auto.offset.reset") == "latest":
+        tokens = token is not None or config.get(TOKENS) == "true"
+        if live and config.get("auto.offset.reset") == "latest" and not tokens:
             push = self._shared(query_id, asked, how)
         else:
             partitions = self._brokers.topics.partitions([source.topic])
-            offsets = first_offsets(self._brokers, sources, partitions, config)
-            push = OwnPush(query_id, asked, how, offsets, self._brokers.kafka.reader(), self._forget)
+            if token is not None:
+                offsets = offsets_of(token, source.topic, partitions[source.topic])
+            else:
+                offsets = first_offsets(self._brokers, sources, partitions, config)
+            reader = self._brokers.kafka.reader()
+            push = OwnPush(query_id, asked, how, offsets, reader, self._forget, tokens=tokens)
         self._push[query_id] = push
         return push
 

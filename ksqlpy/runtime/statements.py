@@ -222,6 +222,8 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
     for query_id in (*context.catalog.writers(source.name), *context.catalog.readers(source.name)):
         figures.append({"queryId": query_id, **_figures(query_id, context)})
     dead = sum(f["deadLetters"] for f in figures)
+    copy = context.reads.copies.standing(source.name)
+    copied = f"local copy: about {copy['rows']:,} rows, {copy['lag']:,} records behind" if copy is not None else ""
     return entities.source_description(
         source,
         context.catalog,
@@ -229,9 +231,13 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
         {
             "partitions": len(replicas),
             "replication": replicas[0] if replicas else 0,
+            "localCopy": copy,
             "statistics": "; ".join(
-                f"{f['queryId']}: {_stands(f)}, rows in {f['rowsIn']}, rows out {f['rowsOut']}, lag {f['lag']}"
-                for f in figures
+                [
+                    f"{f['queryId']}: {_stands(f)}, rows in {f['rowsIn']}, rows out {f['rowsOut']}, lag {f['lag']}"
+                    for f in figures
+                ]
+                + ([copied] if copied else [])
             ),
             "errorStats": "; ".join(
                 [f"dead letters: {dead}"]

@@ -74,10 +74,15 @@ class Copies:
         """The offsets behind the last records of a table's topic now."""
         return self._offsets(source.topic, latest=True)
 
-    def lag(self, name: str) -> int | None:
-        """How many records the copy of a table is behind; None if it is not copied."""
+    def standing(self, name: str) -> dict[str, int] | None:
+        """``lag``: how many records the copy of a table is behind, ``rows``: about how many it has; None without one.
+
+        Raises EngineProblem where the brokers do not answer.
+        """
         found = self._open.get(name)
-        return None if found is None or found.failed else found.lag(self.ends(found.source))
+        if found is None or found.failed:
+            return None
+        return {"lag": found.lag(self.ends(found.source)), "rows": found.estimate()}
 
     def _offsets(self, topic: str, *, latest: bool) -> dict[int, int]:
         partitions = self._kafka.partitions([topic])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -71,14 +70,6 @@ def blocks() -> list[Block]:
         else:
             steps.append(Step(number, line, False))
     return found
-
-
-@pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    made = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine"))}))
-    made.start()
-    yield made
-    made.stop()
 
 
 def plain(value: Any) -> Any:

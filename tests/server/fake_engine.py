@@ -135,7 +135,13 @@ class FakeEngine:
     def look_up(self, sql: str, properties: Mapping[str, object] = {}) -> None:
         return None
 
-    def query(self, sql: str, properties: Mapping[str, object] = {}, variables: Mapping[str, str] = {}) -> FakePush:
+    def query(
+        self,
+        sql: str,
+        properties: Mapping[str, object] = {},
+        variables: Mapping[str, str] = {},
+        token: str | None = None,
+    ) -> FakePush:
         self.calls.append((sql, dict(properties)))
         self.variables.append(dict(variables))
         words = sql.rstrip(";").lower().split()

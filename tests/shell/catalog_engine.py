@@ -76,7 +76,13 @@ class CatalogEngine(FakeEngine):
     def look_up(self, sql: str, properties: Mapping[str, object] = {}) -> None:
         return None
 
-    def query(self, sql: str, properties: Mapping[str, object] = {}, variables: Mapping[str, str] = {}) -> FakePush:
+    def query(
+        self,
+        sql: str,
+        properties: Mapping[str, object] = {},
+        variables: Mapping[str, str] = {},
+        token: str | None = None,
+    ) -> FakePush:
         self._check()
         self.calls.append((sql, dict(properties)))
         try:

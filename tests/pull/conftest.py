@@ -1,0 +1,20 @@
+"""One engine for the queries of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ksqlpy.config import Config
+from ksqlpy.runtime import Engine
+
+
+@pytest.fixture(scope="session")
+def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    settings = {"ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")), "ksql.max.push.queries": "20"}
+    made = Engine(Config.of(settings))
+    made.start()
+    yield made
+    made.stop()
