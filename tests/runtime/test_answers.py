@@ -67,15 +67,6 @@ def test_answer_is_as_written(sql: str, expected: str) -> None:
     assert answer(sql) == expected
 
 
-def test_a_pull_query_says_what_shows_the_rows() -> None:
-    engine = MemoryEngine(None)  # type: ignore[arg-type]
-    engine.execute(START)
-    with pytest.raises(KsqlError) as refused:
-        engine.query("SELECT * FROM per_city WHERE city = 'Oslo';")
-    assert refused.value.code == "no-emit" and refused.value.span is not None
-    assert refused.value.hint is not None and "EMIT CHANGES at the end, ahead of LIMIT" in refused.value.hint
-
-
 @pytest.mark.skipif("KSQLPY_REWRITE" not in os.environ, reason="rewrites the expectations")
 def test_rewrite() -> None:
     FILE.write_text("\n\n".join([START, *(f"{s}\n----\n{answer(s)}" for s, _ in EXAMPLES)]) + "\n", encoding="utf-8")
