@@ -158,7 +158,7 @@ class _Http:
     async def begin(self, path: str, body: dict[str, Any], accept: str) -> dict[bytes, bytes]:
         """Sends a request; gives the headers of the answer."""
         data = json.dumps(body).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\nContent-Type: application/json\r\n"
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\nContent-Type: application/json\r\n"
         self._writer.write(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
         lines = (await self._reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
         if b" 200" not in lines[0]:

@@ -19,7 +19,7 @@ from ksqlpy.formats.kafka import KAFKA
 from ksqlpy.formats.registry import FORMATS
 from ksqlpy.reading import Record, Rows
 from ksqlpy.reading.messages import headers_of
-from ksqlpy.tables.store import Busy, Store, Torn
+from ksqlpy.tables.store import Busy, Store, Torn, pack, packed
 
 __all__ = ["Copy"]
 
@@ -57,6 +57,7 @@ class Copy:
         self._canonical = _canonical(source)
         self._rows = Rows(Relation(source, source.name, False), set())
         self._headers = bool(source.headers)
+        self._as_it_is = self._canonical and not self._headers and not source.envelope
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._problem: EngineProblem | None = None
@@ -128,35 +129,38 @@ class Copy:
             self._changed.notify_all()
 
     def _take(self, messages: Sequence[Message]) -> None:
-        changes: list[tuple[bytes, Record]] = []
+        changes: list[tuple[bytes, bytes | None]] = []
         positions: dict[int, int] = {}
         for m in messages:
-            error, partition, offset = m.error(), m.partition(), m.offset()
-            assert partition is not None
-            if error is not None:
-                if error.code() == KafkaError._PARTITION_EOF:
-                    assert offset is not None
-                    positions[partition] = offset
-                elif error.code() in _GONE:
-                    raise KafkaException(error)
-                else:
-                    log.warning("topic %s: %s", self.source.topic, error.str())
+            if m.error() is not None:
+                self._note(m, positions)
                 continue
-            assert offset is not None
-            positions[partition] = offset + 1
-            key = m.key()
+            partition, offset, key, value = m.partition(), m.offset(), m.key(), m.value()
+            positions[partition] = offset + 1  # type: ignore[index, operator]  # known, since there is no error
             if key is None:
                 continue  # of no row
-            record = Record(key, m.value(), m.timestamp()[1], partition, offset, self._headers_of(m))
-            at = self._place(key)
-            if at is not None:
-                changes.append((at, self._plain(record)))
+            if self._as_it_is:
+                changes.append((key, None if value is None else pack(m.timestamp()[1], partition, offset, value)))  # type: ignore[arg-type]
+            elif (at := self._place(key)) is not None:
+                record = self._plain(Record(key, value, m.timestamp()[1], partition, offset, self._headers_of(m)))  # type: ignore[arg-type]
+                changes.append((at, None if record.value is None else packed(record)))
         if all(self._positions.get(p) == o for p, o in positions.items()):
             return
         self._store.write(changes, positions)
         with self._changed:
             self._positions.update(positions)
             self._changed.notify_all()
+
+    def _note(self, message: Message, positions: dict[int, int]) -> None:
+        """Takes notice of what is no record: of the end of a partition, or of a failure."""
+        error, partition, offset = message.error(), message.partition(), message.offset()
+        assert error is not None
+        if error.code() == KafkaError._PARTITION_EOF and partition is not None and offset is not None:
+            positions[partition] = offset
+        elif error.code() in _GONE:
+            raise KafkaException(error)
+        else:
+            log.warning("topic %s: %s", self.source.topic, error.str())
 
     def _headers_of(self, message: Message) -> tuple[tuple[str, bytes | None], ...]:
         if not self._headers:

@@ -14,7 +14,7 @@ from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch
 
 from ksqlpy.reading import Record
 
-__all__ = ["Busy", "Store", "Torn"]
+__all__ = ["Busy", "Store", "Torn", "pack", "packed", "unpacked"]
 
 _HEAD = struct.Struct(">qiqI")
 """Of a value: time in ms, partition, offset, length of the headers as JSON; headers and the record's value follow."""
@@ -82,17 +82,17 @@ class Store:
 
     # ---------------------------------------------------------------- rows
 
-    def write(self, changes: Iterable[tuple[bytes, Record]], positions: Mapping[int, int]) -> None:
-        """Takes over records under their keys, tombstones among them, and how far that is; all or nothing.
+    def write(self, changes: Iterable[tuple[bytes, bytes | None]], positions: Mapping[int, int]) -> None:
+        """Takes over packed records under their keys, None for tombstones, and how far that is; all or nothing.
 
         Raises Torn, for example when the disk is full.
         """
         batch = WriteBatch(raw_mode=True)
-        for key, record in changes:
-            if record.value is None:
+        for key, value in changes:
+            if value is None:
                 batch.delete(_ROW + key)
             else:
-                batch.put(_ROW + key, packed(record))
+                batch.put(_ROW + key, value)
         for partition, offset in positions.items():
             batch.put(_POSITION + str(partition).encode(), str(offset).encode())
         batch.put(_SEEN, repr(time.time()).encode())
@@ -133,8 +133,13 @@ class Store:
         self._rows.close()
 
 
+def pack(time: int, partition: int, offset: int, value: bytes) -> bytes:
+    """The bytes of a record without its key and without headers."""
+    return _HEAD.pack(time, partition, offset, 0) + value
+
+
 def packed(record: Record) -> bytes:
-    """The bytes of a record without its key."""
+    """The bytes of a record without its key; it is no tombstone."""
     headers = b""
     if record.headers:
         headers = orjson.dumps([[n, None if v is None else v.hex()] for n, v in record.headers])
