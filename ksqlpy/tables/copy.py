@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from rocksdict import DbClosedError
 
 from ksqlpy.analysis.result import Relation
 from ksqlpy.catalog import Source
@@ -32,6 +33,7 @@ _IDLE_SECONDS = 0.5
 _LONGEST_AWAY = 20 * 3600
 """Seconds after which a copy is made again: tombstones are removed from a compacted topic after 24 hours."""
 
+_DISK = "is there room on the disk of ksqlpy.data.dir?"
 _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
 
 
@@ -93,13 +95,11 @@ class Copy:
         try:
             return Store(self._folder), dict(self._begins)
         except (Torn, Busy) as e:
-            raise self._failure(str(e)) from e
+            raise self._failure(str(e), _DISK) from e
 
-    def _failure(self, why: str) -> EngineProblem:
-        hint = "is there room on the disk of ksqlpy.data.dir?"
-        return EngineProblem(
-            "copy-failed", f"table {self.source.name} cannot be copied from topic {self.source.topic}: {why}", hint=hint
-        )
+    def _failure(self, why: str, hint: str | None = None) -> EngineProblem:
+        said = f"table {self.source.name} cannot be read from the copy of topic {self.source.topic}: {why}"
+        return EngineProblem("copy-failed", said, hint=hint)
 
     # ---------------------------------------------------------------- following
 
@@ -112,7 +112,7 @@ class Copy:
                 if first is not None:
                     self._take([first, *consumer.consume(MOST, 0)])
         except Torn as e:
-            self._fail(str(e))
+            self._fail(str(e), _DISK)
         except KafkaException as e:
             self._fail(e.args[0].str())
         except Exception as e:
@@ -121,11 +121,11 @@ class Copy:
         finally:
             consumer.close()
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, why: str, hint: str | None = None) -> None:
         if not self._stopping.is_set():
             log.error("table %s is no longer copied from its topic: %s", self.source.name, why)
         with self._changed:
-            self._problem = self._failure(why)
+            self._problem = self._failure(why, hint)
             self._changed.notify_all()
 
     def _take(self, messages: Sequence[Message]) -> None:
@@ -199,15 +199,21 @@ class Copy:
         return self._codec.encode(tuple(values))
 
     def of_key(self, key: bytes) -> Iterator[Record]:
-        """The row of a key, or its rows in the order of their windows."""
-        if self._prefixed:
-            yield from self._store.beginning(key, len(key) + self._prefixed)
-        elif (found := self._store.get(key)) is not None:
-            yield found
+        """The row of a key, or its rows in the order of their windows. Raises EngineProblem ``copy-failed``."""
+        try:
+            if self._prefixed:
+                yield from self._store.beginning(key, len(key) + self._prefixed)
+            elif (found := self._store.get(key)) is not None:
+                yield found
+        except DbClosedError as e:
+            raise self._problem or self._failure(str(e)) from e
 
     def all(self) -> Iterator[Record]:
-        """All rows, as they were at the beginning."""
-        return self._store.all()
+        """All rows, as they were at the beginning. Raises EngineProblem ``copy-failed``."""
+        try:
+            yield from self._store.all()
+        except DbClosedError as e:
+            raise self._problem or self._failure(str(e)) from e
 
     def estimate(self) -> int:
         """About how many rows it has."""

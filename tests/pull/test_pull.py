@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
-from ksqlpy.errors import KsqlError
+from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.pull import Pulled, PullQuery
 from ksqlpy.testing.restore import PACE
@@ -192,3 +192,25 @@ def test_a_copy_goes_on_where_it_was_and_is_made_again_when_it_is_torn(
         assert "made again" in caplog.text
     finally:
         third.stop()
+
+
+def test_a_table_that_is_dropped_while_it_is_read(engine: Engine) -> None:
+    engine.execute(
+        "CREATE TABLE going (id INT PRIMARY KEY, v STRING) WITH (KAFKA_TOPIC='going', FORMAT='JSON', PARTITIONS=1);"
+        "INSERT INTO going VALUES (1, 'a'); INSERT INTO going VALUES (2, 'b');"
+    )
+    query = engine.query("SELECT v FROM going;")
+    rows = query.rows()
+    assert next(rows) in (["a"], ["b"])
+    late = engine.query("SELECT v FROM going WHERE id = 2;")
+    engine.execute("DROP TABLE going DELETE TOPIC;")
+    engine.execute(
+        "CREATE TABLE other (id INT PRIMARY KEY, v STRING) WITH (KAFKA_TOPIC='other', FORMAT='JSON', PARTITIONS=1);"
+    )
+    assert answer(engine, "SELECT * FROM other;", {})[1] == []  # what is read next removes the copy
+    assert len(list(rows)) == 1  # as they were at the beginning
+    with pytest.raises(EngineProblem) as gone:
+        list(late.rows())
+    assert gone.value.code == "copy-failed" and "dropped" in gone.value.message
+    with pytest.raises(KsqlError):
+        engine.query("SELECT v FROM going;")
