@@ -38,7 +38,8 @@ COMMANDS = (
     Command(
         "query",
         "answer one question from topics or files, without a server",
-        "Reads topics or files from their start to their present end, prints the result, and leaves nothing behind.",
+        "Reads topics or files from their start to their present end, or between two times, prints the result or writes"
+        " it to a file, and leaves nothing else behind.",
     ),
     Command(
         "test",

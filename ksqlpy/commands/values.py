@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 
-__all__ = ["count", "pair", "probability", "rate", "seconds"]
+__all__ = ["count", "moment", "pair", "probability", "rate", "seconds"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = 253_402_300_799_999
+"""The last millisecond of the year 9999."""
 
 
 def count(text: str) -> int:
@@ -20,6 +25,26 @@ def pair(text: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name.strip(), value
+
+
+def moment(text: str) -> int:
+    """A time as milliseconds since 1970: digits are these, all else is ISO 8601; without a zone it is UTC.
+
+    A part of a millisecond counts as a whole one: no record of a whole millisecond lies between.
+    """
+    try:
+        if text.isascii() and text.isdigit():
+            found = int(text)
+        else:
+            given = datetime.fromisoformat(text.strip())
+            since = (given if given.tzinfo is not None else given.replace(tzinfo=UTC)) - _EPOCH
+            found = (since.days * 86_400 + since.seconds) * 1000 - -since.microseconds // 1000
+    except ValueError:
+        found = -1
+    if not 0 <= found <= _LAST:
+        message = f"{text!r} is no time from 1970 on, such as 2026-01-31T08:00:00Z, or milliseconds since 1970"
+        raise argparse.ArgumentTypeError(message)
+    return found
 
 
 def seconds(text: str) -> float:

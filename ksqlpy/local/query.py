@@ -1,7 +1,8 @@
 """One question over topics and files, answered by the planner's own plan without a server; nothing stays.
 
-Topics are read from their first record to the end that they have when the question is asked; nothing is written on the
-brokers, and no offsets are committed. Of a table comes what it holds at the end, or with ``changes`` every change.
+Topics are read from their first record to the end that they have when the question is asked, or between two times;
+nothing is written on the brokers, and no offsets are committed. Of a table comes what it holds at the end, or with
+``changes`` every change.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.catalog import Column, Source
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, similar_names
-from ksqlpy.local.files import read_rows
+from ksqlpy.local.files import FileRowProblem, read_rows
 from ksqlpy.local.rows import plain_json
 from ksqlpy.local.sources import Declared
 from ksqlpy.plan import Plan, build_plan
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Question", "Wanted", "ask", "inputs_of", "read_question"]
 
 Offsets = dict[str, dict[str, int]]
+
+_AT_ONCE = 20_000
+"""Records of a partition whose rows are in memory together, twice: while some are taken, the next are fetched."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,8 @@ class Wanted:
     """How the question is to be answered.
 
     ``changes``: every change of a table; ``follow``: goes on with what comes; ``latest``: without what is there, save
-    tables; ``limit``: rows at most; ``timeout``: seconds at most.
+    tables; ``limit``: rows at most; ``timeout``: seconds at most. ``since``, ``until``: times in ms since 1970, by the
+    timestamps of records: of streams, records from the one on, of all sources records before the other.
     """
 
     changes: bool = False
@@ -87,6 +92,8 @@ class Wanted:
     latest: bool = False
     limit: int | None = None
     timeout: float | None = None
+    since: int | None = None
+    until: int | None = None
 
 
 @dataclass
@@ -185,19 +192,34 @@ def inputs_of(
     """Where the records of the question are: in topics, from first to last, or in files, by the names of sources.
 
     ``folder``: for files on the way. Raises KsqlError: ``no-kafka``, ``missing-topic``, ``unknown-input``, and for what
-    is wrong in a file.
+    is wrong in a file, also rows of a stream without a time that has to be known.
     """
     by_name = {s.name: s for s in question.sources}
     given = {_named(name, by_name): file for name, file in files.items()}
+    streams = [s.topic for s in question.sources if s.kind == "STREAM"]  # a table's earlier records are its state
+    cut = wanted.since is not None or wanted.until is not None
+    rows = 0
     places: dict[str, tuple[Source, Path]] = {}
     for name, file in given.items():
         source = by_name[name]
         if source.window is not None:
             raise ConfigProblem("windowed-source", f"{name} has a windowed key, its rows cannot be read from a file")
-        places[source.topic] = (source, _as_lines(file, source, folder / f"input-{len(places)}"))
+        place = folder / f"input-{len(places)}"
+        rows += _as_lines(file, source, place, timed=cut and source.kind == "STREAM")
+        places[source.topic] = (source, place)
     topics = {s.topic: s for s in by_name.values() if s.name not in given}
     start, end = _offsets(topics, connection, wanted) if topics else ({}, {})
-    return Inputs(connection, start, end, places, now=int(time.time() * 1000))
+    return Inputs(
+        connection,
+        start,
+        end,
+        places,
+        now=int(time.time() * 1000),
+        since=dict.fromkeys(streams, wanted.since) if wanted.since is not None else {},
+        until=wanted.until,
+        rows=rows,
+        at_once=_AT_ONCE,
+    )
 
 
 def _named(name: str, sources: Mapping[str, Source]) -> str:
@@ -212,13 +234,20 @@ def _named(name: str, sources: Mapping[str, Source]) -> str:
     return found
 
 
-def _as_lines(file: Path, source: Source, folder: Path) -> Path:
-    """Writes the file's rows as lines that Spark reads."""
+def _as_lines(file: Path, source: Source, folder: Path, *, timed: bool) -> int:
+    """Writes the file's rows as lines that Spark reads; gives their number. ``timed``: each must have a time."""
     folder.mkdir(parents=True)
+    number = 0
     with (folder / "rows.jsonl").open("w", encoding="utf-8", newline="\n") as lines:
-        for number, row in enumerate(read_rows(file, source)):
-            lines.write(plain_json(row, source, number) + "\n")
-    return folder
+        for number, row in enumerate(read_rows(file, source), 1):
+            if timed and row.time is None:
+                raise FileRowProblem(
+                    "no-rowtime",
+                    f"{file}: row {number} has no ROWTIME, the time of its record, by which --from and --to choose",
+                    hint="add a field ROWTIME, or choose by WHERE ROWTIME, which knows the TIMESTAMP of the source",
+                )
+            lines.write(plain_json(row, source, number - 1) + "\n")
+    return number
 
 
 def _offsets(topics: Mapping[str, Source], connection: KafkaConnection, wanted: Wanted) -> tuple[Offsets, Offsets]:
@@ -243,7 +272,12 @@ def _offsets(topics: Mapping[str, Source], connection: KafkaConnection, wanted: 
             )
     partitions = {topic: len(known[topic]) for topic in topics}
     end = kafka.offsets(partitions, latest=True)
-    tables = {topic: n for topic, n in partitions.items() if topics[topic].kind == "TABLE"}
-    if not wanted.latest:
-        return kafka.offsets(partitions, latest=False), end
-    return {**end, **(kafka.offsets(tables, latest=False) if tables else {})}, end
+    whole = not wanted.latest and wanted.since is None
+    first = {topic: n for topic, n in partitions.items() if whole or topics[topic].kind == "TABLE"}
+    start = {**end, **(kafka.offsets(first, latest=False) if first else {})}
+    streams = {topic: n for topic, n in partitions.items() if topic not in first}
+    if streams and wanted.since is not None:
+        for topic, found in kafka.offsets_since(streams, wanted.since).items():
+            # -1: there is no such record; what has come since the end was asked for is not looked at
+            start[topic] = {p: min(o, end[topic][p]) if o >= 0 else end[topic][p] for p, o in found.items()}
+    return start, end

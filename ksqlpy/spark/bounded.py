@@ -53,6 +53,10 @@ class Inputs:
     ``start``, ``end``: offsets of Kafka's topics, from where and up to where; ``files``: by topic, the source and a
     folder with files of its rows as JSON lines. ``now``: the time in ms of rows of a stream that have none; a
     table's are there from the beginning. ``given``: records that are here, by topic, of a batch.
+
+    ``since``: by topic, a time in ms: records of earlier timestamps are left out; ``until``: a time in ms: so are those
+    of it and later ones, of all topics. ``rows``: how many the files have. ``at_once``: where rows are given out as
+    they are read, no more records of a partition are a task; None: all of them are.
     """
 
     connection: KafkaConnection
@@ -61,6 +65,35 @@ class Inputs:
     files: Mapping[str, tuple[Source, Path]] = field(default_factory=dict)
     now: int = 0
     given: Mapping[str, Sequence[Record]] = field(default_factory=dict)
+    since: Mapping[str, int] = field(default_factory=dict)
+    until: int | None = None
+    rows: int = 0
+    at_once: int | None = None
+
+    @property
+    def records(self) -> int:
+        """How many records are to be read, if no offset between start and end is without one."""
+        return self.rows + sum(n for p in self._sizes.values() for n in p) + sum(map(len, self.given.values()))
+
+    @property
+    def largest(self) -> int:
+        """How many of them the largest partition of a topic has."""
+        return max((n for p in self._sizes.values() for n in p), default=0)
+
+    @property
+    def _sizes(self) -> dict[str, list[int]]:
+        return {t: [max(0, self.end[t][n] - first) for n, first in p.items()] for t, p in self.start.items()}
+
+    @property
+    def within(self) -> str | None:
+        """Spark text of whether the timestamp of a record is one of those wanted; None: all are."""
+        parts = [
+            f"NOT (topic = {text.string(topic)} AND timestamp < timestamp_millis({ms}L))"
+            for topic, ms in self.since.items()
+        ]
+        if self.until is not None:
+            parts.append(f"timestamp < timestamp_millis({self.until}L)")
+        return " AND ".join(parts) or None
 
     @property
     def partitions(self) -> dict[str, int]:
@@ -111,6 +144,7 @@ class Run:
         self._hidden = hidden[: len(identity)]
         self._inputs = inputs
         self._checkpoint = str(folder / "checkpoint")
+        self._at_once: int | None = None
         self._width = max(inputs.partitions.values())
         self._session = session.newSession()
         self._session.conf.set("spark.sql.shuffle.partitions", str(self._width))
@@ -123,11 +157,14 @@ class Run:
 
         ``limit``: no more rows than that, and nothing of records that cannot be read.
         """
+        # Partitions are fetched one after the other, each as a whole, the next while this one's rows are taken.
+        whole = limit is not None or self._order or self._plan.ordered_backlog
+        self._at_once = None if whole or self._inputs.largest <= (self._inputs.at_once or 0) else self._inputs.at_once
         found = self._output(self._records(stream=False), past=True)
         if limit is not None:
             found = found.where("columns IS NOT NULL").limit(limit)
         try:
-            yield from map(_change, found.toLocalIterator())
+            yield from map(_change, found.toLocalIterator(prefetchPartitions=self._at_once is not None))
         except PySparkException as e:
             raise _failed(e) from e
 
@@ -183,7 +220,8 @@ class Run:
         records = parts[0]
         for part in parts[1:]:
             records = records.unionByName(part)
-        return records
+        within = self._inputs.within
+        return records if within is None else records.where(within)
 
     def _kafka(self, stream: bool) -> DataFrame:
         tell_jvm(self._session, self._inputs.connection)
@@ -198,6 +236,8 @@ class Run:
         )
         if not stream:
             reader = reader.option("endingOffsets", json.dumps(self._inputs.end))
+            if self._at_once is not None:  # the pieces of a partition stay in their order
+                reader = reader.option("maxRecordsPerPartition", self._at_once)
         found: DataFrame = reader.load().select(*_COLUMNS, *(["headers"] if headers else []))
         return found
 

@@ -272,15 +272,25 @@ class Kafka:
             except KafkaException as e:
                 raise _problem("topic-not-deleted", f"topic {name} cannot be deleted", e.args[0]) from e
 
+    def offsets_since(self, topics: Mapping[str, int], time_ms: int) -> dict[str, dict[str, int]]:
+        """Of all partitions the offset of the first record that has this time (in ms since 1970) or a later one.
+
+        -1 where there is none. Records behind it may be older. Raises EnvironmentProblem ``broker-unavailable``.
+        """
+        return self._asked(topics, OffsetSpec.for_timestamp(time_ms))
+
     def offsets(self, topics: Mapping[str, int], *, latest: bool) -> dict[str, dict[str, int]]:
         """First or end offsets of all partitions of the topics (name to number of partitions).
 
         Raises EnvironmentProblem ``broker-unavailable``.
         """
+        return self._asked(topics, OffsetSpec.latest() if latest else OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def _asked(self, topics: Mapping[str, int], spec: OffsetSpec) -> dict[str, dict[str, int]]:
         end = time.monotonic() + TIMEOUT
         while True:
             try:
-                return self._offsets(topics, latest)
+                return self._offsets(topics, spec)
             except KafkaException as e:
                 if e.args[0].code() not in _LEADERS_CHANGE or time.monotonic() > end:
                     raise self._away(e) from e
@@ -288,8 +298,7 @@ class Kafka:
             self.topics()
             time.sleep(0.05)
 
-    def _offsets(self, topics: Mapping[str, int], latest: bool) -> dict[str, dict[str, int]]:
-        spec = OffsetSpec.latest() if latest else OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+    def _offsets(self, topics: Mapping[str, int], spec: OffsetSpec) -> dict[str, dict[str, int]]:
         wanted = {TopicPartition(t, p): spec for t, n in topics.items() for p in range(n)}
         found: dict[str, dict[str, int]] = {t: {} for t in topics}
         for place, answer in self._admin.list_offsets(wanted, request_timeout=TIMEOUT).items():

@@ -5,3 +5,5 @@ CREATE STREAM orders (id INT KEY, customer STRING, amount DECIMAL(6, 2), placed 
 CREATE TABLE customers (name STRING PRIMARY KEY, city STRING)
   WITH (kafka_topic = 'customers', value_format = 'JSON', partitions = 1);
 CREATE TABLE totals AS SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer;
+CREATE STREAM visits (who STRING, page STRING, stay DOUBLE)
+  WITH (kafka_topic = 'visits', value_format = 'JSON', partitions = 1);
