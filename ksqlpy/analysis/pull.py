@@ -2,7 +2,8 @@
 
 WHERE is brought into branches of OR. A branch that says of each key column by ``=`` or IN what it equals asks for the
 rows of these keys (a lookup); one comparison of a single STRING key with a constant asks for a range of keys. All else
-goes through the whole table (a scan). Source of the rules: ksqlDB manual, "SELECT (pull query)". ORDER BY is our own.
+goes through the whole table (a scan). Source of the rules: ksqlDB manual, "SELECT (pull query)". ORDER BY,
+GROUP BY, JOIN and queries in FROM are our own.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
-from ksqlpy.sql import nodes
 from ksqlpy.types import STRING
 
 __all__ = ["PullRead", "analyze_pull", "as_stream", "constant"]
 
-Access = Literal["LOOKUP", "RANGE", "SCAN", "STREAM"]
+Access = Literal["LOOKUP", "RANGE", "SCAN", "STREAM", "HISTORY"]
 
 MOST_BRANCHES = 1000
 """Branches of OR that are looked at; a WHERE with more of them is answered by a scan."""
@@ -46,8 +46,9 @@ _RANGE_OPS = {"<", "<=", ">", ">="}
 class PullRead:
     """A pull query that is legal.
 
-    ``access``: how its rows are found; ``keys``: of LOOKUP, the values of the key columns, constant expressions;
-    ``exact``: whether WHERE says no more than these keys; ``why``: the reason for the access, for people.
+    ``access``: how its rows are found, HISTORY by a run over all records of its sources; ``keys``: of LOOKUP, the
+    values of the key columns, constant expressions; ``exact``: whether WHERE says no more than these keys; ``why``: the
+    reason for the access, for people.
     """
 
     typed: TypedQuery
@@ -60,6 +61,8 @@ class PullRead:
     @property
     def keyed(self) -> tuple[bool, ...]:
         """Which columns of the result are those that tell the rows of the table apart."""
+        if self.access == "HISTORY":
+            return tuple(self.typed.kind == "TABLE" and o.expr in self.typed.keys for o in self.typed.outputs)
         if self.source.kind == "STREAM":
             return tuple(False for _ in self.typed.outputs)
         relation = self.typed.relations[0]
@@ -74,31 +77,42 @@ def analyze_pull(node: exp.Expr, catalog: Catalog, text: Text, config: Config) -
     _check_clauses(node, text, config)
     typed = analyze_query(node, catalog, text, persistent=False, config=config)
     relation = typed.relations[0]
-    if relation.view is not None:
-        text.refuse(
-            "pull-clause",
-            "a pull query reads a stream or a table, not another query",
-            node.args["from_"].this,
-            hint=_PUSH,
-        )
-    if typed.grouping is not None:
-        hint = f"GROUP BY a key in a table of its own, and ask that; or {_PUSH}"
-        text.refuse("pull-clause", "a pull query has no aggregate functions", node, hint=hint)
     source = relation.source
     for place, exprs in (("SELECT", [o.expr for o in typed.outputs]), ("WHERE", [typed.where] if typed.where else [])):
         _check_pseudo(node, place, exprs, text)
-    if source.kind == "STREAM":
-        if config.get(STREAMS) == "false":
-            text.refuse(
-                "pull-disabled",
-                f"{source.name} is a stream, and pull queries on streams are switched off",
-                node.args["from_"].this,
-                hint=f"the property {STREAMS} = true allows them; {_PUSH}",
-            )
-        return PullRead(
-            typed, source, "STREAM", (), exact=False, why="a stream is read from its first record to its last"
+    if any(s.kind == "STREAM" for s in typed.sources) and config.get(STREAMS) == "false":
+        name = next(s.name for s in typed.sources if s.kind == "STREAM")
+        text.refuse(
+            "pull-disabled",
+            f"{name} is a stream, and pull queries on streams are switched off",
+            node.args.get("from_") or node,
+            hint=f"the property {STREAMS} = true allows them; {_PUSH}",
         )
+    if (what := _beyond(typed)) is not None:
+        if typed.order:
+            hint = f"leave ORDER BY out, or make a table of the query with {what}, and ask that"
+            text.refuse("pull-clause", f"ORDER BY cannot stand beside {what}", node.args["order"], hint=hint)
+        why = f"{what} goes through all records of its sources"
+        if config.get(SCANS) == "false":
+            _no_scan(why, node.args.get("from_") or node, text)
+        return PullRead(typed, source, "HISTORY", (), exact=False, why=why)
+    if source.kind == "STREAM":
+        why = "a stream is read from its first record to its last"
+        return PullRead(typed, source, "STREAM", (), exact=False, why=why)
     return _located(typed, source, node, text, config)
+
+
+def _beyond(typed: TypedQuery) -> str | None:
+    """What makes a query more than the rows of one source: our extension; None if it is not."""
+    if typed.grouping is not None:
+        return "GROUP BY"
+    if typed.joins:
+        return "JOIN"
+    if typed.relations[0].view is not None:
+        return "a query in FROM or UNION ALL"
+    if typed.over or typed.ranking is not None:
+        return "OVER"
+    return None
 
 
 _PUSH = "add EMIT CHANGES for a push query"
@@ -107,14 +121,8 @@ _PUSH = "add EMIT CHANGES for a push query"
 def _check_clauses(node: exp.Expr, text: Text, config: Config) -> None:
     if config.get(ENABLED) == "false":
         text.refuse("pull-disabled", "pull queries are switched off", node, hint=f"by {ENABLED}; {_PUSH}")
-    if not isinstance(node, nodes.Query):
-        text.refuse("pull-clause", "a pull query has no UNION ALL", node, hint=_PUSH)
-    refused = (("joins", "JOIN"), ("window", "WINDOW"), ("group", "GROUP BY"), ("partition", "PARTITION BY"))
-    for name, clause in (*refused, ("having", "HAVING"), ("with_", "WITH")):
-        found = node.args.get(name)
-        if found:
-            at = found[0] if isinstance(found, list) else found
-            text.refuse("pull-clause", f"a pull query has no {clause}", at, hint=_PUSH)
+    if node.args.get("partition") is not None:
+        text.refuse("pull-clause", "a pull query has no PARTITION BY", node.args["partition"], hint=_PUSH)
     limit = node.args.get("limit")
     if limit is not None and config.get(LIMITS) == "false":
         text.refuse("pull-disabled", "LIMIT of pull queries is switched off", limit, hint=f"by {LIMITS}")

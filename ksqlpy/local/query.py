@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ksqlpy.analysis import Text, TypedQuery, analyze_query
-from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.identity import identity_of
 from ksqlpy.catalog import Column, Source
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, similar_names
@@ -24,7 +24,7 @@ from ksqlpy.local.files import FileRowProblem, read_rows
 from ksqlpy.local.rows import plain_json
 from ksqlpy.local.sources import Declared
 from ksqlpy.plan import Plan, build_plan
-from ksqlpy.spark.bounded import Change, Inputs, Run, Unread
+from ksqlpy.spark.bounded import Change, Held, Inputs, Run, Unread
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.clients import check_python
 from ksqlpy.spark.kafka import Kafka
@@ -126,7 +126,7 @@ def ask(
     final = table and not (wanted.changes or wanted.follow)
     limit = wanted.limit if question.typed.limit is None else min(question.typed.limit, wanted.limit or 2**31)
     answer = Answer()
-    held: dict[str, str] = {}
+    held = Held()
     columns = question.columns
 
     def give(text: str) -> None:
@@ -141,13 +141,11 @@ def ask(
             answer.unread += 1
             answer.examples += [change] if len(answer.examples) < 3 else []
         elif final:
-            held.pop(change.key, None)  # what changed last stands last
-            if change.columns is not None:
-                held[change.key] = change.columns
+            held.take(change)
         elif change.columns is not None:
             give(change.columns)
 
-    run = Run(session, question.plan, identity(question) if table else (), inputs, folder)
+    run = Run(session, question.plan, identity_of(question.typed) if table else (), inputs, folder)
     try:
         if limit == 0:
             return answer
@@ -156,7 +154,7 @@ def ask(
         else:
             for change in run.batch(None if final else limit):
                 take(change)
-        for text in held.values() if answer.complete else ():
+        for text in held.rows if answer.complete else ():
             give(text)
     except _Enough:
         pass
@@ -165,22 +163,6 @@ def ask(
 
 def _value(value: Any, column: Column) -> Any:
     return float(value) if column.type == DOUBLE and isinstance(value, Decimal) else value
-
-
-def identity(question: Question) -> tuple[t.Expr, ...]:
-    """What tells the rows of a table apart, over the rows ahead of its projection, besides the start of its window.
-
-    Raises AnalysisProblem ``no-identity`` for an inner query over a table that leaves its key out.
-    """
-    typed = question.typed
-    if typed.grouping is not None:
-        return tuple(t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(typed.grouping.keys))
-    if typed.join_key is not None:
-        return (typed.join_key,)
-    first = typed.relations[0]
-    if not first.source.keys:
-        raise AnalysisProblem("no-identity", "the inner query leaves out the key of its table", hint="select it there")
-    return tuple(first.ref(c) for c in first.source.keys)
 
 
 # ---------------------------------------------------------------- where records come from

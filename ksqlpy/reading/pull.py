@@ -34,6 +34,9 @@ def columns_of(read: PullRead) -> tuple[Column, ...]:
 def way_of(read: PullRead) -> str:
     """How a pull query is answered and why, for people: a line on what is read, and one on how rows are made of it."""
     source, typed = read.source, read.typed
+    if read.access == "HISTORY":
+        names = " and ".join(s.name for s in typed.sources)
+        return f"Run over the topics of {names}: {read.why}\nrows: by Spark"
     name = {"LOOKUP": "Lookup in", "RANGE": "Range scan of", "SCAN": "Scan of", "STREAM": "Read of"}[read.access]
     formats = f"key {source.key.format}, value {source.value.format}"
     where = f"topic {source.topic}" if source.kind == "STREAM" else f"local copy of topic {source.topic}"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.identity import identity_of
 from ksqlpy.analysis.pull import PullRead, constant
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem
@@ -138,6 +139,31 @@ class Pulled:
         if few and self._plainly(asked, constants) is not None:
             return self._rows(asked, _between(topic, start, end, consumer), constants)
         return self._by_spark(asked, start={topic: dict(start)}, end={topic: dict(end)})
+
+    # ---------------------------------------------------------------- of more than one source, or of groups
+
+    def of_history(self, asked: Answering, start: Offsets, end: Offsets) -> Iterator[list[Any]]:
+        """The rows that a push query would have given up to now; of a table what it holds then."""
+        from ksqlpy.spark.bounded import Change, Held, Inputs, Run, Unread  # slow to import
+
+        typed = asked.read.typed
+        names = [o.name for o in typed.outputs]
+        table = typed.kind == "TABLE"
+        held, rows = Held(), list[str]()
+
+        def take(change: Change | Unread) -> None:
+            if isinstance(change, Change) and table:
+                held.take(change)
+            elif isinstance(change, Change) and change.columns is not None:
+                rows.append(change.columns)
+
+        with tempfile.TemporaryDirectory(prefix="ksqlpy-pull-") as folder:
+            identity = identity_of(typed) if table else ()
+            run = Run(self._session(), asked.plan, identity, Inputs(self._connection(), start, end), Path(folder))
+            run.changes(take, follow=False, timeout=None)
+        for text in held.rows if table else rows:
+            row = json.loads(text, parse_float=Decimal)
+            yield [row[n] for n in names]
 
     # ---------------------------------------------------------------- rows
 

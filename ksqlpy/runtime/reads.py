@@ -71,13 +71,18 @@ class Reads:
         """Starts to answer a checked pull query; raises EngineProblem. The caller reads its rows and closes it."""
         source = asked.read.source
         query_id = f"pull_{uuid.uuid4().hex[:12]}"
-        if source.kind == "TABLE":
+        if asked.read.access == "HISTORY":
+            topics = sorted({s.topic for s in asked.read.typed.sources})
+            partitions = self._brokers.topics.partitions(topics)
+            begin, end = (self._brokers.kafka.offsets(partitions, latest=latest) for latest in (False, True))
+            rows = self._pulled.of_history(asked, begin, end)
+        elif source.kind == "TABLE":
             rows = self._pulled.of_table(asked, self.copies.of(source, catalog.sources.values()))
         else:
             partitions = self._brokers.topics.partitions([source.topic])
             kafka = self._brokers.kafka
-            start, end = (kafka.offsets(partitions, latest=latest)[source.topic] for latest in (False, True))
-            rows = self._pulled.of_stream(asked, start, end, partial(kafka.reader, ends=True))
+            first, last = (kafka.offsets(partitions, latest=latest)[source.topic] for latest in (False, True))
+            rows = self._pulled.of_stream(asked, first, last, partial(kafka.reader, ends=True))
         return PullQuery(query_id, asked, rows)
 
     def push_plain(self, asked: Asked, how: Plain, token: str | None = None) -> PlainPush:

@@ -76,7 +76,7 @@ def check_pull(parsed: Parsed, sandbox: Sandbox) -> tuple[PullRead, Plan]:
     """SELECT without EMIT, typed, with the plan that makes its rows of records; raises KsqlError."""
     text = Text(parsed.sql, sandbox.catalog.types)
     read = analyze_pull(parsed.node, sandbox.catalog, text, sandbox.config)
-    plan = build_plan(as_stream(read).typed)
+    plan = build_plan(read.typed if read.access == "HISTORY" else as_stream(read).typed)
     check_plan(plan)
     check_read(plan, sandbox.config, parsed)
     return read, plan

@@ -38,7 +38,7 @@ from ksqlpy.spark.once import Offsets
 from ksqlpy.spark.rows import Col
 from ksqlpy.types import STRING
 
-__all__ = ["Change", "Inputs", "Run", "Unread"]
+__all__ = ["Change", "Held", "Inputs", "Run", "Unread"]
 
 _LOOK = 0.1
 """Seconds between two looks whether it is over."""
@@ -108,6 +108,24 @@ class Change:
 
     key: str
     columns: str | None
+
+
+class Held:
+    """What a table holds after its changes, by key; what changed last stands last."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, str] = {}
+
+    def take(self, change: Change) -> None:
+        """Takes a change over."""
+        self._rows.pop(change.key, None)
+        if change.columns is not None:
+            self._rows[change.key] = change.columns
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The columns of its rows."""
+        return tuple(self._rows.values())
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def test_answers(engine: Engine, number: int, monkeypatch: pytest.MonkeyPatch) -
     suffix = f"_{number}"
     accesses: list[str] = []
     of_table, of_stream = Pulled.of_table, Pulled.of_stream
-    for name, real in (("of_table", of_table), ("of_stream", of_stream)):
+    for name, real in (("of_table", of_table), ("of_stream", of_stream), ("of_history", Pulled.of_history)):
 
         def noted(self: Pulled, asked: Any, *more: Any, real: Any = real) -> Any:
             accesses.append(asked.read.access)
