@@ -18,9 +18,17 @@ if TYPE_CHECKING:  # who only checks statements needs neither Kafka's clients no
     from ksqlpy.runtime.supervisor import Supervisor
     from ksqlpy.spark.standing import Standing
 
-__all__ = ["Context", "Entity", "Sandbox", "Services", "Surroundings", "TopicFacts"]
+__all__ = ["Context", "Entity", "Sandbox", "Services", "Surroundings", "TopicFacts", "query_named"]
 
 Entity = dict[str, Any]
+
+
+def query_named(name: str, known: Iterable[str]) -> str | None:
+    """The id, of these, that a statement means: upper and lower case are the same in ids of queries, as in ksqlDB.
+
+    Those of push queries have lower case in them, and clients write them into TERMINATE as they are.
+    """
+    return next((k for k in known if k.upper() == name.upper()), None)
 
 
 class TopicFacts(Protocol):
