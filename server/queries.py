@@ -130,7 +130,10 @@ def _looked_up(backend: Backend, body: Query | OldQuery, form: Form) -> Response
     columns, rows = found
     header = form.header(f"pull_{next(_number)}", columns)
     parts = [form.before + header, *(form.between + form.row(row) for row in rows)]
-    return Response(form.line_end.join(parts) + form.line_end + form.after, media_type=form.media_type)
+    pieces = [part + form.line_end for part in parts]
+    if form.line_end:  # clients that take rows one by one take each frame for one
+        return Pieces(pieces, form.media_type)
+    return Response(b"".join([*pieces, form.after]), media_type=form.media_type)
 
 
 _number = itertools.count(1)
@@ -243,6 +246,30 @@ class Messages(Objects):
         return encode({"row": {"protobufBytes": base64.b64encode(written).decode()}})
 
 
+class Pieces(Response):
+    """A finished answer that leaves piece by piece: one send, and so one DATA frame, for each."""
+
+    def __init__(self, pieces: Sequence[bytes], media_type: str) -> None:
+        super().__init__(b"".join(pieces), media_type=media_type)
+        self._pieces = pieces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the pieces; an ASGI application."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for piece in self._pieces:
+            await _frame(send, piece)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _frame(send: Send, data: bytes) -> None:
+    """Sends a piece of a body so that it leaves before the next one."""
+    await send({"type": "http.response.body", "body": data, "more_body": True})
+    # Sending does not wait as long as buffers have room, so in a burst nobody else would get a turn: other
+    # clients, the one who notices that this client has left, and HTTP/2's sending task, which then would
+    # put several rows into one frame.
+    await asyncio.sleep(0)
+
+
 class RowStream(Response):
     """The rows of a query as a body: one send, and so one chunk or DATA frame, for each row.
 
@@ -287,11 +314,7 @@ class RowStream(Response):
 
         async def out(data: bytes) -> None:
             async with asyncio.timeout(PATIENCE):
-                await send({"type": "http.response.body", "body": data, "more_body": True})
-            # Sending does not wait as long as buffers have room, so in a burst nobody else would get a turn: other
-            # clients, the one who notices that this client has left, and HTTP/2's sending task, which then would
-            # put several rows into one frame.
-            await asyncio.sleep(0)
+                await _frame(send, data)
 
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await out(

@@ -17,6 +17,7 @@ from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
 from ksqlpy.runtime.feeds import Feed
+from ksqlpy.runtime.ids import query_named
 from ksqlpy.runtime.lookups import Lookups
 from ksqlpy.runtime.plainpush import OwnPush, PlainPush, SharedPush, offsets_of
 from ksqlpy.runtime.printing import Printing, Wanted
@@ -194,10 +195,11 @@ class Reads:
 
     def close(self, query_id: str) -> bool:
         """Ends a push query or a PRINT; False if there is none of that id."""
-        push: PushQuery | PlainPush | Printing | None = self._push.get(query_id) or self._printing.get(query_id)
-        if push is None:
+        open_: dict[str, PushQuery | PlainPush | Printing] = {**self._push, **self._printing}
+        found = query_named(query_id, open_)
+        if found is None:
             return False
-        push.close()
+        open_[found].close()
         return True
 
     def close_all(self) -> None:

@@ -37,6 +37,7 @@ from ksqlpy.reading.pull import columns_of, way_of
 from ksqlpy.reading.push import PLAIN_WAY, plain_of
 from ksqlpy.runtime import definitions, entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
+from ksqlpy.runtime.ids import query_named
 from ksqlpy.runtime.internal import check_read, check_written
 from ksqlpy.runtime.schema_checks import assert_schema, check_assert_schema
 from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
@@ -366,13 +367,14 @@ def _explained(
     node, text = parsed.node, Text(parsed.sql, catalog.types)
     statement = node.args.get("statement")
     if statement is None:
-        query_id: str = node.this.this
-        if query_id not in (*catalog.queries, *pushes):
+        name: str = node.this.this
+        query_id = query_named(name, (*catalog.queries, *pushes))
+        if query_id is None:
             text.refuse(
                 "unknown-query",
-                f"there is no query {query_id}",
+                f"there is no query {name}",
                 node.this,
-                similar=similar_names(query_id, catalog.queries),
+                similar=similar_names(name, catalog.queries),
                 hint="SHOW QUERIES lists them",
             )
         return query_id

@@ -24,6 +24,10 @@ def query(source: str, limit: int | None = None) -> dict[str, str]:
     return {"sql": f"SELECT * FROM {source} EMIT CHANGES{f' LIMIT {limit}' if limit is not None else ''};"}
 
 
+def lookup(rows: int) -> dict[str, str]:
+    return {"sql": f"SELECT * FROM known LIMIT {rows};"}
+
+
 def wait_for_push(engine: FakeEngine, id: str = "q1") -> FakePush:
     until = time.monotonic() + 5
     while id not in engine.pushes:
@@ -81,6 +85,29 @@ def test_one_frame_a_row_in_a_burst(http2: httpx.Client) -> None:
         frames = list(answer.iter_raw())
     assert len(frames) == 3001
     assert all(isinstance(json.loads(f), list) and f.endswith(b"\n") for f in frames[1:])
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3000])
+def test_one_frame_a_row_of_a_lookup(http2: httpx.Client, rows: int) -> None:
+    with http2.stream("POST", "/query-stream", json=lookup(rows)) as answer:
+        assert answer.headers["content-type"] == "application/vnd.ksqlapi.delimited.v1"
+        header, *frames = answer.iter_raw()
+        assert int(answer.headers["content-length"]) == len(header) + sum(map(len, frames))
+    assert header.endswith(b"\n") and json.loads(header)["columnNames"] == ["ID", "name"]
+    assert frames == [f'[{n},"row {n}"]\n'.encode() for n in range(rows)]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_forms_of_a_lookup(client: httpx.Client, engine: FakeEngine, rows: int) -> None:
+    wanted = [[n, f"row {n}"] for n in range(rows)]
+    header, *lines = client.post("/query-stream", json=lookup(rows)).text.splitlines()
+    assert (json.loads(header)["columnTypes"], [json.loads(s) for s in lines]) == (["BIGINT", "STRING"], wanted)
+    array = client.post("/query-stream", json=lookup(rows), headers={"Accept": "application/json"}).json()
+    assert (array[0]["columnTypes"], array[1:]) == (["BIGINT", "STRING"], wanted)
+    old = client.post("/query", json={"ksql": lookup(rows)["sql"]}).json()
+    assert old[0]["header"]["schema"] == "`ID` BIGINT KEY, `name` STRING"
+    assert old[1:] == [{"row": {"columns": row}} for row in wanted]
+    assert engine.calls == []
 
 
 def test_rows_leave_at_once(client: httpx.Client, engine: FakeEngine) -> None:
