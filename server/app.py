@@ -11,6 +11,7 @@ from ksqlpy.server.backend import Backend, Engine
 from ksqlpy.server.bodies import Bodies
 from ksqlpy.server.errors import Failures, add_handlers
 from ksqlpy.server.gate import ORIGINS, Gate, split
+from ksqlpy.server.lookups import Lookups
 
 __all__ = ["create_app"]
 
@@ -27,6 +28,7 @@ def create_app(engine: Engine | Backend) -> FastAPI:
         app.include_router(family.router)
     add_handlers(app)
     # Requests come to the last one first.
+    app.add_middleware(Lookups, backend=app.state.backend)
     app.add_middleware(Failures)
     app.add_middleware(Bodies)
     config = app.state.backend.engine.config

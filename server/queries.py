@@ -6,13 +6,11 @@ Source of the rules: ksqlDB manual, "Run push and pull queries (/query-stream)",
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
-import itertools
 import logging
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -20,18 +18,13 @@ from fastapi.responses import Response
 from pydantic import Field
 from starlette.types import Receive, Scope, Send
 
-from ksqlpy.catalog import Column, ValueSpec
 from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError, shown
-from ksqlpy.formats import JSON as JSON_FORMAT
-from ksqlpy.formats import codec
-from ksqlpy.formats.protobuf import PROTOBUF_NOSR
-from ksqlpy.formats.protoschema import schema_of
-from ksqlpy.reading import Gone, Token
 from ksqlpy.reading.batch import Batch
 from ksqlpy.server.backend import Backend, PushQuery, begin
-from ksqlpy.server.errors import error_body, unforeseen
+from ksqlpy.server.errors import unforeseen
+from ksqlpy.server.forms import Form, Lines, Messages, Objects, frame
 from ksqlpy.server.statements import text_variables
-from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1, PROTOBUF, Body, JsonResponse, encode, read_body
+from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1, PROTOBUF, Body, JsonResponse, read_body
 
 __all__ = ["CloseQuery", "Query", "RowStream", "router"]
 
@@ -94,8 +87,6 @@ async def query_stream(request: Request) -> Response:
     backend, media_type = await begin(request, (DELIMITED, JSON, PROTOBUF))
     body = await read_body(request, Query)
     form = {JSON: Form, PROTOBUF: Messages, DELIMITED: Lines}[media_type](media_type)
-    if (answer := _looked_up(backend, body, form)) is not None:
-        return answer
     query = await _begun(backend, body)
     if query.plain and media_type != DELIMITED:
         await backend.call(query.close)
@@ -108,35 +99,11 @@ async def query_old(request: Request) -> Response:
     """The same as ksqlDB's first API has it: one JSON array of objects, ``header``, ``row``, … and ``finalMessage``."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     body = await read_body(request, OldQuery)
-    if (answer := _looked_up(backend, body, Objects(media_type))) is not None:
-        return answer
     query = await _begun(backend, body)
     if query.plain:
         await backend.call(query.close)
         raise KsqlError("not-acceptable", "PRINT is for /query-stream", hint=f"accept {DELIMITED}", error_code=40600)
     return RowStream(backend, query, Objects(media_type))
-
-
-def _looked_up(backend: Backend, body: Query | OldQuery, form: Form) -> Response | None:
-    """The whole answer to a lookup that takes no time; None for all other queries.
-
-    It is found here, in the event loop: a way through another thread would take longer.
-    """
-    if body.variables:
-        return None
-    found = backend.engine.look_up(body.sql, body.properties or {})
-    if found is None:
-        return None
-    columns, rows = found
-    header = form.header(f"pull_{next(_number)}", columns)
-    parts = [form.before + header, *(form.between + form.row(row) for row in rows)]
-    pieces = [part + form.line_end for part in parts]
-    if form.line_end:  # clients that take rows one by one take each frame for one
-        return Pieces(pieces, form.media_type)
-    return Response(b"".join([*pieces, form.after]), media_type=form.media_type)
-
-
-_number = itertools.count(1)
 
 
 async def _begun(backend: Backend, body: Query | OldQuery) -> PushQuery:
@@ -155,119 +122,6 @@ async def close_query(request: Request) -> JsonResponse:
     if not await backend.call(backend.engine.close_query, query_id):
         raise ConfigProblem("unknown-query", f"there is no push query {shown(query_id)}")
     return JsonResponse({}, media_type=media_type)
-
-
-class Form:
-    """How an answer is written: a JSON array of a header and of rows, which are arrays too."""
-
-    before, between, line_end, after = b"[", b",\n", b"", b"]\n"
-
-    def __init__(self, media_type: str) -> None:
-        self.media_type = media_type
-
-    def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
-        """What comes first."""
-        return encode(
-            {
-                "queryId": query_id,
-                "columnNames": [c.name for c in columns],
-                "columnTypes": [str(c.type) for c in columns],
-            }
-        )
-
-    def row(self, values: object) -> bytes:
-        """A row; nothing of one that is gone, as ksqlDB has it."""
-        if isinstance(values, Token):
-            return encode({"continuationToken": values.text})
-        return b"" if isinstance(values, Gone) else encode(values)
-
-    def failure(self, error: KsqlError) -> bytes:
-        """What comes last where the query failed."""
-        return encode(error_body(error))
-
-    def end(self, query: PushQuery) -> bytes | None:
-        """What comes last otherwise."""
-        return None
-
-
-class Lines(Form):
-    """Header and rows on lines of their own."""
-
-    before, between, line_end, after = b"", b"", b"\n", b""
-
-
-class Objects(Form):
-    """ksqlDB's first API: a JSON array of objects with one name each (``StreamedRow``)."""
-
-    def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
-        """The id, and the schema as text."""
-        schema = ", ".join(f"`{c.name}` {c.type}{' KEY' if c.key else ''}" for c in columns)
-        return encode({"header": {"queryId": query_id, "schema": schema}})
-
-    def row(self, values: object) -> bytes:
-        """The columns of a row, or of one that is gone."""
-        if isinstance(values, Token):
-            return encode({"continuationToken": {"continuationToken": values.text}})
-        if isinstance(values, Gone):
-            return encode({"row": {"columns": values.columns, "tombstone": True}})
-        return encode({"row": {"columns": values}})
-
-    def failure(self, error: KsqlError) -> bytes:
-        """The error."""
-        return encode({"errorMessage": error_body(error)})
-
-    def end(self, query: PushQuery) -> bytes | None:
-        """How the query ended, where that is not certain."""
-        if query.limit_reached and query.stream:
-            return encode({"finalMessage": "Limit Reached"})
-        return encode({"finalMessage": "Query Completed"}) if query.stream else None
-
-
-class Messages(Objects):
-    """The same with rows as Protobuf messages, whose schema is in the header (``application/vnd.ksql.v1+protobuf``)."""
-
-    def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
-        """The id, and the schema as the text of a .proto file."""
-        plain = tuple(Column(c.name, c.type) for c in columns)
-        self._names = [c.name for c in columns]
-        self._values = codec(ValueSpec(JSON_FORMAT.name, plain))
-        spec = ValueSpec(PROTOBUF_NOSR.name, plain)
-        self._messages = codec(spec)
-        return encode({"header": {"queryId": query_id, "protoSchema": schema_of(spec)}})
-
-    def row(self, values: object) -> bytes:
-        """The message of a row; nothing of one that is gone."""
-        if isinstance(values, Gone):
-            return b""
-        if isinstance(values, Token):
-            return super().row(values)
-        read = self._values.decode(encode(dict(zip(self._names, values, strict=True))))  # type: ignore[call-overload]
-        written = self._messages.encode(read) or b""
-        return encode({"row": {"protobufBytes": base64.b64encode(written).decode()}})
-
-
-class Pieces(Response):
-    """A finished answer that leaves piece by piece: one send, and so one DATA frame, for each."""
-
-    def __init__(self, pieces: Sequence[bytes], media_type: str) -> None:
-        super().__init__(b"".join(pieces), media_type=media_type)
-        self._pieces = pieces
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends the pieces; an ASGI application."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        for piece in self._pieces:
-            await _frame(send, piece)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _frame(send: Send, data: bytes) -> None:
-    """Sends a piece of a body so that it leaves before the next one."""
-    await send({"type": "http.response.body", "body": data, "more_body": True})
-    # Sending does not wait as long as buffers have room, so in a burst nobody else would get a turn: other
-    # clients, the one who notices that this client has left, and HTTP/2's sending task, which then would
-    # put several rows into one frame.
-    await asyncio.sleep(0)
 
 
 class RowStream(Response):
@@ -314,7 +168,7 @@ class RowStream(Response):
 
         async def out(data: bytes) -> None:
             async with asyncio.timeout(PATIENCE):
-                await _frame(send, data)
+                await frame(send, data)
 
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await out(

@@ -20,7 +20,7 @@ from ksqlpy.formats.kafka import KAFKA
 from ksqlpy.formats.registry import FORMATS
 from ksqlpy.reading import Record, Rows
 from ksqlpy.reading.messages import headers_of
-from ksqlpy.tables.store import Busy, Store, Torn, pack, packed
+from ksqlpy.tables.store import HEAD, Busy, Store, Torn, packed
 
 __all__ = ["Copy"]
 
@@ -30,6 +30,7 @@ MOST = 20_000
 """Records that are taken over at once."""
 
 _IDLE_SECONDS = 0.5
+_TOGETHER = 0.004
 _LONGEST_AWAY = 20 * 3600
 """Seconds after which a copy is made again: tombstones are removed from a compacted topic after 24 hours."""
 
@@ -111,6 +112,8 @@ class Copy:
                 first = consumer.poll(_IDLE_SECONDS)
                 if first is not None:
                     self._take([first, *consumer.consume(MOST, 0)])
+                    # What comes meanwhile is taken together: a record alone costs as much as many.
+                    self._stopping.wait(_TOGETHER)
         except Torn as e:
             self._fail(str(e), _DISK)
         except KafkaException as e:
@@ -131,6 +134,7 @@ class Copy:
     def _take(self, messages: Sequence[Message]) -> None:
         changes: list[tuple[bytes, bytes | None]] = []
         positions: dict[int, int] = {}
+        head = HEAD.pack
         for m in messages:
             if m.error() is not None:
                 self._note(m, positions)
@@ -140,7 +144,7 @@ class Copy:
             if key is None:
                 continue  # of no row
             if self._as_it_is:
-                changes.append((key, None if value is None else pack(m.timestamp()[1], partition, offset, value)))  # type: ignore[arg-type]
+                changes.append((key, None if value is None else head(m.timestamp()[1], partition, offset, 0) + value))
             elif (at := self._place(key)) is not None:
                 record = self._plain(Record(key, value, m.timestamp()[1], partition, offset, self._headers_of(m)))  # type: ignore[arg-type]
                 changes.append((at, None if record.value is None else packed(record)))

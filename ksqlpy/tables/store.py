@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import struct
 import time
@@ -10,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch
+from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch, WriteOptions
 
 from ksqlpy.reading import Record
 
-__all__ = ["Busy", "Store", "Torn", "pack", "packed", "unpacked"]
+__all__ = ["HEAD", "Busy", "Store", "Torn", "packed", "unpacked"]
 
-_HEAD = struct.Struct(">qiqI")
+HEAD = struct.Struct(">qiqI")
 """Of a value: time in ms, partition, offset, length of the headers as JSON; headers and the record's value follow."""
 
 _SEEN = b"a"
@@ -27,6 +28,9 @@ _ROW = b"r"
 _BLOCKS = 64 * 2**20
 """Bytes of blocks that are kept in memory, of each table."""
 _BUFFER = 32 * 2**20
+_FLUSHED = 60.0
+"""Seconds after which what was written goes to the files: so much is read again after a crash."""
+
 _RELEASED = 10.0
 """Seconds for which the files of a store that was closed may stay open: as long as somebody goes through its rows."""
 
@@ -46,6 +50,12 @@ class Store:
         """Opens it, or makes it. Raises Torn and Busy."""
         self._folder = folder
         folder.parent.mkdir(parents=True, exist_ok=True)
+        # RocksDB's own log is not needed: what is lost of the end is read from the topic again, since how far it is
+        # lies beside the rows.
+        unlogged: Any = WriteOptions()  # whose types take its properties for methods
+        unlogged.disable_wal = True
+        self._unlogged: WriteOptions = unlogged
+        self._flush_at = time.monotonic() + _FLUSHED
         end = time.monotonic() + _RELEASED
         while True:
             try:
@@ -97,7 +107,9 @@ class Store:
             batch.put(_POSITION + str(partition).encode(), str(offset).encode())
         batch.put(_SEEN, repr(time.time()).encode())
         try:
-            self._rows.write(batch)
+            self._rows.write(batch, self._unlogged)
+            if time.monotonic() > self._flush_at:
+                self.flush()
         except Exception as e:
             raise Torn(str(e)) from e
 
@@ -128,14 +140,16 @@ class Store:
         """About how many rows it has."""
         return int(self._rows.property_int_value("rocksdb.estimate-num-keys") or 0)
 
+    def flush(self) -> None:
+        """Writes what is only in memory to the files."""
+        self._flush_at = time.monotonic() + _FLUSHED
+        self._rows.flush()
+
     def close(self) -> None:
         """Closes it; who reads it then gets an error."""
+        with contextlib.suppress(Exception):  # a full disk: it is read from the topic again
+            self._rows.flush()
         self._rows.close()
-
-
-def pack(time: int, partition: int, offset: int, value: bytes) -> bytes:
-    """The bytes of a record without its key and without headers."""
-    return _HEAD.pack(time, partition, offset, 0) + value
 
 
 def packed(record: Record) -> bytes:
@@ -144,13 +158,13 @@ def packed(record: Record) -> bytes:
     if record.headers:
         headers = orjson.dumps([[n, None if v is None else v.hex()] for n, v in record.headers])
     assert record.value is not None
-    return _HEAD.pack(record.time, record.partition, record.offset, len(headers)) + headers + record.value
+    return HEAD.pack(record.time, record.partition, record.offset, len(headers)) + headers + record.value
 
 
 def unpacked(key: bytes, data: bytes) -> Record:
     """The inverse of :func:`packed`."""
-    at, partition, offset, length = _HEAD.unpack_from(data)
-    begin = _HEAD.size
+    at, partition, offset, length = HEAD.unpack_from(data)
+    begin = HEAD.size
     if not length:
         return Record(key, data[begin:], at, partition, offset)
     given = orjson.loads(data[begin : begin + length])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ksqlpy.reading import Record
-from ksqlpy.tables.store import Busy, Store, Torn, pack, packed, unpacked
+from ksqlpy.tables.store import Busy, Store, Torn, packed, unpacked
 
 
 def record(key: bytes, value: bytes | None, offset: int = 0) -> Record:
@@ -52,10 +54,6 @@ def test_windows_of_a_key_are_told_from_those_of_longer_keys(tmp_path: Path) -> 
     store.close()
 
 
-def test_without_headers_there_are_two_ways_to_the_same_bytes() -> None:
-    assert pack(1577836800000, 3, 9, b"v") == packed(record(b"k", b"v", 9))
-
-
 def test_headers_are_kept() -> None:
     given = Record(b"k", b"v", 1, 2, 3, (("a", b"\x00\xff"), ("b", None), ("a", b"")))
     assert unpacked(b"k", packed(given)) == given
@@ -88,4 +86,16 @@ def test_files_that_are_open_are_not_taken(tmp_path: Path, monkeypatch: pytest.M
     store = Store(tmp_path / "a")
     with pytest.raises(Busy):
         Store(tmp_path / "a")
+    store.close()
+
+
+def test_what_was_not_flushed_is_lost_whole(tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from ksqlpy.tables.store import Store\n"
+        "s = Store(Path(sys.argv[1])); s.write([(b'a', bytes(24) + b'1')], {0: 1}); s.flush()\n"
+        "s.write([(b'b', bytes(24) + b'2')], {0: 2}); os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "a")], check=False).returncode == 9
+    store = Store(tmp_path / "a")
+    assert (store.positions(), [r.key for r in store.all()]) == ({0: 1}, [b"a"])
     store.close()

@@ -1,0 +1,123 @@
+"""How answers to queries are written: what comes first, rows, and what comes last.
+
+Source of the rules: ksqlDB manual, "Run push and pull queries (/query-stream)"; its ``StreamedRow``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Sequence
+
+from starlette.types import Send
+
+from ksqlpy.catalog import Column, ValueSpec
+from ksqlpy.errors import KsqlError
+from ksqlpy.formats import JSON as JSON_FORMAT
+from ksqlpy.formats import codec
+from ksqlpy.formats.protobuf import PROTOBUF_NOSR
+from ksqlpy.formats.protoschema import schema_of
+from ksqlpy.reading import Gone, Token
+from ksqlpy.server.backend import PushQuery
+from ksqlpy.server.errors import error_body
+from ksqlpy.server.wire import encode
+
+__all__ = ["Form", "Lines", "Messages", "Objects", "frame"]
+
+
+class Form:
+    """How an answer is written: a JSON array of a header and of rows, which are arrays too."""
+
+    before, between, line_end, after = b"[", b",\n", b"", b"]\n"
+
+    def __init__(self, media_type: str) -> None:
+        self.media_type = media_type
+
+    def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
+        """What comes first."""
+        return encode(
+            {
+                "queryId": query_id,
+                "columnNames": [c.name for c in columns],
+                "columnTypes": [str(c.type) for c in columns],
+            }
+        )
+
+    def row(self, values: object) -> bytes:
+        """A row; nothing of one that is gone, as ksqlDB has it."""
+        if isinstance(values, Token):
+            return encode({"continuationToken": values.text})
+        return b"" if isinstance(values, Gone) else encode(values)
+
+    def failure(self, error: KsqlError) -> bytes:
+        """What comes last where the query failed."""
+        return encode(error_body(error))
+
+    def end(self, query: PushQuery) -> bytes | None:
+        """What comes last otherwise."""
+        return None
+
+
+class Lines(Form):
+    """Header and rows on lines of their own."""
+
+    before, between, line_end, after = b"", b"", b"\n", b""
+
+
+class Objects(Form):
+    """ksqlDB's first API: a JSON array of objects with one name each (``StreamedRow``)."""
+
+    def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
+        """The id, and the schema as text."""
+        schema = ", ".join(f"`{c.name}` {c.type}{' KEY' if c.key else ''}" for c in columns)
+        return encode({"header": {"queryId": query_id, "schema": schema}})
+
+    def row(self, values: object) -> bytes:
+        """The columns of a row, or of one that is gone."""
+        if isinstance(values, Token):
+            return encode({"continuationToken": {"continuationToken": values.text}})
+        if isinstance(values, Gone):
+            return encode({"row": {"columns": values.columns, "tombstone": True}})
+        return encode({"row": {"columns": values}})
+
+    def failure(self, error: KsqlError) -> bytes:
+        """The error."""
+        return encode({"errorMessage": error_body(error)})
+
+    def end(self, query: PushQuery) -> bytes | None:
+        """How the query ended, where that is not certain."""
+        if query.limit_reached and query.stream:
+            return encode({"finalMessage": "Limit Reached"})
+        return encode({"finalMessage": "Query Completed"}) if query.stream else None
+
+
+class Messages(Objects):
+    """The same with rows as Protobuf messages, whose schema is in the header (``application/vnd.ksql.v1+protobuf``)."""
+
+    def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
+        """The id, and the schema as the text of a .proto file."""
+        plain = tuple(Column(c.name, c.type) for c in columns)
+        self._names = [c.name for c in columns]
+        self._values = codec(ValueSpec(JSON_FORMAT.name, plain))
+        spec = ValueSpec(PROTOBUF_NOSR.name, plain)
+        self._messages = codec(spec)
+        return encode({"header": {"queryId": query_id, "protoSchema": schema_of(spec)}})
+
+    def row(self, values: object) -> bytes:
+        """The message of a row; nothing of one that is gone."""
+        if isinstance(values, Gone):
+            return b""
+        if isinstance(values, Token):
+            return super().row(values)
+        read = self._values.decode(encode(dict(zip(self._names, values, strict=True))))  # type: ignore[call-overload]
+        written = self._messages.encode(read) or b""
+        return encode({"row": {"protobufBytes": base64.b64encode(written).decode()}})
+
+
+async def frame(send: Send, data: bytes) -> None:
+    """Sends a piece of a body so that it leaves before the next one."""
+    await send({"type": "http.response.body", "body": data, "more_body": True})
+    # Sending does not wait as long as buffers have room, so in a burst nobody else would get a turn: other
+    # clients, the one who notices that this client has left, and HTTP/2's sending task, which then would
+    # put several rows into one frame.
+    await asyncio.sleep(0)

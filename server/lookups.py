@@ -1,0 +1,107 @@
+"""Lookups over REST on the shortest way: ahead of routes and of the models of bodies, in the event loop.
+
+What is not a lookup that can be answered at once goes on to the routes, as it came.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ksqlpy.errors import KsqlError
+from ksqlpy.server.backend import Backend
+from ksqlpy.server.errors import error_response
+from ksqlpy.server.forms import Form, Lines, Objects, frame
+from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1
+
+__all__ = ["Lookups"]
+
+_FORMS: Mapping[str, Mapping[bytes, Callable[[], Form]]] = {
+    "/query-stream": {
+        b"": lambda: Lines(DELIMITED),
+        b"*/*": lambda: Lines(DELIMITED),
+        DELIMITED.encode(): lambda: Lines(DELIMITED),
+        JSON.encode(): lambda: Form(JSON),
+    },
+    "/query": {
+        b"": lambda: Objects(KSQL_V1),
+        b"*/*": lambda: Objects(KSQL_V1),
+        KSQL_V1.encode(): lambda: Objects(KSQL_V1),
+        JSON.encode(): lambda: Objects(JSON),
+    },
+}
+"""Of each path: the form by the header Accept, where that is one plain name."""
+
+_NAMES = {"/query-stream": ("sql", "properties"), "/query": ("ksql", "streamsProperties")}
+
+
+class Lookups:
+    """Answers lookups; hands on all other requests. Stands behind what reads bodies whole."""
+
+    def __init__(self, app: ASGIApp, backend: Backend) -> None:
+        self.app = app
+        self._backend = backend
+        self._numbers = itertools.count(1)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers the request, or hands it on; an ASGI application."""
+        path = scope.get("path", "")
+        if path not in _FORMS or scope.get("method") != "POST" or self._backend.problem() is not None:
+            await self.app(scope, receive, send)
+            return
+        accepted = [value for name, value in scope["headers"] if name == b"accept"]
+        form = _FORMS[path].get(accepted[0].strip() if accepted else b"") if len(accepted) < 2 else None
+        message = await receive()
+        asked = _asked(message, path) if form is not None else None
+        found = None
+        if asked is not None:
+            try:
+                found = self._backend.engine.look_up(*asked)
+            except KsqlError as e:
+                await error_response(e)(scope, receive, send)
+                return
+        if form is None or found is None:
+            await self._hand_on(message, scope, receive, send)
+            return
+        columns, rows = found
+        written = form()
+        header = written.header(f"pull_{next(self._numbers)}", columns)
+        pieces = [written.before + header + written.line_end]
+        pieces += [written.between + written.row(row) + written.line_end for row in rows]
+        pieces += [written.after] if written.after else []
+        length = b"%d" % sum(map(len, pieces))
+        headers = [(b"content-type", written.media_type.encode()), (b"content-length", length)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        if written.line_end:  # clients that take rows one by one take each frame for one
+            for piece in pieces:
+                await frame(send, piece)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        await send({"type": "http.response.body", "body": b"".join(pieces), "more_body": False})
+
+    async def _hand_on(self, message: Message, scope: Scope, receive: Receive, send: Send) -> None:
+        first = [message]
+
+        async def again() -> Message:
+            return first.pop() if first else await receive()
+
+        await self.app(scope, again, send)
+
+
+def _asked(message: Message, path: str) -> tuple[str, Mapping[str, Any]] | None:
+    """Text and properties of a request whose body is in order and names no variables."""
+    if message.get("more_body"):
+        return None
+    try:
+        body = orjson.loads(message.get("body", b""))
+    except orjson.JSONDecodeError:
+        return None
+    sql_name, properties_name = _NAMES[path]
+    if not isinstance(body, dict) or body.get("sessionVariables") or body.get("requestProperties"):
+        return None
+    sql, properties = body.get(sql_name), body.get(properties_name) or {}
+    return (sql, properties) if isinstance(sql, str) and isinstance(properties, dict) else None
