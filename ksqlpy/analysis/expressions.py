@@ -322,9 +322,9 @@ class ExpressionAnalyzer:
         op = _ARITHMETIC[type(node)]
         left, right = self._type(node.this), self._type(node.expression)
         if left.type == NULL or right.type == NULL:
-            other = right.type if left.type == NULL else left.type
-            other = INTEGER if other == NULL else other
-            left, right = coerce(left, other), coerce(right, other)
+            self.text.refuse(
+                "null-arithmetic", f"{op} with NULL is always NULL", node, hint="CAST(NULL AS …) if that is meant"
+            )
         if op == "+" and left.type == right.type == STRING:
             return t.Arithmetic(STRING, "+", left, right)
         if not (is_numeric(left.type) and is_numeric(right.type)):

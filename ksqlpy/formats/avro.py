@@ -18,8 +18,8 @@ from ksqlpy.formats.json import JSON
 from ksqlpy.formats.jvm import described, jvm_reader
 from ksqlpy.formats.kafka import of_word, word
 from ksqlpy.formats.names import misnamed
-from ksqlpy.formats.subjects import AHEAD, Subjects, schema_id
-from ksqlpy.registry import Registered
+from ksqlpy.formats.subjects import AHEAD, Subjects, registered_as, schema_id
+from ksqlpy.registry import Registered, SchemaRegistry
 from ksqlpy.types import STRING, SqlType, StructType
 
 __all__ = ["AVRO", "Lookup"]
@@ -67,6 +67,16 @@ class _Avro(Format):
     def codec(self, spec: PartSpec, lookup: Lookup | None = None) -> Codec:
         """The same in Python; ``lookup``: where schemas come from, by default only that of the columns is known."""
         return _AvroCodec(spec, lookup or _own(spec))
+
+    def reading(self, spec: PartSpec, registry: SchemaRegistry | None) -> Codec:
+        """By the schemas of the registry."""
+        own = _own(spec)
+
+        def lookup(number: int) -> Schema:
+            found = registered_as(self.schemas.kind, number, registry)
+            return own(number) if found is None else Schema(found.text, found.references)
+
+        return _AvroCodec(spec, lookup)
 
     def to_text(self, spec: PartSpec, data: bytes) -> str | None:
         """The value in JSON; None for what another schema wrote."""

@@ -263,6 +263,10 @@ class Format(ABC):
     def codec(self, spec: PartSpec) -> Codec:
         """What reads and writes single records."""
 
+    def reading(self, spec: PartSpec, registry: SchemaRegistry | None) -> Codec:
+        """What reads single records of every schema that the registry has, as queries do."""
+        return self.codec(spec)
+
     def to_text(self, spec: PartSpec, data: bytes) -> str | None:
         """The bytes as people read them, in one line; None where they are no such text."""
         try:

@@ -18,8 +18,8 @@ from ksqlpy.formats.protofile import ProtoFile, proto_file
 from ksqlpy.formats.protoread import reader_of
 from ksqlpy.formats.protoschema import nested, root_of, schema_of, type_of
 from ksqlpy.formats.protowrite import writer_of
-from ksqlpy.formats.subjects import AHEAD, Subjects, in_upper_case, schema_id
-from ksqlpy.registry import Registered
+from ksqlpy.formats.subjects import AHEAD, Subjects, in_upper_case, registered_as, schema_id
+from ksqlpy.registry import Registered, SchemaRegistry
 from ksqlpy.types import SqlType, StructType
 
 __all__ = ["PROTOBUF", "PROTOBUF_NOSR", "Lookup", "place_of", "placed"]
@@ -112,6 +112,16 @@ class _Protobuf(_Messages):
     def codec(self, spec: PartSpec, lookup: Lookup | None = None) -> Codec:
         """The same in Python; ``lookup``: where schemas come from, by default only that of the columns is known."""
         return _RegisteredCodec(spec, lookup or _own(spec))
+
+    def reading(self, spec: PartSpec, registry: SchemaRegistry | None) -> Codec:
+        """By the schemas of the registry."""
+        own = _own(spec)
+
+        def lookup(number: int) -> ProtoFile:
+            found = registered_as(self.schemas.kind, number, registry)
+            return own(number) if found is None else proto_file(found.text, found.references)
+
+        return _RegisteredCodec(spec, lookup)
 
 
 class _ProtobufNosr(_Messages):

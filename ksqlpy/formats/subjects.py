@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from ksqlpy.catalog import Column, PartSpec, Schema
 from ksqlpy.errors import AnalysisProblem, EngineProblem
-from ksqlpy.formats.contract import SchemaWish, Which
+from ksqlpy.formats.contract import SchemaWish, Unreadable, Which
 from ksqlpy.registry import Registered, SchemaRegistry
 from ksqlpy.types import ArrayType, MapType, SqlType, StructType
 
-__all__ = ["AHEAD", "Subjects", "Unsupported", "in_upper_case", "schema_id"]
+__all__ = ["AHEAD", "Subjects", "Unsupported", "in_upper_case", "registered_as", "schema_id"]
 
 AHEAD = 5
 """The bytes ahead of a value: a zero, and the id of its schema (Confluent, wire format)."""
@@ -30,6 +30,21 @@ def schema_id(spec: PartSpec) -> int:
             hint=f"records in {spec.format} are written by statements of a server that has a schema registry",
         )
     return spec.schema_id
+
+
+def registered_as(kind: str, number: int, registry: SchemaRegistry | None) -> Registered | None:
+    """The schema of an id in front of a record, None where there is no registry to ask.
+
+    Raises Unreadable where the registry has none, or one of another kind.
+    """
+    if registry is None:
+        return None
+    found = registry.schema(number)
+    if found is None:
+        raise Unreadable(f"the schema registry has no schema {number}")
+    if found.kind != kind:
+        raise Unreadable(f"schema {number} is of {found.kind}, not of {kind}")
+    return found
 
 
 @dataclass(frozen=True)

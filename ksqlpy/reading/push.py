@@ -10,6 +10,7 @@ from ksqlpy.formats import Unreadable
 from ksqlpy.reading.conditions import condition_of
 from ksqlpy.reading.records import Record, Rows
 from ksqlpy.reading.results import Gone, projection_of
+from ksqlpy.registry import SchemaRegistry
 
 __all__ = ["PLAIN_WAY", "Plain", "plain_of"]
 
@@ -40,7 +41,7 @@ class Plain:
         return self._project(row)
 
 
-def plain_of(typed: TypedQuery) -> Plain | None:
+def plain_of(typed: TypedQuery, registry: SchemaRegistry | None = None) -> Plain | None:
     """How a push query is answered without Spark; None where it needs Spark.
 
     WHERE on a table does: a row that no longer meets it is taken back, and only Spark knows whether it was there.
@@ -53,7 +54,8 @@ def plain_of(typed: TypedQuery) -> Plain | None:
     if typed.partition_by is not None or (typed.where is not None and source.kind == "TABLE"):
         return None
     exprs = [o.expr for o in typed.outputs] + ([typed.where] if typed.where is not None else [])
-    rows = Rows(typed.relations[0], {e.name for x in exprs for e in t.walk(x) if isinstance(e, t.ColumnRef)})
+    used = {e.name for x in exprs for e in t.walk(x) if isinstance(e, t.ColumnRef)}
+    rows = Rows(typed.relations[0], used, registry)
     if not rows.readable or projection_of(typed.outputs) is None:
         return None
     if typed.where is not None and condition_of(typed.where) is None:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Relation
 from ksqlpy.catalog import RESULT_HEADER, Column, PartSpec, Source
-from ksqlpy.formats import Unreadable, codec, present
+from ksqlpy.formats import FORMATS, Unreadable, present
 from ksqlpy.formats.envelopes import AFTER, OP, PAYLOAD, read_as
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.types import BIGINT, BYTES, INTEGER, STRING
 
 __all__ = ["Record", "Rows"]
@@ -43,15 +44,16 @@ class Rows:
     be read here; else only Spark does (event time out of a text).
     """
 
-    def __init__(self, relation: Relation, used: set[str]) -> None:
+    def __init__(self, relation: Relation, used: set[str], registry: SchemaRegistry | None = None) -> None:
+        """``registry``: where schemas of records are asked for; None knows those of the source only."""
         source = relation.source
         self._source = source
         self._window = source.window
         self._key_names = [relation.internal(c.name) for c in source.keys]
         self._value_names = [relation.internal(c.name) for c in source.values]
         self._headers = [(relation.internal(c.name), c) for c in source.headers if relation.internal(c.name) in used]
-        self._key = _decoder(source, source.key)
-        self._value = _decoder(source, source.value)
+        self._key = _decoder(source, source.key, registry)
+        self._value = _decoder(source, source.value, registry)
         self._timed: int | None = None
         plain = (BYTES, STRING, INTEGER, BIGINT)
         self.readable = all(c.header is None or c.header.key is None or c.type in plain for _, c in self._headers)
@@ -117,14 +119,16 @@ class Rows:
         return row
 
 
-def _decoder(source: Source, spec: PartSpec) -> Callable[[bytes | None], tuple[Any, ...] | None]:
+def _decoder(
+    source: Source, spec: PartSpec, registry: SchemaRegistry | None
+) -> Callable[[bytes | None], tuple[Any, ...] | None]:
     """What reads the bytes of a key or a value; an envelope is taken off."""
     within = read_as(source, spec)
     if not present(spec):
         return lambda data: ()
     if within is None:
-        return codec(spec).decode
-    decode, names = codec(within).decode, [c.name for c in spec.columns]
+        return FORMATS[spec.format].reading(spec, registry).decode
+    decode, names = FORMATS[spec.format].reading(within, registry).decode, [c.name for c in spec.columns]
     columns = [c.name for c in within.columns]
 
     def enveloped(data: bytes | None) -> tuple[Any, ...] | None:

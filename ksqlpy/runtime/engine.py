@@ -289,7 +289,7 @@ class Engine:
         typed, plan = statements.check_push(parsed, sandbox)
         mode = mode_of(plan, sandbox.config)
         asked = Asked(parsed.text, plan, mode, typed.columns, typed.limit, dict(properties or {}))
-        return asked, plain_of(typed)
+        return asked, plain_of(typed, self.brokers.registry)
 
     def close_query(self, query_id: str) -> bool:
         """Ends a push query or a PRINT; False if there is none of that id."""

@@ -19,6 +19,7 @@ from ksqlpy.errors import KsqlError
 from ksqlpy.formats import Unreadable
 from ksqlpy.reading import Rows, folded, projection_of
 from ksqlpy.reading.pull import columns_of
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.tables import Copy
 from ksqlpy.types import BIGINT, DOUBLE, INTEGER, STRING, DecimalType, SqlType
 
@@ -66,7 +67,8 @@ class Lookup:
 class Lookups:
     """The shapes that are known."""
 
-    def __init__(self) -> None:
+    def __init__(self, registry: SchemaRegistry | None) -> None:
+        self._registry = registry
         self._known: dict[object, Lookup | Catalog] = {}
 
     def find(
@@ -110,7 +112,7 @@ class Lookups:
         typed = read.typed
         if read.access != "LOOKUP" or not read.exact or typed.order or typed.limit is not None:
             return None
-        rows, project = Rows(typed.relations[0], used), projection_of(typed.outputs)
+        rows, project = Rows(typed.relations[0], used, self._registry), projection_of(typed.outputs)
         if project is None or not rows.readable:
             return None
         places: list[int] = []

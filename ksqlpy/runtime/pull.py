@@ -31,6 +31,7 @@ from ksqlpy.reading import Record, Rows, condition_of, folded, projection_of
 from ksqlpy.reading.batch import Unshared
 from ksqlpy.reading.messages import record_of
 from ksqlpy.reading.pull import CONDITIONS, columns_of, used_by, varies
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.tables import Copy
 
 if TYPE_CHECKING:
@@ -102,7 +103,13 @@ class PullQuery(Unshared):
 class Pulled:
     """Finds the rows of pull queries. ``session``: gives Spark's session when it is needed."""
 
-    def __init__(self, session: Callable[[], SparkSession], connection: Callable[[], KafkaConnection]) -> None:
+    def __init__(
+        self,
+        session: Callable[[], SparkSession],
+        connection: Callable[[], KafkaConnection],
+        registry: SchemaRegistry | None,
+    ) -> None:
+        self._registry = registry
         self._session = session
         self._connection = connection
         self._known: dict[t.Expr, Any] = {}
@@ -172,7 +179,7 @@ class Pulled:
     ) -> tuple[Rows, Callable[[Mapping[str, Any]], bool] | None, Callable[[Mapping[str, Any]], list[Any]]] | None:
         """How the rows are made in Python; None where Spark makes them."""
         typed = asked.read.typed
-        rows = Rows(typed.relations[0], asked.used)
+        rows = Rows(typed.relations[0], asked.used, self._registry)
         project = projection_of(typed.outputs)
         where = None if asked.read.exact else typed.where
         condition = condition_of(where, constants) if where is not None else None

@@ -43,12 +43,12 @@ class Reads:
         self._printing: dict[str, Printing] = {}
         self._feeds: dict[tuple[str, Source], Feed] = {}
         self._feeding = threading.Lock()
-        self._lookups = Lookups()
-        self._pulled = Pulled(lambda: supervisor.session, lambda: brokers.connection)
+        self._lookups = Lookups(brokers.registry)
+        self._pulled = Pulled(lambda: supervisor.session, lambda: brokers.connection, brokers.registry)
 
     def start(self, folder: Path) -> None:
         """Makes the folder of an engine the place of the copies of tables."""
-        self.copies = Copies(folder / "tables", self._brokers.kafka)
+        self.copies = Copies(folder / "tables", self._brokers.kafka, self._brokers.registry)
 
     def look_up(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.tables.copy import Copy
 from ksqlpy.tables.store import Store
 
@@ -35,7 +36,8 @@ class Topics(Protocol):
 class Copies:
     """The copies, by the names of their tables. A table is copied from the first read on."""
 
-    def __init__(self, folder: Path, kafka: Topics) -> None:
+    def __init__(self, folder: Path, kafka: Topics, registry: SchemaRegistry | None) -> None:
+        self._registry = registry
         self._folder = folder
         self._kafka = kafka
         self._open: dict[str, Copy] = {}
@@ -93,7 +95,8 @@ class Copies:
         if topic_id is None:
             raise EngineProblem("copy-failed", f"topic {source.topic} of table {source.name} does not exist")
         begins = self._offsets(source.topic, latest=False)
-        return Copy(source, self._place(source, topic_id), partial(self._kafka.reader, ends=True), begins)
+        reader = partial(self._kafka.reader, ends=True)
+        return Copy(source, self._place(source, topic_id), reader, begins, self._registry)
 
     def _place(self, source: Source, topic_id: str) -> Path:
         """The folder of a copy: another topic, or other formats, have another one."""

@@ -12,14 +12,15 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from rocksdict import DbClosedError
 
 from ksqlpy.analysis.result import Relation
-from ksqlpy.catalog import Source
+from ksqlpy.catalog import KeySpec, Source
 from ksqlpy.errors import EngineProblem
-from ksqlpy.formats import Unreadable, codec, present
+from ksqlpy.formats import JSON, Unreadable, codec, present
 from ksqlpy.formats.contract import DECLARED
 from ksqlpy.formats.kafka import KAFKA
 from ksqlpy.formats.registry import FORMATS
 from ksqlpy.reading import Record, Rows
 from ksqlpy.reading.messages import headers_of
+from ksqlpy.registry import SchemaRegistry
 from ksqlpy.tables.store import HEAD, Busy, Store, Torn, packed
 
 __all__ = ["Copy"]
@@ -46,7 +47,12 @@ class Copy:
     """
 
     def __init__(
-        self, source: Source, folder: Path, consumer: Callable[[], Consumer], begins: Mapping[int, int]
+        self,
+        source: Source,
+        folder: Path,
+        consumer: Callable[[], Consumer],
+        begins: Mapping[int, int],
+        registry: SchemaRegistry | None = None,
     ) -> None:
         self.source = source
         self.ready = False
@@ -56,9 +62,11 @@ class Copy:
         self._folder = folder
         self._begins = dict(begins)
         self._prefixed = source.window.key_bytes if source.window is not None else 0
-        self._codec = codec(source.key) if present(source.key) else None
         self._canonical = _canonical(source)
-        self._rows = Rows(Relation(source, source.name, False), set())
+        # Where the same key may be written in several ways, rows lie under the key as JSON.
+        own = source.key if self._canonical else KeySpec(JSON.name, source.keys)
+        self._codec = codec(own) if present(source.key) else None
+        self._rows = Rows(Relation(source, source.name, False), set(), registry)
         self._headers = bool(source.headers)
         self._as_it_is = self._canonical and not self._headers and not source.envelope
         self._changed = threading.Condition()
@@ -182,7 +190,7 @@ class Copy:
         return record._replace(value=None) if gone else record
 
     def _place(self, key: bytes) -> bytes | None:
-        """Under which bytes a key is kept: those that the codec writes, where others may write the same otherwise."""
+        """Under which bytes a key is kept: as JSON, where others may write the same otherwise."""
         if self._canonical:
             return key
         assert self._codec is not None

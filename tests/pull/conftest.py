@@ -9,11 +9,17 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+from ksqlpy.testing.registry import shared_registry
 
 
 @pytest.fixture(scope="session")
 def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    settings = {"ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")), "ksql.max.push.queries": "20"}
+    registry, name = shared_registry()
+    settings = {
+        "ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")),
+        "ksql.max.push.queries": "20",
+        "ksql.schema.registry.url": registry.url(name),
+    }
     made = Engine(Config.of(settings))
     made.start()
     yield made

@@ -131,6 +131,8 @@ class RestRun(LiveCase):
         super().__init__(engine, rest.case, pace, lax=True)
         self._http, self._rest = http, rest
         self.answers: list[dict[str, Any]] = []
+        self._message: Any = None
+        """The class of the messages of the last Protobuf answer."""
 
     def run(self) -> Verdict:
         """The verdict; raises what is not the case's."""
@@ -224,6 +226,7 @@ class RestRun(LiveCase):
             if "header" in item:
                 file = proto_file(item["header"]["protoSchema"])
             if "row" in item and file is not None:
+                self._message = message_factory.GetMessageClass(file.first())
                 message = message_factory.GetMessageClass(file.first())()
                 message.ParseFromString(base64.b64decode(item["row"]["protobufBytes"]))
                 item = {"row": text_format.MessageToString(message)}
@@ -269,7 +272,14 @@ class RestRun(LiveCase):
             if kind == "admin":
                 self._check_entity(wanted, actual, f"response {i}")
             else:
-                self._check_rows(wanted, actual, f"response {i}")
+                self._check_rows([self._in_order(w) for w in wanted], actual, f"response {i}")
+
+    def _in_order(self, wanted: Any) -> Any:
+        """An object; the text of a message with the entries of its maps in the order of ours."""
+        if isinstance(wanted.get("row"), str) and self._message is not None:
+            parsed = text_format.Parse(wanted["row"], self._message())
+            return {"row": text_format.MessageToString(parsed)}
+        return wanted
 
     def _check_entity(self, wanted: Any, actual: Any, where: str) -> None:
         for name, value in wanted.items():
