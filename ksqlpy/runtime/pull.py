@@ -7,12 +7,13 @@ read in Python (:mod:`ksqlpy.reading`); everything else is a batch of Spark over
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -50,6 +51,8 @@ IN_PYTHON = 5_000
 _IDLE_SECONDS = 0.5
 
 Offsets = dict[str, dict[str, int]]
+Answer = Generator[list[Any], None, None]
+"""The rows of an answer; who closes it lets go of what it holds."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class PullQuery(Unshared):
     plain = False
     """Its rows are values of columns, not lines of text."""
 
-    def __init__(self, query_id: str, answering: Answering, rows: Iterator[list[Any]]) -> None:
+    def __init__(self, query_id: str, answering: Answering, rows: Answer) -> None:
         read = answering.read
         self.id = query_id
         self.columns = columns_of(read)
@@ -87,13 +90,14 @@ class PullQuery(Unshared):
         """The rows as JSON values in the order of ``columns``; fractions are Decimals. Raises KsqlError."""
         sent = 0
         self.limit_reached = self._limit == 0
-        while not self.limit_reached and not self._closing.is_set():
-            row = next(self._rows, None)
-            if row is None:
-                break
-            yield row
-            sent += 1
-            self.limit_reached = sent == self._limit
+        with contextlib.closing(self._rows):
+            while not self.limit_reached and not self._closing.is_set():
+                row = next(self._rows, None)
+                if row is None:
+                    break
+                yield row
+                sent += 1
+                self.limit_reached = sent == self._limit
 
     def close(self) -> None:
         """Ends it; closing twice does nothing."""
@@ -116,7 +120,7 @@ class Pulled:
 
     # ---------------------------------------------------------------- of a table
 
-    def of_table(self, asked: Answering, copy: Copy) -> Iterator[list[Any]]:
+    def of_table(self, asked: Answering, copy: Copy) -> Answer:
         """The rows of a pull query on a table."""
         read = asked.read
         constants = self._constants(read)
@@ -136,7 +140,7 @@ class Pulled:
 
     def of_stream(
         self, asked: Answering, start: Mapping[str, int], end: Mapping[str, int], consumer: Callable[[], Consumer]
-    ) -> Iterator[list[Any]]:
+    ) -> Answer:
         """The rows of a pull query on a stream, between offsets of its partitions."""
         constants = self._constants(asked.read)
         topic = asked.read.source.topic
@@ -149,7 +153,7 @@ class Pulled:
 
     # ---------------------------------------------------------------- of more than one source, or of groups
 
-    def of_history(self, asked: Answering, start: Offsets, end: Offsets) -> Iterator[list[Any]]:
+    def of_history(self, asked: Answering, start: Offsets, end: Offsets) -> Answer:
         """The rows that a push query would have given up to now; of a table what it holds then."""
         from ksqlpy.spark.bounded import Change, Held, Inputs, Run, Unread  # slow to import
 
@@ -187,9 +191,7 @@ class Pulled:
             return None
         return rows, condition, project
 
-    def _rows(
-        self, asked: Answering, records: Iterator[Record], constants: Mapping[t.Expr, Any]
-    ) -> Iterator[list[Any]]:
+    def _rows(self, asked: Answering, records: Iterator[Record], constants: Mapping[t.Expr, Any]) -> Answer:
         plainly = self._plainly(asked, constants)
         if plainly is None:
             size = None if asked.read.typed.order else AT_ONCE
@@ -216,7 +218,7 @@ class Pulled:
         start: Offsets | None = None,
         end: Offsets | None = None,
         given: Mapping[str, Sequence[Record]] | None = None,
-    ) -> Iterator[list[Any]]:
+    ) -> Answer:
         from ksqlpy.spark.bounded import Change, Inputs, Run  # slow to import
 
         typed = asked.read.typed

@@ -155,7 +155,7 @@ class Copy:
                 changes.append((key, None if value is None else head(m.timestamp()[1], partition, offset, 0) + value))
             elif (at := self._place(key)) is not None:
                 record = self._plain(Record(key, value, m.timestamp()[1], partition, offset, self._headers_of(m)))  # type: ignore[arg-type]
-                changes.append((at, None if record.value is None else packed(record)))
+                changes.append((at, None if record.value is None else packed(record, elsewhere=at != key)))
         if all(self._positions.get(p) == o for p, o in positions.items()):
             return
         self._store.write(changes, positions)

@@ -18,7 +18,7 @@ from ksqlpy.reading import Record
 __all__ = ["HEAD", "Busy", "Store", "Torn", "packed", "unpacked"]
 
 HEAD = struct.Struct(">qiqI")
-"""Of a value: time in ms, partition, offset, length of the headers as JSON; headers and the record's value follow."""
+"""Of a value: time in ms, partition, offset, length of JSON with key and headers; that and the record's value follow."""
 
 _SEEN = b"a"
 _POSITION = b"p"
@@ -152,24 +152,25 @@ class Store:
         self._rows.close()
 
 
-def packed(record: Record) -> bytes:
-    """The bytes of a record without its key; it is no tombstone."""
-    headers = b""
-    if record.headers:
-        headers = orjson.dumps([[n, None if v is None else v.hex()] for n, v in record.headers])
+def packed(record: Record, *, elsewhere: bool = False) -> bytes:
+    """The bytes of a record, which is no tombstone, without its key, unless it lies ``elsewhere`` than under it."""
+    more = b""
+    if record.headers or elsewhere:
+        headers = [[n, None if v is None else v.hex()] for n, v in record.headers]
+        more = orjson.dumps([(record.key or b"").hex() if elsewhere else None, headers])
     assert record.value is not None
-    return HEAD.pack(record.time, record.partition, record.offset, len(headers)) + headers + record.value
+    return HEAD.pack(record.time, record.partition, record.offset, len(more)) + more + record.value
 
 
 def unpacked(key: bytes, data: bytes) -> Record:
-    """The inverse of :func:`packed`."""
+    """The inverse of :func:`packed`, of what lies under a key."""
     at, partition, offset, length = HEAD.unpack_from(data)
     begin = HEAD.size
     if not length:
         return Record(key, data[begin:], at, partition, offset)
-    given = orjson.loads(data[begin : begin + length])
+    own, given = orjson.loads(data[begin : begin + length])
     headers = tuple((n, None if v is None else bytes.fromhex(v)) for n, v in given)
-    return Record(key, data[begin + length :], at, partition, offset, headers)
+    return Record(key if own is None else bytes.fromhex(own), data[begin + length :], at, partition, offset, headers)
 
 
 def _options() -> Options:

@@ -59,6 +59,11 @@ def test_headers_are_kept() -> None:
     assert unpacked(b"k", packed(given)) == given
 
 
+def test_a_record_may_lie_under_another_key_than_its_own() -> None:
+    given = Record(b"\x00k", b"v", 1, 2, 3, (("a", b"1"),))
+    assert unpacked(b"other", packed(given, elsewhere=True)) == given
+
+
 def test_a_scan_shows_the_rows_as_they_were_at_its_beginning(tmp_path: Path) -> None:
     store = Store(tmp_path / "a")
     store.write(kept(*(record(b"%d" % i, b"old") for i in range(5))), {0: 5})
