@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from ksqlpy.analysis import (
@@ -19,7 +19,7 @@ from ksqlpy.analysis import (
     find_source,
 )
 from ksqlpy.analysis.result import TypedQuery
-from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.catalog import Catalog, PersistentQuery, Source, query_named
 from ksqlpy.config import warnings_of
 from ksqlpy.errors import StatementError, similar_names
 from ksqlpy.plan import Plan, build_plan, mode_of, upgrade
@@ -418,29 +418,34 @@ def drop_type(parsed: Parsed, context: Context) -> Entity:
 def _which(parsed: Parsed, catalog: Catalog) -> list[str]:
     if parsed.node.args.get("all"):
         return list(catalog.queries)
-    query_id = parsed.node.this.this
-    if query_id not in catalog.queries:
+    name = parsed.node.this.this
+    query_id = query_named(name, catalog.queries)
+    if query_id is None:
         Text(parsed.sql).refuse(
             "unknown-query",
-            f"there is no query {query_id}",
+            f"there is no query {name}",
             parsed.node.this,
-            similar=similar_names(query_id, catalog.queries),
+            similar=similar_names(name, catalog.queries),
             hint="SHOW QUERIES lists them",
         )
     return [query_id]
 
 
+def _push_named(parsed: Parsed, pushes: Iterable[str]) -> str | None:
+    """The open push query that TERMINATE names."""
+    return None if parsed.node.args.get("all") else query_named(parsed.node.this.this, pushes)
+
+
 def check_terminate(parsed: Parsed, sandbox: Sandbox) -> None:
     """TERMINATE; raises AnalysisProblem ``unknown-query``."""
-    if parsed.node.args.get("all") or parsed.node.this.this not in sandbox.engine.open_push_queries:
+    if _push_named(parsed, sandbox.engine.open_push_queries) is None:
         for query_id in _which(parsed, sandbox.catalog):
             sandbox.catalog = sandbox.catalog.without_query(query_id)
 
 
 def terminate(parsed: Parsed, context: Context) -> Entity:
     """Ends queries for good; what they have written stays."""
-    if not parsed.node.args.get("all") and parsed.node.this.this in context.reads.ids:
-        query_id = parsed.node.this.this
+    if (query_id := _push_named(parsed, context.reads.ids)) is not None:
         closed = context.reads.close(query_id)
         return {
             "@type": "terminate_query",

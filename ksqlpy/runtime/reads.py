@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ksqlpy.analysis.pull import PullRead
-from ksqlpy.catalog import Catalog, Column
+from ksqlpy.catalog import Catalog, Column, query_named
 from ksqlpy.errors import KsqlError
 from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.brokers import Brokers
@@ -136,10 +136,11 @@ class Reads:
 
     def close(self, query_id: str) -> bool:
         """Ends a push query or a PRINT; False if there is none of that id."""
-        push: PushQuery | PlainPush | Printing | None = self._push.get(query_id) or self._printing.get(query_id)
-        if push is None:
+        open_: dict[str, PushQuery | PlainPush | Printing] = {**self._push, **self._printing}
+        found = query_named(query_id, open_)
+        if found is None:
             return False
-        push.close()
+        open_[found].close()
         return True
 
     def close_all(self) -> None:

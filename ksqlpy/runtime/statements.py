@@ -27,7 +27,7 @@ from ksqlpy.analysis import (
 )
 from ksqlpy.analysis.pull import PullRead, analyze_pull, as_stream
 from ksqlpy.analysis.result import TypedQuery
-from ksqlpy.catalog import Catalog, Column, Source
+from ksqlpy.catalog import Catalog, Column, Source, query_named
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError, reason_of, similar_names
 from ksqlpy.functions import FUNCTIONS
@@ -360,13 +360,14 @@ def _explained(
     node, text = parsed.node, Text(parsed.sql, catalog.types)
     statement = node.args.get("statement")
     if statement is None:
-        query_id: str = node.this.this
-        if query_id not in (*catalog.queries, *pushes):
+        name: str = node.this.this
+        query_id = query_named(name, (*catalog.queries, *pushes))
+        if query_id is None:
             text.refuse(
                 "unknown-query",
-                f"there is no query {query_id}",
+                f"there is no query {name}",
                 node.this,
-                similar=similar_names(query_id, catalog.queries),
+                similar=similar_names(name, catalog.queries),
                 hint="SHOW QUERIES lists them",
             )
         return query_id

@@ -280,12 +280,13 @@ def test_push_queries_are_listed_explained_and_terminated(engine: Engine) -> Non
     assert (shown["id"], shown["queryString"], shown["sinks"]) == (push.id, sql, [])
     assert shown["statusCount"] == {"RUNNING": 1}
     described = engine.execute("SHOW QUERIES EXTENDED;")[0]["queryDescriptions"][1]
-    [explained] = engine.execute(f"EXPLAIN `{push.id}`;")
+    [explained] = engine.execute(f"EXPLAIN {push.id};")
     for d in (described, explained["queryDescription"]):
         assert (d["id"], d["statementText"], d["queryType"], d["sources"]) == (push.id, sql, "PUSH", ["BIG"])
         assert d["overriddenProperties"] == {"ksql.streams.num.stream.threads": "2"}
         assert d["figures"]["deadLetters"] == 0
-    engine.execute(f"TERMINATE `{push.id}`;")
+    assert push.id != push.id.upper()  # and yet without quotes: that is how clients write it
+    assert engine.execute(f"TERMINATE {push.id};")[0]["wasTerminated"]
     assert until(lambda: len(engine.execute("SHOW QUERIES;")[0]["queries"]) == 1)
     with pytest.raises(AnalysisProblem, match="there is no query"):
         engine.execute(f"EXPLAIN `{push.id}`;")
