@@ -1,0 +1,133 @@
+"""Clients that were written for ksqlDB, as their registries have them, do the task of ``task.json`` on a real server.
+
+Each has a small program in a folder of its name: it makes a stream and a table, asks for rows as they come, inserts
+some, ends that query, asks for one result with LIMIT, and for rows by their keys; the latter twice, since the second
+time the server knows how. The packages are fetched once, into ``build/clients``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksqlpy.embedded.cache import digest, locked
+from ksqlpy.server.run import ServerThread
+
+pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+
+HERE = Path(__file__).parent
+FETCHED = HERE.parents[1] / "build" / "clients"
+TASK = (HERE / "task.json").read_text(encoding="utf-8")
+_UNREACHED = (
+    "Could not find a version", "Failed to establish a new connection", "Max retries exceeded", "Read timed out",
+    "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN",
+    "dial tcp", "no such host", "i/o timeout", "TLS handshake timeout", "module lookup disabled",
+)  # fmt: skip
+
+
+def fetched(registry: str, inputs: Sequence[Path], command: Callable[[Path], Sequence[str | Path]]) -> Path:
+    """A folder with what the command, which gets that folder, makes of the inputs: copied, if they are not here yet."""
+    tool, *rest = command(FETCHED)
+    program = shutil.which(tool)
+    if program is None:
+        pytest.skip(f"{tool} is not here, which fetches clients from {registry}")
+    FETCHED.mkdir(parents=True, exist_ok=True)
+    found = FETCHED / f"{inputs[0].parent.name}-{digest(program, *(i.read_bytes() for i in inputs))}"
+    with locked(FETCHED / f"{inputs[0].parent.name}.lock"):
+        if found.exists():
+            return found
+        made = Path(tempfile.mkdtemp(dir=FETCHED))
+        try:
+            for file in inputs:
+                shutil.copy(file, made)
+            rest = [str(part) for part in command(made)[1:]]
+            done = subprocess.run([program, *rest], cwd=made, capture_output=True, text=True, timeout=580)
+            if done.returncode and any(reason in done.stderr for reason in _UNREACHED):
+                pytest.skip(f"{registry} does not give its clients")
+            assert done.returncode == 0, done.stderr[-3000:]
+            made.rename(found)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    return found
+
+
+def of_pypi(name: str) -> tuple[list[str | Path], dict[str, str]]:
+    def pip(folder: Path) -> list[str | Path]:
+        options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
+        return [sys.executable, "-m", "pip", "install", *options, "--target", folder, "-r", "requirements.txt"]
+
+    return [sys.executable, HERE / name / "program.py"], {
+        "PYTHONPATH": str(fetched("PyPI", [HERE / name / "requirements.txt"], pip))
+    }
+
+
+def of_npm(name: str) -> tuple[list[str | Path], dict[str, str]]:
+    if shutil.which("node") is None:
+        pytest.skip("node is not here, which runs the clients of npm")
+    inputs = [HERE / "npm" / "package.json", HERE / "npm" / "package-lock.json"]
+    options = ["--ignore-scripts", "--no-audit", "--no-fund"]
+    folder = fetched("npm", inputs, lambda _: ["npm", "ci", *options])
+    return ["node", HERE / name / "program.js"], {"NODE_PATH": str(folder / "node_modules")}
+
+
+def of_go(name: str) -> tuple[list[str | Path], dict[str, str]]:
+    inputs = [HERE / name / file for file in ("main.go", "go.mod", "go.sum")]
+    return [fetched("Go's proxy", inputs, lambda _: ["go", "build", "-o", "program", "."]) / "program"], {}
+
+
+CLIENTS = {
+    "ksqldb": of_pypi,
+    "ksqldb-client": of_npm,
+    "ksqldb-js": of_npm,
+    "ksqldb-rx-client": of_npm,
+    "ksqldb-go": of_go,
+}
+
+
+def asked(question: dict[str, Any]) -> dict[str, Any]:
+    """A question without its answer, but with the number of its rows."""
+    return {"sql": question["sql"], "count": len(question.get("rows", ()))}
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_client_works_unchanged(server: ServerThread, name: str) -> None:
+    command, environment = CLIENTS[name](name)
+    ending = f"_{name.replace('-', '_')}"
+    task = json.loads(TASK.replace("{n}", ending))
+    given = {
+        "url": server.url,
+        "statements": task["statements"],
+        "inserts": task["inserts"],
+        "pulls": [asked(question) for question in task["pulls"]],
+        **{kind: asked(task[kind]) for kind in ("live", "limited", "refused")},
+    }
+    direct = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    done = subprocess.run(
+        command,
+        input=json.dumps(given),
+        env={**os.environ, **direct, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-3000:]
+    answers = json.loads(done.stdout)
+    assert f"RIDES{ending.upper()}" in answers["streams"]
+    assert answers["live"] == task["live"]["rows"]
+    assert answers["limited"] == task["limited"]["rows"]
+    for twice, question in zip(answers["pulls"], task["pulls"], strict=True):
+        assert [in_order(rows) for rows in twice] == [in_order(question["rows"])] * 2, question["sql"]
+    assert answers["refused"] == task["refused"]["message"]
