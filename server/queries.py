@@ -244,9 +244,8 @@ class Pieces(Response):
 async def _frame(send: Send, data: bytes) -> None:
     """Sends a piece of a body so that it leaves before the next one."""
     await send({"type": "http.response.body", "body": data, "more_body": True})
-    # Sending does not wait as long as buffers have room, so in a burst nobody else would get a turn: other
-    # clients, the one who notices that this client has left, and HTTP/2's sending task, which then would
-    # put several rows into one frame.
+    # Sending does not wait as long as buffers have room, so in a burst nobody else would get a turn: other clients, the
+    # one who notices that this client has left, and HTTP/2's sending task.
     await asyncio.sleep(0)
 
 
