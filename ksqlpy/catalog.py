@@ -6,7 +6,7 @@ A :class:`Catalog` is an immutable snapshot; the engine replaces it as a whole, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
@@ -44,6 +44,7 @@ __all__ = [
     "Source",
     "ValueSpec",
     "WindowKey",
+    "query_named",
     "type_from_json",
     "type_to_json",
 ]
@@ -304,6 +305,14 @@ class Catalog:
 
 
 _SCALARS = {t.name for t in (BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)}
+
+
+def query_named(name: str, known: Iterable[str]) -> str | None:
+    """The id, of these, that a statement means: upper and lower case are the same in ids of queries, as in ksqlDB.
+
+    Those of push queries have lower case in them, and clients write them into TERMINATE as they are.
+    """
+    return next((k for k in known if k.upper() == name.upper()), None)
 
 
 def type_to_json(t: SqlType) -> Any:

@@ -19,7 +19,7 @@ from ksqlpy.connection.tls import TLS
 from ksqlpy.errors import ConfigProblem, file_reason, shown, similar_names
 from ksqlpy.formats import FORMATS
 from ksqlpy.registry import SchemaRegistry
-from ksqlpy.streamsproperties import is_without_meaning
+from ksqlpy.streamsproperties import IDLE_TIMEOUT, is_without_meaning
 from ksqlpy.topicnames import checked_topic_name
 
 __all__ = ["PROPERTIES", "Config", "Property", "warnings_of"]
@@ -594,13 +594,16 @@ def _joined(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 def warnings_of(names: Iterable[str]) -> list[str]:
     """What to tell who sets these properties in a statement: which of them change nothing."""
-    idle = [n for n in names if _known(n) is None and is_without_meaning(n.strip())]
-    return [
-        f"property {name} is taken when the server starts; a statement changes nothing by it"
-        if setting_of(name) is not None
-        else f"property {name} of Kafka Streams has no meaning here and changes nothing"
-        for name in idle
-    ]
+    found = []
+    for name in names:
+        if _known(name) is not None or not is_without_meaning(name.strip()):
+            continue
+        if setting_of(name) is not None:
+            found.append(f"property {name} is taken when the server starts; a statement changes nothing by it")
+        else:
+            whose = "ksqlDB" if name.strip() == IDLE_TIMEOUT else "Kafka Streams"
+            found.append(f"property {name} of {whose} has no meaning here and changes nothing")
+    return found
 
 
 def _known(name: str) -> Property | None:

@@ -1,4 +1,4 @@
-"""Properties of Kafka Streams that have no meaning here: they are taken, so that ksqlDB's scripts run, and warned of.
+"""Properties that have no meaning here: they are taken, so that ksqlDB's scripts and clients run, and warned of.
 
 Names: ``StreamsConfig`` of Kafka 4. Settings of Kafka's clients among them are taken when the server starts
 (:mod:`ksqlpy.connection.names`). Not among them is what asks for protection (``security.protocol``, ``ssl.…``,
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_without_meaning"]
+__all__ = ["IDLE_TIMEOUT", "is_without_meaning"]
 
 _STREAMS = frozenset(
     """
@@ -33,11 +33,18 @@ _STREAMS = frozenset(
     """.split()  # noqa: SIM905
 )
 _OF_CLIENTS = re.compile(r"(?:(?:main\.|restore\.|global\.)?consumer|producer|admin|topic)\.([a-z0-9.]{1,100})")
+IDLE_TIMEOUT = "ksql.idle.connection.timeout.seconds"
+"""Of ksqlDB's server; ksqldb-go sends it with each push query. Connections with open queries are not ended here."""
 _PROTECTS = re.compile(r"security\.|ssl\.|sasl\.")
 
 
 def is_without_meaning(name: str) -> bool:
-    """Whether the name, with or without ``ksql.streams.``, is one of Kafka Streams or its clients that is not used."""
+    """Whether the name is that of a property that is not used: :data:`IDLE_TIMEOUT`, or one of Kafka Streams.
+
+    The latter, and those of its clients, with or without ``ksql.streams.``.
+    """
     plain = name.removeprefix("ksql.streams.")
     of_client = _OF_CLIENTS.fullmatch(plain)
-    return plain in _STREAMS or (of_client is not None and _PROTECTS.match(of_client[1]) is None)
+    if of_client is not None:
+        return _PROTECTS.match(of_client[1]) is None
+    return name == IDLE_TIMEOUT or plain in _STREAMS

@@ -25,6 +25,7 @@ from hypercorn.config import Config as HypercornConfig
 
 from ksqlpy.config import Config
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError
+from ksqlpy.server import frames
 from ksqlpy.server.app import create_app
 from ksqlpy.server.backend import Backend, Engine, State
 
@@ -163,6 +164,7 @@ async def _hypercorn(app: FastAPI, listener: socket.socket, end: Callable[..., A
     config.keep_alive_max_requests = 2**62  # ending a connection would end the push queries that share it
     config.h2_max_concurrent_streams = 1000
     config.graceful_timeout = 3
+    frames.install()
     await hypercorn_serve(app, config, shutdown_trigger=end)  # type: ignore[arg-type]
 
 

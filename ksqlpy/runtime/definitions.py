@@ -19,13 +19,12 @@ from ksqlpy.analysis import (
     find_source,
 )
 from ksqlpy.analysis.result import TypedQuery
-from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.catalog import Catalog, PersistentQuery, Source, query_named
 from ksqlpy.config import warnings_of
 from ksqlpy.errors import StatementError, similar_names
 from ksqlpy.plan import Plan, build_plan, mode_of, upgrade
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
-from ksqlpy.runtime.ids import query_named
 from ksqlpy.runtime.internal import check_declared, check_deleted, check_read, check_written
 from ksqlpy.runtime.wishes import check_late
 from ksqlpy.spark.check import check_plan

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ksqlpy.analysis.pull import PullRead
-from ksqlpy.catalog import Catalog, Column, Source
+from ksqlpy.catalog import Catalog, Column, Source, query_named
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
 from ksqlpy.runtime.feeds import Feed
-from ksqlpy.runtime.ids import query_named
 from ksqlpy.runtime.lookups import Lookups
 from ksqlpy.runtime.plainpush import OwnPush, PlainPush, SharedPush, offsets_of
 from ksqlpy.runtime.printing import Printing, Wanted

@@ -27,7 +27,7 @@ from ksqlpy.analysis import (
 )
 from ksqlpy.analysis.pull import PullRead, analyze_pull, as_stream
 from ksqlpy.analysis.result import TypedQuery
-from ksqlpy.catalog import Catalog, Column, Source
+from ksqlpy.catalog import Catalog, Column, Source, query_named
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError, reason_of, similar_names
 from ksqlpy.functions import FUNCTIONS
@@ -37,7 +37,6 @@ from ksqlpy.reading.pull import columns_of, way_of
 from ksqlpy.reading.push import PLAIN_WAY, plain_of
 from ksqlpy.runtime import definitions, entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
-from ksqlpy.runtime.ids import query_named
 from ksqlpy.runtime.internal import check_read, check_written
 from ksqlpy.runtime.schema_checks import assert_schema, check_assert_schema
 from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic

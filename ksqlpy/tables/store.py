@@ -18,7 +18,7 @@ from ksqlpy.reading import Record
 __all__ = ["HEAD", "Busy", "Store", "Torn", "packed", "unpacked"]
 
 HEAD = struct.Struct(">qiqI")
-"""Of a value: time in ms, partition, offset, length of JSON with key and headers; that and the record's value follow."""
+"""Of a value: time in ms, partition, offset, length of JSON with key and headers; that and the value follow."""
 
 _SEEN = b"a"
 _POSITION = b"p"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -10,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import h2.connection
 import h2.events
+import h2.settings
 import httpx
 import pytest
 from fake_engine import FakeEngine, FakePush
@@ -172,14 +174,46 @@ def test_stream_that_is_reset_ends_its_query(server: ServerThread, engine: FakeE
     assert stays.closed.wait(5)
 
 
+@pytest.mark.parametrize("asked", [query("rows", 20_000), lookup(20_000)], ids=["push", "lookup"])
+def test_one_frame_a_row_whatever_the_window(server: ServerThread, asked: dict[str, str]) -> None:
+    """The client opens its window only when no row is sure to fit; its end then lies anywhere in a row."""
+    longest = len('[19999,"row 19999"]\n')
+    with HttpTwo(server.url) as connection:
+        connection.post(1, "/query-stream", asked)
+        assert json.loads(connection.data(1))["columnNames"] == ["ID", "name"]
+        for n in range(20_000):
+            if connection.state.remote_flow_control_window(1) < longest:
+                connection.open_window(1)
+            assert connection.data(1) == f'[{n},"row {n}"]\n'.encode()
+
+
+@pytest.mark.parametrize("length", [1, 100, 8192, 8193, 16384, 16385, 1_000_000])
+def test_a_row_of_any_length_passes_a_small_window(server: ServerThread, engine: FakeEngine, length: int) -> None:
+    with HttpTwo(server.url, window=1000) as connection:
+        connection.post(1, "/query-stream", query("live"))
+        got = len(connection.data(1))
+        wait_for_push(engine).source.put([1, "x" * length])
+        row = b""
+        while not row.endswith(b"\n"):
+            if got >= 500:
+                connection.open_window(1)
+                got = 0
+            part = connection.data(1)
+            got += len(part)
+            row += part
+    assert json.loads(row) == [1, "x" * length]
+
+
 class HttpTwo:
     """A connection by hand, because httpx never resets a stream."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, window: int = 65535) -> None:
         self.socket = socket.create_connection(("127.0.0.1", httpx.URL(url).port or 0), timeout=5)
         self.state = h2.connection.H2Connection()
         self.waiting: list[h2.events.DataReceived] = []
+        self.taken = 0
         self.state.initiate_connection()
+        self.state.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window})
 
     def __enter__(self) -> HttpTwo:
         return self
@@ -187,8 +221,9 @@ class HttpTwo:
     def __exit__(self, *error: object) -> None:
         self.socket.close()
 
-    def post(self, id: int, path: str, body: object) -> None:
+    def post(self, id: int, path: str, body: object, accept: str = "*/*") -> None:
         head = [(":method", "POST"), (":path", path), (":scheme", "http"), (":authority", "localhost")]
+        head.append(("accept", accept))
         self.state.send_headers(id, head)
         self.state.send_data(id, json.dumps(body).encode(), end_stream=True)
         self.socket.sendall(self.state.data_to_send())
@@ -197,11 +232,18 @@ class HttpTwo:
         self.state.reset_stream(id)
         self.socket.sendall(self.state.data_to_send())
 
+    def open_window(self, id: int) -> None:
+        """Lets the server send as much again as was taken of a stream since."""
+        self.state.acknowledge_received_data(self.taken, id)
+        self.taken = 0
+        self.socket.sendall(self.state.data_to_send())
+
     def data(self, id: int) -> bytes:
         while True:
             for event in self.waiting:
                 if event.stream_id == id:
                     self.waiting.remove(event)
+                    self.taken += event.flow_controlled_length or 0
                     return event.data or b""
             events = self.state.receive_data(self.socket.recv(65536))
             self.waiting += [e for e in events if isinstance(e, h2.events.DataReceived)]
@@ -229,6 +271,38 @@ def test_slow_client_holds_its_query_back(http: httpx.Client, engine: FakeEngine
             time.sleep(0.3)
         assert AHEAD < last < 20_000
     assert push.closed.wait(5)
+
+
+def test_a_closed_window_holds_its_query_back(server: ServerThread, engine: FakeEngine) -> None:
+    with HttpTwo(server.url) as connection:
+        connection.post(1, "/query-stream", query("wide", 20_000))
+        connection.data(1)
+        push = wait_for_push(engine)
+        last = -1
+        while last != push.taken:
+            last = push.taken
+            time.sleep(0.3)
+        assert AHEAD < last < 2 * AHEAD
+    assert push.closed.wait(5)
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json"])
+def test_client_that_leaves_in_an_answer_leaves_nothing(server: ServerThread, accept: str) -> None:
+    async def served() -> int:
+        return sum("_server_callback" in str(task.get_coro()) for task in asyncio.all_tasks())
+
+    def connections() -> int:
+        assert server._loop is not None
+        return asyncio.run_coroutine_threadsafe(served(), server._loop).result(5)
+
+    with HttpTwo(server.url) as connection:
+        connection.post(1, "/query-stream", lookup(20_000), accept=accept)
+        connection.data(1)
+        assert connections() == 1
+    until = time.monotonic() + 10
+    while connections():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def test_hundred_queries_and_a_statement(server: ServerThread, http2: httpx.Client, engine: FakeEngine) -> None:

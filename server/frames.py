@@ -1,0 +1,101 @@
+"""HTTP/2: what is sent as one piece leaves as one DATA frame, and a client that does not read holds its sender back.
+
+hypercorn keeps what is to be sent as one run of bytes and cuts it where a frame or the client's window ends, so a
+client that is slower than its query gets rows in parts, and several at once; ksqlDB's clients for Node and Rust take
+each frame for one row. It also lets a sender go on whenever the window is closed, so that all rows of a query come to
+lie in memory, and one whose client has left in the midst of an answer waits for ever. What is here is put in the place
+of hypercorn's own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import hypercorn.protocol
+from hypercorn.events import Closed, Event
+from hypercorn.protocol import h2
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.events import StreamClosed
+from hypercorn.typing import Event as Flag
+
+__all__ = ["Connection", "PieceBuffer", "install"]
+
+AHEAD = 2**15
+"""Bytes from which on a sender waits for the client."""
+
+
+class PieceBuffer(h2.StreamBuffer):
+    """What is still to be sent on a stream, piece by piece; with the methods of hypercorn's buffer."""
+
+    def __init__(self, event_class: type[Flag]) -> None:
+        super().__init__(event_class)
+        self._pieces: deque[memoryview] = deque()
+        self._size = 0
+        self._most = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all is sent and nothing more comes."""
+        return self._complete and not self._pieces
+
+    async def close(self) -> None:
+        """Forgets what is left and lets all who wait go on."""
+        self._pieces.clear()
+        self._size = 0
+        await super().close()
+
+    async def push(self, data: bytes) -> None:
+        """Adds a piece; waits while there is much that the client has not taken."""
+        if self._complete:
+            raise h2.BufferCompleteError
+        if data:
+            self._pieces.append(memoryview(data))
+            self._size += len(data)
+            await self._is_empty.clear()
+        while self._size >= AHEAD and not self._complete:
+            await self._paused.clear()
+            await self._paused.wait()
+
+    async def pop(self, max_length: int) -> bytes:
+        """The next piece, or a part of one that is large; nothing while the window is too small for it.
+
+        Up to half of the most that could be sent at any time a piece waits for the window: clients open it again when
+        half of it is used, so it would be wrong to wait for more. With usual windows that is half of 16 KiB, a frame.
+        """
+        self._most = max(self._most, max_length)
+        piece = self._pieces[0] if self._pieces else memoryview(b"")
+        data = bytes(piece[:max_length])
+        if len(data) < len(piece) <= self._most // 2:
+            data = b""
+        elif len(data) < len(piece):
+            self._pieces[0] = piece[max_length:]
+        elif piece:
+            self._pieces.popleft()
+        self._size -= len(data)
+        if self._size < AHEAD:
+            await self._paused.set()
+        if not self._pieces:
+            await self._is_empty.set()
+        return data
+
+
+class Connection(h2.H2Protocol):
+    """A connection whose senders end with it."""
+
+    async def handle(self, event: Event) -> None:
+        """Takes what happens to the connection."""
+        await super().handle(event)
+        if isinstance(event, Closed):
+            for buffer in self.stream_buffers.values():
+                await buffer.close()
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """Passes on what a stream says; its end not when the connection is gone, which would wait for the next one."""
+        if not (self.closed and isinstance(event, StreamClosed)):
+            await super().stream_send(event)
+
+
+def install() -> None:
+    """Lets hypercorn use these for all connections from now on."""
+    h2.StreamBuffer = PieceBuffer  # type: ignore[misc]
+    hypercorn.protocol.H2Protocol = Connection  # type: ignore[attr-defined]  # imported there, not exported
