@@ -41,7 +41,7 @@ def broker() -> Iterator[str]:
         made = Kafka(KafkaConnection(kafka.bootstrap))
         producer = Producer({"bootstrap.servers": kafka.bootstrap})
         for topic in ("moves", "names", "many"):
-            made.create_topic(topic, 2, None, {})
+            made.create_topic(topic, 2, None, {"retention.ms": "-1"})  # else records of 1970 are deleted soon
         for partition, time, key, n in MOVES:
             producer.produce("moves", f'{{"N": {n}}}', key, partition, timestamp=time)
         for partition, time, key, name in NAMES:
