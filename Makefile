@@ -7,10 +7,10 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test test-chaos test-restore test-leaks test-generated test-damage qtt qtt-live conformance lint format types docs grammar bench jars wheel lock clean
+.PHONY: help setup demo test test-chaos test-restore test-leaks test-generated test-damage qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
 
 help:
-	@echo "make demo | demo-avro | test | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
+	@echo "make demo | demo-avro | test | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
 	@echo "     bench | jars [TO=DIR] | wheel | lock | clean"
 
 setup: $(STAMP)
@@ -69,6 +69,12 @@ CASES ?= ../shared/qtt
 qtt: setup
 	@mkdir -p build
 	$(BIN)/python -m tests.qtt $(CASES) --mutate --report build/qtt.json $(ARGS)
+
+# Cases that go through the REST API of a real server: pull and push queries.
+REST_CASES ?= ../shared/qtt/rqtt
+qtt-rest: setup
+	@mkdir -p build
+	$(BIN)/python -m tests.qtt $(REST_CASES) --report build/qtt-rest.json $(ARGS)
 
 # A sample of them on a real broker and in real-time mode; with kills in between: make qtt-live ARGS=--restore
 qtt-live: setup
