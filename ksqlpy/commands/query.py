@@ -147,7 +147,8 @@ def run(options: argparse.Namespace) -> int:
 
         begin()
         begun = time.monotonic()
-        with ReadingBar(0 if options.follow else inputs.records, ReadCount(session).records) as bar:
+        read = ReadCount(session, 0 if question.plan.stateful else inputs.piece)
+        with ReadingBar(0 if options.follow else inputs.records, read.records) as bar:
             if options.out is None and sys.stdout.isatty():
                 row = _without(bar, row)
             answer = aside(lambda: ask(question, inputs, wanted, session, folder, row))

@@ -81,6 +81,12 @@ class Inputs:
         return max((n for p in self._sizes.values() for n in p), default=0)
 
     @property
+    def piece(self) -> float:
+        """How many of them a task of a batch has, on average."""
+        pieces = [-(-n // self.at_once) if self.at_once else 1 for p in self._sizes.values() for n in p]
+        return self.records / max(1, sum(max(1, n) for n in pieces) + len(self.files) + len(self.given))
+
+    @property
     def _sizes(self) -> dict[str, list[int]]:
         return {t: [max(0, self.end[t][n] - first) for n, first in p.items()] for t, p in self.start.items()}
 

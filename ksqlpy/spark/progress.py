@@ -16,14 +16,16 @@ _KEPT = 10
 class ReadCount:
     """Counts the records that the jobs of a session read from when this is made.
 
-    Spark tells of a task when it ends, and of running ones every ten seconds; a job that was over between two looks may
-    be missed. For a thread of its own: it asks the JVM.
+    ``each``: how many a task reads, for sources that do not say it, as Kafka's in a batch. Others tell it when a task
+    ends, and of running ones every ten seconds; a job that was over between two looks may be missed. For a thread of
+    its own: it asks the JVM.
     """
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, each: float = 0) -> None:
+        self._each = each
         self._spark: Any = session.sparkContext._jsc.sc()
         self._tracker = session.sparkContext.statusTracker()
-        self._done = 0
+        self._done = 0.0
         self._next = int(self._spark.dagScheduler().numTotalJobs())
         self._open: set[int] = set()
 
@@ -32,7 +34,7 @@ class ReadCount:
         now = int(self._spark.dagScheduler().numTotalJobs())
         self._open |= set(range(self._next, now))
         self._next = now
-        running = 0
+        running = 0.0
         for job in sorted(self._open):
             info = self._tracker.getJobInfo(job)
             if info is None:
@@ -45,10 +47,11 @@ class ReadCount:
             else:
                 self._done += read
                 self._open.discard(job)
-        return self._done + running
+        return round(self._done + running)
 
-    def _of_stage(self, stage: int) -> int:
+    def _of_stage(self, stage: int) -> float:
         try:
-            return int(self._spark.statusStore().lastStageAttempt(stage).inputRecords())
+            known = self._spark.statusStore().lastStageAttempt(stage)
+            return max(int(known.inputRecords()), int(known.numCompleteTasks()) * self._each)
         except Py4JError:  # no such stage any more
             return 0

@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.progress import ReadCount
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,12 +121,17 @@ def test_the_pieces_of_a_partition_come_in_their_order(
 def test_records_are_counted_while_they_are_read(
     answer: Callable[..., list[str]], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ksqlpy.spark.progress import ReadCount
+    made: list[ReadCount] = []
 
+    class Kept(ReadCount):
+        def __init__(self, session: SparkSession, each: float = 0) -> None:
+            super().__init__(session, each)
+            assert self.records() == 0
+            made.append(self)
+
+    monkeypatch.setattr("ksqlpy.spark.progress.ReadCount", Kept)
     monkeypatch.setattr("ksqlpy.local.query._AT_ONCE", 20)
-    for sql in ("SELECT n FROM many WHERE n < 0", "SELECT n, COUNT(*) FROM many WHERE n < 0 GROUP BY n"):
-        count = ReadCount(spark)
-        assert count.records() == 0
+    for sql in ("SELECT n FROM many WHERE n < 0", "SELECT n, COUNT(*) AS c FROM many WHERE n < 0 GROUP BY n"):
         assert answer(sql) == []
         spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()  # type: ignore[union-attr]
-        assert count.records() == 100
+        assert (sql, made[-1].records()) == (sql, 100)
