@@ -213,7 +213,7 @@ class _Rows:
         self._ended = False
         self._left = query.limit
         self._failure: KsqlError | None = None
-        if query.limit_reached or not query.subscribe(self._given, self._failed):
+        if query.limit_reached or not query.subscribe(self._given, self._failed, self._closed):
             threading.Thread(target=self._read, name=f"rows of {query.id}", daemon=True).start()
 
     def _given(self, batch: Batch) -> None:
@@ -224,6 +224,10 @@ class _Rows:
     def _failed(self, error: Exception) -> None:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._end, error if isinstance(error, KsqlError) else unforeseen(error))
+
+    def _closed(self) -> None:
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._end, None)
 
     def _take(self, rows: list[bytes]) -> None:
         if self._ended:
@@ -241,8 +245,10 @@ class _Rows:
             self._end(EngineProblem("slow-client", said, hint="read faster, or ask again from an offset of your own"))
         self._changed.set()
 
-    def _end(self, error: KsqlError) -> None:
-        self._failure, self._ended = error, True
+    def _end(self, error: KsqlError | None) -> None:
+        """No more rows come; ``error``: why, if that is a failure."""
+        if not self._ended:
+            self._failure, self._ended = error, True
         self._changed.set()
 
     def _read(self) -> None:

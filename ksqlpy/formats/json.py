@@ -176,7 +176,8 @@ class _JsonCodec:
         # Names of objects are escaped in two ways, by what writes them in Spark.
         self._plain = all(plain_in_json(c.type) for c in spec.columns)
         self._quick: dict[str, tuple[type, int]] | None = None
-        if spec.columns and all(c.type in _KINDS for c in spec.columns):
+        apart = all(n.upper() == n or n.upper() not in self._names for n in self._names)
+        if spec.columns and apart and all(c.type in _KINDS for c in spec.columns):
             self._quick = {c.name: _KINDS[c.type] for c in spec.columns}
 
     def decode(self, data: bytes | None) -> tuple[Any, ...] | None:

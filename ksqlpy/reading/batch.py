@@ -29,6 +29,8 @@ class Unshared:
     limit: int | None = None
     """How many rows a taker must take at most; None: it need not count them."""
 
-    def subscribe(self, take: Callable[[Batch], None], failed: Callable[[Exception], None]) -> bool:
+    def subscribe(
+        self, take: Callable[[Batch], None], failed: Callable[[Exception], None], ended: Callable[[], None]
+    ) -> bool:
         """False: its rows are read with ``rows``."""
         return False

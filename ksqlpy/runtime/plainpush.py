@@ -178,6 +178,7 @@ class SharedPush(PlainPush):
         self._giving = threading.Lock()
         self._take: Taker = self._queue.put
         self._failed: Callable[[Exception], None] = self._queue.put
+        self._ended: Callable[[], None] | None = None
         self.joined = feed.join(self, self._given, lambda e: self._failed(e))
         """False where the feed ended meanwhile: another one must be asked."""
 
@@ -185,10 +186,10 @@ class SharedPush(PlainPush):
         with self._giving:
             self._take(batch)
 
-    def subscribe(self, take: Taker, failed: Callable[[Exception], None]) -> bool:
+    def subscribe(self, take: Taker, failed: Callable[[Exception], None], ended: Callable[[], None]) -> bool:
         """Gives all rows to ``take``, from those that have come already; called from another thread.
 
-        LIMIT is the taker's. ``failed``: is told why no more come.
+        LIMIT is the taker's. ``failed``: is told why no more come; ``ended``: that the query was closed.
         """
         with self._giving:
             while not self._queue.empty():
@@ -197,7 +198,9 @@ class SharedPush(PlainPush):
                     take(found)
                 else:
                     failed(found)
-            self._take, self._failed = take, failed
+            self._take, self._failed, self._ended = take, failed, ended
+        if self._closing.is_set():
+            ended()
         return True
 
     def _batches(self) -> Iterator[Rows]:
@@ -213,4 +216,6 @@ class SharedPush(PlainPush):
 
     def _finish(self) -> None:
         self._feed.leave(self)
+        if self._ended is not None:
+            self._ended()
         super()._finish()

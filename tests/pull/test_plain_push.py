@@ -89,11 +89,14 @@ def test_who_subscribes_gets_the_rows_that_came_before(engine: Engine) -> None:
         if len(taken) == 3:
             enough.set()
 
-    assert query.subscribe(take, lambda e: None)
+    ended = threading.Event()
+    assert query.subscribe(take, lambda e: None, ended.set)
     add(engine, "subscribed", 3)
     assert enough.wait(20)
     assert taken == [[1], [2], [3]]
-    query.close()
+    assert not ended.is_set()
+    assert engine.close_query(query.id)
+    assert ended.wait(20)
 
 
 def test_a_token_goes_on_where_the_query_was(engine: Engine) -> None:
