@@ -1,7 +1,7 @@
 """The properties of the server and of statements: default, check and meaning of each.
 
 Names follow ksqlDB's server configuration; what only ksqlpy has begins with ``ksqlpy.``. A property may be written with
-the prefix ``ksql.streams.`` where ksqlDB allows it.
+the prefix ``ksql.streams.`` where ksqlDB allows it. It is longer than other files, since it is one table.
 """
 
 from __future__ import annotations

@@ -29,6 +29,10 @@ _CONSTANT = re.compile(r"'((?:[^']|'')*)'|(?<![\w.$])(\d{1,9})(?![\w.])")
 _ODD = re.compile(r'[`"{}]|--|/\*')
 """Where a digit or a quote may be something else than a constant."""
 _FIRST_NUMBER = 734_000_000
+_NUMBER, _TEXT = "\0", "\1"
+"""What stands for constants in a shape; in no statement that is right."""
+LONGEST = 2000
+"""Characters of a statement that is looked at; it is, where nothing may take long."""
 MOST = 500
 """Shapes that are kept."""
 
@@ -84,8 +88,10 @@ class Lookups:
         def take(match: re.Match[str]) -> str:
             text, number = match.groups()
             values.append(int(number) if number is not None else text.replace("''", "'"))
-            return "#" if number is not None else "'"
+            return _NUMBER if number is not None else _TEXT
 
+        if len(sql) > LONGEST or _NUMBER in sql or _TEXT in sql:
+            return None
         shape = (_CONSTANT.sub(take, sql), more)
         known = self._known.get(shape)
         if isinstance(known, Lookup) and catalog.sources.get(known.source.name) is known.source:

@@ -13,6 +13,7 @@ import json
 import logging
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -49,6 +50,8 @@ IN_PYTHON = 5_000
 """Records of a stream up to which it is read in Python; of more Spark makes quicker work."""
 
 _IDLE_SECONDS = 0.5
+PATIENCE = 60.0
+"""Seconds without a record after which the reading of a stream has failed."""
 
 Offsets = dict[str, dict[str, int]]
 Answer = Generator[list[Any], None, None]
@@ -266,10 +269,14 @@ def _between(
     reader = consumer()
     try:
         reader.assign([TopicPartition(topic, p, start[str(p)]) for p in left])
+        deadline = time.monotonic() + PATIENCE
         while left:
             message = reader.poll(_IDLE_SECONDS)
             if message is None:
+                if time.monotonic() > deadline:
+                    raise EngineProblem("query-failed", f"topic {topic} cannot be read: the brokers do not answer")
                 continue
+            deadline = time.monotonic() + PATIENCE
             error, partition, offset = message.error(), message.partition(), message.offset()
             if error is not None:
                 if error.code() != KafkaError._PARTITION_EOF:

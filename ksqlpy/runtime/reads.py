@@ -60,7 +60,8 @@ class Reads:
 
         It waits for nothing but the local disk. ``analyze``: see :meth:`Lookups.find`. Raises EngineProblem.
         """
-        found = self._lookups.find(sql, catalog, tuple(sorted(properties.items())) if properties else (), analyze)
+        more = repr(sorted(properties.items())) if properties else ""  # values may be lists and objects
+        found = self._lookups.find(sql, catalog, more, analyze)
         if found is None:
             return None
         lookup, values = found

@@ -96,7 +96,11 @@ class Copies:
             raise EngineProblem("copy-failed", f"topic {source.topic} of table {source.name} does not exist")
         begins = self._offsets(source.topic, latest=False)
         reader = partial(self._kafka.reader, ends=True)
-        return Copy(source, self._place(source, topic_id), reader, begins, self._registry)
+        place = self._place(source, topic_id)
+        for folder in self._folder.glob(f"{_safe(source.name)}-*"):
+            if folder != place:  # of an earlier definition, or of a topic that is gone
+                Store.remove(folder)
+        return Copy(source, place, reader, begins, self._registry)
 
     def _place(self, source: Source, topic_id: str) -> Path:
         """The folder of a copy: another topic, or other formats, have another one."""

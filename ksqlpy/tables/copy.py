@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -270,6 +271,9 @@ class Copy:
         """Ends it; ``forget``: its files go too."""
         self._stopping.set()
         self._thread.join()
+        if not self.failed and not forget:
+            with contextlib.suppress(Torn):
+                self._store.write([], {})  # it was continued until now, though nothing came perhaps
         self._fail("the table was dropped" if forget else "the server stops")
         self._store.close()
         if forget:

@@ -153,6 +153,9 @@ def test_a_lookup_whose_shape_is_known_is_answered_at_once(engine: Engine) -> No
     assert engine.look_up("SELECT * FROM known WHERE id = 99999999999;") is None  # too large for an INT
     assert engine.look_up("SELECT id + 1 FROM known WHERE id = 1;") is None
     assert engine.look_up("SELECT * FROM known WHERE id = 1 LIMIT 1;") is None
+    for odd in ("'", "#", "\0", "\1", "1 OR id = " * 300 + "1"):
+        assert engine.look_up(ask.format(odd)) is None
+    assert engine.look_up(ask.format(1), {"a": {"b": [1]}}) is None  # no property, and no failure either
     engine.execute("DROP TABLE known;")
     assert engine.look_up(ask.format(1)) is None
 
