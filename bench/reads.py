@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
+import uvloop
 from confluent_kafka import Producer
 
 from ksqlpy.runtime import Engine
@@ -27,6 +28,8 @@ __all__ = ["reads"]
 CONNECTIONS = 8
 KEYS = 10_000
 SECONDS = 15.0
+WARM_UP = 20.0
+"""Seconds: in its first ones a JVM compiles what the query that feeds the table runs."""
 _DELIMITED = "application/vnd.ksqlapi.delimited.v1"
 
 
@@ -113,8 +116,8 @@ def _lookups(engine: Engine, server: Server) -> Iterator[str]:
     _table(server, "LOOKED_UP")
     with _Feed(engine, "LOOKED_UP_s", 1000):
         time.sleep(KEYS / 1000 + 5)
-        asyncio.run(_ask(server, 2.0))  # to warm up
-        times, answered = asyncio.run(_ask(server, SECONDS))
+        uvloop.run(_ask(server, WARM_UP))
+        times, answered = uvloop.run(_ask(server, SECONDS))
     ms = [t * 1000 for t in times]
     yield (
         f"lookups over REST, {CONNECTIONS} connections, 1,000 records/s feed the table: {len(ms) / SECONDS:,.0f}/s,"
@@ -229,7 +232,7 @@ def _visible(engine: Engine, server: Server) -> Iterator[str]:
         http.close()
         return found
 
-    ms = asyncio.run(measured())
+    ms = uvloop.run(measured())
     p50, p99 = statistics.median(ms), _percentile(ms, 0.99)
     yield f"a record in the topic is seen by a lookup after p50 {p50:.1f} ms, p99 {p99:.1f} ms"
 
@@ -245,7 +248,7 @@ def _first_rows(engine: Engine, server: Server) -> Iterator[str]:
     for what, select in (("plain", "K, V"), ("with an expression", "K, V + 1 AS W")):
         found = []
         for _ in range(5):
-            found.append(asyncio.run(_first_row(server, f"SELECT {select} FROM LIVE EMIT CHANGES LIMIT 1;")))
+            found.append(uvloop.run(_first_row(server, f"SELECT {select} FROM LIVE EMIT CHANGES LIMIT 1;")))
             time.sleep(0.5)
         shown = " ".join(f"{s:.3f}" for s in found)
         yield f"first row of a push query, {what}: {statistics.median(found):.3f} s (median of {shown})"
@@ -309,7 +312,7 @@ def _clients(engine: Engine, server: Server, *, clients: int, rate: int, seconds
         await asyncio.gather(*tasks, return_exceptions=True)
         return feed.sent, before, after, used
 
-    sent, before, after, used = asyncio.run(run())
+    sent, before, after, used = uvloop.run(run())
     lost = sum(sent - c for c in counts)
     yield (
         f"{clients} push clients at {rate} records/s for {seconds:.0f} s: {sum(counts):,} rows, {lost} lost,"

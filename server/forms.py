@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from starlette.types import Send
 
@@ -18,6 +19,7 @@ from ksqlpy.formats import codec
 from ksqlpy.formats.protobuf import PROTOBUF_NOSR
 from ksqlpy.formats.protoschema import schema_of
 from ksqlpy.reading import Gone, Token
+from ksqlpy.reading.times import texts_of
 from ksqlpy.server.backend import PushQuery
 from ksqlpy.server.errors import error_body
 from ksqlpy.server.wire import encode
@@ -29,12 +31,15 @@ class Form:
     """How an answer is written: a JSON array of a header and of rows, which are arrays too."""
 
     before, between, line_end, after = b"[", b",\n", b"", b"]\n"
+    _told: Callable[[Any], Any]
+    """The values of a row as JSON has them."""
 
     def __init__(self, media_type: str) -> None:
         self.media_type = media_type
 
     def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
-        """What comes first."""
+        """What comes first; rows follow it."""
+        self._told = texts_of([c.type for c in columns]) or _as_they_are
         return encode(
             {
                 "queryId": query_id,
@@ -43,11 +48,11 @@ class Form:
             }
         )
 
-    def row(self, values: object) -> bytes:
+    def row(self, values: Any) -> bytes:
         """A row; nothing of one that is gone, as ksqlDB has it."""
         if isinstance(values, Token):
             return encode({"continuationToken": values.text})
-        return b"" if isinstance(values, Gone) else encode(values)
+        return b"" if isinstance(values, Gone) else encode(self._told(values))
 
     def failure(self, error: KsqlError) -> bytes:
         """What comes last where the query failed."""
@@ -69,16 +74,17 @@ class Objects(Form):
 
     def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
         """The id, and the schema as text."""
+        self._told = texts_of([c.type for c in columns]) or _as_they_are
         schema = ", ".join(f"`{c.name}` {c.type}{' KEY' if c.key else ''}" for c in columns)
         return encode({"header": {"queryId": query_id, "schema": schema}})
 
-    def row(self, values: object) -> bytes:
+    def row(self, values: Any) -> bytes:
         """The columns of a row, or of one that is gone."""
         if isinstance(values, Token):
             return encode({"continuationToken": {"continuationToken": values.text}})
         if isinstance(values, Gone):
-            return encode({"row": {"columns": values.columns, "tombstone": True}})
-        return encode({"row": {"columns": values}})
+            return encode({"row": {"columns": self._told(values.columns), "tombstone": True}})
+        return encode({"row": {"columns": self._told(values)}})
 
     def failure(self, error: KsqlError) -> bytes:
         """The error."""
@@ -103,15 +109,19 @@ class Messages(Objects):
         self._messages = codec(spec)
         return encode({"header": {"queryId": query_id, "protoSchema": schema_of(spec)}})
 
-    def row(self, values: object) -> bytes:
+    def row(self, values: Any) -> bytes:
         """The message of a row; nothing of one that is gone."""
         if isinstance(values, Gone):
             return b""
         if isinstance(values, Token):
             return super().row(values)
-        read = self._values.decode(encode(dict(zip(self._names, values, strict=True))))  # type: ignore[call-overload]
+        read = self._values.decode(encode(dict(zip(self._names, values, strict=True))))
         written = self._messages.encode(read) or b""
         return encode({"row": {"protobufBytes": base64.b64encode(written).decode()}})
+
+
+def _as_they_are(values: Any) -> Any:
+    return values
 
 
 async def frame(send: Send, data: bytes) -> None:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 
+import uvloop
 from fastapi import FastAPI
 from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config as HypercornConfig
@@ -89,7 +90,7 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
             from ksqlpy.runtime import Engine as SparkEngine
 
             engine = SparkEngine(config, progress)
-        asyncio.run(_serve(Backend(engine, State.STARTING), listener, progress or (lambda text: None)))
+        uvloop.run(_serve(Backend(engine, State.STARTING), listener, progress or (lambda text: None)))
 
 
 async def _serve(backend: Backend, listener: socket.socket, progress: Progress) -> None:
@@ -205,7 +206,7 @@ class ServerThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._running = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="server", daemon=True)
+        self._thread = threading.Thread(target=lambda: uvloop.run(self._serve()), name="server", daemon=True)
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -44,6 +44,7 @@ from ksqlpy.runtime.sampling import Sampling
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.systemstreams import log_topic, system_streams
 from ksqlpy.runtime.topics import Topics
+from ksqlpy.runtime.waiting import WAIT
 from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.kafka import Kafka
@@ -236,7 +237,10 @@ class Engine:
             [parsed] = self._parsed(text, given, None)
             if not isinstance(parsed.node, nodes.Query) or parsed.node.args.get("emit") is not None:
                 raise EngineProblem("not-a-query", "not a pull query")
-            read, _ = statements.check_pull(parsed, Sandbox(self, catalog, dict(given)))
+            sandbox = Sandbox(self, catalog, dict(given))
+            read, _ = statements.check_pull(parsed, sandbox)
+            if sandbox.config.number(WAIT):
+                raise EngineProblem("not-a-query", "a pull query that waits")
             return read, used_by(read)
 
         return self.reads.look_up(sql, catalog, given, analyze)
@@ -268,8 +272,10 @@ class Engine:
         if parsed[0].node.args.get("emit") is None:
             with _named(parsed[0], []):
                 catalog = self.catalog
-                read, plan = statements.check_pull(parsed[0], Sandbox(self, catalog, dict(properties or {})))
-                return self.reads.pull(Answering(parsed[0].text, read, plan), catalog)
+                sandbox = Sandbox(self, catalog, dict(properties or {}))
+                read, plan = statements.check_pull(parsed[0], sandbox)
+                wait = sandbox.config.number(WAIT) / 1000
+                return self.reads.pull(Answering(parsed[0].text, read, plan, wait), catalog)
         with _named(parsed[0], []):
             self.brokers.check_owner()
             query, how = self._asked(parsed[0], properties)

@@ -39,7 +39,7 @@ from ksqlpy.tables import Copy
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Answering", "PullQuery", "Pulled"]
+__all__ = ["Answer", "Answering", "PullQuery", "Pulled"]
 
 log = logging.getLogger(__name__)
 
@@ -60,11 +60,15 @@ Answer = Generator[list[Any], None, None]
 
 @dataclass(frozen=True)
 class Answering:
-    """A checked pull query with the plan of its rows, in which a table is read as records of a stream."""
+    """A checked pull query with the plan of its rows, in which a table is read as records of a stream.
+
+    ``wait``: for how many seconds it waits at most for its inputs, see ``ksqlpy.pull.wait.ms``.
+    """
 
     statement: str
     read: PullRead
     plan: Plan
+    wait: float = 0.0
 
     @property
     def used(self) -> set[str]:
@@ -78,8 +82,10 @@ class PullQuery(Unshared):
     plain = False
     """Its rows are values of columns, not lines of text."""
 
-    def __init__(self, query_id: str, answering: Answering, rows: Answer) -> None:
+    def __init__(self, query_id: str, answering: Answering, rows: Answer, ended: Callable[[], None]) -> None:
+        """``ended``: called once, when all rows are read or it is closed."""
         read = answering.read
+        self._ended = [ended]
         self.id = query_id
         self.columns = columns_of(read)
         self.limit_reached = False
@@ -93,7 +99,7 @@ class PullQuery(Unshared):
         """The rows as JSON values in the order of ``columns``; fractions are Decimals. Raises KsqlError."""
         sent = 0
         self.limit_reached = self._limit == 0
-        with contextlib.closing(self._rows):
+        with contextlib.closing(self), contextlib.closing(self._rows):
             while not self.limit_reached and not self._closing.is_set():
                 row = next(self._rows, None)
                 if row is None:
@@ -105,6 +111,8 @@ class PullQuery(Unshared):
     def close(self) -> None:
         """Ends it; closing twice does nothing."""
         self._closing.set()
+        with contextlib.suppress(IndexError):
+            self._ended.pop()()
 
 
 class Pulled:

@@ -18,7 +18,7 @@ from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.checkpoints import Checkpoints, folder_name
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.fencing import ProducerRegister
-from ksqlpy.spark.figures import figures, forget_figures
+from ksqlpy.spark.figures import figures, forget_figures, read_up_to
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.session import at_rest
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["Queries"]
 
 log = logging.getLogger(__name__)
+
+_SETTLED = 0.005
+"""Seconds between two looks at whether a query is at rest."""
 
 
 class Queries:
@@ -239,6 +242,35 @@ class Queries:
     def figures(self, query_id: str) -> dict[str, Any]:
         """Live counts of a query, see :func:`ksqlpy.spark.figures.figures`."""
         return figures(self._session, query_id)
+
+    def has_worked_on(
+        self, query_id: str, begins: Mapping[str, Mapping[str, int]], ends: Mapping[str, Mapping[str, int]]
+    ) -> bool:
+        """Whether the results of all records before ``ends`` are in their topic, as far as they can be known.
+
+        Certain is what a checkpoint holds. In between its consumers must be there and the query at rest, twice: a
+        record on its way between two tasks is missed by one look. ``begins``: the first offsets that there are.
+        """
+        query = self.get(query_id)
+        if query is None or not query.live.is_set():
+            return False
+        last = query.checkpoint.last_commit
+        committed = query.checkpoint.offsets(last) if last is not None else query.spec.offsets
+
+        def there(read: Mapping[str, Mapping[str, int]]) -> bool:
+            return all(
+                max(of.get(topic, {}).get(p, 0) for of in (read, committed)) >= end
+                for topic, partitions in ends.items()
+                for p, end in partitions.items()
+                if end > begins[topic][p]
+            )
+
+        if there({}):
+            return True
+        if not there(read_up_to(self._session, query_id, begins)) or not self.at_rest(query_id):
+            return False
+        time.sleep(_SETTLED)
+        return self.at_rest(query_id)
 
     def at_rest(self, query_id: str) -> bool:
         """Whether a query waits for records, see :func:`ksqlpy.spark.session.at_rest`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,9 +21,11 @@ from ksqlpy.runtime.feeds import Feed
 from ksqlpy.runtime.lookups import Lookups
 from ksqlpy.runtime.plainpush import OwnPush, PlainPush, SharedPush, offsets_of
 from ksqlpy.runtime.printing import Printing, Wanted
-from ksqlpy.runtime.pull import Answering, Pulled, PullQuery
+from ksqlpy.runtime.pull import Answer, Answering, Pulled, PullQuery
+from ksqlpy.runtime.pulllimits import PullLimits
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.supervisor import Supervisor
+from ksqlpy.runtime.waiting import wait_for_inputs
 from ksqlpy.tables import Copies
 
 __all__ = ["Reads"]
@@ -43,6 +46,7 @@ class Reads:
         self._feeds: dict[tuple[str, Source], Feed] = {}
         self._feeding = threading.Lock()
         self._lookups = Lookups(brokers.registry)
+        self._limits = PullLimits(brokers.config)
         self._pulled = Pulled(lambda: supervisor.session, lambda: brokers.connection, brokers.registry)
 
     def start(self, folder: Path) -> None:
@@ -66,25 +70,44 @@ class Reads:
             return None
         lookup, values = found
         copy = self.copies.ready(lookup.source)
-        return None if copy is None else (lookup.columns, lookup.answer(copy, values))
+        if copy is None:
+            return None
+        self._limits.enter()
+        try:
+            return lookup.columns, lookup.answer(copy, values)
+        finally:
+            self._limits.leave()
 
     def pull(self, asked: Answering, catalog: Catalog) -> PullQuery:
         """Starts to answer a checked pull query; raises EngineProblem. The caller reads its rows and closes it."""
+        self._limits.enter()
+        try:
+            rows = self._pulled_rows(asked, catalog)
+        except BaseException:
+            self._limits.leave()
+            raise
+        return PullQuery(f"pull_{uuid.uuid4().hex[:12]}", asked, rows, self._limits.leave)
+
+    def _pulled_rows(self, asked: Answering, catalog: Catalog) -> Answer:
         source = asked.read.source
-        query_id = f"pull_{uuid.uuid4().hex[:12]}"
+        until = time.monotonic() + asked.wait if asked.wait else None
+        if until is not None:
+            sources = asked.read.typed.sources if asked.read.access == "HISTORY" else (source,)
+            wait_for_inputs(sources, catalog, self._supervisor, self._brokers.kafka, until)
         if asked.read.access == "HISTORY":
             topics = sorted({s.topic for s in asked.read.typed.sources})
             partitions = self._brokers.topics.partitions(topics)
             begin, end = (self._brokers.kafka.offsets(partitions, latest=latest) for latest in (False, True))
-            rows = self._pulled.of_history(asked, begin, end)
-        elif source.kind == "TABLE":
-            rows = self._pulled.of_table(asked, self.copies.of(source, catalog.sources.values()))
-        else:
-            partitions = self._brokers.topics.partitions([source.topic])
-            kafka = self._brokers.kafka
-            first, last = (kafka.offsets(partitions, latest=latest)[source.topic] for latest in (False, True))
-            rows = self._pulled.of_stream(asked, first, last, partial(kafka.reader, ends=True))
-        return PullQuery(query_id, asked, rows)
+            return self._pulled.of_history(asked, begin, end)
+        if source.kind == "TABLE":
+            copy = self.copies.of(source, catalog.sources.values())
+            if until is not None:
+                copy.wait(self.copies.ends(source), max(0.0, until - time.monotonic()))
+            return self._pulled.of_table(asked, copy)
+        partitions = self._brokers.topics.partitions([source.topic])
+        kafka = self._brokers.kafka
+        first, last = (kafka.offsets(partitions, latest=latest)[source.topic] for latest in (False, True))
+        return self._pulled.of_stream(asked, first, last, partial(kafka.reader, ends=True))
 
     def push_plain(self, asked: Asked, how: Plain, token: str | None = None) -> PlainPush:
         """Starts a checked push query that needs no Spark; raises EngineProblem.

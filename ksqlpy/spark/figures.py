@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-__all__ = ["client_figures", "figures", "forget_figures"]
+__all__ = ["client_figures", "figures", "forget_figures", "read_up_to"]
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,25 @@ def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
         log.warning("no figures of query %s: %s", query_id, e)
         return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0}
     return found
+
+
+def read_up_to(
+    session: SparkSession, query_id: str, begins: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, int]]:
+    """The next offsets that the consumers of a query will ask for, of partitions that they have read from.
+
+    ``begins``: the first offsets that there are, from which Kafka's own figures count.
+    """
+    try:
+        jvm: Any = session._jvm
+        found: dict[str, int] = json.loads(jvm.ksqlpy.metrics.Figures.leads(query_id))
+    except (Py4JError, ValueError, OSError) as e:
+        log.warning("no figures of query %s: %s", query_id, e)
+        return {}
+    return {
+        topic: {p: first + found[f"{topic}-{p}"] for p, first in partitions.items() if f"{topic}-{p}" in found}
+        for topic, partitions in begins.items()
+    }
 
 
 def forget_figures(session: SparkSession, query_id: str) -> None:

@@ -217,3 +217,30 @@ def test_a_table_that_is_dropped_while_it_is_read(engine: Engine) -> None:
     assert gone.value.code == "copy-failed" and "dropped" in gone.value.message
     with pytest.raises(KsqlError):
         engine.query("SELECT v FROM going;")
+
+
+WAITS = {"ksqlpy.pull.wait.ms": "30000"}
+
+
+def test_a_pull_query_that_waits_sees_what_was_written_before_it_was_asked(engine: Engine) -> None:
+    engine.execute(
+        "CREATE STREAM paid (id STRING KEY, who STRING, cents INT)"
+        " WITH (KAFKA_TOPIC='paid', FORMAT='JSON', PARTITIONS=2);"
+        "CREATE STREAM paid_much WITH (PARTITIONS=3) AS SELECT * FROM paid WHERE cents > 100 PARTITION BY who;"
+        "CREATE TABLE totals AS SELECT who, SUM(cents) AS cents FROM paid_much GROUP BY who;",
+        EARLIEST,
+    )
+    ask = "SELECT cents FROM totals WHERE who = 'an';"
+    total = 0
+    for n in range(1, 16):
+        total += 100 + n
+        engine.execute(f"INSERT INTO paid VALUES ('a{n}', 'an', {100 + n}); INSERT INTO paid VALUES ('b{n}', 'an', 5);")
+        assert answer(engine, ask, WAITS)[1] == [[total]]
+        assert engine.look_up(ask, WAITS) is None
+    assert len(answer(engine, "SELECT * FROM paid_much;", WAITS)[1]) == 15
+    [query] = [q for q in engine.catalog.queries.values() if q.sink == "PAID_MUCH"]
+    engine.execute(f"PAUSE {query.id};")
+    with pytest.raises(EngineProblem) as paused:
+        answer(engine, ask, WAITS)
+    assert paused.value.code == "inputs-ahead" and query.id in str(paused.value)
+    assert answer(engine, ask, {})[1] == [[total]]

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 import org.apache.kafka.common.metrics.KafkaMetric;
 import org.apache.kafka.common.metrics.MetricsReporter;
 
@@ -29,6 +30,7 @@ public final class ClientFigures implements MetricsReporter {
   private final Long number = Long.valueOf(MADE.incrementAndGet());
   private final Map<String, KafkaMetric> totals = new HashMap<>();
   private final Map<String, KafkaMetric> lags = new HashMap<>();
+  private final Map<String, KafkaMetric> leads = new HashMap<>();
   private String query = "";
 
   public void configure(Map<String, ?> settings) {
@@ -61,6 +63,8 @@ public final class ClientFigures implements MetricsReporter {
       if (partition != null) {
         if (name.equals("records-lag")) {
           lags.put(topic + "-" + partition, metric);
+        } else if (name.equals("records-lead")) {
+          leads.put(topic + "-" + partition, metric);
         }
       } else if (name.equals("records-consumed-total")) {
         totals.put("consumed:" + topic, metric);
@@ -74,9 +78,10 @@ public final class ClientFigures implements MetricsReporter {
   public void metricRemoval(KafkaMetric metric) {
     String topic = metric.metricName().tags().get("topic");
     String partition = metric.metricName().tags().get("partition");
-    if (partition != null && metric.metricName().name().equals("records-lag")) {
+    if (partition != null) {
       synchronized (OPEN) {
-        lags.remove(topic + "-" + partition);
+        lags.values().remove(metric);
+        leads.values().remove(metric);
       }
     }
   }
@@ -112,26 +117,37 @@ public final class ClientFigures implements MetricsReporter {
     }
   }
 
-  /**
-   * How many records its consumers are behind; null before a consumer knows any. Of several consumers of a partition
-   * the newest tells: an idle one of before still says what it saw.
-   */
+  /** How many records its consumers are behind; null before a consumer knows any. */
   static Long lag(String query) {
+    Long lag = null;
+    for (Long behind : newest(query, client -> client.lags).values()) {
+      lag = Long.valueOf((lag == null ? 0 : lag.longValue()) + behind.longValue());
+    }
+    return lag;
+  }
+
+  /** How many offsets behind the first one of a partition its consumers are, by {@code topic-partition}. */
+  static Map<String, Long> leads(String query) {
+    return newest(query, client -> client.leads);
+  }
+
+  /** Of several consumers of a partition the newest tells: an idle one of before still says what it saw. */
+  private static Map<String, Long> newest(String query, Function<ClientFigures, Map<String, KafkaMetric>> metrics) {
+    Map<String, Long> known = new HashMap<>();
     synchronized (OPEN) {
       TreeMap<Long, ClientFigures> clients = OPEN.get(query);
       Map<String, KafkaMetric> newest = new HashMap<>();
       if (clients != null) {
-        clients.values().forEach(client -> newest.putAll(client.lags));
+        clients.values().forEach(client -> newest.putAll(metrics.apply(client)));
       }
-      Long lag = null;
-      for (KafkaMetric last : newest.values()) {
-        double behind = number(last);
-        if (!Double.isNaN(behind)) {
-          lag = Long.valueOf((lag == null ? 0 : lag.longValue()) + (long) behind);
+      for (Map.Entry<String, KafkaMetric> last : newest.entrySet()) {
+        double value = number(last.getValue());
+        if (!Double.isNaN(value)) {
+          known.put(last.getKey(), Long.valueOf((long) value));
         }
       }
-      return lag;
     }
+    return known;
   }
 
   /** Forgets a query that has ended for good; clients of it that are closed later count nothing. */

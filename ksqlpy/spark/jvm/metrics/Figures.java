@@ -35,6 +35,11 @@ public final class Figures {
     return MAPPER.writeValueAsString(all);
   }
 
+  /** {@code {"topic-partition":n}}: how many offsets behind the first one of each partition its consumers are. */
+  public static String leads(String query) throws JsonProcessingException {
+    return MAPPER.writeValueAsString(ClientFigures.leads(query));
+  }
+
   /** Forgets a query that has ended for good. */
   public static void forget(String query) {
     ClientFigures.forget(query);

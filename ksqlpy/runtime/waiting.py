@@ -1,0 +1,65 @@
+"""Read your writes: a pull query that waits until what it reads reflects what the inputs of its queries had."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+
+from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.errors import EngineProblem
+from ksqlpy.runtime.supervisor import Supervisor
+from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.standing import State
+
+__all__ = ["WAIT", "wait_for_inputs"]
+
+WAIT = "ksqlpy.pull.wait.ms"
+
+_LOOK = 0.005
+"""Seconds between two looks at a query."""
+
+
+def wait_for_inputs(
+    sources: Iterable[Source], catalog: Catalog, supervisor: Supervisor, kafka: Kafka, until: float
+) -> None:
+    """Waits until the queries that write these sources have worked on what their inputs have now, one after the other.
+
+    ``until``: when that must be, by the monotonic clock. Raises EngineProblem ``inputs-ahead`` (50300) when it is not,
+    and at once when one of the queries does not run.
+    """
+    for query in _inputs_first(sources, catalog):
+        partitions = kafka.partitions(query.offsets)
+        begins, ends = (kafka.offsets(partitions, latest=latest) for latest in (False, True))
+        while not supervisor.queries.has_worked_on(query.id, begins, ends):
+            standing = supervisor.standing(query.id, catalog)
+            if standing.failed or standing.state is State.PAUSED:
+                raise _ahead(f"query {query.id} is {standing.state}")
+            if time.monotonic() > until:
+                raise _ahead(f"query {query.id} has not worked on all of them in that time")
+            time.sleep(_LOOK)
+
+
+def _inputs_first(sources: Iterable[Source], catalog: Catalog) -> Iterator[PersistentQuery]:
+    """The queries that write the sources, directly or through others, each after those that it reads from."""
+    seen: set[str] = set()
+
+    def of(name: str) -> Iterator[PersistentQuery]:
+        for query_id in catalog.writers(name):
+            if query_id not in seen:
+                seen.add(query_id)
+                query = catalog.queries[query_id]
+                for input_ in query.sources:
+                    yield from of(input_)
+                yield query
+
+    for source in sources:
+        yield from of(source.name)
+
+
+def _ahead(why: str) -> EngineProblem:
+    return EngineProblem(
+        "inputs-ahead",
+        f"what is asked for does not reflect all records that its inputs had: {why}",
+        hint="ask again, raise ksqlpy.pull.wait.ms, or look at SHOW QUERIES",
+        error_code=50300,
+    )
