@@ -136,12 +136,12 @@ def run(options: argparse.Namespace) -> int:
         since=options.start if isinstance(options.start, int) else None,
         until=options.end,
     )
-    connection = Config.of(kafka_settings(options)).connection()
+    config = Config.of(kafka_settings(options))
     with contextlib.ExitStack() as stack:
         stack.enter_context(ended_in_order())
         folder = stack.enter_context(scratch_folder("ksqlpy-query-"))
         begin, row, keep = _where_to(options, question.columns, stack)
-        inputs = inputs_of(question, connection, dict(options.input), wanted, folder)
+        inputs = inputs_of(question, config, dict(options.input), wanted, folder)
         session = stack.enter_context(LocalSpark(folder, StatusLine()))
         from ksqlpy.spark.progress import ReadCount
 

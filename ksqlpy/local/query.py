@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ksqlpy.analysis import Text, TypedQuery, analyze_query
 from ksqlpy.analysis.identity import identity_of
 from ksqlpy.catalog import Column, Source
+from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, similar_names
 from ksqlpy.local.files import FileRowProblem, read_rows
@@ -168,14 +169,14 @@ def _value(value: Any, column: Column) -> Any:
 # ---------------------------------------------------------------- where records come from
 
 
-def inputs_of(
-    question: Question, connection: KafkaConnection, files: Mapping[str, Path], wanted: Wanted, folder: Path
-) -> Inputs:
+def inputs_of(question: Question, config: Config, files: Mapping[str, Path], wanted: Wanted, folder: Path) -> Inputs:
     """Where the records of the question are: in topics, from first to last, or in files, by the names of sources.
 
-    ``folder``: for files on the way. Raises KsqlError: ``no-kafka``, ``missing-topic``, ``unknown-input``, and for what
-    is wrong in a file, also rows of a stream without a time that has to be known.
+    ``config``: how brokers and schema registry are reached; ``folder``: for files on the way. Raises KsqlError:
+    ``no-kafka``, ``missing-topic``, ``unknown-input``, and for what is wrong in a file, also rows of a stream without a
+    time that has to be known.
     """
+    connection = config.connection()
     by_name = {s.name: s for s in question.sources}
     given = {_named(name, by_name): file for name, file in files.items()}
     streams = [s.topic for s in question.sources if s.kind == "STREAM"]  # a table's earlier records are its state
@@ -201,6 +202,7 @@ def inputs_of(
         until=wanted.until,
         rows=rows,
         at_once=_AT_ONCE,
+        registry=config.registry(),
     )
 
 

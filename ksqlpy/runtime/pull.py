@@ -11,9 +11,11 @@ import contextlib
 import itertools
 import json
 import logging
+import shutil
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -128,6 +130,11 @@ class Pulled:
         self._session = session
         self._connection = connection
         self._known: dict[t.Expr, Any] = {}
+        self._scratch = Scratch()
+
+    def close(self) -> None:
+        """Removes the folders of its runs."""
+        self._scratch.close()
 
     # ---------------------------------------------------------------- of a table
 
@@ -179,9 +186,10 @@ class Pulled:
             elif isinstance(change, Change) and change.columns is not None:
                 rows.append(change.columns)
 
-        with tempfile.TemporaryDirectory(prefix="ksqlpy-pull-") as folder:
+        with self._scratch.folder() as folder:
             identity = identity_of(typed) if table else ()
-            run = Run(self._session(), asked.plan, identity, Inputs(self._connection(), start, end), Path(folder))
+            inputs = Inputs(self._connection(), start, end, registry=self._registry)
+            run = Run(self._session(), asked.plan, identity, inputs, folder)
             run.changes(take, follow=False, timeout=None)
         for text in held.rows if table else rows:
             row = json.loads(text, parse_float=Decimal)
@@ -234,9 +242,9 @@ class Pulled:
 
         typed = asked.read.typed
         names = [o.name for o in typed.outputs]
-        inputs = Inputs(self._connection(), start or {}, end or {}, given=given or {})
-        with tempfile.TemporaryDirectory(prefix="ksqlpy-pull-") as folder:
-            run = Run(self._session(), asked.plan, (), inputs, Path(folder), typed.order)
+        inputs = Inputs(self._connection(), start or {}, end or {}, given=given or {}, registry=self._registry)
+        with self._scratch.folder() as folder:
+            run = Run(self._session(), asked.plan, (), inputs, folder, typed.order)
             for change in run.batch(typed.limit):
                 if isinstance(change, Change) and change.columns is not None:
                     row = json.loads(change.columns, parse_float=Decimal)
@@ -265,6 +273,38 @@ class Pulled:
                 self._known = {}
             self._known = {**self._known, **dict(zip(missing, values_of(self._session(), missing), strict=True))}
         return self._known if wanted else {}
+
+
+class Scratch:
+    """Folders for the runs of Spark. What Spark's state stores write into one after its run goes with the next run."""
+
+    def __init__(self) -> None:
+        self._all: tempfile.TemporaryDirectory[str] | None = None
+        self._used: set[Path] = set()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Removes all."""
+        if self._all is not None:
+            self._all.cleanup()
+
+    @contextlib.contextmanager
+    def folder(self) -> Iterator[Path]:
+        """A folder for one run."""
+        with self._lock:
+            if self._all is None:
+                self._all = tempfile.TemporaryDirectory(prefix="ksqlpy-pull-", ignore_cleanup_errors=True)
+            for left in set(Path(self._all.name).iterdir()) - self._used:
+                shutil.rmtree(left, ignore_errors=True)
+            made = Path(self._all.name, uuid.uuid4().hex[:12])
+            made.mkdir()
+            self._used.add(made)
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+            with self._lock:
+                self._used.discard(made)
 
 
 def _between(

@@ -33,8 +33,8 @@ __all__ = ["Queries"]
 
 log = logging.getLogger(__name__)
 
-_SETTLED = 0.005
-"""Seconds between two looks at whether a query is at rest."""
+_LOOKS, _BETWEEN = 6, 0.005
+"""How often a query must be seen at rest before that is believed, and seconds between two looks."""
 
 
 class Queries:
@@ -246,10 +246,11 @@ class Queries:
     def has_worked_on(
         self, query_id: str, begins: Mapping[str, Mapping[str, int]], ends: Mapping[str, Mapping[str, int]]
     ) -> bool:
-        """Whether the results of all records before ``ends`` are in their topic, as far as they can be known.
+        """Whether the results of all records before ``ends`` are in their topic.
 
-        Certain is what a checkpoint holds. In between its consumers must be there and the query at rest, twice: a
-        record on its way between two tasks is missed by one look. ``begins``: the first offsets that there are.
+        That is certain when a checkpoint holds them. In between the query must have read them, and be seen at rest with
+        all its tasks, several times in a row, since one look misses a record on its way between two tasks. ``begins``:
+        the first offsets that there are.
         """
         query = self.get(query_id)
         if query is None or not query.live.is_set():
@@ -267,10 +268,12 @@ class Queries:
 
         if there({}):
             return True
-        if not there(read_up_to(self._session, query_id, begins)) or not self.at_rest(query_id):
-            return False
-        time.sleep(_SETTLED)
-        return self.at_rest(query_id)
+        tasks = self._slots(query)
+        for _ in range(_LOOKS):
+            if not there(read_up_to(self._session, query_id, begins)) or not at_rest(self._session, query_id, tasks):
+                return False
+            time.sleep(_BETWEEN)
+        return True
 
     def at_rest(self, query_id: str) -> bool:
         """Whether a query waits for records, see :func:`ksqlpy.spark.session.at_rest`."""

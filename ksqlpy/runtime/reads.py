@@ -231,5 +231,6 @@ class Reads:
             push.close()
         for printing in tuple(self._printing.values()):
             printing.close()
+        self._pulled.close()
         if hasattr(self, "copies"):
             self.copies.close()

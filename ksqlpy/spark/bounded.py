@@ -29,7 +29,8 @@ from ksqlpy.formats import Written, json_object, text
 from ksqlpy.functions.sparktext import text_key
 from ksqlpy.plan import Plan
 from ksqlpy.reading import Record
-from ksqlpy.spark.clients import tell_jvm
+from ksqlpy.registry import SchemaRegistry
+from ksqlpy.spark.clients import tell_jvm, tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.encode import encoded
 from ksqlpy.spark.expressions import spark_text
@@ -56,7 +57,8 @@ class Inputs:
 
     ``since``: by topic, a time in ms: records of earlier timestamps are left out; ``until``: a time in ms: so are those
     of it and later ones, of all topics. ``rows``: how many the files have. ``at_once``: where rows are given out as
-    they are read, no more records of a partition are a task; None: all of them are.
+    they are read, no more records of a partition are a task; None: all of them are. ``registry``: for formats whose
+    records name their schemas.
     """
 
     connection: KafkaConnection
@@ -69,6 +71,7 @@ class Inputs:
     until: int | None = None
     rows: int = 0
     at_once: int | None = None
+    registry: SchemaRegistry | None = None
 
     @property
     def records(self) -> int:
@@ -238,6 +241,7 @@ class Run:
     # ------------------------------------------------------------ source and sink
 
     def _records(self, *, stream: bool) -> DataFrame:
+        tell_registry(self._session, self._inputs.registry)
         parts = [self._kafka(stream)] if self._inputs.start else []
         parts += [self._file(topic, *place, stream) for topic, place in self._inputs.files.items()]
         parts += [self._given(topic, records) for topic, records in self._inputs.given.items()]

@@ -334,15 +334,16 @@ def admit_forgetting(session: SparkSession) -> None:
     jvm.ksqlpy.internals.Admission.of(session._jsparkSession)
 
 
-def at_rest(session: SparkSession, query_id: str) -> bool:
+def at_rest(session: SparkSession, query_id: str, tasks: int = 0) -> bool:
     """Whether a query waits for records: all that it has read is worked on, and its results are in their topics.
 
-    Seen for one moment and in the driver's JVM: a record on its way between two tasks is missed.
+    Seen for one moment and in the driver's JVM: a record on its way between two tasks is missed. ``tasks``: so many
+    must run; with fewer it is between two batches, and may have read what the next one will work on.
     """
     try:
         jvm: Any = session._jvm
-        working = jvm.ksqlpy.internals.Tasks.working(session.sparkContext._jsc.sc(), query_id)
-        return not working and bool(jvm.ksqlpy.sink.Senders.idle(query_id))
+        waiting = jvm.ksqlpy.internals.Tasks.waiting(session.sparkContext._jsc.sc(), query_id, tasks)
+        return waiting and bool(jvm.ksqlpy.sink.Senders.idle(query_id))
     except (Py4JError, OSError) as e:
         log.warning("not known whether query %s is at rest: %s", query_id, e)
         return False

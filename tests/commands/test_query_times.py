@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import fastavro
+import httpx
 import pytest
 from confluent_kafka import Producer
 
@@ -13,6 +18,7 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.progress import ReadCount
+from ksqlpy.testing.registry import shared_registry
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +47,7 @@ def broker() -> Iterator[str]:
     with EmbeddedKafka() as kafka:
         made = Kafka(KafkaConnection(kafka.bootstrap))
         producer = Producer({"bootstrap.servers": kafka.bootstrap})
-        for topic in ("moves", "names", "many"):
+        for topic in ("moves", "names", "many", "avro"):
             made.create_topic(topic, 2, None, {"retention.ms": "-1"})  # else records of 1970 are deleted soon
         for partition, time, key, n in MOVES:
             producer.produce("moves", f'{{"N": {n}}}', key, partition, timestamp=time)
@@ -135,3 +141,20 @@ def test_records_are_counted_while_they_are_read(
         assert answer(sql) == []
         spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()  # type: ignore[union-attr]
         assert (sql, made[-1].records()) == (sql, 100)
+
+
+def test_records_whose_schema_the_registry_has(broker: str, ksqlpy: Run, spark: SparkSession, tmp_path: Path) -> None:
+    registry, name = shared_registry()
+    schema = {"type": "record", "name": "R", "fields": [{"name": "N", "type": "int"}]}
+    url = registry.url(name)
+    answer = httpx.post(f"{url}/subjects/avro-value/versions", json={"schema": json.dumps(schema)})
+    value = io.BytesIO()
+    fastavro.schemaless_writer(value, fastavro.parse_schema(schema), {"N": 7})
+    producer = Producer({"bootstrap.servers": broker})
+    producer.produce("avro", b"\0" + answer.json()["id"].to_bytes(4, "big") + value.getvalue(), "a", 0, timestamp=1000)
+    assert producer.flush(30) == 0
+    config = tmp_path / "server.properties"
+    config.write_text(f"ksql.schema.registry.url={url}\nbootstrap.servers={broker}\n")
+    source = "CREATE STREAM avro (who STRING KEY, n INT) WITH (kafka_topic='avro', value_format='AVRO');"
+    done = ksqlpy("query", "-e", source, "--config", str(config), "--output", "csv", "SELECT who, n FROM avro")
+    assert (done.code, done.out.split()[1:]) == (0, ["a,7"]), done.err

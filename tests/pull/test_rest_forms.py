@@ -82,8 +82,8 @@ def test_what_is_wrong_is_an_error_with_its_place(http: httpx.Client) -> None:
 
 def test_dates_and_times_are_texts(http: httpx.Client, engine: Engine) -> None:
     engine.execute(
-        "CREATE TABLE times (id INT PRIMARY KEY, d DATE, t TIME, ts TIMESTAMP, more ARRAY<STRUCT<moment TIMESTAMP, n INT>>)"
-        " WITH (KAFKA_TOPIC='times', FORMAT='JSON', PARTITIONS=1);"
+        "CREATE TABLE times (id INT PRIMARY KEY, d DATE, t TIME, ts TIMESTAMP,"
+        " more ARRAY<STRUCT<moment TIMESTAMP, n INT>>) WITH (KAFKA_TOPIC='times', FORMAT='JSON', PARTITIONS=1);"
         "INSERT INTO times VALUES (1, '2026-05-06', '07:08:09', '2026-05-06T07:08:09.010',"
         " ARRAY[STRUCT(moment := CAST('1969-12-31T23:59:59.999' AS TIMESTAMP), n := 1)]);"
         "INSERT INTO times (id, d, t) VALUES (2, '0001-01-01', '07:08');"

@@ -40,10 +40,19 @@ public final class Tasks {
     return false;
   }
 
-  /** Whether it asks for its next record: rows are drawn one by one, so none is worked on then. */
+  /** Whether so many tasks of this query run in this JVM, and each of them waits for a record. */
+  public static boolean waiting(SparkContext spark, String query, int wanted) {
+    return ids(spark, query).size() >= wanted && !working(spark, query);
+  }
+
+  /**
+   * Whether it asks for its next record: rows are drawn one by one, so none is worked on then. Spark's reader of Kafka also asks
+   * for offsets, with a record in hand.
+   */
   private static boolean waits(StackTraceElement[] stack) {
     for (int i = 0; i < stack.length; i++) {
-      if (stack[i].getMethodName().equals("nextWithTimeout")
+      if (stack[i].getMethodName().equals("poll")
+              && stack[i].getClassName().equals("org.apache.spark.sql.kafka010.consumer.InternalKafkaConsumer")
           || stack[i].getClassName().startsWith("org.apache.spark.shuffle.streaming.StreamingShuffleReader")) {
         return true;
       }
