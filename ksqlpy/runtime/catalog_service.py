@@ -11,6 +11,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from ksqlpy.analysis import CreateAs, Declare, InsertInto
 from ksqlpy.analysis.windows import LATE_TOPIC
@@ -18,7 +19,8 @@ from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_to_json
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import declared, registered, writable
-from ksqlpy.plan import Plan, build_plan, upgrade
+from ksqlpy.plan import Plan, stored, upgrade
+from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.commandlog import query_to_json, source_to_json
 from ksqlpy.runtime.replay import replayed
@@ -78,7 +80,7 @@ class CatalogService:
         self.left_out: tuple[str, ...] = ()
         self._brokers = brokers
         self._supervisor = supervisor
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, Kept] = {}
 
     # ------------------------------------------------------------ start
 
@@ -96,65 +98,68 @@ class CatalogService:
 
     # ------------------------------------------------------------ sources and their queries
 
-    def create(self, made: Declare | CreateAs, properties: Mapping[str, object]) -> tuple[int, str | None]:
+    def declare(self, made: Declare) -> int:
+        """Makes a checked source without a query; returns the command's number."""
+        log = self._brokers.log
+        with self.turn:
+            entry = {"op": "create", "source": source_to_json(made.source), "query": None}
+            log.check_size(entry)
+            self._brokers.topics.ensure_declared(made)
+            source = declared(made.source, self._brokers.registry)
+            sequence = log.append({**entry, "source": source_to_json(source)})
+            self.catalog = self.catalog.with_source(source)
+            return sequence
+
+    def create(self, made: CreateAs, plan: Plan, properties: Mapping[str, object]) -> tuple[int, str]:
         """Makes a checked source and its query; returns the command's number and the id of the query."""
         log, topics = self._brokers.log, self._brokers.topics
         with self.turn:
-            if isinstance(made, Declare):
-                entry = {"op": "create", "source": source_to_json(made.source), "query": None}
-                log.check_size(entry)
-                topics.ensure_declared(made)
-                source = declared(made.source, self._brokers.registry)
-                sequence = log.append({**entry, "source": source_to_json(source)})
-                self.catalog = self.catalog.with_source(source)
-                return sequence, None
-            plan = build_plan(made.query)
             prefix = "CTAS" if made.source.kind == "TABLE" else "CSAS"
             query_id = made.query_id or f"{prefix}_{made.source.name.upper()}_{log.next_offset}"
             query, partitions = self._persistent(query_id, made.source, made.source.statement, plan, properties)
             source = replace(made.source, query=query.id)
-            entry = {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
+            entry = {"op": "create", "source": source_to_json(source), **_planned(query, plan)}
             log.check_size(entry)
             topics.ensure_sink(made, partitions)
             source = registered(source, self._brokers.registry)
             entry["source"] = source_to_json(source)
             topics.ensure_late(plan.late_topic)
-            return self._begin(entry, self.catalog.with_source(source), query, plan), query.id
+            return self._begin(entry, self.catalog.with_source(source), query), query.id
 
-    def insert_into(self, made: InsertInto, properties: Mapping[str, object]) -> tuple[int, str]:
+    def insert_into(self, made: InsertInto, plan: Plan, properties: Mapping[str, object]) -> tuple[int, str]:
         """Makes a checked query that writes an existing stream; returns the command's number and the query's id."""
         with self.turn:
             self.written(made.source)
-            plan = build_plan(made.query)
             query_id = made.query_id or f"INSERTQUERY_{self._brokers.log.next_offset}"
             query, _ = self._persistent(query_id, made.source, made.statement, plan, properties)
-            entry = {"op": "insert", "query": query_to_json(query)}
+            entry = {"op": "insert", **_planned(query, plan)}
             self._brokers.log.check_size(entry)
-            return self._begin(entry, self.catalog, query, plan), query.id
+            return self._begin(entry, self.catalog, query), query.id
 
-    def _begin(self, entry: Mapping[str, object], catalog: Catalog, query: PersistentQuery, plan: Plan) -> int:
+    def _begin(self, entry: Mapping[str, Any], catalog: Catalog, query: PersistentQuery) -> int:
         """Logs and starts a new query; returns the command's number."""
         self._supervisor.queries.reserve(query.id, query.checkpoint_mark)
         sequence = self._brokers.log.append(entry)
-        self._plans[query.id] = plan
+        self._plans[query.id] = Kept.of(entry["plan"])
         self.catalog = catalog.with_query(query)
         self._run(query.id)
         return sequence
 
-    def upgrade(self, made: CreateAs, query: PersistentQuery) -> int:
+    def upgrade(self, made: CreateAs, plan: Plan, query: PersistentQuery) -> int:
         """Lets a query go on with another statement, from where it is; returns the command's number.
 
         The new plan is known to fit, with the state or without it (:func:`ksqlpy.plan.upgrade`).
         """
         with self.turn:
-            old, new = self._plans[query.id], build_plan(made.query)
+            old, new = self._plans[query.id], Kept.of(stored.write(plan))
             earlier = dict.fromkeys((*query.upgraded_from, fingerprint_of(old)))
             earlier.pop(fingerprint_of(new), None)
-            era = query.state_era + upgrade(old, new).anew
+            era = query.state_era + upgrade(old.plan, new.plan).anew
             query = replace(query, statement=made.source.statement, upgraded_from=tuple(earlier), state_era=era)
             source = registered(replace(made.source, query=query.id), self._brokers.registry)
-            entry = {"op": "create", "source": source_to_json(source), "query": query_to_json(query)}
-            sequence = self._brokers.log.append(entry)
+            sequence = self._brokers.log.append(
+                {"op": "create", "source": source_to_json(source), **_planned(query, plan)}
+            )
             self._plans[query.id] = new
             self.catalog = self.catalog.with_source(source).with_query(query)
             if not query.paused:
@@ -226,7 +231,7 @@ class CatalogService:
                 return self.next_command - 1
             runs = self._problem(query_id) is None
             if not paused and runs:
-                self._supervisor.check_room(self._plans[query_id], query)
+                self._supervisor.check_room(self._plans[query_id].plan, query)
             sequence = self._brokers.log.append({"op": "pause" if paused else "resume", "query": query_id})
             self.catalog = self.catalog.with_query(replace(query, paused=paused))
             if paused:
@@ -262,7 +267,7 @@ class CatalogService:
             raise EngineProblem("command-log", problem, hint=f"TERMINATE {query_id} ends it", error_code=40001)
         if query_id not in self._plans:  # ended since it was looked up
             raise EngineProblem("unknown-query", f"there is no query {query_id}", error_code=40001)
-        return self._plans[query_id]
+        return self._plans[query_id].plan
 
     @property
     def next_command(self) -> int:
@@ -290,6 +295,11 @@ class CatalogService:
         )
         self._supervisor.queries.check_room(plan, partitions, query.shuffle_partitions)
         return query, partitions
+
+
+def _planned(query: PersistentQuery, plan: Plan) -> dict[str, Any]:
+    """The part of an entry that says how a query runs, so that it need not be found out again."""
+    return {"query": query_to_json(query), "plan": stored.write(plan)}
 
 
 def first_offsets(

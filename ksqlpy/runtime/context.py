@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ksqlpy.analysis import Samples, TopicWish
-from ksqlpy.catalog import Catalog
+from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
+from ksqlpy.types import SqlType
 
 if TYPE_CHECKING:  # who only checks statements needs neither Kafka's clients nor Spark, which are slow to import
     from ksqlpy.runtime.brokers import Brokers
@@ -18,7 +19,7 @@ if TYPE_CHECKING:  # who only checks statements needs neither Kafka's clients no
     from ksqlpy.runtime.supervisor import Supervisor
     from ksqlpy.spark.standing import Standing
 
-__all__ = ["Context", "Entity", "Sandbox", "Services", "Surroundings", "TopicFacts"]
+__all__ = ["Command", "Context", "Entity", "Sandbox", "Services", "Surroundings", "TopicFacts"]
 
 Entity = dict[str, Any]
 
@@ -56,6 +57,26 @@ class Surroundings(Protocol):
     def plan_of(self, query_id: str) -> Plan:
         """The plan of a persistent query."""
         ...
+
+
+@dataclass(frozen=True)
+class Command:
+    """What the check of a statement has found, so that who runs it need not analyse and plan it again.
+
+    ``made``: the analysed statement; ``plan``: of its query; ``sources``, ``types``: by which it was analysed.
+    """
+
+    made: Any
+    plan: Plan | None
+    sources: tuple[Source, ...]
+    types: Mapping[str, SqlType]
+
+    def holds_in(self, catalog: Catalog) -> bool:
+        """Whether the statement still means that.
+
+        It does not where an earlier one of the request made a source that it reads: an id is known only then.
+        """
+        return catalog.types == self.types and all(catalog.sources.get(s.name) == s for s in self.sources)
 
 
 @dataclass
@@ -113,6 +134,8 @@ class Context:
     """What existed when a request began that changes nothing, and that others' changes do not meet."""
     samples: Samples | None = None
     """The records by which its statements were checked."""
+    command: Command | None = None
+    """What the check of the statement that is run has found."""
 
     @property
     def server(self) -> Config:
@@ -128,6 +151,11 @@ class Context:
     def catalog(self) -> Catalog:
         """What exists."""
         return self.seen or self.definitions.catalog
+
+    @property
+    def checked(self) -> Command | None:
+        """What the check of the statement has found, if it still holds."""
+        return self.command if self.command is not None and self.command.holds_in(self.catalog) else None
 
     def standing(self, query_id: str) -> Standing:
         """How a query stands."""

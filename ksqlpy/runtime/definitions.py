@@ -18,13 +18,12 @@ from ksqlpy.analysis import (
     check_replaceable,
     find_source,
 )
-from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, PersistentQuery, Source, query_named
 from ksqlpy.config import warnings_of
 from ksqlpy.errors import StatementError, similar_names
 from ksqlpy.plan import Plan, build_plan, mode_of, upgrade
 from ksqlpy.runtime import entities
-from ksqlpy.runtime.context import Context, Entity, Sandbox
+from ksqlpy.runtime.context import Command, Context, Entity, Sandbox
 from ksqlpy.runtime.internal import check_declared, check_deleted, check_read, check_written
 from ksqlpy.runtime.wishes import check_late
 from ksqlpy.spark.check import check_plan
@@ -78,23 +77,24 @@ def _existing(parsed: Parsed, catalog: Catalog) -> Source | None:
     return existing
 
 
-def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
+def check_create(parsed: Parsed, sandbox: Sandbox) -> Command | None:
     """CREATE STREAM and TABLE; raises KsqlError."""
     node, text = parsed.node, Text(parsed.sql)
     existing = _existing(parsed, sandbox.catalog)
     if existing is not None and node.args.get("exists"):
-        return
+        return None
     if node.args.get("replace") and sandbox.config.get("ksql.create.or.replace.enabled") != "true":
         hint = "SET 'ksql.create.or.replace.enabled' = 'true' allows it"
         text.refuse("replace-off", "OR REPLACE is switched off", node.this, hint=hint)
     made = analyze_create(parsed, sandbox.catalog, sandbox.config, sandbox.samples)
     check_declared(made, parsed, sandbox.config)
-    replaced = None
+    command = _command(made, sandbox.catalog)
+    plan, replaced = command.plan, None
     if existing is not None:
-        replaced = _replaced(existing, made, sandbox.catalog, sandbox.plan_of, parsed)
+        replaced = _replaced(existing, command, sandbox.catalog, sandbox.plan_of, parsed)
     try:
-        if isinstance(made, CreateAs):
-            plan = _check_query(made.query, sandbox, parsed)
+        if isinstance(made, CreateAs) and plan is not None:
+            _check_query(plan, sandbox, parsed)
             check_late(plan, made.source.topic)
             have = sandbox.engine.topics.check(made.topic, sandbox.topics, declared=False)
             sandbox.topics[made.topic.name] = have or 1
@@ -115,16 +115,15 @@ def check_create(parsed: Parsed, sandbox: Sandbox) -> None:
         e.span, e.sql = e.span or text.span(node.this), parsed.sql
         raise
     sandbox.catalog = sandbox.catalog.with_source(source)
+    return command
 
 
-def _check_query(query: TypedQuery, sandbox: Sandbox, parsed: Parsed) -> Plan:
-    plan = build_plan(query)
+def _check_query(plan: Plan, sandbox: Sandbox, parsed: Parsed) -> None:
     check_plan(plan)
     check_read(plan, sandbox.config, parsed)
     mode_of(plan, sandbox.config)
     topics = [r.source.topic for r in plan.relations]
     sandbox.engine.topics.partitions([t for t in topics if t not in sandbox.topics])
-    return plan
 
 
 def _add_query(sandbox: Sandbox, query_id: str, sink: Source, plan: Plan, parsed: Parsed) -> None:
@@ -150,22 +149,22 @@ def _check_id(query_id: str, parsed: Parsed, catalog: Catalog) -> None:
 
 def _replaced(
     existing: Source,
-    made: Declare | CreateAs,
+    command: Command,
     catalog: Catalog,
     plan_of: Callable[[str], Plan],
     parsed: Parsed,
 ) -> PersistentQuery | None:
     """The query that goes on with the statement of OR REPLACE, or None if none runs; refuses what does not fit."""
-    text, place = Text(parsed.sql), parsed.node.this
+    text, place, made = Text(parsed.sql), parsed.node.this, command.made
     by_query = isinstance(made, CreateAs)
     new = replace(made.source, query=existing.query or PENDING) if by_query else made.source
     check_replaceable(existing, new, catalog, text, place)
     query = catalog.queries.get(existing.query or "")
-    if query is None or not isinstance(made, CreateAs):
+    if query is None or command.plan is None:
         return None
     if made.query_id not in (None, query.id):
         text.refuse("not-replaceable", f"the query keeps its id {query.id}", place, hint="leave QUERY_ID out")
-    problem = upgrade(plan_of(query.id), build_plan(made.query)).problem
+    problem = upgrade(plan_of(query.id), command.plan).problem
     if problem is not None:
         text.refuse(
             "not-upgradeable",
@@ -190,49 +189,65 @@ def create(parsed: Parsed, context: Context) -> Entity:
     existing = _existing(parsed, context.catalog)
     if existing is not None and parsed.node.args.get("exists"):
         return entities.warning(parsed.text, f"{existing.kind.lower()} {existing.name} exists already, nothing is done")
-    made = analyze_create(parsed, context.catalog, context.config, context.samples)
+    command = context.checked
+    if command is None:
+        command = _command(analyze_create(parsed, context.catalog, context.config, context.samples), context.catalog)
+    made, plan = command.made, command.plan
     what = f"{kind.lower()}/`{made.source.name}`/create"
+    query = None
     if existing is not None:
-        query = _replaced(existing, made, context.catalog, context.definitions.plan_of, parsed)
-        if isinstance(made, Declare):
-            message = ". ".join((f"{kind.capitalize()} replaced", *made.inferred))
-            return entities.status(parsed.text, what, message, context.definitions.alter(made.source))
-        if query is not None:
-            anew = upgrade(context.definitions.plan_of(query.id), build_plan(made.query)).anew
-            sequence = context.definitions.upgrade(made, query)
-            message = f"Replaced query with ID {query.id}"
-            return entities.status(parsed.text, what, message, sequence, query.id, [_ANEW] if anew else [])
-    sequence, query_id = context.definitions.create(made, context.overrides)
-    message = f"Created query with ID {query_id}" if query_id is not None else f"{kind.capitalize()} created"
-    if isinstance(made, Declare):
-        message = ". ".join((message, *made.inferred))
-    warnings: list[str | None] = list(warnings_of(map(str, context.overrides))) if query_id is not None else []
-    if isinstance(made, CreateAs) and context.config.get("processing.guarantee") == "exactly_once":
+        query = _replaced(existing, command, context.catalog, context.definitions.plan_of, parsed)
+    if plan is None:
+        verb = "created" if existing is None else "replaced"
+        message = ". ".join((f"{kind.capitalize()} {verb}", *made.inferred))
+        alter = existing is not None
+        sequence = context.definitions.alter(made.source) if alter else context.definitions.declare(made)
+        return entities.status(parsed.text, what, message, sequence)
+    if query is not None:
+        anew = upgrade(context.definitions.plan_of(query.id), plan).anew
+        sequence = context.definitions.upgrade(made, plan, query)
+        message = f"Replaced query with ID {query.id}"
+        return entities.status(parsed.text, what, message, sequence, query.id, [_ANEW] if anew else [])
+    sequence, query_id = context.definitions.create(made, plan, context.overrides)
+    warnings: list[str | None] = list(warnings_of(map(str, context.overrides)))
+    if context.config.get("processing.guarantee") == "exactly_once":
         warnings.append(context.brokers.topics.sink_warning(made, context.config.number("commit.interval.ms")))
+    message = f"Created query with ID {query_id}"
     return entities.status(parsed.text, what, message, sequence, query_id, filter(None, warnings))
+
+
+def _command(made: Declare | CreateAs, catalog: Catalog) -> Command:
+    if isinstance(made, Declare):
+        return Command(made, None, (), catalog.types)
+    return Command(made, build_plan(made.query), tuple(made.query.sources), catalog.types)
 
 
 # ---------------------------------------------------------------- INSERT INTO … SELECT, ALTER
 
 
-def check_insert_select(parsed: Parsed, sandbox: Sandbox) -> None:
+def check_insert_select(parsed: Parsed, sandbox: Sandbox) -> Command:
     """INSERT INTO … SELECT; raises KsqlError."""
     made = analyze_insert_select(parsed, sandbox.catalog, sandbox.config)
     check_written(made.source, parsed)
+    plan = build_plan(made.query)
+    command = Command(made, plan, (*made.query.sources, made.source), sandbox.catalog.types)
     try:
-        plan = _check_query(made.query, sandbox, parsed)
+        _check_query(plan, sandbox, parsed)
     except StatementError as e:
         e.span, e.sql = e.span or Text(parsed.sql).span(parsed.node.this), parsed.sql
         raise
     query_id = made.query_id or f"INSERTQUERY_{PENDING}{len(sandbox.plans) or ''}"
     _check_id(query_id, parsed, sandbox.catalog)
     _add_query(sandbox, query_id, made.source, plan, parsed)
+    return command
 
 
 def insert_select(parsed: Parsed, context: Context) -> Entity:
     """Starts one more query that writes a stream."""
-    made: InsertInto = analyze_insert_select(parsed, context.catalog, context.config)
-    sequence, query_id = context.definitions.insert_into(made, context.overrides)
+    command = context.checked
+    made: InsertInto = command.made if command else analyze_insert_select(parsed, context.catalog, context.config)
+    plan = command.plan if command is not None and command.plan is not None else build_plan(made.query)
+    sequence, query_id = context.definitions.insert_into(made, plan, context.overrides)
     what = f"stream/`{made.source.name}`/create"
     warnings = warnings_of(map(str, context.overrides))
     return entities.status(parsed.text, what, f"Created query with ID {query_id}", sequence, query_id, warnings)

@@ -31,7 +31,7 @@ from ksqlpy.reading.push import Plain, plain_of
 from ksqlpy.runtime import statements
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
-from ksqlpy.runtime.context import Context, Sandbox, Services
+from ksqlpy.runtime.context import Command, Context, Sandbox, Services
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.plainpush import PlainPush
 from ksqlpy.runtime.printing import Printing, wanted
@@ -201,15 +201,16 @@ class Engine:
             catalog = self.catalog
             samples = Sampling(self.kafka, partial(may_read, config=self.config))
             sandbox = Sandbox(self, catalog, dict(overrides), samples=samples)
+            commands: list[Command | None] = []
             for statement in parsed:
                 with _named(statement, entities):
                     if isinstance(statement.node, nodes.CreateSource | nodes.InsertSelect):
                         # The entry, made later, holds more.
                         self.brokers.log.check_size({"statement": statement.text})
-                    statements.check(statement, sandbox)
+                    commands.append(statements.check(statement, sandbox))
             seen = None if changes else catalog
             context = Context(self._services, overrides, dict(variables or {}), seen, samples)
-            for statement in parsed:
+            for statement, context.command in zip(parsed, commands, strict=True):
                 with _named(statement, entities):
                     entity = statements.run(statement, context)
                 if entity is not None:
@@ -278,6 +279,7 @@ class Engine:
                 return self.reads.pull(Answering(parsed[0].text, read, plan, wait), catalog)
         with _named(parsed[0], []):
             self.brokers.check_owner()
+            catalog = self.catalog
             query, how = self._asked(parsed[0], properties)
             if how is not None:
                 return self.reads.push_plain(query, how, token)
@@ -286,7 +288,8 @@ class Engine:
                 raise ConfigProblem("bad-token", "this query gives no continuation tokens", hint=hint)
         # In its turn, since it takes slots.
         with self.definitions.turn, _named(parsed[0], []):
-            query, _ = self._asked(parsed[0], properties)
+            if self.catalog is not catalog:
+                query, _ = self._asked(parsed[0], properties)
             return self.reads.push(query)
 
     def _asked(self, parsed: Parsed, properties: Mapping[str, object] | None) -> tuple[Asked, Plain | None]:

@@ -1,5 +1,9 @@
 """Reading the command log again: the catalog, plans and queries that it tells of. Touches no topic, starts nothing.
 
+An entry holds what was resolved when it was made: schemas, formats, properties and the plan. So nothing is parsed or
+analysed again, and no later property of the server changes what a query means. Entries of versions that did not keep
+the plan are planned from their statements, as these versions did.
+
 An entry that is odd (garbled, of a later version, with a statement that is legal no more) is left out, with its offset
 and reason. The names that it holds are blocked: nothing that is made of them starts, and no statement takes them until
 a DROP or TERMINATE of the user, a later entry, says that they are free. All else is as the log says.
@@ -19,6 +23,7 @@ from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
 from ksqlpy.formats import FORMATS
 from ksqlpy.plan import Plan, build_plan
+from ksqlpy.plan.stored import Kept
 from ksqlpy.plan.stored.source import StoredSource
 from ksqlpy.runtime.commandlog import FORMAT_VERSION, Entry, query_from_json, source_from_json
 from ksqlpy.runtime.shapes import checked, named
@@ -35,7 +40,7 @@ class Replay:
 
     config: Config
     catalog: Catalog = field(default_factory=Catalog)
-    plans: dict[str, Plan] = field(default_factory=dict)
+    plans: dict[str, Kept] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
     left_out: list[str] = field(default_factory=list)
 
@@ -70,7 +75,7 @@ class Replay:
             self._create(data)
         elif op == "insert":
             query = _query(data.get("query"))
-            self._run(query, self._planned(query, None))
+            self._run(query, self._kept(data, query, None))
         elif op == "type":
             try:
                 made = type_from_json(data.get("type"))
@@ -105,16 +110,31 @@ class Replay:
                 query = _query(data["query"])
                 if query.sink != source.name:
                     raise ValueError(f"its query does not write {source.name}")
-                self._run(query, self._planned(query, source))
+                self._run(query, self._kept(data, query, source))
         except (ValueError, KsqlError) as e:  # those that read the source need not know who writes it
             raise _OfQuery(e) from e
         finally:
             self.catalog = self.catalog.with_source(source)
 
-    def _run(self, query: PersistentQuery, plan: Plan) -> None:
-        self.plans[query.id] = plan
+    def _run(self, query: PersistentQuery, kept: Kept) -> None:
+        self.plans[query.id] = kept
         self.ended.discard(query.id)
         self.catalog = self.catalog.with_query(query).unblocked("query", query.id)
+
+    def _kept(self, data: Mapping[str, Any], query: PersistentQuery, source: Source | None) -> Kept:
+        if "plan" not in data:
+            return Kept.unstored(self._planned(query, source))
+        self.config.for_statement(query.properties)  # they say how it runs
+        for name in query.sources if source is not None else (*query.sources, query.sink):
+            blocked = self.catalog.blocked.get(("source", name))
+            if blocked is not None:
+                raise ValueError(f"{name} cannot be used: {blocked}")
+            if name not in self.catalog.sources:
+                raise ValueError(f"there is no stream or table {name}")
+        try:
+            return Kept.of(data["plan"])
+        except ValueError as e:
+            raise ValueError(f"its plan cannot be read: {e}") from e
 
     def _planned(self, query: PersistentQuery, source: Source | None) -> Plan:
         config = self.config.for_statement(query.properties)

@@ -36,7 +36,7 @@ from ksqlpy.plan.explain import plan_tree
 from ksqlpy.reading.pull import columns_of, way_of
 from ksqlpy.reading.push import PLAIN_WAY, plain_of
 from ksqlpy.runtime import definitions, entities
-from ksqlpy.runtime.context import Context, Entity, Sandbox
+from ksqlpy.runtime.context import Command, Context, Entity, Sandbox
 from ksqlpy.runtime.internal import check_read, check_written
 from ksqlpy.runtime.schema_checks import assert_schema, check_assert_schema
 from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
@@ -51,15 +51,16 @@ if TYPE_CHECKING:
 __all__ = ["Context", "Sandbox", "changes", "check", "check_pull", "check_push", "run"]
 
 
-def check(parsed: Parsed, sandbox: Sandbox) -> None:
-    """Refuses a statement that cannot be done; raises KsqlError."""
+def check(parsed: Parsed, sandbox: Sandbox) -> Command | None:
+    """What a statement has been found to mean, for :func:`run`; refuses one that cannot be done. Raises KsqlError."""
     kind, text = type(parsed.node), Text(parsed.sql)
     handler = _CHECKS.get(kind)
     if handler is not None:
-        handler(parsed, sandbox)
-    elif kind not in _RUNS:
+        return handler(parsed, sandbox)
+    if kind not in _RUNS:
         name = " ".join(to_sql(parsed.node).split()[:2])
         text.refuse("unsupported-statement", f"{name} is not run by this server", parsed.node, hint=_RUNNABLE)
+    return None
 
 
 def check_push(parsed: Parsed, sandbox: Sandbox) -> tuple[TypedQuery, Plan]:
@@ -94,25 +95,31 @@ def run(parsed: Parsed, context: Context) -> Entity | None:
 # ---------------------------------------------------------------- INSERT VALUES, DELETE
 
 
-def _check_insert(parsed: Parsed, sandbox: Sandbox) -> None:
-    check_written(analyze_insert(parsed, sandbox.catalog).source, parsed)
+def _check_insert(parsed: Parsed, sandbox: Sandbox) -> Command:
+    made = analyze_insert(parsed, sandbox.catalog)
+    check_written(made.source, parsed)
+    return Command(made, None, (made.source,), sandbox.catalog.types)
 
 
 def _insert(parsed: Parsed, context: Context) -> None:
     from ksqlpy.spark.evaluate import record_of  # not needed to check a statement, and slow to import
 
-    insert = _writable(analyze_insert(parsed, context.catalog), context)
+    checked = context.checked
+    insert = _writable(checked.made if checked is not None else analyze_insert(parsed, context.catalog), context)
     _produce(insert, *record_of(context.supervisor.session, insert), context)
 
 
-def _check_delete(parsed: Parsed, sandbox: Sandbox) -> None:
-    check_written(analyze_delete(parsed, sandbox.catalog).source, parsed)
+def _check_delete(parsed: Parsed, sandbox: Sandbox) -> Command:
+    made = analyze_delete(parsed, sandbox.catalog)
+    check_written(made.source, parsed)
+    return Command(made, None, (made.source,), sandbox.catalog.types)
 
 
 def _delete(parsed: Parsed, context: Context) -> None:
     from ksqlpy.spark.evaluate import record_of
 
-    tombstone = _writable(analyze_delete(parsed, context.catalog), context)
+    checked = context.checked
+    tombstone = _writable(checked.made if checked is not None else analyze_delete(parsed, context.catalog), context)
     key, _, _ = record_of(context.supervisor.session, tombstone)
     _produce(tombstone, key, None, None, context)
 
@@ -391,13 +398,18 @@ def _explained(
     return "", analyze_query(statement, catalog, text, persistent=False), []
 
 
-def _check_explain(parsed: Parsed, sandbox: Sandbox) -> None:
-    _explained(parsed, sandbox.catalog, sandbox.config, sandbox.engine.open_push_queries)
+def _check_explain(parsed: Parsed, sandbox: Sandbox) -> Command | None:
+    found = _explained(parsed, sandbox.catalog, sandbox.config, sandbox.engine.open_push_queries)
+    if isinstance(found, str):
+        return None
+    typed = found[1].typed if isinstance(found[1], PullRead) else found[1]
+    return Command(found, None, tuple(typed.sources), sandbox.catalog.types)
 
 
 def _explain(parsed: Parsed, context: Context) -> Entity:
     pushes = {p.id: p for p in context.reads.open}
-    found = _explained(parsed, context.catalog, context.config, tuple(pushes))
+    checked = context.checked
+    found = checked.made if checked else _explained(parsed, context.catalog, context.config, tuple(pushes))
     if isinstance(found, str) and found in pushes:
         return entities.described_query(parsed.text, _push_description(pushes[found], context))
     if isinstance(found, str):
@@ -494,7 +506,7 @@ _RUNNABLE = (
     " ASSERT SCHEMA, SET, UNSET, DEFINE, UNDEFINE and SELECT"
 )
 
-_CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], None]] = {
+_CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], Command | None]] = {
     nodes.CreateSource: definitions.check_create,
     nodes.AlterSource: definitions.check_alter,
     nodes.DropSource: definitions.check_drop,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.plan import Plan, mode_of
+from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.push import Asked
@@ -172,9 +173,9 @@ class Supervisor:
 
     # ------------------------------------------------------------ queries
 
-    def run(self, query: PersistentQuery, plan: Plan, sink: Source) -> None:
+    def run(self, query: PersistentQuery, kept: Kept, sink: Source) -> None:
         """Starts a persistent query, or lets it go on from its checkpoint."""
-        brokers = self._brokers
+        brokers, plan = self._brokers, kept.plan
         found = brokers.kafka.partitions(query.offsets)  # a topic may have got more since
         partitions = {t: max(len(p), found.get(t, 0)) for t, p in query.offsets.items()}
         config = brokers.config.for_statement(query.properties)
@@ -200,6 +201,7 @@ class Supervisor:
                 mark=query.checkpoint_mark,
                 era=query.state_era,
                 registry=brokers.registry,
+                identity=kept.identity,
             )
         )
 

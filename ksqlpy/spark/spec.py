@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ksqlpy.catalog import Source
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.plan import PLAN_VERSION, STATELESS_VERSION, Plan, plan_tree
+from ksqlpy.plan import PLAN_VERSION, STATELESS_VERSION, Plan
+from ksqlpy.plan.stored import Kept
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.spark.once import Offsets
 
@@ -38,7 +39,8 @@ class QuerySpec:
     plans whose checkpoint it takes over. ``batch_ms``: time between micro-batches, each of which is a checkpoint; None
     in real time. ``mark``: what its checkpoint was made with; empty: it makes its checkpoint itself. ``era``: how often
     its state has begun anew. ``before``: what OR REPLACE has just replaced; it takes the records up to ``until``, since
-    its results may be there, too. ``registry``: where the schemas of records are.
+    its results may be there, too. ``registry``: where the schemas of records are. ``identity``: the text by which its
+    checkpoint knows the plan, see :class:`ksqlpy.plan.stored.Kept`; empty: EXPLAIN's words.
     """
 
     id: str
@@ -60,6 +62,7 @@ class QuerySpec:
     before: QuerySpec | None = None
     until: Offsets | None = None
     registry: SchemaRegistry | None = None
+    identity: str = ""
 
     @property
     def shuffled(self) -> bool:
@@ -81,13 +84,13 @@ class QuerySpec:
     @property
     def fingerprint(self) -> str:
         """What the state in a checkpoint depends on, as a short hash."""
-        return fingerprint_of(self.plan)
+        return fingerprint_of(Kept(self.plan, self.identity) if self.identity else Kept.unstored(self.plan))
 
 
-def fingerprint_of(plan: Plan) -> str:
+def fingerprint_of(kept: Kept) -> str:
     """What the state in a checkpoint of this plan depends on, as a short hash."""
-    version = PLAN_VERSION if plan.stateful else STATELESS_VERSION
-    return hashlib.sha256(f"{version} {plan_tree(plan)}".encode()).hexdigest()[:16]
+    version = PLAN_VERSION if kept.plan.stateful else STATELESS_VERSION
+    return hashlib.sha256(f"{version} {kept.identity}".encode()).hexdigest()[:16]
 
 
 def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> int:

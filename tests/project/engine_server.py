@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ksqlpy.analysis import CreateAs, Declare
+from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem
+from ksqlpy.plan import Plan
 from ksqlpy.testing.memory import MemoryEngine
 
 Ran = tuple[int, str, str]
@@ -22,13 +24,21 @@ class BareEngine(MemoryEngine):
         super().__init__(None)  # type: ignore[arg-type]  # what needs a session is not run here
         self.brokers.cluster_id = "memory"
         self.failing: set[str] = set()
-        self._create = self.definitions.create
+        self._create, self._declare = self.definitions.create, self.definitions.declare
         self.definitions.create = self._made  # type: ignore[method-assign]
+        self.definitions.declare = self._declared  # type: ignore[method-assign]
 
-    def _made(self, made: Declare | CreateAs, properties: Mapping[str, object]) -> tuple[int, str | None]:
-        if made.source.name in self.failing:
-            raise EngineProblem("no-room", f"there is no room for {made.source.name}")
-        return self._create(made, properties)
+    def _made(self, made: CreateAs, plan: Plan, properties: Mapping[str, object]) -> tuple[int, str]:
+        self._look(made.source)
+        return self._create(made, plan, properties)
+
+    def _declared(self, made: Declare) -> int:
+        self._look(made.source)
+        return self._declare(made)
+
+    def _look(self, source: Source) -> None:
+        if source.name in self.failing:
+            raise EngineProblem("no-room", f"there is no room for {source.name}")
 
 
 class EngineServer:

@@ -38,6 +38,6 @@ def test_checkpoints_of_853a7e2_are_of_the_plans_of_its_log() -> None:
     plans = read().plans
     assert len(plans) == 12
     with zipfile.ZipFile(DATA / "checkpoints.zip") as packed:
-        for query, plan in plans.items():
+        for query, kept in plans.items():
             written = json.loads(packed.read(f"{query}/plan.json").splitlines()[0])["plan"]
-            assert written == fingerprint_of(plan), query
+            assert written == fingerprint_of(kept), query
