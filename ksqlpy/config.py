@@ -142,6 +142,12 @@ _DEFINED = (
     Property("ksqlpy.host", "127.0.0.1", "Address that the server listens on."),
     Property("ksqlpy.port", "8088", "Port that the server listens on; 0 picks a free one.", _integer(0, 65535)),
     Property(
+        "ksqlpy.readers",
+        "0",
+        "Processes beside the server that answer lookups on the same port, each from copies of its own.",
+        _integer(0, 64),
+    ),
+    Property(
         "ksql.server.command.response.timeout.ms",
         "5000",
         "How long a request waits for the command of its commandSequenceNumber; then it fails with 50301.",

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from starlette.applications import Starlette
 
 from ksqlpy import __version__
+from ksqlpy.config import Config
+from ksqlpy.errors import KsqlError
 from ksqlpy.server import info, queries, statements
 from ksqlpy.server.backend import Backend, Engine
 from ksqlpy.server.bodies import Bodies
 from ksqlpy.server.errors import Failures, add_handlers
 from ksqlpy.server.gate import ORIGINS, Gate, split
-from ksqlpy.server.lookups import Lookups
+from ksqlpy.server.lookups import LookUp, Lookups
 
-__all__ = ["create_app"]
+__all__ = ["create_app", "guarded"]
 
 
 def create_app(engine: Engine | Backend) -> FastAPI:
@@ -27,11 +33,23 @@ def create_app(engine: Engine | Backend) -> FastAPI:
     for family in (info, statements, queries):
         app.include_router(family.router)
     add_handlers(app)
+    backend: Backend = app.state.backend
+    guarded(app, backend.engine.config, backend.engine.look_up, backend.problem)
+    return app
+
+
+A = TypeVar("A", bound=Starlette)
+
+
+def guarded(app: A, config: Config, look_up: LookUp, problem: Callable[[], KsqlError | None], ids: str = "pull_") -> A:
+    """The application with what stands before it: the gate, whole bodies, lookups (which ``look_up`` answers).
+
+    ``problem``: why nothing can be answered now; ``ids``: what ids of lookups begin with.
+    """
     # Requests come to the last one first.
-    app.add_middleware(Lookups, backend=app.state.backend)
+    app.add_middleware(Lookups, look_up=look_up, problem=problem, ids=ids)
     app.add_middleware(Failures)
     app.add_middleware(Bodies)
-    config = app.state.backend.engine.config
     if origins := split(config.get(ORIGINS)):  # what browsers need to know; others of them do not get past the gate
         app.add_middleware(
             CORSMiddleware,

@@ -6,19 +6,22 @@ What is not a lookup that can be answered at once goes on to the routes, as it c
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ksqlpy.catalog import Column
 from ksqlpy.errors import KsqlError
-from ksqlpy.server.backend import Backend
 from ksqlpy.server.errors import error_response
 from ksqlpy.server.forms import Form, Lines, Objects, frame
 from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1
 
-__all__ = ["Lookups"]
+__all__ = ["LookUp", "Lookups"]
+
+LookUp = Callable[[str, Mapping[str, Any]], tuple[Sequence[Column], Sequence[Sequence[Any]]] | None]
+"""Columns and rows of a lookup with its properties; None for all that may take time. Raises KsqlError."""
 
 _FORMS: Mapping[str, Mapping[bytes, Callable[[], Form]]] = {
     "/query-stream": {
@@ -42,15 +45,19 @@ _NAMES = {"/query-stream": ("sql", "properties"), "/query": ("ksql", "streamsPro
 class Lookups:
     """Answers lookups; hands on all other requests. Stands behind what reads bodies whole."""
 
-    def __init__(self, app: ASGIApp, backend: Backend) -> None:
+    def __init__(
+        self, app: ASGIApp, look_up: LookUp, problem: Callable[[], KsqlError | None], ids: str = "pull_"
+    ) -> None:
         self.app = app
-        self._backend = backend
+        self._look_up = look_up
+        self._problem = problem
+        self._ids = ids
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers the request, or hands it on; an ASGI application."""
         path = scope.get("path", "")
-        if path not in _FORMS or scope.get("method") != "POST" or self._backend.problem() is not None:
+        if path not in _FORMS or scope.get("method") != "POST" or self._problem() is not None:
             await self.app(scope, receive, send)
             return
         accepted = [value for name, value in scope["headers"] if name == b"accept"]
@@ -60,7 +67,7 @@ class Lookups:
         found = None
         if asked is not None:
             try:
-                found = self._backend.engine.look_up(*asked)
+                found = self._look_up(*asked)
             except KsqlError as e:
                 await error_response(e)(scope, receive, send)
                 return
@@ -69,7 +76,7 @@ class Lookups:
             return
         columns, rows = found
         written = form()
-        header = written.header(f"pull_{next(self._numbers)}", columns)
+        header = written.header(f"{self._ids}{next(self._numbers)}", columns)
         pieces = [written.before + header + written.line_end]
         pieces += [written.between + written.row(row) + written.line_end for row in rows]
         pieces += [written.after] if written.after else []

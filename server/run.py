@@ -20,17 +20,18 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 
 import uvloop
-from fastapi import FastAPI
 from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config as HypercornConfig
+from starlette.applications import Starlette
 
 from ksqlpy.config import Config
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError
 from ksqlpy.server import frames
 from ksqlpy.server.app import create_app
 from ksqlpy.server.backend import Backend, Engine, State
+from ksqlpy.server.readers import Readers
 
-__all__ = ["ServerThread", "listen", "serve"]
+__all__ = ["ServerThread", "hypercorn", "listen", "serve"]
 
 Progress = Callable[[str], None]
 
@@ -90,10 +91,11 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
             from ksqlpy.runtime import Engine as SparkEngine
 
             engine = SparkEngine(config, progress)
-        uvloop.run(_serve(Backend(engine, State.STARTING), listener, progress or (lambda text: None)))
+        with Readers(config.number("ksqlpy.readers")) as readers:
+            uvloop.run(_serve(Backend(engine, State.STARTING), listener, readers, progress or (lambda text: None)))
 
 
-async def _serve(backend: Backend, listener: socket.socket, progress: Progress) -> None:
+async def _serve(backend: Backend, listener: socket.socket, readers: Readers, progress: Progress) -> None:
     loop = asyncio.get_running_loop()
     stop, end = asyncio.Event(), asyncio.Event()
 
@@ -105,7 +107,9 @@ async def _serve(backend: Backend, listener: socket.socket, progress: Progress) 
 
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, interrupted)
-    serving = asyncio.create_task(_hypercorn(create_app(backend), listener, end.wait))
+    # A second descriptor of the socket, because hypercorn closes the one it is given.
+    binds = [f"fd://{os.dup(listener.fileno())}", *readers.binds]
+    serving = asyncio.create_task(hypercorn(create_app(backend), binds, end.wait))
     starting = asyncio.create_task(asyncio.to_thread(backend.engine.start))
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -116,6 +120,7 @@ async def _serve(backend: Backend, listener: socket.socket, progress: Progress) 
         progress("")
         if not stop.is_set():
             backend.state = State.READY
+            readers.start(backend.engine.config, listener)
             print(f"ksqlpy server is ready at {_url(listener)}", flush=True)
             lost = asyncio.create_task(_lost(backend.engine))
             await asyncio.wait({stopping, serving, lost}, return_when=asyncio.FIRST_COMPLETED)
@@ -154,10 +159,10 @@ async def _end(backend: Backend, end: asyncio.Event, serving: asyncio.Task[None]
         await asyncio.wait_for(serving, PATIENCE)
 
 
-async def _hypercorn(app: FastAPI, listener: socket.socket, end: Callable[..., Awaitable[object]]) -> None:
+async def hypercorn(app: Starlette, binds: list[str], end: Callable[..., Awaitable[object]]) -> None:
+    """Serves an application until ``end`` returns; ``binds``: where, as hypercorn has it."""
     config = HypercornConfig()
-    # A second descriptor of the socket, because hypercorn closes the one it is given.
-    config.bind = [f"fd://{os.dup(listener.fileno())}"]
+    config.bind = binds
     config.loglevel = "WARNING"
     config.errorlog = logging.getLogger("ksqlpy.server")  # else it writes onto the terminal, whatever is drawn there
     config.include_server_header = False
@@ -212,7 +217,8 @@ class ServerThread:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         end = asyncio.Event()
-        serving = asyncio.create_task(_hypercorn(create_app(self.backend), self._listener, end.wait))
+        binds = [f"fd://{os.dup(self._listener.fileno())}"]
+        serving = asyncio.create_task(hypercorn(create_app(self.backend), binds, end.wait))
         stopping = asyncio.create_task(self._stop.wait())
         self._running.set()
         await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)

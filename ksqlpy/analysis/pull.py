@@ -23,7 +23,7 @@ from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
 from ksqlpy.types import STRING
 
-__all__ = ["PullRead", "analyze_pull", "as_stream", "constant"]
+__all__ = ["WAIT", "PullRead", "analyze_pull", "as_stream", "constant"]
 
 Access = Literal["LOOKUP", "RANGE", "SCAN", "STREAM", "HISTORY"]
 
@@ -35,6 +35,7 @@ RANGES = "ksql.query.pull.range.scan.enabled"
 STREAMS = "ksql.query.pull.stream.enabled"
 LIMITS = "ksql.query.pull.limit.clause.enabled"
 ENABLED = "ksql.pull.queries.enable"
+WAIT = "ksqlpy.pull.wait.ms"
 
 _UNPLACED = ("ROWPARTITION", "ROWOFFSET")
 """Pseudo columns that say where a row came from, which pull queries do not have."""
@@ -48,7 +49,7 @@ class PullRead:
 
     ``access``: how its rows are found, HISTORY by a run over all records of its sources; ``keys``: of LOOKUP, the
     values of the key columns, constant expressions; ``exact``: whether WHERE says no more than these keys; ``why``: the
-    reason for the access, for people.
+    reason for the access, for people; ``bounds``: of RANGE, constant expressions below and above which there is no row.
     """
 
     typed: TypedQuery
@@ -57,6 +58,7 @@ class PullRead:
     keys: tuple[tuple[t.Expr, ...], ...]
     exact: bool
     why: str
+    bounds: tuple[t.Expr | None, t.Expr | None] = (None, None)
 
     @property
     def keyed(self) -> tuple[bool, ...]:
@@ -160,10 +162,12 @@ def _located(typed: TypedQuery, source: Source, node: exp.Expr, text: Text, conf
                 why = f"WHERE says the key: {len(wanted)} of them" if len(wanted) > 1 else "WHERE says the key"
                 return PullRead(typed, source, "LOOKUP", wanted, exact, why)
             single = keys[0] if len(keys) == 1 and keys[0].type == STRING and source.window is None else None
-            if single is not None and len(branches) == 1 and _ranging(branches[0], single):
+            bounds = _bounds(branches[0], single) if single is not None and len(branches) == 1 else None
+            if bounds is not None:
                 if config.get(SCANS) == "false" and config.get(RANGES) == "false":
                     _no_scan("WHERE says a range of keys", where or node, text, ranges=True)
-                return PullRead(typed, source, "RANGE", (), exact=False, why="WHERE says a range of keys")
+                why = "WHERE says a range of keys"
+                return PullRead(typed, source, "RANGE", (), exact=False, why=why, bounds=bounds)
             names = " and ".join(c.name for c in source.keys)
             scan = f"WHERE does not say by = or IN what {names} is" + (" in each branch of OR" * (len(branches) > 1))
     if config.get(SCANS) == "false":
@@ -233,19 +237,20 @@ def _equals(condition: t.Expr) -> tuple[t.Expr, tuple[t.Expr, ...]] | None:
     return None
 
 
-def _ranging(branch: Sequence[t.Expr], key: t.Expr) -> bool:
-    """Whether one condition says a range of the key, and no other says anything of it."""
+def _bounds(branch: Sequence[t.Expr], key: t.Expr) -> tuple[t.Expr | None, t.Expr | None] | None:
+    """Below and above what no key is, where one condition says a range of the key, and no other anything of it."""
     said = [c for c in branch if key in t.walk(c)]
-    return len(said) == 1 and _ranged(said[0], key)
-
-
-def _ranged(condition: t.Expr, key: t.Expr) -> bool:
-    match condition:
+    if len(said) != 1:
+        return None
+    match said[0]:
         case t.Compare(op=op, left=left, right=right) if op in _RANGE_OPS:
-            return (left == key and constant(right)) or (right == key and constant(left))
-        case t.Between(value=value, low=low, high=high):
-            return value == key and constant(low) and constant(high)
-    return False
+            if left == key and constant(right):
+                return (right, None) if op.startswith(">") else (None, right)
+            if right == key and constant(left):
+                return (None, left) if op.startswith(">") else (left, None)
+        case t.Between(value=value, low=low, high=high) if value == key and constant(low) and constant(high):
+            return low, high
+    return None
 
 
 def constant(expr: t.Expr) -> bool:

@@ -16,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", metavar="H", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--bootstrap-servers", metavar="B", help="Kafka to use (default: one is started)")
     parser.add_argument("--data-dir", metavar="D", help="folder for what must outlive the server")
+    parser.add_argument("--readers", metavar="N", help="processes that answer lookups beside the server (default 0)")
     parser.add_argument("--config", metavar="FILE", type=Path, help="file of key=value lines")
     add_insecure(parser)
     add_define(parser)
@@ -41,5 +42,6 @@ def _flags(options: argparse.Namespace) -> dict[str, str]:
         "ksqlpy.insecure": options.exposed,
         "bootstrap.servers": options.bootstrap_servers,
         "ksqlpy.data.dir": options.data_dir,
+        "ksqlpy.readers": options.readers,
     }
     return {name: value for name, value in flags.items() if value is not None}

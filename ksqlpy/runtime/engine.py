@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 from ksqlpy import __version__
 from ksqlpy.analysis import Text
-from ksqlpy.analysis.pull import PullRead
+from ksqlpy.analysis.pull import WAIT, PullRead
 from ksqlpy.catalog import Catalog, Column
 from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import folder_locked, scratch_folder
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, StatementError
 from ksqlpy.plan import Plan, mode_of
-from ksqlpy.reading.pull import used_by
 from ksqlpy.reading.push import Plain, plain_of
 from ksqlpy.runtime import statements
 from ksqlpy.runtime.brokers import Brokers
@@ -44,7 +43,6 @@ from ksqlpy.runtime.sampling import Sampling
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.systemstreams import log_topic, system_streams
 from ksqlpy.runtime.topics import Topics
-from ksqlpy.runtime.waiting import WAIT
 from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.kafka import Kafka
@@ -236,13 +234,7 @@ class Engine:
 
         def analyze(text: str) -> tuple[PullRead, set[str]]:
             [parsed] = self._parsed(text, given, None)
-            if not isinstance(parsed.node, nodes.Query) or parsed.node.args.get("emit") is not None:
-                raise EngineProblem("not-a-query", "not a pull query")
-            sandbox = Sandbox(self, catalog, dict(given))
-            read, _ = statements.check_pull(parsed, sandbox)
-            if sandbox.config.number(WAIT):
-                raise EngineProblem("not-a-query", "a pull query that waits")
-            return read, used_by(read)
+            return statements.check_lookup(parsed, catalog, self.config.for_statement(given))
 
         return self.reads.look_up(sql, catalog, given, analyze)
 
@@ -273,10 +265,9 @@ class Engine:
         if parsed[0].node.args.get("emit") is None:
             with _named(parsed[0], []):
                 catalog = self.catalog
-                sandbox = Sandbox(self, catalog, dict(properties or {}))
-                read, plan = statements.check_pull(parsed[0], sandbox)
-                wait = sandbox.config.number(WAIT) / 1000
-                return self.reads.pull(Answering(parsed[0].text, read, plan, wait), catalog)
+                config = self.config.for_statement(properties or {})
+                read, plan = statements.check_pull(parsed[0], catalog, config)
+                return self.reads.pull(Answering(parsed[0].text, read, plan, config.number(WAIT) / 1000), catalog)
         with _named(parsed[0], []):
             self.brokers.check_owner()
             catalog = self.catalog

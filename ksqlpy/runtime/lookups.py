@@ -20,6 +20,7 @@ from ksqlpy.formats import Unreadable
 from ksqlpy.reading import Rows, folded, projection_of
 from ksqlpy.reading.pull import columns_of
 from ksqlpy.registry import SchemaRegistry
+from ksqlpy.runtime.pulllimits import PullLimits
 from ksqlpy.tables import Copy
 from ksqlpy.types import BIGINT, DOUBLE, INTEGER, STRING, DecimalType, SqlType
 
@@ -71,9 +72,37 @@ class Lookup:
 class Lookups:
     """The shapes that are known."""
 
-    def __init__(self, registry: SchemaRegistry | None) -> None:
+    def __init__(self, registry: SchemaRegistry | None, limits: PullLimits) -> None:
         self._registry = registry
+        self._limits = limits
         self._known: dict[object, Lookup | Catalog] = {}
+
+    def answer(
+        self,
+        sql: str,
+        catalog: Catalog,
+        properties: Mapping[str, object],
+        analyze: Callable[[str], tuple[PullRead, set[str]]],
+        copy_of: Callable[[Source], Copy | None],
+    ) -> tuple[tuple[Column, ...], list[list[Any]]] | None:
+        """Columns and rows of a lookup whose shape is known, in a table that is copied; None for everything else.
+
+        It waits for nothing but the local disk. ``analyze``: see :meth:`find`; ``copy_of``: the copy of a table, None
+        while there is none. Raises EngineProblem.
+        """
+        more = repr(sorted(properties.items())) if properties else ""  # values may be lists and objects
+        found = self.find(sql, catalog, more, analyze)
+        if found is None:
+            return None
+        lookup, values = found
+        copy = copy_of(lookup.source)
+        if copy is None:
+            return None
+        self._limits.enter()
+        try:
+            return lookup.columns, lookup.answer(copy, values)
+        finally:
+            self._limits.leave()
 
     def find(
         self, sql: str, catalog: Catalog, more: object, analyze: Callable[[str], tuple[PullRead, set[str]]]

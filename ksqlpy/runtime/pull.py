@@ -60,6 +60,10 @@ Answer = Generator[list[Any], None, None]
 """The rows of an answer; who closes it lets go of what it holds."""
 
 
+class _NotWanted(Exception):
+    """The query was closed while it ran."""
+
+
 @dataclass(frozen=True)
 class Answering:
     """A checked pull query with the plan of its rows, in which a table is read as records of a stream.
@@ -84,8 +88,10 @@ class PullQuery(Unshared):
     plain = False
     """Its rows are values of columns, not lines of text."""
 
-    def __init__(self, query_id: str, answering: Answering, rows: Answer, ended: Callable[[], None]) -> None:
-        """``ended``: called once, when all rows are read or it is closed."""
+    def __init__(
+        self, query_id: str, answering: Answering, rows: Answer, closing: threading.Event, ended: Callable[[], None]
+    ) -> None:
+        """``closing``: set when it is closed; ``ended``: called once, when all rows are read or it is closed."""
         read = answering.read
         self._ended = [ended]
         self.id = query_id
@@ -95,7 +101,7 @@ class PullQuery(Unshared):
         """Whether it reads a stream, whose answer says at its end how it ended."""
         self._limit = read.typed.limit
         self._rows = rows
-        self._closing = threading.Event()
+        self._closing = closing
 
     def rows(self) -> Iterator[list[Any] | None]:
         """The rows as JSON values in the order of ``columns``; fractions are Decimals. Raises KsqlError."""
@@ -142,13 +148,19 @@ class Pulled:
         """The rows of a pull query on a table."""
         read = asked.read
         constants = self._constants(read)
-        records = self._looked_up(read, copy, constants) if read.access == "LOOKUP" else copy.all()
+        if read.access == "LOOKUP":
+            records = self._looked_up(read, copy, constants)
+        elif read.access == "RANGE":
+            low, high = (None if e is None else _value(e, constants) for e in read.bounds)
+            records = copy.between(low, high)
+        else:
+            records = copy.all()
         return self._rows(asked, records, constants)
 
     def _looked_up(self, read: PullRead, copy: Copy, constants: Mapping[t.Expr, Any]) -> Iterator[Record]:
         seen: set[bytes] = set()
         for wanted in read.keys:
-            values = [constants[e] if e in constants else (folded(e) or (None,))[0] for e in wanted]
+            values = [_value(e, constants) for e in wanted]
             key = None if any(v is None for v in values) else copy.key(values)
             if key is not None and key not in seen:
                 seen.add(key)
@@ -171,8 +183,11 @@ class Pulled:
 
     # ---------------------------------------------------------------- of more than one source, or of groups
 
-    def of_history(self, asked: Answering, start: Offsets, end: Offsets) -> Answer:
-        """The rows that a push query would have given up to now; of a table what it holds then."""
+    def of_history(self, asked: Answering, start: Offsets, end: Offsets, closing: threading.Event) -> Answer:
+        """The rows that a push query would have given up to now; of a table what it holds then.
+
+        ``closing``: set when nobody wants them any more.
+        """
         from ksqlpy.spark.bounded import Change, Held, Inputs, Run, Unread  # slow to import
 
         typed = asked.read.typed
@@ -181,6 +196,8 @@ class Pulled:
         held, rows = Held(), list[str]()
 
         def take(change: Change | Unread) -> None:
+            if closing.is_set():
+                raise _NotWanted
             if isinstance(change, Change) and table:
                 held.take(change)
             elif isinstance(change, Change) and change.columns is not None:
@@ -190,7 +207,8 @@ class Pulled:
             identity = identity_of(typed) if table else ()
             inputs = Inputs(self._connection(), start, end, registry=self._registry)
             run = Run(self._session(), asked.plan, identity, inputs, folder)
-            run.changes(take, follow=False, timeout=None)
+            with contextlib.suppress(_NotWanted):
+                run.changes(take, follow=False, timeout=None, wanted=lambda: not closing.is_set())
         for text in held.rows if table else rows:
             row = json.loads(text, parse_float=Decimal)
             yield [row[n] for n in names]
@@ -273,6 +291,10 @@ class Pulled:
                 self._known = {}
             self._known = {**self._known, **dict(zip(missing, values_of(self._session(), missing), strict=True))}
         return self._known if wanted else {}
+
+
+def _value(expr: t.Expr, constants: Mapping[t.Expr, Any]) -> Any:
+    return constants[expr] if expr in constants else (folded(expr) or (None,))[0]
 
 
 class Scratch:

@@ -45,8 +45,8 @@ class Reads:
         self._printing: dict[str, Printing] = {}
         self._feeds: dict[tuple[str, Source], Feed] = {}
         self._feeding = threading.Lock()
-        self._lookups = Lookups(brokers.registry)
         self._limits = PullLimits(brokers.config)
+        self._lookups = Lookups(brokers.registry, self._limits)
         self._pulled = Pulled(lambda: supervisor.session, lambda: brokers.connection, brokers.registry)
 
     def start(self, folder: Path) -> None:
@@ -60,35 +60,21 @@ class Reads:
         properties: Mapping[str, object],
         analyze: Callable[[str], tuple[PullRead, set[str]]],
     ) -> tuple[tuple[Column, ...], list[list[Any]]] | None:
-        """Columns and rows of a lookup whose shape is known, in a table that is copied; None for everything else.
-
-        It waits for nothing but the local disk. ``analyze``: see :meth:`Lookups.find`. Raises EngineProblem.
-        """
-        more = repr(sorted(properties.items())) if properties else ""  # values may be lists and objects
-        found = self._lookups.find(sql, catalog, more, analyze)
-        if found is None:
-            return None
-        lookup, values = found
-        copy = self.copies.ready(lookup.source)
-        if copy is None:
-            return None
-        self._limits.enter()
-        try:
-            return lookup.columns, lookup.answer(copy, values)
-        finally:
-            self._limits.leave()
+        """Columns and rows of a lookup, at once; None for everything else: see :meth:`Lookups.answer`."""
+        return self._lookups.answer(sql, catalog, properties, analyze, self.copies.ready)
 
     def pull(self, asked: Answering, catalog: Catalog) -> PullQuery:
         """Starts to answer a checked pull query; raises EngineProblem. The caller reads its rows and closes it."""
+        closing = threading.Event()
         self._limits.enter()
         try:
-            rows = self._pulled_rows(asked, catalog)
+            rows = self._pulled_rows(asked, catalog, closing)
         except BaseException:
             self._limits.leave()
             raise
-        return PullQuery(f"pull_{uuid.uuid4().hex[:12]}", asked, rows, self._limits.leave)
+        return PullQuery(f"pull_{uuid.uuid4().hex[:12]}", asked, rows, closing, self._limits.leave)
 
-    def _pulled_rows(self, asked: Answering, catalog: Catalog) -> Answer:
+    def _pulled_rows(self, asked: Answering, catalog: Catalog, closing: threading.Event) -> Answer:
         source = asked.read.source
         until = time.monotonic() + asked.wait if asked.wait else None
         if until is not None:
@@ -97,8 +83,9 @@ class Reads:
         if asked.read.access == "HISTORY":
             topics = sorted({s.topic for s in asked.read.typed.sources})
             partitions = self._brokers.topics.partitions(topics)
+            self._supervisor.queries.check_room(asked.plan, partitions, max(partitions.values()))
             begin, end = (self._brokers.kafka.offsets(partitions, latest=latest) for latest in (False, True))
-            return self._pulled.of_history(asked, begin, end)
+            return self._pulled.of_history(asked, begin, end, closing)
         if source.kind == "TABLE":
             copy = self.copies.of(source, catalog.sources.values())
             if until is not None:

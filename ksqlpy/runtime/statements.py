@@ -25,7 +25,7 @@ from ksqlpy.analysis import (
     analyze_query,
     find_source,
 )
-from ksqlpy.analysis.pull import PullRead, analyze_pull, as_stream
+from ksqlpy.analysis.pull import WAIT, PullRead, analyze_pull, as_stream
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, Column, Source, query_named
 from ksqlpy.config import Config
@@ -33,7 +33,7 @@ from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementEr
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.plan.explain import plan_tree
-from ksqlpy.reading.pull import columns_of, way_of
+from ksqlpy.reading.pull import columns_of, used_by, way_of
 from ksqlpy.reading.push import PLAIN_WAY, plain_of
 from ksqlpy.runtime import definitions, entities
 from ksqlpy.runtime.context import Command, Context, Entity, Sandbox
@@ -73,14 +73,23 @@ def check_push(parsed: Parsed, sandbox: Sandbox) -> tuple[TypedQuery, Plan]:
     return typed, plan
 
 
-def check_pull(parsed: Parsed, sandbox: Sandbox) -> tuple[PullRead, Plan]:
+def check_pull(parsed: Parsed, catalog: Catalog, config: Config) -> tuple[PullRead, Plan]:
     """SELECT without EMIT, typed, with the plan that makes its rows of records; raises KsqlError."""
-    text = Text(parsed.sql, sandbox.catalog.types)
-    read = analyze_pull(parsed.node, sandbox.catalog, text, sandbox.config)
+    read = analyze_pull(parsed.node, catalog, Text(parsed.sql, catalog.types), config)
     plan = build_plan(read.typed if read.access == "HISTORY" else as_stream(read).typed)
     check_plan(plan)
-    check_read(plan, sandbox.config, parsed)
+    check_read(plan, config, parsed)
     return read, plan
+
+
+def check_lookup(parsed: Parsed, catalog: Catalog, config: Config) -> tuple[PullRead, set[str]]:
+    """A pull query that waits for nothing, and the columns that it needs; raises KsqlError."""
+    if not isinstance(parsed.node, nodes.Query) or parsed.node.args.get("emit") is not None:
+        raise EngineProblem("not-a-query", "not a pull query")
+    if config.number(WAIT):
+        raise EngineProblem("not-a-query", "a pull query that waits")
+    read, _ = check_pull(parsed, catalog, config)
+    return read, used_by(read)
 
 
 POLL = 0.05

@@ -11,9 +11,7 @@ from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.standing import State
 
-__all__ = ["WAIT", "wait_for_inputs"]
-
-WAIT = "ksqlpy.pull.wait.ms"
+__all__ = ["wait_for_inputs"]
 
 _LOOK = 0.005
 """Seconds between two looks at a query."""

@@ -195,11 +195,18 @@ class Run:
         except PySparkException as e:
             raise _failed(e) from e
 
-    def changes(self, take: Callable[[Change | Unread], None], *, follow: bool, timeout: float | None) -> bool:
+    def changes(
+        self,
+        take: Callable[[Change | Unread], None],
+        *,
+        follow: bool,
+        timeout: float | None,
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> bool:
         """Gives all rows to ``take``, in the order in which they come; ``follow``: goes on with what comes later.
 
-        ``timeout``: seconds after which it stops; returns whether it ended before. An exception of ``take`` ends it.
-        Raises EngineProblem.
+        ``timeout``: seconds after which it stops; ``wanted``: it also stops when that is not so any more. Returns
+        whether it ended before. An exception of ``take`` ends it. Raises EngineProblem.
         """
         raised: list[Exception] = []
         deadline = time.monotonic() + timeout if timeout is not None else math.inf
@@ -228,7 +235,7 @@ class Run:
                 while not query.awaitTermination(_LOOK):  # type: ignore[arg-type]  # its type forgets fractions
                     if raised:
                         break
-                    if time.monotonic() > deadline:
+                    if time.monotonic() > deadline or not wanted():
                         return False
             except PySparkException as e:
                 raise _failed(e) from e

@@ -72,6 +72,11 @@ class Copies:
         found = self._open.get(source.name)
         return found if found is not None and found.source is source and found.ready and not found.failed else None
 
+    def keep(self, known: Collection[Source]) -> None:
+        """Ends and removes the copies of all other tables."""
+        with self._lock:
+            self._sweep(known)
+
     def ends(self, source: Source) -> dict[int, int]:
         """The offsets behind the last records of a table's topic now."""
         return self._offsets(source.topic, latest=True)

@@ -32,9 +32,15 @@ MOST = 20_000
 """Records that are taken over at once."""
 
 _IDLE_SECONDS = 0.5
+_ASK_SECONDS = 10.0
 _TOGETHER = 0.004
 _LONGEST_AWAY = 20 * 3600
 """Seconds after which a copy is made again: tombstones are removed from a compacted topic after 24 hours."""
+
+_UPPER = "\ud800"
+
+_FORGET_SECONDS = 300.0
+"""Seconds between two looks at whether the topic has deleted records, by its retention."""
 
 _DISK = "is there room on the disk of ksqlpy.data.dir?"
 _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION}
@@ -117,7 +123,12 @@ class Copy:
         consumer = self._consumer()
         try:
             consumer.assign([TopicPartition(self.source.topic, p, o) for p, o in self._positions.items()])
+            self._forget(self._begins)
+            look = time.monotonic() + _FORGET_SECONDS
             while not self._stopping.is_set():
+                if time.monotonic() > look:
+                    look = time.monotonic() + _FORGET_SECONDS
+                    self._forget(self._first(consumer))
                 first = consumer.poll(_IDLE_SECONDS)
                 if first is not None:
                     self._take([first, *consumer.consume(MOST, 0)])
@@ -132,6 +143,25 @@ class Copy:
             self._fail(str(e))
         finally:
             consumer.close()
+
+    def _first(self, consumer: Consumer) -> dict[int, int]:
+        """The first offsets that the partitions have now, as far as brokers say them."""
+        found = {}
+        with contextlib.suppress(KafkaException):  # brokers that are away; the next look may find them
+            for partition in self._begins:
+                place = TopicPartition(self.source.topic, partition)
+                ends = consumer.get_watermark_offsets(place, timeout=_ASK_SECONDS)
+                if ends is not None:
+                    found[partition] = ends[0]
+        return found
+
+    def _forget(self, begins: Mapping[int, int]) -> None:
+        """Removes the rows whose records the topic has deleted, as windows behind its retention."""
+        known = self._store.begins()
+        if any(first > known.get(partition, 0) for partition, first in begins.items()):
+            gone = self._store.forget({**known, **begins})
+            if gone:
+                log.info("the local copy of table %s: %d rows went with their records", self.source.name, gone)
 
     def _fail(self, why: str, hint: str | None = None) -> None:
         if not self._stopping.is_set():
@@ -223,8 +253,18 @@ class Copy:
 
     def all(self) -> Iterator[Record]:
         """All rows, as they were at the beginning. Raises EngineProblem ``copy-failed``."""
+        return self.between(None, None)
+
+    def between(self, low: str | None, high: str | None) -> Iterator[Record]:
+        """All rows, or fewer where they can be found by a range of the single key column, a STRING; both ends count.
+
+        Which rows are in the range the caller sees: others may come, too. Raises EngineProblem ``copy-failed``.
+        """
+        # Texts are compared by UTF-16, bytes by UTF-8: that is the same beside a text without the upper characters.
+        ordered = self.source.key.format == KAFKA.name and not self._prefixed
+        first, last = (None if t is None or not ordered or max(t, default="") >= _UPPER else t for t in (low, high))
         try:
-            yield from self._store.all()
+            yield from self._store.all((first or "").encode(), None if last is None else last.encode())
         except DbClosedError as e:
             raise self._problem or self._failure(str(e)) from e
 

@@ -21,9 +21,10 @@ HEAD = struct.Struct(">qiqI")
 """Of a value: time in ms, partition, offset, length of JSON with key and headers; that and the value follow."""
 
 _SEEN = b"a"
+_BEGIN = b"b"
 _POSITION = b"p"
 _ROW = b"r"
-"""What keys of the database begin with: when it was written, where a partition is, rows."""
+"""What keys of the database begin with: when it was written, from where a partition has records, where it is, rows."""
 
 _BLOCKS = 64 * 2**20
 """Bytes of blocks that are kept in memory, of each table."""
@@ -78,9 +79,16 @@ class Store:
 
     def positions(self) -> dict[int, int]:
         """The next offset of each partition; those that nothing is known of are missing."""
+        return self._offsets(_POSITION)
+
+    def begins(self) -> dict[int, int]:
+        """The offsets below which :meth:`forget` has removed rows."""
+        return self._offsets(_BEGIN)
+
+    def _offsets(self, kind: bytes) -> dict[int, int]:
         found: dict[int, int] = {}
-        for key, value in self._items(_POSITION):
-            if not key.startswith(_POSITION):
+        for key, value in self._items(kind):
+            if not key.startswith(kind):
                 break
             found[int(key[1:])] = int(value)
         return found
@@ -113,6 +121,20 @@ class Store:
         except Exception as e:
             raise Torn(str(e)) from e
 
+    def forget(self, begins: Mapping[int, int]) -> int:
+        """Removes the rows whose records lie below these offsets of their partitions; gives how many. Raises Torn."""
+        gone: list[tuple[bytes, None]] = []
+        for key, value in self._items(_ROW):
+            _, partition, offset, _ = HEAD.unpack_from(value)
+            if offset < begins.get(partition, 0):
+                gone.append((key[1:], None))
+        self.write(gone, {})
+        batch = WriteBatch(raw_mode=True)
+        for partition, offset in begins.items():
+            batch.put(_BEGIN + str(partition).encode(), str(offset).encode())
+        self._rows.write(batch, self._unlogged)
+        return len(gone)
+
     def get(self, key: bytes) -> Record | None:
         """The record of a key."""
         found = self._rows.get(_ROW + key)
@@ -127,9 +149,12 @@ class Store:
             if len(key) == length + 1:
                 yield unpacked(key[1:], value)
 
-    def all(self) -> Iterator[Record]:
-        """All records, as they were at the beginning, in the order of their keys' bytes."""
-        for key, value in self._items(_ROW):
+    def all(self, low: bytes = b"", high: bytes | None = None) -> Iterator[Record]:
+        """All records, as they were at the beginning, in the order of their keys' bytes: from ``low`` to ``high``."""
+        end = None if high is None else _ROW + high
+        for key, value in self._items(_ROW + low):
+            if end is not None and key > end:
+                return
             yield unpacked(key[1:], value)
 
     def _items(self, begin: bytes) -> Iterator[tuple[bytes, bytes]]:

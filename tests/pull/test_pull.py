@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+import time
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
@@ -244,3 +248,35 @@ def test_a_pull_query_that_waits_sees_what_was_written_before_it_was_asked(engin
         answer(engine, ask, WAITS)
     assert paused.value.code == "inputs-ahead" and query.id in str(paused.value)
     assert answer(engine, ask, {})[1] == [[total]]
+
+
+def test_rows_go_with_the_records_that_the_topic_deletes(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ksqlpy.tables.copy._FORGET_SECONDS", 0.1)
+    engine.execute(
+        "CREATE TABLE fading (id INT PRIMARY KEY, v INT) WITH (KAFKA_TOPIC='fading', FORMAT='JSON', PARTITIONS=1);"
+        + "".join(f"INSERT INTO fading VALUES ({i}, {i});" for i in range(5))
+    )
+    assert len(answer(engine, "SELECT * FROM fading;", {})[1]) == 5
+    admin = AdminClient(engine.connection.admin({}))
+    [deleted] = admin.delete_records([TopicPartition("fading", 0, 3)]).values()
+    assert deleted.result(30).low_watermark == 3
+    end = time.monotonic() + 30
+    while len(rows := answer(engine, "SELECT id FROM fading;", {})[1]) > 2 and time.monotonic() < end:
+        time.sleep(0.1)
+    assert sorted(rows) == [[3], [4]]
+
+
+def test_a_run_over_the_history_ends_when_nobody_wants_its_rows(engine: Engine) -> None:
+    engine.execute(
+        "CREATE STREAM long_ago (id INT KEY, v INT) WITH (KAFKA_TOPIC='long_ago', FORMAT='JSON', PARTITIONS=1);"
+        "INSERT INTO long_ago VALUES (1, 1);"
+    )
+    query = engine.query("SELECT v, COUNT(*) AS n FROM long_ago GROUP BY v;")
+    assert isinstance(query, PullQuery)
+    query.close()
+    assert list(query.rows()) == []
+    query = engine.query("SELECT v, COUNT(*) AS n FROM long_ago GROUP BY v;")
+    closing = threading.Timer(0.2, query.close)
+    closing.start()
+    assert len(list(query.rows())) <= 1  # ended, in whatever it was then
+    closing.join()

@@ -35,6 +35,38 @@ def test_rows_and_positions_are_there_after_a_restart(tmp_path: Path) -> None:
     again.close()
 
 
+def test_rows_between_two_keys(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a")
+    store.write(kept(*(record(k, b"1") for k in (b"", b"a", b"ab", b"b", b"c\xff"))), {3: 1})
+
+    def keys(low: bytes, high: bytes | None) -> list[bytes | None]:
+        return [r.key for r in store.all(low, high)]
+
+    assert keys(b"", None) == [b"", b"a", b"ab", b"b", b"c\xff"]
+    assert keys(b"a", b"b") == [b"a", b"ab", b"b"]
+    assert keys(b"aa", b"az") == [b"ab"]
+    assert keys(b"c", None) == [b"c\xff"]
+    assert keys(b"", b"") == [b""]
+    assert keys(b"z", b"a") == []
+    store.close()
+
+
+def test_rows_go_with_the_first_records_of_their_partitions(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a")
+    other = Record(b"o", b"4", 0, 4, 1)
+    store.write(kept(record(b"k", b"1", 5), record(b"l", b"2", 6), record(b"m", b"3", 7), other), {3: 8, 4: 2})
+    assert store.begins() == {}
+    assert store.forget({3: 7, 4: 0}) == 2
+    assert list(store.all()) == [record(b"m", b"3", 7), other]
+    assert (store.begins(), store.positions()) == ({3: 7, 4: 0}, {3: 8, 4: 2})
+    store.close()
+    again = Store(tmp_path / "a")
+    assert again.begins() == {3: 7, 4: 0}
+    assert again.forget({3: 8, 4: 2}) == 2
+    assert list(again.all()) == []
+    again.close()
+
+
 @pytest.mark.parametrize("key", [b"", b"\x00", b"p1", b"a", b"r", b"\xff" * 8])
 def test_no_key_is_taken_for_something_else(tmp_path: Path, key: bytes) -> None:
     store = Store(tmp_path / "a")

@@ -1,0 +1,84 @@
+"""What a reader process does not answer itself: it is handed to the server, and its answer back, piece by piece."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+from starlette.types import Receive, Scope, Send
+
+from ksqlpy.errors import EngineProblem
+from ksqlpy.server.errors import error_response
+from ksqlpy.server.forms import frame
+
+__all__ = ["Forward"]
+
+_OF_THE_CONNECTION = {
+    b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade",
+    b"http2-settings",
+}  # fmt: skip
+"""Headers that are not handed on (RFC 9110, section 7.6.1)."""
+
+_LOOKED_AT = {b"host", b"origin", b"sec-fetch-site", b"content-length"}
+"""Headers of requests that have done their work: the gate has looked at them, the body is whole."""
+
+
+class Forward:
+    """An ASGI application that asks a server behind a Unix socket; stands behind what reads bodies whole."""
+
+    def __init__(self, socket: str) -> None:
+        self._transport = httpx.AsyncHTTPTransport(
+            uds=socket, limits=httpx.Limits(max_connections=None, max_keepalive_connections=100)
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hands on a request and its answer."""
+        if scope["type"] != "http":
+            return
+        body = (await receive()).get("body", b"")
+        headers = [(n, v) for n, v in scope["headers"] if n not in _OF_THE_CONNECTION | _LOOKED_AT]
+        path = scope.get("raw_path") or scope["path"].encode()
+        query = scope.get("query_string", b"")
+        request = httpx.Request(
+            scope["method"],
+            httpx.URL("http://localhost", raw_path=path + (b"?" + query if query else b"")),
+            headers=[(b"host", b"localhost"), *headers],
+            content=body,
+        )
+        try:
+            answer = await self._transport.handle_async_request(request)
+        except httpx.TransportError as e:
+            problem = EngineProblem("server-stopping", f"the server does not answer its reader: {e}", error_code=50303)
+            await error_response(problem)(scope, receive, send)
+            return
+        writer = asyncio.create_task(_hand_back(answer, send))
+        gone = asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait({writer, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if writer.done():
+                writer.result()
+        finally:
+            writer.cancel()
+            gone.cancel()
+            await asyncio.gather(writer, gone, return_exceptions=True)
+            await asyncio.shield(asyncio.create_task(answer.aclose()))
+
+
+async def _hand_back(answer: httpx.Response, send: Send) -> None:
+    headers = [(n, v) for n, v in answer.headers.raw if n.lower() not in _OF_THE_CONNECTION | {b"date"}]
+    await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
+    if "content-length" in answer.headers:
+        await send({"type": "http.response.body", "body": await answer.aread(), "more_body": False})
+        return
+    # Clients that take rows one by one take each frame for one, and rows are lines.
+    rest = b""
+    async for data in answer.aiter_raw():
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            await frame(send, line + b"\n")
+    await send({"type": "http.response.body", "body": rest, "more_body": False})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

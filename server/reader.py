@@ -1,0 +1,67 @@
+"""A reader process: lookups on the server's port, everything else handed to the server. It ends with its input."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import uvloop
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from ksqlpy.config import Config
+from ksqlpy.errors import KsqlError
+from ksqlpy.runtime.reader import Reader
+from ksqlpy.server.app import guarded
+from ksqlpy.server.forward import Forward
+from ksqlpy.server.run import hypercorn
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """Serves until the standard input ends; its first line says how."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to all; the server ends its readers
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    settings: dict[str, Any] = json.loads(sys.stdin.readline())
+    reader = Reader(Config.of(settings["values"]), Path(settings["folder"]))
+    reader.start()
+    try:
+        uvloop.run(_serve(reader, settings))
+    finally:
+        reader.stop()
+    return 0
+
+
+async def _serve(reader: Reader, settings: dict[str, Any]) -> None:
+    loop, end = asyncio.get_running_loop(), asyncio.Event()
+
+    def watch() -> None:
+        sys.stdin.read()
+        loop.call_soon_threadsafe(end.set)
+
+    threading.Thread(target=watch, name="input", daemon=True).start()
+    app = guarded(
+        Starlette(routes=[Mount("/", Forward(settings["server"]))]),
+        reader.config,
+        reader.look_up,
+        _problem,
+        f"pull_reader{settings['number']}_",
+    )
+    with socket.socket(fileno=settings["listener"]) as listener:
+        await hypercorn(app, [f"fd://{listener.fileno()}"], end.wait)
+
+
+def _problem() -> KsqlError | None:
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

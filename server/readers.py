@@ -1,0 +1,98 @@
+"""The reader processes of a server: made, watched, ended. They answer lookups on the server's own port.
+
+All processes take connections of one listening socket, so that clients need not know of it. What is no lookup a reader
+hands to the server (:mod:`ksqlpy.server.forward`), over a Unix socket that only this user can reach.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from ksqlpy.config import Config
+
+__all__ = ["Readers"]
+
+_log = logging.getLogger("ksqlpy.server")
+
+PATIENCE = 5.0
+"""Seconds that a reader gets to end."""
+AGAIN = 1.0
+"""Seconds after which a reader that has died is made again."""
+
+
+class Readers:
+    """So many processes; a context manager that ends them."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._around = contextlib.ExitStack()
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._folder = Path()
+        if count:
+            self._folder = Path(self._around.enter_context(tempfile.TemporaryDirectory(prefix="ksqlpy-readers-")))
+
+    @property
+    def binds(self) -> list[str]:
+        """Where the server must listen for them, as hypercorn's ``bind`` has it."""
+        return [f"unix:{self._folder / 'server'}"] if self._count else []
+
+    def start(self, config: Config, listener: socket.socket) -> None:
+        """Makes them; ``config``: with the address of the brokers."""
+        data = config.get("ksqlpy.data.dir")
+        folder = Path(data).expanduser() if data else self._folder
+        for number in range(1, self._count + 1):
+            settings = {
+                "number": number,
+                "values": {**config.values, **config.clients},
+                "listener": listener.fileno(),
+                "server": str(self._folder / "server"),
+                "folder": str(folder / f"reader-{number}"),
+            }
+            thread = threading.Thread(target=self._keep, args=(settings, listener.fileno()), name=f"reader {number}")
+            thread.start()
+            self._threads.append(thread)
+
+    def _keep(self, settings: dict[str, object], listener: int) -> None:
+        while not self._stopping.is_set():
+            child = subprocess.Popen(
+                [sys.executable, "-m", "ksqlpy.server.reader"],
+                stdin=subprocess.PIPE,
+                pass_fds=(listener,),
+                cwd="/",
+                env=os.environ,
+            )
+            assert child.stdin is not None
+            with contextlib.suppress(OSError):
+                child.stdin.write(json.dumps(settings).encode() + b"\n")
+                child.stdin.flush()
+            while child.poll() is None and not self._stopping.wait(0.1):
+                pass
+            with contextlib.suppress(OSError):
+                child.stdin.close()  # by which it ends
+            try:
+                status = child.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                status = child.wait()
+            if not self._stopping.is_set():
+                _log.warning("reader %s has ended (%s) and is made again", settings["number"], status)
+                self._stopping.wait(AGAIN)
+
+    def __enter__(self) -> Readers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+        self._around.close()
