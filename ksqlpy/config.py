@@ -486,6 +486,21 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "ksql.sink.partitions",
+        "0",
+        "How many partitions the topic of a query's result gets, where WITH does not say it; 0: as many as that of the "
+        "left-most source.",
+        _integer(0, 100_000),
+        session=True,
+    ),
+    Property(
+        "ksql.sink.replicas",
+        "0",
+        "How many replicas that topic gets, where WITH does not say it; 0: as many as the brokers say.",
+        _integer(0, 1000),
+        session=True,
+    ),
+    Property(
         "ksql.output.topic.name.prefix",
         "",
         "Put before the names of the topics that queries make.",

@@ -399,7 +399,13 @@ def _create_as(
         text.refuse("bad-name", f"{source.topic[:20]}… is not {e}", node.this, hint="name one with KAFKA_TOPIC")
     if source.topic in {s.topic for s in query.sources}:
         text.refuse("same-topic", f"the result would be written into its own source topic {source.topic}", node.this)
-    return CreateAs(source, _topic_wish(source, properties, text), query, properties.query_id)
+    wish = _topic_wish(source, properties, text)
+    wish = replace(
+        wish,
+        partitions=wish.partitions or config.number("ksql.sink.partitions") or None,
+        replicas=wish.replicas or config.number("ksql.sink.replicas") or None,
+    )
+    return CreateAs(source, wish, query, properties.query_id)
 
 
 def _with_headers(query: TypedQuery, name: str, place: exp.Expr, text: Text) -> TypedQuery:

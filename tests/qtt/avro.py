@@ -95,6 +95,8 @@ class _Named:
                 return float(tree)
             case "int" | "long":
                 return int(tree)
+            case "string" if isinstance(tree, int | Decimal) and not isinstance(tree, bool):
+                return str(tree)  # as Connect's converter of ksqlDB's own runner takes it
         return tree
 
     def shown(self, schema: Any, value: Any) -> Any:
