@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import signal
-import socket
 import sys
 import threading
 from pathlib import Path
@@ -55,8 +54,7 @@ async def _serve(reader: Reader, settings: dict[str, Any]) -> None:
         _problem,
         f"pull_reader{settings['number']}_",
     )
-    with socket.socket(fileno=settings["listener"]) as listener:
-        await hypercorn(app, [f"fd://{listener.fileno()}"], end.wait)
+    await hypercorn(app, [f"fd://{settings['listener']}"], end.wait)
 
 
 def _problem() -> KsqlError | None:

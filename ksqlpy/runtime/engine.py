@@ -194,10 +194,13 @@ class Engine:
         overrides = dict(properties or {})
         entities: list[dict[str, Any]] = []
         changes = any(map(statements.changes, parsed))
+        samples = Sampling(self.kafka, partial(may_read, config=self.config))
+        for statement in filter(statements.may_sample, parsed):  # ahead of the turn: records are waited for
+            with contextlib.suppress(KsqlError):  # which is said in the turn
+                statements.check(statement, Sandbox(self, self.catalog, dict(overrides), samples=samples))
         with self.definitions.turn if changes else contextlib.nullcontext():
             self.brokers.check_owner()
             catalog = self.catalog
-            samples = Sampling(self.kafka, partial(may_read, config=self.config))
             sandbox = Sandbox(self, catalog, dict(overrides), samples=samples)
             commands: list[Command | None] = []
             for statement in parsed:

@@ -498,6 +498,15 @@ def changes(parsed: Parsed) -> bool:
     return type(parsed.node) in _CHANGES
 
 
+def may_sample(parsed: Parsed) -> bool:
+    """Whether the statement leaves out what may be inferred from records of its topic."""
+    node = parsed.node
+    if not isinstance(node, nodes.CreateSource) or node.args.get("query") is not None:
+        return False
+    named = {p.this.name.upper() for p in node.args.get("properties") or ()}
+    return not node.args.get("columns") or not named & {"FORMAT", "VALUE_FORMAT"}
+
+
 _SHOWN = {
     "STREAMS": True,
     "TABLES": True,
