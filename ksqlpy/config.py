@@ -486,6 +486,14 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "ksql.timestamp.throw.on.invalid",
+        "false",
+        "Whether a record whose TIMESTAMP column gives no event time ends its queries with an error; else it is a dead "
+        "letter.",
+        _one_of("true", "false"),
+        session=True,
+    ),
+    Property(
         "ksql.sink.partitions",
         "0",
         "How many partitions the topic of a query's result gets, where WITH does not say it; 0: as many as that of the "

@@ -146,9 +146,10 @@ class TypedQuery:
 
     ``tables``: the table functions; outputs speak of their values as ``__u0``, ``__u1``, …. ``over``: calls of LAG and
     LEAD, whose values are ``__o0``, ``__o1``, …; ``ranking``: ROW_NUMBER instead of them. ``order``: ORDER BY of a
-    pull query. ``keys``: what identifies a row of the result, in the order of its key columns. ``join_key``: the column
-    of joined rows that holds their key, where that may be missing in the sources: of tables the key that all of them
-    share, of streams the value of ON.
+    pull query. ``strict_time``: a record without a valid event time ends the query with an error. ``keys``: what
+    identifies a row of the result, in the order of its key columns. ``join_key``: the column of joined rows that holds
+    their key, where that may be missing in the sources: of tables the key that all of them share, of streams the value
+    of ON.
     """
 
     relations: tuple[Relation, ...]
@@ -165,6 +166,7 @@ class TypedQuery:
     over: tuple[t.OverCall, ...] = ()
     ranking: Ranking | None = None
     order: tuple[t.SortKey, ...] = ()
+    strict_time: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -40,7 +40,8 @@ STATELESS_VERSION = 6
 
 def build_plan(query: TypedQuery) -> Plan:
     """The plan: scan, joins, WHERE, table functions, OVER, GROUP BY with HAVING, projection; so for inner queries."""
-    plan = Plan(Project(_rows(query), query.outputs), query.kind, query.partition_by is not None)
+    root = Project(_rows(query), query.outputs)
+    plan = Plan(root, query.kind, query.partition_by is not None, query.strict_time)
     # What a row saw of each of several tables gives rows no order in which they could be retraced in one step.
     return plan if plan.retraced else plan.rebuilt(_merged)
 

@@ -21,11 +21,15 @@ __all__ = ["Plan"]
 
 @dataclass(frozen=True)
 class Plan:
-    """A query's tree and what follows from it. ``partitioned``: PARTITION BY makes the key of the result."""
+    """A query's tree and what follows from it. ``partitioned``: PARTITION BY makes the key of the result.
+
+    ``strict_time``: a record without a valid event time ends the query with an error, and is no dead letter.
+    """
 
     root: Project
     kind: SourceKind
     partitioned: bool = False
+    strict_time: bool = False
 
     @cached_property
     def nodes(self) -> tuple[Operator, ...]:

@@ -75,7 +75,7 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
         missing = "__k.row" if len(source.keys) > 1 else dict(columns)[source.keys[0].name]
         errors.append(f"CASE WHEN {missing} IS NULL THEN 'the key of a table record is null' END")
     if time_error:
-        errors.append(time_error)
+        errors.append(_thrown(time_error) if context.plan.strict_time else time_error)
     # No window holds it, and what no broker takes has no result with its time.
     errors.append(f"CASE WHEN {time} < 0 THEN {before_1970(time)} END")
     error = f"coalesce({', '.join(errors)})" if len(errors) > 1 else errors[0]
@@ -130,6 +130,11 @@ def _time(source: Source, columns: dict[str, str], empty: str) -> tuple[str, str
         f"CASE WHEN {empty} THEN {Col.RAW}.ts ELSE {at} END",
         f"CASE WHEN NOT {empty} THEN {no_time(source, value, at)} END",
     )
+
+
+def _thrown(error: str) -> str:
+    """Spark text that ends the query with the error, if there is one."""
+    return f"CASE WHEN {error} IS NOT NULL THEN cast(raise_error({error}) AS string) END"
 
 
 def _header_value(column: Column) -> str:

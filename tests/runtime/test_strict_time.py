@@ -1,0 +1,46 @@
+"""ksql.timestamp.throw.on.invalid: a record without a valid event time ends its query with an error."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+from waiting import until
+
+from ksqlpy.config import Config
+from ksqlpy.runtime import Engine
+
+SOURCE = (
+    "CREATE STREAM timed (k STRING KEY, at STRING, v INT) WITH (KAFKA_TOPIC='timed', VALUE_FORMAT='JSON', PARTITIONS=1,"
+    " TIMESTAMP='at', TIMESTAMP_FORMAT='yyyy-MM-dd');"
+)
+RESULT = "CREATE STREAM {} AS SELECT k, v FROM timed;"
+
+
+def test_one_query_throws_and_the_other_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    engine = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path), "ksqlpy.warm.up": "false"}))
+    engine.start()
+    try:
+        engine.execute(SOURCE)
+        engine.execute(RESULT.format("lenient"))
+        engine.execute(RESULT.format("thrown"), {"ksql.timestamp.throw.on.invalid": "true"})
+        queries = {q.sink: q.id for q in engine.catalog.queries.values()}
+        assert until(lambda: all(engine.queries.get(q).live.is_set() for q in queries.values()))  # type: ignore[union-attr]
+        producer = Producer(engine.connection.producer({}))
+        for i, at in enumerate(("2026-01-02", "tomorrow", "2026-01-03")):
+            producer.produce("timed", json.dumps({"at": at, "v": i}), "k", 0)
+        assert producer.flush(30) == 0
+
+        def error() -> str:
+            query = engine.queries.get(queries["THROWN"])
+            return str(query.error) if query is not None and query.error is not None else ""
+
+        assert until(lambda: "tomorrow" in error())
+        assert "event time" in error()
+        assert until(lambda: engine.kafka.offsets({"LENIENT": 1}, latest=True)["LENIENT"]["0"] == 2)
+        assert engine.kafka.offsets({"THROWN": 1}, latest=True)["THROWN"]["0"] <= 1
+        assert engine.queries.get(queries["LENIENT"]).error is None  # type: ignore[union-attr]
+    finally:
+        engine.stop()
