@@ -517,6 +517,9 @@ _DEFINED = (
     ),
 )
 
+SPARK_CONF = "ksqlpy.spark.conf."
+"""Begins the names of properties that are settings of Spark."""
+
 PROPERTIES: Mapping[str, Property] = {p.name: p for p in _DEFINED}
 """All properties by name."""
 
@@ -525,11 +528,13 @@ PROPERTIES: Mapping[str, Property] = {p.name: p for p in _DEFINED}
 class Config:
     """Properties that are set; the rest have their defaults.
 
-    ``clients``: settings of Kafka's clients by their canonical names; they hold secrets, and are not shown.
+    ``clients``: settings of Kafka's clients by their canonical names; ``spark``: settings of Spark
+    (``ksqlpy.spark.conf.*``). Both may hold secrets, and are not shown.
     """
 
     values: Mapping[str, str] = field(repr=False)
     clients: Mapping[str, str] = field(default_factory=dict, repr=False)
+    spark: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, values: Mapping[str, object] | None = None) -> Config:
@@ -537,11 +542,15 @@ class Config:
 
         Those of Kafka Streams that have no meaning here are left out, with a warning in the log. Raises ConfigProblem
         ``unknown-property``, ``invalid-property``, and of Kafka's clients ``reserved-setting`` and
-        ``security-setting``.
+        ``security-setting``. Which settings of Spark are reserved is seen when Spark is started.
         """
         own: dict[str, object] = {}
         clients: dict[str, str] = {}
+        spark: dict[str, str] = {}
         for name, value in (values or {}).items():
+            if name.strip().startswith(SPARK_CONF):
+                spark[name.strip().removeprefix(SPARK_CONF)] = str(value)
+                continue
             setting = None if _known(name) is not None else setting_of(name)
             if setting is None:
                 own[name] = value
@@ -549,7 +558,12 @@ class Config:
                 clients[setting.canonical] = setting.checked(str(value), name.strip())
         for warning in warnings_of(own):
             log.warning("%s", warning)
-        return cls({p.name: text for p, text in _checked(own.items())}, clients)
+        return cls({p.name: text for p, text in _checked(own.items())}, clients, spark)
+
+    @property
+    def all_given(self) -> dict[str, str]:
+        """All properties as :meth:`of` takes them, secrets too."""
+        return {**self.values, **self.clients, **{f"{SPARK_CONF}{n}": v for n, v in self.spark.items()}}
 
     def connection(self) -> KafkaConnection:
         """How the brokers are reached; reads the files that the settings of TLS name.
@@ -623,7 +637,7 @@ class Config:
                 raise ConfigProblem(
                     "fixed-property", f"{p.name} is set when the server starts and cannot be changed by a statement"
                 )
-        return Config({**self.values, **{p.name: text for p, text in checked}}, self.clients)
+        return Config({**self.values, **{p.name: text for p, text in checked}}, self.clients, self.spark)
 
 
 def _joined(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -666,7 +680,7 @@ def _checked(items: Iterable[tuple[str, object]]) -> list[tuple[Property, str]]:
         p = _known(name)
         if p is None and is_without_meaning(name.strip()):
             continue
-        if p is None and setting_of(name) is not None:
+        if p is None and (setting_of(name) is not None or name.strip().startswith(SPARK_CONF)):
             raise ConfigProblem(
                 "fixed-property",
                 f"{name.strip()} is set when the server starts and cannot be changed by a statement",

@@ -53,7 +53,7 @@ class Readers:
         for number in range(1, self._count + 1):
             settings = {
                 "number": number,
-                "values": {**config.values, **config.clients},
+                "values": config.all_given,
                 "listener": listener.fileno(),
                 "server": str(self._folder / "server"),
                 "folder": str(folder / f"reader-{number}"),

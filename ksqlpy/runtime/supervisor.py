@@ -83,6 +83,7 @@ class Supervisor:
             folder,
             progress,
             config.get("ksqlpy.spark.java.options"),
+            config.spark,
         )
 
     def watch(self, stack: ExitStack, turn: AbstractContextManager[object], run_all: Callable[[], None]) -> None:

@@ -28,6 +28,7 @@ from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.embedded.spark_home import spark_home
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark.jvm.build import helper_jar
+from ksqlpy.spark.userconf import allowed
 from ksqlpy.spark.version import check_spark
 
 __all__ = [
@@ -161,18 +162,21 @@ def start_session(
     folder: Path,
     progress: Callable[[str], None] | None = None,
     java_options: str = "",
+    conf: Mapping[str, str] | None = None,
     *,
     archive: bool = True,
 ) -> SparkSession:
     """The session of this process.
 
     ``master``: a Spark master; ``memory``: heap of the driver such as ``700m``; ``folder``: for Spark's own files and
-    the log ``spark.log``; ``java_options``: more options of the JVM; ``archive``: whether it may use
-    :func:`class_archive`.
+    the log ``spark.log``; ``java_options``: more options of the JVM; ``conf``: settings of Spark; ``archive``: whether
+    it may use :func:`class_archive`.
 
-    Raises EnvironmentProblem without a fit Java or the pinned jars, and ``spark-version`` on another Spark.
+    Raises EnvironmentProblem without a fit Java or the pinned jars, and ``spark-version`` on another Spark;
+    ConfigProblem ``reserved-setting`` for a setting that must stay.
     """
     check_spark(pyspark.__version__)
+    given = allowed(conf or {}, SETTINGS)
     java = find_java()
     jars = [*spark_jars(progress), helper_jar(progress)]
     folder.mkdir(parents=True, exist_ok=True)
@@ -201,6 +205,7 @@ def start_session(
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.local.dir": str(work),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **given,
     }.items():
         builder = builder.config(key, value)
     with _environment({**java.environ(), "SPARK_HOME": str(spark_home())}), optimizer_held_back(QUICK_START):
