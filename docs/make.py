@@ -49,11 +49,13 @@ accepts it. `SHOW PROPERTIES;` lists the values in force. Written by
 """
 
 _CLIENTS_HEAD = """
-## Settings of Kafka's clients
+## Settings of Spark
 
 Settings of Spark have its names, with the prefix `ksqlpy.spark.conf.`, as in
 `ksqlpy.spark.conf.spark.hadoop.fs.s3a.endpoint=…`. Those that results depend on are refused (`reserved-setting`), with the
 reason.
+
+## Settings of Kafka's clients
 
 Settings of Kafka's clients have Java's names, with a prefix: `kafka.` is for all clients, `kafka.consumer.`,
 `kafka.producer.` and `kafka.admin.` for one kind. ksqlDB's prefixes mean the same: `ksql.streams.`,
