@@ -252,6 +252,7 @@ def test_a_pull_query_that_waits_sees_what_was_written_before_it_was_asked(engin
 
 def test_rows_go_with_the_records_that_the_topic_deletes(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ksqlpy.tables.copy._FORGET_SECONDS", 0.1)
+    engine.kafka.create_topic("fading", 1, None, {"cleanup.policy": "compact,delete"})
     engine.execute(
         "CREATE TABLE fading (id INT PRIMARY KEY, v INT) WITH (KAFKA_TOPIC='fading', FORMAT='JSON', PARTITIONS=1);"
         + "".join(f"INSERT INTO fading VALUES ({i}, {i});" for i in range(5))

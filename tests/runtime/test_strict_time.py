@@ -13,8 +13,8 @@ from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 
 SOURCE = (
-    "CREATE STREAM timed (k STRING KEY, at STRING, v INT) WITH (KAFKA_TOPIC='timed', VALUE_FORMAT='JSON', PARTITIONS=1,"
-    " TIMESTAMP='at', TIMESTAMP_FORMAT='yyyy-MM-dd');"
+    "CREATE STREAM timed (k STRING KEY, moment STRING, v INT) WITH (KAFKA_TOPIC='timed', VALUE_FORMAT='JSON', PARTITIONS=1,"
+    " TIMESTAMP='moment', TIMESTAMP_FORMAT='yyyy-MM-dd');"
 )
 RESULT = "CREATE STREAM {} AS SELECT k, v FROM timed;"
 
@@ -29,8 +29,8 @@ def test_one_query_throws_and_the_other_goes_on(spark: SparkSession, tmp_path: P
         queries = {q.sink: q.id for q in engine.catalog.queries.values()}
         assert until(lambda: all(engine.queries.get(q).live.is_set() for q in queries.values()))  # type: ignore[union-attr]
         producer = Producer(engine.connection.producer({}))
-        for i, at in enumerate(("2026-01-02", "tomorrow", "2026-01-03")):
-            producer.produce("timed", json.dumps({"at": at, "v": i}), "k", 0)
+        for i, moment in enumerate(("2026-01-02", "tomorrow", "2026-01-03")):
+            producer.produce("timed", json.dumps({"moment": moment, "v": i}), "k", 0)
         assert producer.flush(30) == 0
 
         def error() -> str:
