@@ -52,8 +52,8 @@ _CLIENTS_HEAD = """
 ## Settings of Spark
 
 Settings of Spark have its names, with the prefix `ksqlpy.spark.conf.`, as in
-`ksqlpy.spark.conf.spark.hadoop.fs.s3a.endpoint=…`. Those that results depend on are refused (`reserved-setting`), with the
-reason.
+`ksqlpy.spark.conf.spark.hadoop.fs.s3a.endpoint=…`. Those that results depend on are refused (`reserved-setting`), with
+the reason.
 
 ## Settings of Kafka's clients
 

@@ -13,8 +13,8 @@ from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 
 SOURCE = (
-    "CREATE STREAM timed (k STRING KEY, moment STRING, v INT) WITH (KAFKA_TOPIC='timed', VALUE_FORMAT='JSON', PARTITIONS=1,"
-    " TIMESTAMP='moment', TIMESTAMP_FORMAT='yyyy-MM-dd');"
+    "CREATE STREAM timed (k STRING KEY, moment STRING, v INT) WITH (KAFKA_TOPIC='timed', VALUE_FORMAT='JSON',"
+    " PARTITIONS=1, TIMESTAMP='moment', TIMESTAMP_FORMAT='yyyy-MM-dd');"
 )
 RESULT = "CREATE STREAM {} AS SELECT k, v FROM timed;"
 
