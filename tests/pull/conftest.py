@@ -1,4 +1,4 @@
-"""One engine for the queries of this folder."""
+"""An engine for the queries of a file; it ends with the file, since others look at all state stores of the session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     registry, name = shared_registry()
     settings = {
