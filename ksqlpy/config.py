@@ -441,20 +441,20 @@ _DEFINED = (
         "ksql.query.pull.max.qps",
         "0",
         "How many pull queries are answered in a second at most; more of them are refused (42900); 0: any number.",
-        _integer(0, 1_000_000),
+        _integer(0, 2**31 - 1),
     ),
     Property(
         "ksql.query.pull.max.concurrent.requests",
         "0",
         "How many pull queries may be answered at one time; more of them are refused (42900); 0: any number.",
-        _integer(0, 1_000_000),
+        _integer(0, 2**31 - 1),
     ),
     Property(
         "ksqlpy.pull.wait.ms",
         "0",
         "For how many milliseconds a pull query waits at most until what it reads reflects all records that the inputs "
         "of its queries had when it was asked (read your writes); 0: it reads what is there.",
-        _integer(0, 3_600_000),
+        _integer(0, 600_000),
         session=True,
     ),
     Property(

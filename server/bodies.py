@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.server.errors import error_response
 
-__all__ = ["MAX_BODY", "Bodies", "drain"]
+__all__ = ["MAX_BODY", "Bodies", "disconnected", "drain"]
 
 MAX_BODY = 16 * 2**20
 """Bytes of a body. Statements must fit into a record of the command log, 1 MiB with the usual brokers."""
@@ -19,6 +19,12 @@ MAX_BODY = 16 * 2**20
 async def drain(receive: Receive) -> None:
     """Takes what comes of a body, and keeps nothing."""
     while (await receive()).get("more_body"):
+        pass
+
+
+async def disconnected(receive: Receive) -> None:
+    """Waits until the client has left."""
+    while (await receive())["type"] != "http.disconnect":
         pass
 
 

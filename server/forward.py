@@ -8,6 +8,7 @@ import httpx
 from starlette.types import Receive, Scope, Send
 
 from ksqlpy.errors import EngineProblem
+from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.errors import error_response
 from ksqlpy.server.forms import frame
 
@@ -52,7 +53,7 @@ class Forward:
             await error_response(problem)(scope, receive, send)
             return
         writer = asyncio.create_task(_hand_back(answer, send))
-        gone = asyncio.create_task(_disconnected(receive))
+        gone = asyncio.create_task(disconnected(receive))
         try:
             await asyncio.wait({writer, gone}, return_when=asyncio.FIRST_COMPLETED)
             if writer.done():
@@ -77,8 +78,3 @@ async def _hand_back(answer: httpx.Response, send: Send) -> None:
         for line in lines:
             await frame(send, line + b"\n")
     await send({"type": "http.response.body", "body": rest, "more_body": False})
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError, shown
 from ksqlpy.reading.batch import Batch
 from ksqlpy.server.backend import Backend, PushQuery, begin
+from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.errors import unforeseen
 from ksqlpy.server.forms import Form, Lines, Messages, Objects, frame
 from ksqlpy.server.statements import text_variables
@@ -143,7 +144,7 @@ class RowStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the stream; an ASGI application."""
         writer = asyncio.create_task(self._write(send))
-        gone = asyncio.create_task(_disconnected(receive))
+        gone = asyncio.create_task(disconnected(receive))
         try:
             with self.backend.streaming(self.query):
                 await asyncio.wait({writer, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -189,11 +190,6 @@ class RowStream(Response):
         elif (last := form.end(self.query)) is not None:
             await out(form.between + last + form.line_end)
         await send({"type": "http.response.body", "body": form.after, "more_body": False})
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 class _Rows:

@@ -1,4 +1,4 @@
-"""The reader processes of a server: made, watched, ended. They answer lookups on the server's own port.
+"""The reader processes of a server: started, watched, ended. They answer lookups on the server's own port.
 
 All processes take connections of one listening socket, so that clients need not know of it. What is no lookup a reader
 hands to the server (:mod:`ksqlpy.server.forward`), over a Unix socket that only this user can reach.
@@ -9,15 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import os
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.folders import removed, scratch_folder
 
 __all__ = ["Readers"]
 
@@ -26,7 +25,7 @@ _log = logging.getLogger("ksqlpy.server")
 PATIENCE = 5.0
 """Seconds that a reader gets to end."""
 AGAIN = 1.0
-"""Seconds after which a reader that has died is made again."""
+"""Seconds after which a reader that has ended is started again."""
 
 
 class Readers:
@@ -39,7 +38,7 @@ class Readers:
         self._threads: list[threading.Thread] = []
         self._folder = Path()
         if count:
-            self._folder = Path(self._around.enter_context(tempfile.TemporaryDirectory(prefix="ksqlpy-readers-")))
+            self._folder = self._around.enter_context(scratch_folder("ksqlpy-readers-"))
 
     @property
     def binds(self) -> list[str]:
@@ -47,9 +46,13 @@ class Readers:
         return [f"unix:{self._folder / 'server'}"] if self._count else []
 
     def start(self, config: Config, listener: socket.socket) -> None:
-        """Makes them; ``config``: with the address of the brokers."""
+        """Starts them; ``config``: with the address of the brokers. Copies of more readers of before are removed."""
         data = config.get("ksqlpy.data.dir")
         folder = Path(data).expanduser() if data else self._folder
+        for left in folder.glob("reader-*"):
+            which = left.name.removeprefix("reader-")
+            if which.isdecimal() and int(which) > self._count:
+                removed(left)
         for number in range(1, self._count + 1):
             settings = {
                 "number": number,
@@ -64,13 +67,17 @@ class Readers:
 
     def _keep(self, settings: dict[str, object], listener: int) -> None:
         while not self._stopping.is_set():
-            child = subprocess.Popen(
-                [sys.executable, "-m", "ksqlpy.server.reader"],
-                stdin=subprocess.PIPE,
-                pass_fds=(listener,),
-                cwd="/",
-                env=os.environ,
-            )
+            try:
+                child = subprocess.Popen(
+                    [sys.executable, "-m", "ksqlpy.server.reader"],
+                    stdin=subprocess.PIPE,
+                    pass_fds=(listener,),
+                    cwd="/",
+                )
+            except OSError as e:  # no memory, or no file descriptors, for now
+                _log.warning("reader %s cannot be started: %s", settings["number"], e)
+                self._stopping.wait(AGAIN)
+                continue
             assert child.stdin is not None
             with contextlib.suppress(OSError):
                 child.stdin.write(json.dumps(settings).encode() + b"\n")
@@ -85,7 +92,7 @@ class Readers:
                 child.kill()
                 status = child.wait()
             if not self._stopping.is_set():
-                _log.warning("reader %s has ended (%s) and is made again", settings["number"], status)
+                _log.warning("reader %s has ended (status %s) and is started again", settings["number"], status)
                 self._stopping.wait(AGAIN)
 
     def __enter__(self) -> Readers:

@@ -43,8 +43,6 @@ from ksqlpy.types import BIGINT, INTEGER, StructType
 
 __all__ = ["analyze_query"]
 
-THROW = "ksql.timestamp.throw.on.invalid"
-
 
 def analyze_query(
     node: exp.Expr, catalog: Catalog, text: Text, *, persistent: bool, config: Config | None = None
@@ -221,7 +219,7 @@ class _QueryAnalyzer:
             () if self.ranking is not None else tuple(over),
             self.ranking,
             order,
-            self.config.get(THROW) == "true",
+            self.config.get("ksql.timestamp.throw.on.invalid") == "true",
         )
 
     # ------------------------------------------------------------ clauses

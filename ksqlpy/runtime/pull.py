@@ -15,7 +15,6 @@ import shutil
 import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,6 +27,7 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.identity import identity_of
 from ksqlpy.analysis.pull import PullRead, constant
 from ksqlpy.connection import KafkaConnection
+from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
 from ksqlpy.plan import Plan
@@ -301,25 +301,24 @@ class Scratch:
     """Folders for the runs of Spark. What Spark's state stores write into one after its run goes with the next run."""
 
     def __init__(self) -> None:
-        self._all: tempfile.TemporaryDirectory[str] | None = None
+        self._around = contextlib.ExitStack()
+        self._all: Path | None = None
         self._used: set[Path] = set()
         self._lock = threading.Lock()
 
     def close(self) -> None:
         """Removes all."""
-        if self._all is not None:
-            self._all.cleanup()
+        self._around.close()
 
     @contextlib.contextmanager
     def folder(self) -> Iterator[Path]:
         """A folder for one run."""
         with self._lock:
             if self._all is None:
-                self._all = tempfile.TemporaryDirectory(prefix="ksqlpy-pull-", ignore_cleanup_errors=True)
-            for left in set(Path(self._all.name).iterdir()) - self._used:
+                self._all = self._around.enter_context(scratch_folder("ksqlpy-pull-"))
+            for left in set(self._all.glob("run-*")) - self._used:
                 shutil.rmtree(left, ignore_errors=True)
-            made = Path(self._all.name, uuid.uuid4().hex[:12])
-            made.mkdir()
+            made = Path(tempfile.mkdtemp(prefix="run-", dir=self._all))
             self._used.add(made)
         try:
             yield made

@@ -134,7 +134,8 @@ class Reader:
                 if error is None:
                     before = self.catalog.sources
                     self._replay.take(Entry(message.offset() or 0, message.value()))
-                    if before.keys() - self.catalog.sources.keys():
+                    # While the log is read from its start, tables are missing that later entries make.
+                    if self._ready and before.keys() - self.catalog.sources.keys():
                         self._copies.keep(self.catalog.sources.values())
                 elif error.code() == KafkaError._PARTITION_EOF:
                     self._ready = True

@@ -11,7 +11,6 @@ __all__ = ["allowed"]
 _OPEN = {
     "spark.driver.host",
     "spark.driver.bindAddress",
-    "spark.redaction.regex",
     "spark.sql.streaming.minBatchesToRetain",
     "spark.ui.dagGraph.retainedRootRDDs",
     "spark.ui.enabled",
@@ -34,6 +33,7 @@ _OURS = {
     "spark.jars": "ksqlpy's classes are found by it",
     "spark.local.dir": "it is a folder of ksqlpy.data.dir, which is removed at the end",
     "spark.sql.warehouse.dir": "it is a folder of ksqlpy.data.dir",
+    "spark.redaction.regex": "it keeps secrets out of Spark's log",
     "spark.dynamicAllocation.enabled": "all tasks of a query run at the same time, with a fixed number of executors",
     "spark.shuffle.manager": "real-time queries hand rows from task to task by the one that Spark takes for them",
 }

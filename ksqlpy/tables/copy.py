@@ -161,7 +161,7 @@ class Copy:
         if any(first > known.get(partition, 0) for partition, first in begins.items()):
             gone = self._store.forget({**known, **begins})
             if gone:
-                log.info("the local copy of table %s: %d rows went with their records", self.source.name, gone)
+                log.info("table %s: %d rows are removed, as the topic has deleted them", self.source.name, gone)
 
     def _fail(self, why: str, hint: str | None = None) -> None:
         if not self._stopping.is_set():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import struct
 import time
@@ -31,6 +32,9 @@ _BLOCKS = 64 * 2**20
 _BUFFER = 32 * 2**20
 _FLUSHED = 60.0
 """Seconds after which what was written goes to the files: so much is read again after a crash."""
+
+_AT_ONCE = 20_000
+"""Rows that are removed together."""
 
 _RELEASED = 10.0
 """Seconds for which the files of a store that was closed may stay open: as long as somebody goes through its rows."""
@@ -123,17 +127,19 @@ class Store:
 
     def forget(self, begins: Mapping[int, int]) -> int:
         """Removes the rows whose records lie below these offsets of their partitions; gives how many. Raises Torn."""
-        gone: list[tuple[bytes, None]] = []
-        for key, value in self._items(_ROW):
-            _, partition, offset, _ = HEAD.unpack_from(value)
-            if offset < begins.get(partition, 0):
-                gone.append((key[1:], None))
-        self.write(gone, {})
+        count = 0
+        gone = (k[1:] for k, v in self._items(_ROW) if (h := HEAD.unpack_from(v))[2] < begins.get(h[1], 0))
+        while keys := list(itertools.islice(gone, _AT_ONCE)):
+            self.write([(key, None) for key in keys], {})
+            count += len(keys)
         batch = WriteBatch(raw_mode=True)
         for partition, offset in begins.items():
             batch.put(_BEGIN + str(partition).encode(), str(offset).encode())
-        self._rows.write(batch, self._unlogged)
-        return len(gone)
+        try:
+            self._rows.write(batch, self._unlogged)
+        except Exception as e:
+            raise Torn(str(e)) from e
+        return count
 
     def get(self, key: bytes) -> Record | None:
         """The record of a key."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ksqlpy.reading.times import texts_of
-from ksqlpy.types import DATE, INTEGER, STRING, TIME, TIMESTAMP, ArrayType, MapType, StructType
+from ksqlpy.types import DATE, INTEGER, STRING, TIME, TIMESTAMP, ArrayType, MapType, SqlType, StructType
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,7 @@ from ksqlpy.types import DATE, INTEGER, STRING, TIME, TIMESTAMP, ArrayType, MapT
         (StructType((("A", DATE), ("B", INTEGER))), {"A": 0, "B": 0}, {"A": "1970-01-01", "B": 0}),
     ],
 )
-def test_a_value_and_its_text(kind, value, text) -> None:  # type: ignore[no-untyped-def]
+def test_a_value_and_its_text(kind: SqlType, value: Any, text: Any) -> None:
     texts = texts_of([INTEGER, kind])
     assert texts is not None
     assert texts([5, value]) == [5, text]

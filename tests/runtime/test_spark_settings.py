@@ -11,7 +11,15 @@ from ksqlpy.spark.userconf import allowed
 
 
 def test_they_are_kept_apart_and_not_shown() -> None:
-    config = Config.of({"ksqlpy.spark.conf.spark.hadoop.fs.s3a.secret.key": "hush", "ksqlpy.port": "1"})
+    config = Config.of(
+        {
+            "ksqlpy.spark.conf.spark.hadoop.fs.s3a.secret.key": "hush",
+            "ksqlpy.port": "1",
+            "kafka.producer.linger.ms": "7",
+            "ksql.streams.consumer.fetch.max.wait.ms": "70",
+            "sasl.password": "hush",
+        }
+    )
     assert config.spark == {"spark.hadoop.fs.s3a.secret.key": "hush"}
     assert "hush" not in repr(config)
     assert config.for_statement({"auto.offset.reset": "earliest"}).spark == config.spark
@@ -31,6 +39,7 @@ def test_what_may_be_set(name: str) -> None:
         ("spark.sql.ansi.enabled", "reserved-setting", "results, or how quickly they come, depend on it"),
         ("spark.task.maxFailures", "reserved-setting", "results, or how quickly they come, depend on it"),
         ("spark.master", "reserved-setting", "ksqlpy.spark.master is for it"),
+        ("spark.redaction.regex", "reserved-setting", "it keeps secrets out"),
         ("spark.dynamicAllocation.enabled", "reserved-setting", "a fixed number of executors"),
         ("executor.memory", "invalid-property", "their names begin with spark."),
     ],

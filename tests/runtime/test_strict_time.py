@@ -11,6 +11,7 @@ from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+from ksqlpy.spark.query import RunningQuery
 
 SOURCE = (
     "CREATE STREAM timed (k STRING KEY, moment STRING, v INT) WITH (KAFKA_TOPIC='timed', VALUE_FORMAT='JSON',"
@@ -27,20 +28,22 @@ def test_one_query_throws_and_the_other_goes_on(spark: SparkSession, tmp_path: P
         engine.execute(RESULT.format("lenient"))
         engine.execute(RESULT.format("thrown"), {"ksql.timestamp.throw.on.invalid": "true"})
         queries = {q.sink: q.id for q in engine.catalog.queries.values()}
-        assert until(lambda: all(engine.queries.get(q).live.is_set() for q in queries.values()))  # type: ignore[union-attr]
+
+        def query(sink: str) -> RunningQuery:
+            found = engine.queries.get(queries[sink])
+            assert found is not None
+            return found
+
+        assert until(lambda: all(query(sink).live.is_set() for sink in queries))
         producer = Producer(engine.connection.producer({}))
         for i, moment in enumerate(("2026-01-02", "tomorrow", "2026-01-03")):
             producer.produce("timed", json.dumps({"moment": moment, "v": i}), "k", 0)
         assert producer.flush(30) == 0
 
-        def error() -> str:
-            query = engine.queries.get(queries["THROWN"])
-            return str(query.error) if query is not None and query.error is not None else ""
-
-        assert until(lambda: "tomorrow" in error())
-        assert "event time" in error()
+        assert until(lambda: "tomorrow" in str(query("THROWN").error))
+        assert "event time" in str(query("THROWN").error)
         assert until(lambda: engine.kafka.offsets({"LENIENT": 1}, latest=True)["LENIENT"]["0"] == 2)
         assert engine.kafka.offsets({"THROWN": 1}, latest=True)["THROWN"]["0"] <= 1
-        assert engine.queries.get(queries["LENIENT"]).error is None  # type: ignore[union-attr]
+        assert query("LENIENT").error is None
     finally:
         engine.stop()

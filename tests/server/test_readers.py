@@ -156,3 +156,11 @@ def test_a_table_that_is_gone_is_gone_for_all(server: Server) -> None:
 
     until(refused)
     until(lambda: all(refused() for _ in range(12)))
+
+
+def test_a_killed_server_takes_its_readers_along_and_its_port_is_free(server: Server) -> None:
+    server.kill()
+    server.start()  # at once, on the same port
+    assert server.statements("SHOW STREAMS;")
+    _, outlived = server.wait_for_children()
+    assert outlived == []
