@@ -173,6 +173,13 @@ _DEFINED = (
         "them; empty: none.",
         _origins,
     ),
+    Property(
+        "ksqlpy.standby",
+        "false",
+        "Whether the server waits while another one runs the service, and takes over when that one is gone. Both need "
+        "the same ksqlpy.checkpoint.dir, and a ksqlpy.data.dir each.",
+        _one_of("true", "false"),
+    ),
     Property("ksqlpy.kafka.port", "0", "Port of the embedded broker; 0 picks a free one.", _integer(0, 65535)),
     Property("ksqlpy.spark.master", "local[512]", "Spark master; every task of a running query holds a slot of it."),
     Property(

@@ -103,6 +103,7 @@ async def _serve(backend: Backend, listener: socket.socket, readers: Readers, pr
         if stop.is_set():
             os._exit(130)
         stop.set()
+        backend.engine.cancel()
         threading.Thread(target=_end_without_brokers, args=(backend.engine,), name="latest", daemon=True).start()
 
     for name in (signal.SIGINT, signal.SIGTERM):
@@ -116,7 +117,11 @@ async def _serve(backend: Backend, listener: socket.socket, readers: Readers, pr
         await asyncio.wait({starting, stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
         if not starting.done():
             progress("stopping: the engine has to finish its start first")
-        await starting
+        try:
+            await starting
+        except KsqlError:
+            if not stop.is_set():  # else it stood by, and nobody wants it any more
+                raise
         progress("")
         if not stop.is_set():
             backend.state = State.READY

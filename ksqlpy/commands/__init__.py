@@ -56,6 +56,11 @@ COMMANDS = (
         "list, show and replay what queries could not read",
         "What queries could not read: counted, shown, and replayed once it is mended.",
     ),
+    Command(
+        "doctor",
+        "check whether a server with this configuration can run",
+        "Checks Java, the brokers, the Spark master and its executors. Exit code 1: something is wrong.",
+    ),
     Command("jars", "fetch what the first start would fetch"),
     Command(
         "fmt",

@@ -17,6 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bootstrap-servers", metavar="B", help="Kafka to use (default: one is started)")
     parser.add_argument("--data-dir", metavar="D", help="folder for what must outlive the server")
     parser.add_argument("--readers", metavar="N", help="processes that answer lookups beside the server (default 0)")
+    parser.add_argument(
+        "--standby",
+        action="store_const",
+        const="true",
+        help="wait while another server runs the service",
+    )
     parser.add_argument("--config", metavar="FILE", type=Path, help="file of key=value lines")
     add_insecure(parser)
     add_define(parser)
@@ -43,5 +49,6 @@ def _flags(options: argparse.Namespace) -> dict[str, str]:
         "bootstrap.servers": options.bootstrap_servers,
         "ksqlpy.data.dir": options.data_dir,
         "ksqlpy.readers": options.readers,
+        "ksqlpy.standby": options.standby,
     }
     return {name: value for name, value in flags.items() if value is not None}

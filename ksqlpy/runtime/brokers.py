@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,6 +51,7 @@ class Brokers:
         self.registry = config.registry()
         self.register: ProducerRegister | None = None
         self._progress = progress
+        self._cancelled = threading.Event()
         self._ownership: Ownership | None = None
         self._embedded: EmbeddedKafka | None = None
 
@@ -99,10 +101,21 @@ class Brokers:
         self._ownership = Ownership(
             self.kafka, self.topics.engine_group, self.topics.command_log, identity(folder), place_of(folder)
         )
-        self._ownership.take()
+        if self._cancelled.is_set():
+            self._ownership.give_up()
+        self._ownership.take(self._standing_by if self.config.get("ksqlpy.standby") == "true" else None)
         self.register = ProducerRegister(self.kafka, self.topics.producers, uuid.uuid4().hex)
         self.register.take()
         self.log.guard = self.register.check
+
+    def _standing_by(self) -> None:
+        self._progress("standing by: another server runs this service")
+
+    def cancel(self) -> None:
+        """Ends the wait of a standby, whose start fails then."""
+        self._cancelled.set()
+        if self._ownership is not None:
+            self._ownership.give_up()
 
     def _belong(self, folder: Path) -> None:
         """Makes the command log if there is none yet; before that, sees to it that the folder is of this service."""

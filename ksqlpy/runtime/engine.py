@@ -87,6 +87,7 @@ class Engine:
         with contextlib.ExitStack() as stack:
             self.folder = folder = self._folder(stack)
             failure: list[Exception] = []
+            self.supervisor.check()
             self.brokers.prepare(folder, stack)
             # The broker and Spark's JVM start side by side.
             stack.callback(self.brokers.release)
@@ -122,7 +123,7 @@ class Engine:
         self.brokers.open(stack)
         self.reads.start(self.folder)
         self._keep_log(stack)
-        self.queries.register = self.brokers.register
+        self.supervisor.admit(stack)
         self._progress("reading the command log")
         ended = self.definitions.replay()
         self.queries.take_over(self.brokers.belonging, self.catalog.queries, ended)
@@ -169,6 +170,10 @@ class Engine:
             self._closing.close()
         finally:
             over.set()
+
+    def cancel(self) -> None:
+        """To be called when a start is not wanted any more: a standby waits no longer."""
+        self.brokers.cancel()
 
     def cut_short(self) -> bool:
         """To be called when start or stop take long: whether that is since brokers are away, and the process may end.

@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ class Ownership:
         self._mine = threading.Event()
         self._since = time.monotonic()
         self._ended = threading.Event()
+        self._given_up = threading.Event()
         self._consumer = self._made()
         self._thread = threading.Thread(target=self._run, name="ownership", daemon=True)
 
@@ -83,8 +85,12 @@ class Ownership:
             )
         )
 
-    def take(self) -> None:
-        """Returns when this engine owns the service; raises EngineProblem ``service-taken`` when another one does."""
+    def take(self, waiting: Callable[[], None] | None = None) -> None:
+        """Returns when this engine owns the service; raises EngineProblem ``service-taken`` when another one does.
+
+        ``waiting``: is called now and then while another one does, and this engine waits as its standby until that one
+        is gone, or :meth:`give_up` is called.
+        """
         self._wait_for_other_place()
         try:
             self._subscribe()
@@ -92,8 +98,11 @@ class Ownership:
             raise EngineProblem("service-taken", f"the service cannot be taken: {reason_of(e)}") from e
         self._thread.start()
         end = time.monotonic() + GRANTED
-        while not self._mine.wait(2 * SESSION_SECONDS):
-            if self._others():
+        while not self._wait_until_mine():
+            if self._others() and waiting is not None and not self._given_up.is_set():
+                waiting()
+                end = time.monotonic() + GRANTED
+            elif self._others():
                 self.release()
                 raise EngineProblem(
                     "service-taken",
@@ -107,6 +116,16 @@ class Ownership:
                     f"the brokers have not assigned the service to this engine in {GRANTED:g} s",
                     hint="see whether all brokers run",
                 )
+
+    def give_up(self) -> None:
+        """Ends the wait of a standby."""
+        self._given_up.set()
+
+    def _wait_until_mine(self) -> bool:
+        end = time.monotonic() + 2 * SESSION_SECONDS
+        while not self._mine.wait(0.2) and not self._given_up.is_set() and time.monotonic() < end:
+            pass
+        return self._mine.is_set()
 
     def _others(self) -> bool:
         """Whether the group has members besides this engine."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -20,8 +19,9 @@ from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.fencing import ProducerRegister
 from ksqlpy.spark.figures import figures, forget_figures, read_up_to
 from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.masters import local_slots
 from ksqlpy.spark.query import RunningQuery
-from ksqlpy.spark.session import at_rest
+from ksqlpy.spark.session import at_rest, slots_of
 from ksqlpy.spark.spec import QuerySpec, slots
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.turns import Turns
@@ -54,9 +54,12 @@ class Queries:
         self._lock = threading.Lock()
         self.turns = Turns()
         self._gone: float | None = None
-        local = re.fullmatch(r"local\[(\d+)\]", master)
-        self.capacity = int(local.group(1)) if local else None
-        """Task slots in all, or None where the cluster decides."""
+        self._fixed = local_slots(master)
+
+    @property
+    def capacity(self) -> int:
+        """Task slots in all; on a cluster they come and go with the executors."""
+        return self._fixed if self._fixed is not None else slots_of(self._session)
 
     def checkpoint(self, query_id: str) -> str:
         """The checkpoint folder of a query, a path or a URI."""
@@ -73,15 +76,18 @@ class Queries:
 
         ``instead_of``: the id of a query whose slots it gets. Raises EngineProblem ``no-slots`` with the numbers.
         """
-        if self.capacity is None:
-            return
-        wanted = slots(plan, partitions, shuffle_partitions)
+        wanted, capacity = slots(plan, partitions, shuffle_partitions), self.capacity
         taken = sum(self._slots(q) for q in self.all() if not q.refused and q.spec.id != instead_of)
-        if taken + wanted > self.capacity:
+        if taken + wanted > capacity:
+            more = (
+                "start the server with a larger ksqlpy.spark.master, such as local[1024]"
+                if self._fixed is not None
+                else "give Spark more executors, or executors with more cores"
+            )
             raise EngineProblem(
                 "no-slots",
-                f"the query needs {wanted} task slots, {self.capacity - taken} of {self.capacity} are free",
-                hint="terminate a query, or start the server with a larger ksqlpy.spark.master, such as local[1024]",
+                f"the query needs {wanted} task slots, {max(capacity - taken, 0)} of {capacity} are free",
+                hint=f"terminate a query, or {more}",
                 error_code=40001,
             )
 

@@ -253,6 +253,11 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
                     f"{f['queryId']}: {_stands(f)}, rows in {f['rowsIn']}, rows out {f['rowsOut']}, lag {f['lag']}"
                     for f in figures
                 ]
+                + [
+                    f"{f['queryId']} on executor {id_}: rows in {e['consumed']}, rows out {e['sent']}, lag {e['lag']}"
+                    for f in figures
+                    for id_, e in f.get("executors", {}).items()
+                ]
                 + ([copied] if copied else [])
             ),
             "errorStats": "; ".join(
@@ -301,6 +306,7 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
         "lateRows": counts["late"],
         "lateTopic": late_topic,
         "failedValues": counts["failed"],
+        **({"executors": counts["executors"]} if counts["executors"] else {}),
         **(running.progress() if running is not None else {}),
         "deadLetters": context.brokers.dead_letters.count(query_id),
         "lastDeadLetter": context.brokers.dead_letters.last_reason(query_id),

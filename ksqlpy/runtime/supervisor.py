@@ -18,7 +18,10 @@ from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.push import Asked
 from ksqlpy.runtime.queries import Queries
+from ksqlpy.spark.admissions import Admissions
+from ksqlpy.spark.executors import problems
 from ksqlpy.spark.fencing import service_taken
+from ksqlpy.spark.masters import check_cluster, check_master, one_jvm
 from ksqlpy.spark.session import end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
 from ksqlpy.spark.spec import QuerySpec, Retry
 from ksqlpy.spark.standing import Standing, State
@@ -56,6 +59,13 @@ class Supervisor:
 
     # ------------------------------------------------------------ life
 
+    def check(self) -> None:
+        """Raises ConfigProblem where the properties do not fit the Spark master."""
+        config = self._brokers.config
+        master = config.get("ksqlpy.spark.master")
+        check_master(master)
+        check_cluster(master, config.get("ksqlpy.checkpoint.dir"), self._brokers.bootstrap)
+
     def start(self, folder: Path, stack: ExitStack) -> None:
         """Starts Spark in a folder; ``stack`` ends it. Raises EnvironmentProblem."""
         config = self._brokers.config
@@ -74,6 +84,26 @@ class Supervisor:
             partial(may_read, config=config),
         )
         stack.callback(self.queries.stop_all)
+        if not one_jvm(config.get("ksqlpy.spark.master")):
+            self._look_at_executors(checkpoints)
+
+    def _look_at_executors(self, checkpoints: str) -> None:
+        """Raises EnvironmentProblem where executors cannot run queries; without any, queries wait for them."""
+        self._progress("looking at the executors")
+        for problem in problems(self.session, checkpoints):
+            if problem.code in ("no-executors", "clock-skew"):
+                log.warning("%s", problem.render())
+            else:
+                raise problem
+
+    def admit(self, stack: ExitStack) -> None:
+        """Lets queries write by the register of producers; ``stack`` ends what answers those of executors."""
+        register = self._brokers.register
+        self.queries.register = register
+        if register is not None and not one_jvm(self._brokers.config.get("ksqlpy.spark.master")):
+            admissions = Admissions(lambda: self.session, register)
+            admissions.start()
+            stack.callback(admissions.stop)
 
     def _new_session(self, folder: Path, progress: Callable[[str], None] | None = None) -> SparkSession:
         config = self._brokers.config

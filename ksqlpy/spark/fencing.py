@@ -9,6 +9,10 @@ An engine that takes the service writes its name. A query notes its producer, re
 has the brokers end all other producers of it (``jvm/sink/SinkProducers.java``) before it looks at what is written. So
 of two engines either the later one finds the earlier one's note, or the earlier one finds that it has lost the service
 before it writes. An engine that was stopped in the midst of its work, for however long, has its next request refused.
+
+On a cluster each executor has a producer of its own for each life of a query, and asks the engine to note it before its
+first record (``jvm/sink/Writers.java``). The next life begins with the end of all of them. So it need not know whether
+their executors have died, are stopped, or cannot be reached.
 """
 
 from __future__ import annotations
@@ -16,25 +20,20 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from pyspark.sql import SparkSession
 
 from ksqlpy.errors import EngineProblem, ServiceLost
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
-from ksqlpy.spark.spec import QuerySpec
 
-__all__ = ["ProducerRegister", "SinkProducer", "end_others", "retire", "service_taken"]
+__all__ = ["ProducerRegister", "SinkProducer", "service_taken"]
 
 log = logging.getLogger(__name__)
 
 _ENGINE = "engine"
-_STARTING = 130.0
-"""Seconds that a producer may take to get its id from the brokers."""
 _LEAVING = 3.0
 """Seconds that the notes of queries that ended may take to reach the brokers, which may be away."""
 
@@ -54,6 +53,7 @@ class ProducerRegister:
     def __init__(self, kafka: Kafka, topic: str, engine: str) -> None:
         self._kafka, self._topic, self._engine = kafka, topic, engine
         self._owner = ""
+        self._lives: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._producers: dict[tuple[str, str], tuple[SinkProducer, ...]] = {}
         self._lock = threading.Lock()
         self._reader: Consumer | None = None
@@ -98,11 +98,43 @@ class ProducerRegister:
                 raise service_taken()
             return None if noted is None else tuple(p for p in noted if p != producer)
 
-    def settle(self, query: str, producer: SinkProducer) -> None:
-        """Notes that this is the only producer that may write the query's results."""
+    def begin_life(self, query: str, life: str, topics: tuple[str, ...]) -> tuple[SinkProducer, ...] | None:
+        """Begins a life of a query, whose producers write these topics; those of no other life are admitted any more.
+
+        Gives all that may still write the query's results, None if none was ever noted. Raises EngineProblem
+        ``service-taken`` when another engine has the service.
+        """
         with self._lock:
-            if self._producers.get((self._engine, query)) != (producer,):
-                self._note(query, (producer,))
+            self._lives[query] = (life, topics)
+            self._follow()
+            if self._owner != self._engine:
+                raise service_taken()
+            noted = self._of(query)
+            return None if noted is None else tuple(noted)
+
+    def admit(self, query: str, life: str, jvm: str, producer: int) -> str | None:
+        """Notes a producer that is about to write in this life of a query; gives None, or why it must not."""
+        with self._lock:
+            known = self._lives.get(query)
+            if known is None or known[0] != life:
+                return "the query has been started again since, or has ended"
+            mine, new = self._producers.get((self._engine, query), ()), SinkProducer(jvm, producer, known[1])
+            if new not in mine:
+                self._note(query, (*mine, new))
+            self._follow()
+            return None if self._owner == self._engine else service_taken().message
+
+    def end_life(self, query: str, life: str) -> None:
+        """Admits no producers of it any more."""
+        with self._lock:
+            if self._lives.get(query, ("",))[0] == life:
+                del self._lives[query]
+
+    def settle(self, query: str, *producers: SinkProducer) -> None:
+        """Notes that no others may write the query's results."""
+        with self._lock:
+            if self._producers.get((self._engine, query)) != producers:
+                self._note(query, producers)
             for engine, other in list(self._producers):
                 if other == query and engine != self._engine:
                     self._write(f"{engine}/{query}", None)
@@ -174,59 +206,6 @@ class ProducerRegister:
             self._producers[engine, query] = noted
         except (ValueError, TypeError, KeyError) as e:
             log.warning("record %d of topic %s is left out: %s", self._next - 1, self._topic, e)
-
-
-def end_others(
-    session: SparkSession,
-    kafka: Kafka,
-    register: ProducerRegister,
-    spec: QuerySpec,
-    options: Mapping[str, str],
-    stopping: threading.Event,
-) -> bool:
-    """Notes a query's producer, and has the brokers end all earlier ones of other JVMs and engines.
-
-    ``options``: of Spark's Kafka sink; ``stopping``: is set when nobody waits for it any more. Gives whether it is
-    known that nobody else writes the query's results: not where none was noted, nor where the brokers do not let us.
-    Raises EngineProblem ``service-taken`` when another engine has the service, ``no-producer`` when brokers do not
-    answer.
-    """
-    jvm: Any = session._jvm
-    producers, end = jvm.ksqlpy.sink.SinkProducers, time.monotonic() + _STARTING
-    while (number := producers.hold(spec.id, dict(options))) < 0:
-        if stopping.wait(0.01):
-            return False
-        if time.monotonic() > end:
-            raise EngineProblem("no-producer", f"no broker gives the producer of query {spec.id} its id")
-    own = SinkProducer(producers.JVM, number, spec.sink_topics)
-    others = register.enter(spec.id, own)
-    if others is None:
-        return False
-    ended = [o for o in others if o.jvm != own.jvm]
-    if ended:
-        topics = kafka.partitions({t for o in ended for t in o.topics})
-        why = producers.fence(spec.connection.key, sorted({o.id for o in ended}), topics)
-        if why is not None:
-            log.warning(
-                "query %s: the brokers do not let earlier producers of its results be ended, which needs the right"
-                " ALTER on the cluster: %s", spec.id, why,
-            )  # fmt: skip
-            return False
-        log.info("query %s: producers of before are ended: %s", spec.id, ", ".join(str(o.id) for o in ended))
-    register.settle(spec.id, own)
-    return True
-
-
-def retire(session: SparkSession, register: ProducerRegister, query: str, *, forget: bool) -> None:
-    """Gives a query's producer back to Spark, and notes that nothing writes its results, if that is so.
-
-    ``forget``: nor ever will. Raises what py4j raises of a JVM that is gone.
-    """
-    jvm: Any = session._jvm
-    jvm.ksqlpy.sink.SinkProducers.release(query)
-    spark = session.sparkContext._jsc.sc()
-    if not jvm.ksqlpy.internals.Tasks.running(spark, query) and jvm.ksqlpy.sink.Senders.idle(query):
-        register.leave(query, forget=forget)
 
 
 def _unusable(topic: str, why: str) -> EngineProblem:

@@ -11,8 +11,6 @@ It goes through up to three phases, each a Spark query on the same checkpoint:
 
 Ahead of them a plan that OR REPLACE has replaced takes the records that are there, in one batch.
 A query that fails starts again after a while, longer each time.
-
-More than 600 lines, since the phases, their order and what is noted in between are one protocol.
 """
 
 from __future__ import annotations
@@ -39,24 +37,22 @@ from ksqlpy.spark.checkpoint import Checkpoint, damage
 from ksqlpy.spark.clients import tell_jvm, tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.failure import Failure, failure_of
-from ksqlpy.spark.fencing import ProducerRegister, end_others, retire
+from ksqlpy.spark.fencing import ProducerRegister
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
-from ksqlpy.spark.output import kafka_output, sink_options, undone
-from ksqlpy.spark.session import admit_forgetting, is_local, jvm_alive
+from ksqlpy.spark.output import kafka_output, undone
+from ksqlpy.spark.session import admit_forgetting, jvm_alive
 from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.turns import Turns
+from ksqlpy.spark.writers import writers_of
 
 __all__ = ["Phase", "RunningQuery"]
 
 log = logging.getLogger(__name__)
 
 KEPT_FAILURES = 10
-SENDING = 130.0
-"""Seconds in which a producer of this JVM has to send what the query gave it before it ended."""
-
 ENDING = 120.0
 """Seconds in which Spark's tasks have to end after their query was stopped."""
 
@@ -112,8 +108,7 @@ class RunningQuery:
         self.topic_ids: Mapping[str, str] = {}
         self._changed = changed
         self._turns = turns
-        # On a cluster each executor has producers of its own.
-        self._register = register if is_local(session) else None
+        self._writers = writers_of(session, register)
         self._session = session
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
@@ -174,13 +169,13 @@ class RunningQuery:
                 self._thread.join(timeout=0.2)
 
     def _retire(self, forget: bool) -> None:
-        """Gives its producer back, and notes that nothing writes its results, if that is so."""
-        if self._register is None or self._thread.is_alive():
+        """Its producers write no more."""
+        if self._thread.is_alive():
             return
         try:
-            retire(self._session, self._register, self.spec.id, forget=forget)
+            self._writers.end(self.spec, forget=forget)
         except (Py4JError, OSError, KsqlError) as e:
-            log.debug("query %s: its producer stays noted: %s", self.spec.id, e)
+            log.debug("query %s: its producers stay noted: %s", self.spec.id, e)
 
     def abandon(self) -> None:
         """Forgets the query of a JVM that is gone; its thread ends by itself, and who reads a push query is told."""
@@ -234,9 +229,7 @@ class RunningQuery:
         kafka = Kafka(spec.connection)
         self.topic_ids = kafka.topic_ids(spec.partitions)
         # First of all: an engine that has lost the service must not mend or sign what is another one's by now.
-        alone = self._register is not None and end_others(
-            self._session, kafka, self._register, spec, sink_options(spec), self._stopping
-        )
+        alone = self._writers.begin(kafka, spec, self._stopping)
         if spec.mark:
             checkpoint.check_made(spec.mark)
         new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids, spec.upgraded_from)
@@ -342,7 +335,7 @@ class RunningQuery:
             return None
         partitions = kafka.partitions(spec.sink_topics)
         ends = kafka.offsets(partitions, latest=True)
-        self._wait_for_senders()
+        self._writers.wait_until_sent(spec, self._stopping)
         # Requests of a producer of another JVM that has just died may still be in the broker's queue.
         for _ in range(0 if alone else 50):
             self._stopping.wait(0.2)
@@ -366,11 +359,11 @@ class RunningQuery:
         return tail
 
     def _wait_for_tasks(self) -> None:
-        """Waits until no task of the query's life before runs in Spark any more: it would go on to write results.
+        """Waits until no task of the query's life before runs in Spark any more, if it would go on to write results.
 
         Raises EngineProblem ``tasks-go-on`` if that takes too long.
         """
-        if not self._tasks_end(self._stopping.is_set):
+        if self._writers.shared and not self._tasks_end(self._stopping.is_set):
             raise EngineProblem(
                 "tasks-go-on", f"tasks from before query {self.spec.id} was stopped have not ended in {ENDING:g} s"
             )
@@ -384,19 +377,6 @@ class RunningQuery:
                 return False
             time.sleep(0.05)
         return True
-
-    def _wait_for_senders(self) -> None:
-        """Waits until what the query gave to a producer of this JVM before it ended is in its topics.
-
-        Raises EngineProblem ``results-unsent`` if that takes too long.
-        """
-        jvm: Any = self._session._jvm
-        end = time.monotonic() + SENDING
-        while not self._stopping.is_set() and not jvm.ksqlpy.sink.Senders.idle(self.spec.id):
-            if time.monotonic() > end:
-                topics = ", ".join(self.spec.sink_topics)
-                raise EngineProblem("results-unsent", f"no broker has taken earlier results for {topics} yet")
-            self._stopping.wait(0.05)
 
     def _records_of(self, tail: Tail) -> int:
         """How many records of the query are in it."""
@@ -494,7 +474,7 @@ class RunningQuery:
         writer = (
             output.writeStream.format("kafka")
             .queryName(spec.id if live else f"{spec.id} ({phase.value})")
-            .options(**sink_options(spec))
+            .options(**self._writers.options(spec))
             .option("checkpointLocation", self.checkpoint.spark)
             .outputMode("update")
         )
@@ -508,12 +488,12 @@ class RunningQuery:
             writer = writer.trigger(processingTime=f"{spec.batch_ms} milliseconds")
         else:
             writer = writer.trigger(realTime=f"{_apart(spec)} milliseconds")  # type: ignore[call-overload]  # newer than its types
-        if self._register is not None:  # the query would write into the checkpoint of the engine that has the service
-            self._register.check()
+        self._writers.check()  # else it would write into the checkpoint of the engine that has the service
         with self._lock:
             if self._stopping.is_set():
                 return None
             session.sparkContext.setLocalProperty("ksqlpy.query", spec.id)  # as Tasks.java knows its tasks
+            self._writers.mark(spec)
             self._query = writer.start()
             return self._query
 

@@ -28,6 +28,7 @@ from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.embedded.spark_home import spark_home
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark.jvm.build import helper_jar
+from ksqlpy.spark.masters import check_master, on_one_machine, one_jvm, settings_for
 from ksqlpy.spark.userconf import allowed
 from ksqlpy.spark.version import check_spark
 
@@ -42,6 +43,7 @@ __all__ = [
     "is_local",
     "jvm_alive",
     "kill_jvm",
+    "slots_of",
     "start_session",
     "work_folder",
 ]
@@ -142,14 +144,9 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.ui.retainedExecutions": "10",
     "spark.sql.streaming.ui.retainedQueries": "10",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.streaming.minBatchesToRetain": "4",
     # A second file beside every file of a checkpoint: results wait for it.
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-    # No process for every file of a checkpoint: results wait for it. The manager that Spark takes by itself goes round
-    # this file system, and runs readlink twice for every rename besides.
-    "spark.hadoop.fs.file.impl": "ksqlpy.state.LocalFiles",
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
@@ -176,7 +173,9 @@ def start_session(
     ConfigProblem ``reserved-setting`` for a setting that must stay.
     """
     check_spark(pyspark.__version__)
-    given = allowed(conf or {}, SETTINGS)
+    check_master(master)
+    own = {**SETTINGS, **settings_for(master)}
+    given = allowed(conf or {}, own)
     java = find_java()
     jars = [*spark_jars(progress), helper_jar(progress)]
     folder.mkdir(parents=True, exist_ok=True)
@@ -194,11 +193,14 @@ def start_session(
         f"-Djava.io.tmpdir={work}",
         java_options,
     )
+    loopback = on_one_machine(master) and not one_jvm(master)
     builder = SparkSession.builder.appName("ksqlpy").master(master)
     for key, value in {
-        **SETTINGS,
+        **own,
         # For executors. Without them Spark copies each jar at the start, which takes 0.5 s, and never reads the copies.
-        **({} if _one_jvm(master) else {"spark.jars": ",".join(map(str, jars))}),
+        **({} if one_jvm(master) else {"spark.jars": ",".join(map(str, jars))}),
+        # The plugin of executors uses them as soon as it starts.
+        **({"spark.executor.extraClassPath": os.pathsep.join(map(str, jars))} if loopback else {}),
         # Spark looks at files before it takes up its jars, and needs LocalFiles for it, which is in one of them.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.memory": memory,
@@ -218,11 +220,6 @@ def start_session(
     if progress is not None:
         progress("")
     return session
-
-
-def _one_jvm(master: str) -> bool:
-    """Whether a master such as ``local[8]`` has its tasks in the driver's JVM; ``local-cluster[…]`` has not."""
-    return master == "local" or master.startswith("local[")
 
 
 _work: Path | None = None
@@ -273,6 +270,12 @@ def has_session() -> bool:
 def is_local(session: SparkSession) -> bool:
     """Whether all tasks run in the driver's JVM."""
     return bool(session.sparkContext._jsc.sc().isLocal())
+
+
+def slots_of(session: SparkSession) -> int:
+    """How many tasks the executors that are there can run at once."""
+    spark: Any = session.sparkContext._jsc.sc()
+    return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
 
 
 def jvm_alive() -> bool:
@@ -342,13 +345,12 @@ def admit_forgetting(session: SparkSession) -> None:
 def at_rest(session: SparkSession, query_id: str, tasks: int = 0) -> bool:
     """Whether a query waits for records: all that it has read is worked on, and its results are in their topics.
 
-    Seen for one moment and in the driver's JVM: a record on its way between two tasks is missed. ``tasks``: so many
-    must run; with fewer it is between two batches, and may have read what the next one will work on.
+    Seen for one moment: a record on its way between two tasks is missed. ``tasks``: so many must run; with fewer it is
+    between two batches, and may have read what the next one will work on.
     """
     try:
         jvm: Any = session._jvm
-        waiting = jvm.ksqlpy.internals.Tasks.waiting(session.sparkContext._jsc.sc(), query_id, tasks)
-        return waiting and bool(jvm.ksqlpy.sink.Senders.idle(query_id))
+        return bool(jvm.ksqlpy.cluster.Rest.atRest(session.sparkContext._jsc.sc(), query_id, tasks))
     except (Py4JError, OSError) as e:
         log.warning("not known whether query %s is at rest: %s", query_id, e)
         return False

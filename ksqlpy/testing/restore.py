@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     properties = {"processing.guarantee": options.guarantee} if options.guarantee else {}
     failures: dict[str, str | None] = {}
-    with engine_of_its_own() as engine:
+    with engine_of_its_own(options.master) as engine:
         tell("the engine is started")
         batches = [cases[i : i + options.batch] for i in range(0, len(cases), options.batch)]
         for number, batch in enumerate(batches, 1):
@@ -104,7 +104,7 @@ def _records(case: Case) -> int:
 
 
 @contextmanager
-def engine_of_its_own() -> Iterator[Engine]:
+def engine_of_its_own(master: str = "local[1024]") -> Iterator[Engine]:
     """An engine with broker and JVM of its own, in a folder that goes with it."""
     os.environ["JAVA_TOOL_OPTIONS"] = " ".join(_JAVA_OPTIONS) + " " + os.environ.get("JAVA_TOOL_OPTIONS", "")
     with scratch_folder("ksqlpy-together-") as folder:
@@ -113,7 +113,7 @@ def engine_of_its_own() -> Iterator[Engine]:
             Config.of(
                 {
                     "ksqlpy.data.dir": str(folder),
-                    "ksqlpy.spark.master": "local[1024]",
+                    "ksqlpy.spark.master": master,
                     "ksqlpy.spark.memory": "2g",
                     "ksqlpy.warm.up": "false",
                     "ksql.schema.registry.url": registry.url(name),
@@ -137,6 +137,7 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--kills", type=int, default=1, metavar="N", help="between the parts of records (%(default)s)")
     parser.add_argument("--batch", type=int, default=60, metavar="N", help="cases that run together (%(default)s)")
     parser.add_argument("--guarantee", choices=("exactly_once", "at_least_once"), help="processing.guarantee to set")
+    parser.add_argument("--master", default="local[1024]", help="the Spark master (%(default)s)")
     parser.add_argument("--report", type=Path, metavar="FILE.json", help="where the failures are written, by case")
     return parser
 

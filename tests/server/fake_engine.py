@@ -183,6 +183,9 @@ class FakeEngine:
     def fatal(self) -> KsqlError | None:
         return ServiceLost("service-taken", "another engine has it") if self.lost else None
 
+    def cancel(self) -> None:
+        """It does not wait for anybody."""
+
     def cut_short(self) -> bool:
         return True
 

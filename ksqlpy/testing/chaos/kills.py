@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from random import Random
 
 from ksqlpy.testing.chaos.broker import Broker
+from ksqlpy.testing.chaos.cluster import Cluster
 from ksqlpy.testing.chaos.server import OUTLIVE, Server
 from ksqlpy.testing.chaos.watch import Mark, Watch
 
-__all__ = ["KINDS", "Kill", "Planned", "carry_out", "plan"]
+__all__ = ["KINDS", "ON_CLUSTER", "ON_ONE_MACHINE", "Kill", "Planned", "carry_out", "plan"]
 
 KINDS = {
     "jvm": "Spark's JVM gets SIGKILL",
@@ -22,8 +23,20 @@ KINDS = {
     "takeover": "server and JVM get SIGSTOP, another server takes the service, both go on for some seconds",
     "deaf": "as takeover, but the JVM of the first server is not stopped",
     "orphan": "the JVM gets SIGSTOP, its server SIGKILL and is started again, the JVM goes on",
+    "executor": "an executor of the Spark cluster gets SIGKILL",
+    "frozen": "an executor gets SIGSTOP, and goes on when the driver has given it up",
+    "worker": "a worker gets SIGKILL and is started again some seconds later",
 }
 """The kinds by name."""
+
+ON_ONE_MACHINE = ("jvm", "server", "broker", "stop", "pause", "takeover", "deaf", "orphan")
+"""Those that need no cluster, where all tasks run in the driver's JVM."""
+
+ON_CLUSTER = ("jvm", "server", "broker", "executor", "frozen", "worker")
+"""Those of a run on a cluster."""
+
+FROZEN = 30.0
+"""Seconds that an executor is stopped: longer than the driver waits for it."""
 
 AWAY = (2.0, 6.0)
 """Seconds, from and to, that a broker is away or queries are paused."""
@@ -70,7 +83,9 @@ def plan(seed: int, kills: int, kinds: Sequence[str], min_gap: float, max_gap: f
     return [Planned(kind, random.uniform(min_gap, max_gap), random.uniform(*AWAY)) for kind in order[:kills]]
 
 
-def carry_out(planned: Planned, began: float, server: Server, broker: Broker, watch: Watch) -> Kill:
+def carry_out(
+    planned: Planned, began: float, server: Server, broker: Broker, watch: Watch, cluster: Cluster | None = None
+) -> Kill:
     """Does it, and returns when the harness has done its part; ``began``: when the load did, by the monotonic clock.
 
     Raises EnvironmentProblem when the server or the broker does not come back, EngineProblem when it refuses.
@@ -106,6 +121,16 @@ def carry_out(planned: Planned, began: float, server: Server, broker: Broker, wa
         case "orphan":
             problems += server.leave_jvm_behind(OUTLIVE)
             mark = watch.mark(begin)
+        case "executor" | "frozen" | "worker" if cluster is not None:
+            if planned.kind == "executor":
+                cluster.kill_executor()
+                mark = watch.mark(begin)
+            elif planned.kind == "frozen":
+                mark = watch.mark(begin)
+                cluster.freeze_executor(FROZEN)
+            else:
+                mark = watch.mark(begin)
+                cluster.kill_worker(planned.away)
         case kind:
             raise ValueError(f"there is no kind {kind}")
     return Kill(planned.kind, begin - began, time.monotonic() - begin, mark, children, problems)

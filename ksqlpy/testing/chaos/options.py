@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ksqlpy.testing.chaos.jobs import JOBS
+from ksqlpy.testing.chaos.kills import ON_ONE_MACHINE
 
 __all__ = ["Options"]
 
@@ -16,7 +17,8 @@ class Options:
 
     ``kills``: how many, of ``kinds``; ``min_gap`` and ``max_gap``: seconds between them. ``rate``: records a second
     over all source topics. ``commit_interval``: ms. ``guarantee``: of processing, None leaves it to the server.
-    ``format``: of all values; another than JSON takes a schema registry, which is not killed.
+    ``format``: of all values; another than JSON takes a schema registry, which is not killed. ``workers``: of a Spark
+    cluster on which the queries run; 0 runs them in the server's own JVM.
     ``scatter``: records of streams go to partitions one after the other. ``recover``: seconds that the jobs get until
     all give results again after the last kill; ``tail``: seconds that the load goes on after that; ``quiet``: seconds
     without a new result after the load, after which none is expected. ``keep``: folder for data and logs; None takes a
@@ -25,12 +27,13 @@ class Options:
 
     seed: int = 1
     kills: int = 5
-    kinds: tuple[str, ...] = ("jvm", "server", "broker", "stop", "pause", "takeover", "deaf", "orphan")
+    kinds: tuple[str, ...] = ON_ONE_MACHINE
     jobs: tuple[str, ...] = tuple(JOBS)
     rate: float = 1000.0
     partitions: int = 1
     commit_interval: int = 10_000
     guarantee: str | None = None
+    workers: int = 0
     scatter: bool = False
     format: str = "JSON"
     min_gap: float = 5.0

@@ -12,6 +12,7 @@ from ksqlpy.embedded.registry import EmbeddedRegistry
 from ksqlpy.errors import EnvironmentProblem, KsqlError
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.testing.chaos.broker import Broker
+from ksqlpy.testing.chaos.cluster import Cluster
 from ksqlpy.testing.chaos.jobs import JOBS, Job
 from ksqlpy.testing.chaos.kills import carry_out, plan
 from ksqlpy.testing.chaos.load import Load
@@ -64,7 +65,10 @@ class _Run:
         self._broker.start()
         url = "" if options.format == "JSON" else stack.enter_context(EmbeddedRegistry()).url
         self._values = Values(options.format, SchemaRegistry([url]) if url else None)
+        self._cluster = stack.enter_context(Cluster(options.workers, options.seed)) if options.workers else None
         more = {"ksql.schema.registry.url": url} if url else {}
+        if self._cluster is not None:
+            more |= self._cluster.settings
         self._server = Server(self._broker.connection, folder, more)
         stack.callback(self._server.close)
         self._server.start()
@@ -129,7 +133,7 @@ class _Run:
         for number, planned in enumerate(self._kills, 1):
             time.sleep(planned.gap)
             self._tell(f"kill {number} of {len(self._kills)}: {planned.kind} at {time.monotonic() - begin:.1f} s")
-            kill = carry_out(planned, begin, self._server, self._broker, watch)
+            kill = carry_out(planned, begin, self._server, self._broker, watch, self._cluster)
             report.kills.append(kill)
             report.problems += [f"kill {number} ({kill.kind}): {problem}" for problem in kill.problems]
 

@@ -1,6 +1,9 @@
 package ksqlpy.functions;
 
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
@@ -26,6 +29,24 @@ public final class Counter implements ScalarFunction<Boolean> {
   public static long count(String name) {
     AtomicLong found = ((Map<String, AtomicLong>) COUNTS).get(name);
     return found == null ? 0 : found.get();
+  }
+
+  /** All counts of a query, by what stands behind the colon. */
+  public static Map<String, Long> counts(String query) {
+    Map<String, Long> found = new HashMap<>();
+    COUNTS.forEach((name, count) -> {
+      if (name.startsWith(query + ":")) {
+        found.put(name.substring(query.length() + 1), Long.valueOf(count.get()));
+      }
+    });
+    return found;
+  }
+
+  /** The queries that count anything. */
+  public static Set<String> queries() {
+    Set<String> found = new HashSet<>();
+    COUNTS.keySet().forEach(name -> found.add(name.substring(0, Math.max(0, name.lastIndexOf(':')))));
+    return found;
   }
 
   /** Forgets the counts of a query, whose names begin with its id and a colon. */

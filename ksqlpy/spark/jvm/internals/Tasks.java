@@ -1,5 +1,6 @@
 package ksqlpy.internals;
 
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.Properties;
 import java.util.Set;
@@ -20,29 +21,27 @@ public final class Tasks {
     return !ids(spark, query).isEmpty();
   }
 
-  /**
-   * Whether a task of this query is at work on a record, or on its own start or end, in this JVM. One that is not waits
-   * for a record: of Kafka, or of another task. A record between two tasks is not seen.
-   */
-  public static boolean working(SparkContext spark, String query) {
-    Set<String> tasks = ids(spark, query);
-    if (tasks.isEmpty()) {
-      return false;
-    }
+  /** The ids of the tasks of this JVM that are at work on a record, or on their own start or end, see {@link #waiting}. */
+  public static Set<String> busy() {
+    Set<String> found = new HashSet<>();
     for (Thread thread : ThreadUtils.getAllThreads()) {
       // Spark names its threads "Executor task launch worker for task 0.0 in stage 1.0 (TID 7)".
       String name = thread.getName();
       int at = name.lastIndexOf("(TID ");
-      if (at >= 0 && tasks.contains(name.substring(at + 5, name.length() - 1)) && !waits(thread.getStackTrace())) {
-        return true;
+      if (at >= 0 && !waits(thread.getStackTrace())) {
+        found.add(name.substring(at + 5, name.length() - 1));
       }
     }
-    return false;
+    return found;
   }
 
-  /** Whether so many tasks of this query run in this JVM, and each of them waits for a record. */
-  public static boolean waiting(SparkContext spark, String query, int wanted) {
-    return ids(spark, query).size() >= wanted && !working(spark, query);
+  /**
+   * Whether so many tasks of this query run, and none of them is among the {@code busy}: each waits for a record, of Kafka
+   * or of another task. A record between two tasks is not seen.
+   */
+  public static boolean waiting(SparkContext spark, String query, int wanted, Set<String> busy) {
+    Set<String> tasks = ids(spark, query);
+    return tasks.size() >= wanted && Collections.disjoint(tasks, busy);
   }
 
   /**

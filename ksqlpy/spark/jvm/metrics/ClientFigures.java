@@ -3,7 +3,9 @@ package ksqlpy.metrics;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import org.apache.kafka.common.metrics.KafkaMetric;
@@ -31,6 +33,7 @@ public final class ClientFigures implements MetricsReporter {
   private final Map<String, KafkaMetric> totals = new HashMap<>();
   private final Map<String, KafkaMetric> lags = new HashMap<>();
   private final Map<String, KafkaMetric> leads = new HashMap<>();
+  private KafkaMetric polled;
   private String query = "";
 
   public void configure(Map<String, ?> settings) {
@@ -57,6 +60,9 @@ public final class ClientFigures implements MetricsReporter {
     String topic = metric.metricName().tags().get("topic");
     String partition = metric.metricName().tags().get("partition");
     if (topic == null) {
+      if (name.equals("last-poll-seconds-ago")) {
+        polled = metric;
+      }
       return;
     }
     synchronized (OPEN) {
@@ -117,18 +123,40 @@ public final class ClientFigures implements MetricsReporter {
     }
   }
 
-  /** How many records its consumers are behind; null before a consumer knows any. */
-  static Long lag(String query) {
-    Long lag = null;
-    for (Long behind : newest(query, client -> client.lags).values()) {
-      lag = Long.valueOf((lag == null ? 0 : lag.longValue()) + behind.longValue());
-    }
-    return lag;
+  /** How many records its consumers are behind, by {@code topic-partition}. */
+  static Map<String, Long> lags(String query) {
+    return newest(query, client -> client.lags);
   }
 
   /** How many offsets behind the first one of a partition its consumers are, by {@code topic-partition}. */
   static Map<String, Long> leads(String query) {
     return newest(query, client -> client.leads);
+  }
+
+  /** Seconds since the newest consumer of each partition has asked for records, by {@code topic-partition}. */
+  static Map<String, Long> ages(String query) {
+    Map<String, Long> found = new HashMap<>();
+    synchronized (OPEN) {
+      TreeMap<Long, ClientFigures> clients = OPEN.get(query);
+      if (clients != null) {
+        clients.values().forEach(client -> {
+          double age = client.polled == null ? Double.NaN : number(client.polled);
+          if (age >= 0) {
+            client.leads.keySet().forEach(place -> found.put(place, Long.valueOf((long) age)));
+          }
+        });
+      }
+    }
+    return found;
+  }
+
+  /** The queries that have or had clients. */
+  static Set<String> queries() {
+    synchronized (OPEN) {
+      Set<String> found = new TreeSet<>(OPEN.keySet());
+      found.addAll(CLOSED.keySet());
+      return found;
+    }
   }
 
   /** Of several consumers of a partition the newest tells: an idle one of before still says what it saw. */

@@ -1,48 +1,127 @@
 package ksqlpy.metrics;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import ksqlpy.functions.Counter;
 
-/** What a query has done so far in this JVM: its Kafka clients, see {@link ClientFigures}, and counted rows. */
+/**
+ * What a query has done so far: its Kafka clients, see {@link ClientFigures}, and counted rows, in this JVM and on all
+ * executors, see {@link Reports}.
+ */
 public final class Figures {
   private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final String CONSUMED = "consumed:";
+  private static final String SENT = "sent:";
 
   private Figures() {}
 
   /**
-   * {@code {"consumed":{topic:n},"lag":n,"sent":{topic:n},"late":n,"failed":n}} of a query. {@code lag} is null before
-   * a consumer knows any.
+   * {@code {"consumed":{topic:n},"lag":n,"sent":{topic:n},"late":n,"failed":n,"executors":{id:{"consumed":n,"sent":n,
+   * "lag":n}}}} of a query. {@code lag} is null before a consumer knows any; {@code executors} is empty where there are
+   * none.
    */
   public static String read(String query) throws JsonProcessingException {
-    Map<String, Map<String, Long>> kinds = new TreeMap<>();
-    kinds.put("consumed", new TreeMap<>());
-    kinds.put("sent", new TreeMap<>());
-    for (Map.Entry<String, Long> sum : ClientFigures.sums(query).entrySet()) {
-      String name = sum.getKey();
-      int colon = name.indexOf(':');
-      kinds.get(name.substring(0, colon)).put(name.substring(colon + 1), sum.getValue());
-    }
+    Map<String, Long> sums = sums(query);
+    Reports.addGone(query, sums);
+    Map<String, Map<String, Long>> executors = new TreeMap<>();
+    Map<String, JsonNode> reported = Reports.figures(query);
+    reported.forEach((id, figures) -> {
+      Map<String, Long> own = new HashMap<>();
+      Reports.add(own, figures.get("sums"));
+      own.forEach((name, count) -> sums.merge(name, count, Long::sum));
+      Map<String, Long> said = new LinkedHashMap<>();
+      said.put("consumed", Long.valueOf(total(own, CONSUMED)));
+      said.put("sent", Long.valueOf(total(own, SENT)));
+      said.put("lag", total(newest(query, "lags", Map.of(), Map.of(id, figures))));
+      executors.put(id, said);
+    });
     Map<String, Object> all = new LinkedHashMap<>();
-    all.put("consumed", kinds.get("consumed"));
-    all.put("lag", ClientFigures.lag(query));
-    all.put("sent", kinds.get("sent"));
-    all.put("late", Long.valueOf(Counter.count(query + ":late")));
-    all.put("failed", Long.valueOf(Counter.count(query + ":failed")));
+    all.put("consumed", of(sums, CONSUMED));
+    all.put("lag", total(newest(query, "lags", ClientFigures.lags(query), reported)));
+    all.put("sent", of(sums, SENT));
+    all.put("late", sums.getOrDefault("late", Long.valueOf(0)));
+    all.put("failed", sums.getOrDefault("failed", Long.valueOf(0)));
+    all.put("executors", executors);
     return MAPPER.writeValueAsString(all);
   }
 
   /** {@code {"topic-partition":n}}: how many offsets behind the first one of each partition its consumers are. */
   public static String leads(String query) throws JsonProcessingException {
-    return MAPPER.writeValueAsString(ClientFigures.leads(query));
+    return MAPPER.writeValueAsString(
+        newest(query, "leads", ClientFigures.leads(query), Reports.figures(query)));
   }
 
   /** Forgets a query that has ended for good. */
   public static void forget(String query) {
     ClientFigures.forget(query);
     Counter.forget(query);
+    Reports.forget(query);
+  }
+
+  /** For a report: the figures of all queries of this JVM. */
+  public static Map<String, Object> here() {
+    Set<String> queries = new HashSet<>(ClientFigures.queries());
+    queries.addAll(Counter.queries());
+    Map<String, Object> all = new HashMap<>();
+    for (String query : queries) {
+      Map<String, Object> one = new HashMap<>();
+      one.put("sums", sums(query));
+      one.put("lags", ClientFigures.lags(query));
+      one.put("leads", ClientFigures.leads(query));
+      one.put("ages", ClientFigures.ages(query));
+      all.put(query, one);
+    }
+    return all;
+  }
+
+  private static Map<String, Long> sums(String query) {
+    Map<String, Long> sums = new HashMap<>(ClientFigures.sums(query));
+    sums.putAll(Counter.counts(query));
+    return sums;
+  }
+
+  /** Of several consumers of a partition the one that has asked last tells. */
+  private static Map<String, Long> newest(
+      String query, String kind, Map<String, Long> here, Map<String, JsonNode> reported) {
+    Map<String, Long> found = new TreeMap<>(here);
+    Map<String, Long> ages = new HashMap<>(reported.isEmpty() ? Map.of() : ClientFigures.ages(query));
+    for (JsonNode figures : reported.values()) {
+      for (Iterator<Map.Entry<String, JsonNode>> of = figures.get(kind).fields(); of.hasNext(); ) {
+        Map.Entry<String, JsonNode> one = of.next();
+        long age = figures.get("ages").path(one.getKey()).asLong(Long.MAX_VALUE - 1);
+        if (age < ages.getOrDefault(one.getKey(), Long.valueOf(Long.MAX_VALUE)).longValue()) {
+          ages.put(one.getKey(), Long.valueOf(age));
+          found.put(one.getKey(), Long.valueOf(one.getValue().asLong()));
+        }
+      }
+    }
+    return found;
+  }
+
+  private static Map<String, Long> of(Map<String, Long> sums, String kind) {
+    Map<String, Long> found = new TreeMap<>();
+    sums.forEach((name, count) -> {
+      if (name.startsWith(kind)) {
+        found.put(name.substring(kind.length()), count);
+      }
+    });
+    return found;
+  }
+
+  private static long total(Map<String, Long> sums, String kind) {
+    return of(sums, kind).values().stream().mapToLong(Long::longValue).sum();
+  }
+
+  /** Null of none. */
+  private static Long total(Map<String, Long> counts) {
+    return counts.isEmpty() ? null : Long.valueOf(counts.values().stream().mapToLong(Long::longValue).sum());
   }
 }

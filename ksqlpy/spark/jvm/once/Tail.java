@@ -7,12 +7,15 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import ksqlpy.clients.Connections;
 import ksqlpy.internals.Hashes;
+import ksqlpy.metrics.Reports;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
@@ -79,8 +82,16 @@ public final class Tail {
     }
   }
 
+  /** The specifications of all tails that this JVM holds. */
+  public static Set<String> known() {
+    synchronized (READ) {
+      return new HashSet<>(READ.keySet());
+    }
+  }
+
   /** Reads it, and returns how many records of the query are in it. */
   public static int load(String spec) throws IOException {
+    Reports.tail(spec, true);
     return of(spec).records;
   }
 
@@ -91,9 +102,10 @@ public final class Tail {
 
   /** Frees its memory, when nobody asks any more for what it holds; whoever asks is told that nothing was written. */
   public static void empty(String spec) {
+    Reports.tail(spec, false);
     synchronized (READ) {
       Tail known = READ.get(spec);
-      if (known != null) {
+      if (known != null && !known.over) {
         known.over = true;
         known.table = new Table(2);
         known.groups.clear();
@@ -104,6 +116,7 @@ public final class Tail {
 
   /** Knows no more of it. Tasks that have it keep it as it is: they must not take what it holds for new. */
   public static void forget(String spec) {
+    Reports.forgetTail(spec);
     synchronized (READ) {
       READ.remove(spec);
     }

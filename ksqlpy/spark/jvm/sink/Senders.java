@@ -3,6 +3,8 @@ package ksqlpy.sink;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import javax.management.Attribute;
 import javax.management.AttributeList;
 import javax.management.JMException;
@@ -27,6 +29,20 @@ public final class Senders {
       }
     }
     return true;
+  }
+
+  /** The client ids of all producers that have something left to send. */
+  public static Set<String> busy() throws JMException {
+    MBeanServer beans = ManagementFactory.getPlatformMBeanServer();
+    Set<String> found = new TreeSet<>();
+    for (ObjectName name : beans.queryNames(new ObjectName("kafka.producer:type=producer-metrics,*"), null)) {
+      String id = name.getKeyProperty("client-id");
+      String client = id.startsWith("\"") ? ObjectName.unquote(id) : id;
+      if (!found.contains(client) && !idle(client)) {
+        found.add(client);
+      }
+    }
+    return found;
   }
 
   private static List<ObjectName> of(String client) throws JMException {

@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import ksqlpy.clients.Connections;
@@ -45,6 +47,13 @@ public final class SinkProducers {
       }
     }
     return held.id();
+  }
+
+  /** The names under which producers are held. */
+  public static Set<String> held() {
+    synchronized (HELD) {
+      return new TreeSet<>(HELD.keySet());
+    }
   }
 
   /** Gives it back to Spark. */

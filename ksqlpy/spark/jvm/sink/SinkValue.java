@@ -96,6 +96,7 @@ public final class SinkValue implements ScalarFunction<byte[]> {
   private void check() {
     if (!checked) {
       Attempts.first();
+      Writers.admit();
       checked = true;
     }
   }

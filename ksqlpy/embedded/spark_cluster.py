@@ -1,0 +1,128 @@
+"""A standalone cluster of Spark on this machine: a Master and Workers, each a process that ends with this one.
+
+For trying things out and for tests. The executors share the files and the loopback address of this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ksqlpy.embedded.guard import Guarded
+from ksqlpy.embedded.java import find_java
+from ksqlpy.embedded.spark_home import spark_home
+from ksqlpy.errors import EnvironmentProblem
+
+__all__ = ["SparkCluster"]
+
+_HOST = "127.0.0.1"
+_READY = 60.0
+"""Seconds that Master or a Worker may take to start."""
+
+_GRACE = 5.0
+_HEAP = "256m"
+_MASTER = re.compile(r"Starting Spark master at (spark://[\d.]+:\d+)")
+_WORKER = "Successfully registered with master"
+
+
+class SparkCluster:
+    """Started by :meth:`start` or ``with``, ended by :meth:`stop` or with this process.
+
+    ``workers``: how many; ``slots``: tasks that each runs at once; ``memory``: for its executors, such as ``2g``.
+    ``folder``: for logs and the workers' files; None takes a temporary one that goes with the cluster.
+    """
+
+    def __init__(self, workers: int = 2, slots: int = 64, memory: str = "2g", folder: Path | None = None) -> None:
+        self._workers, self._slots, self._memory = workers, slots, memory
+        self._wanted_folder = folder
+        self._folder = Path()
+        self._master: Guarded | None = None
+        self._children: dict[int, Guarded] = {}
+        self.master = ""
+        """The address for ``ksqlpy.spark.master``."""
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.stop()
+
+    @property
+    def workers(self) -> dict[int, int]:
+        """The process ids of the workers that were started, by their numbers from 1."""
+        return {number: child.pid for number, child in self._children.items()}
+
+    def start(self) -> Self:
+        """Starts the Master, then the Workers side by side. Raises EnvironmentProblem ``spark-not-started``."""
+        self._folder = self._wanted_folder or Path(tempfile.mkdtemp(prefix="ksqlpy-spark-"))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            log = self._folder / "master.log"
+            self._master = self._run("Master", ["--host", _HOST, "--port", "0", "--webui-port", "0"], log, grace=_GRACE)
+            self.master = self._wait(self._master, log, "master", _MASTER)
+            begun = {number: self._begin_worker(number) for number in range(1, self._workers + 1)}
+            for number, log in begun.items():
+                self._wait(self._children[number], log, f"worker {number}", re.compile(f"({_WORKER})"))
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def start_worker(self, number: int) -> None:
+        """Starts a worker again that was killed, or one more. Raises EnvironmentProblem ``spark-not-started``."""
+        if (old := self._children.pop(number, None)) is not None:
+            old.stop()
+        log = self._begin_worker(number)
+        self._wait(self._children[number], log, f"worker {number}", re.compile(f"({_WORKER})"))
+
+    def stop(self) -> None:
+        """Ends all of it."""
+        for child in self._children.values():
+            child.stop()
+        self._children = {}
+        if self._master is not None:
+            self._master.stop()
+            self._master = None
+        if self._wanted_folder is None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _begin_worker(self, number: int) -> Path:
+        log = self._folder / f"worker-{number}.log"
+        log.unlink(missing_ok=True)
+        own = self._folder / f"worker-{number}"
+        options = ["--host", _HOST, "--webui-port", "0", "--cores", str(self._slots), "--memory", self._memory]
+        command = [*options, "--work-dir", str(own), self.master]
+        self._children[number] = self._run("Worker", command, log, grace=_GRACE)
+        return log
+
+    def _run(self, what: str, options: list[str], log: Path, *, grace: float) -> Guarded:
+        home, java = spark_home(), find_java()
+        env = {
+            **java.environ(),
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": _HOST,
+            "SPARK_DAEMON_MEMORY": _HEAP,
+            "SPARK_CONF_DIR": str(self._folder),  # no files of the machine's own
+        }
+        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{what.lower()}.{what}", *options]
+        return Guarded(command, log=log, env=env, cwd=self._folder, grace=grace)
+
+    def _wait(self, child: Guarded, log: Path, what: str, wanted: re.Pattern[str]) -> str:
+        end = time.monotonic() + _READY
+        while time.monotonic() < end:
+            text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+            if (found := wanted.search(text)) is not None:
+                return found[1]
+            if child.poll() is not None:
+                break
+            time.sleep(0.05)
+        said = os.linesep.join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:])
+        raise EnvironmentProblem(
+            "spark-not-started", f"the {what} of a Spark cluster did not start", hint=f"its log ends with:\n{said}"
+        )

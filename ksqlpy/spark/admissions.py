@@ -1,0 +1,61 @@
+"""Producers of executors ask to write; the engine notes them in its register (``jvm/sink/Writers.java`` asks)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from ksqlpy.errors import KsqlError
+from ksqlpy.spark.fencing import ProducerRegister
+
+__all__ = ["Admissions"]
+
+log = logging.getLogger(__name__)
+
+_PATIENCE = 1000
+"""Ms for which the JVM waits for a producer that asks."""
+
+
+class Admissions:
+    """Answers in a thread of its own, until :meth:`stop`.
+
+    ``session``: gives the session, which is another one after the JVM was killed.
+    """
+
+    def __init__(self, session: Callable[[], SparkSession], register: ProducerRegister) -> None:
+        self._session, self._register = session, register
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="admissions", daemon=True)
+
+    def start(self) -> None:
+        """Begins to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends, within some seconds."""
+        self._ended.set()
+        self._thread.join(timeout=_PATIENCE / 1000 + 2)
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                jvm: Any = self._session()._jvm
+                registrations = jvm.ksqlpy.cluster.Registrations
+                for wish in json.loads(registrations.take(_PATIENCE)):
+                    query, life = str(wish["query"]), str(wish["life"])
+                    refused = self._register.admit(query, life, str(wish["jvm"]), int(wish["producer"]))
+                    registrations.answer(str(wish["jvm"]), life, refused)
+                    if refused is not None:
+                        log.info("query %s: a producer of %s may not write: %s", query, wish["jvm"], refused)
+            except KsqlError as e:  # it asks again: the brokers may be away
+                log.warning("producers of executors have to wait: %s", e)
+                self._ended.wait(0.5)
+            except (Py4JError, OSError, TypeError, AttributeError) as e:  # the JVM is gone, or not there yet
+                log.debug("no producers of executors are admitted: %s", e)
+                self._ended.wait(0.5)

@@ -1,0 +1,136 @@
+"""The executors of a cluster: who is there, and whether they can do what queries will ask of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from ksqlpy.errors import EnvironmentProblem, KsqlError
+from ksqlpy.spark.checkpoint import MADE, Checkpoint
+from ksqlpy.spark.version import check_spark
+
+__all__ = ["Member", "members", "problems"]
+
+_FIRST = 60.0
+"""Seconds in which the first executor has to come, for :func:`problems`."""
+
+_OTHERS = 3.0
+"""Seconds without a new one after which all have come."""
+
+_TRIED = 20.0
+"""Seconds that executors have for what they try."""
+
+_SKEW = 60_000
+"""Ms by which the clock of an executor may differ from the server's."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """An executor.
+
+    ``address``: host and port of its block manager. ``skew``: ms that its clock is ahead. ``checks``: what it has
+    tried, empty where it went well.
+    """
+
+    id: str
+    address: str
+    version: str
+    skew: int
+    checks: dict[str, str]
+
+
+def members(session: SparkSession) -> list[Member]:
+    """The executors that have reported."""
+    jvm: Any = session._jvm
+    found = json.loads(jvm.ksqlpy.metrics.Reports.members())
+    return [Member(id_, **told) for id_, told in sorted(found.items()) if told is not None]
+
+
+def problems(session: SparkSession, checkpoints: str) -> Iterator[KsqlError]:
+    """What keeps queries from running on the executors; ends with the first that makes the rest pointless.
+
+    ``checkpoints``: the folder below which those of queries will be. The executors report within seconds of their
+    start; all that are there are asked.
+    """
+    there = _wait(session)
+    if not there:
+        yield EnvironmentProblem(
+            "no-executors",
+            f"no executor of the Spark cluster has reported within {_FIRST:g} s",
+            hint="see in Spark's Master whether the application got any, whether workers run Spark's version of the"
+            " server, and whether they reach the driver: spark.driver.host, spark.driver.port",
+        )
+        return
+    for member in there:
+        try:
+            check_spark(member.version)
+        except EnvironmentProblem as e:
+            yield EnvironmentProblem(e.code, f"executor {member.id} at {member.address}: {e.message}", hint=e.hint)
+        if abs(member.skew) > _SKEW:
+            yield EnvironmentProblem(
+                "clock-skew",
+                f"the clock of executor {member.id} at {member.address} is {member.skew / 1000:+.0f} s ahead",
+                hint="set the clocks of all machines by NTP: functions of the present time give what executors have",
+            )
+    yield from _tried(session, checkpoints, there)
+
+
+def _wait(session: SparkSession) -> list[Member]:
+    end, changed = time.monotonic() + _FIRST, time.monotonic()
+    found: list[Member] = []
+    while time.monotonic() < end and not (found and time.monotonic() - changed > _OTHERS):
+        now = members(session)
+        if {m.id for m in now} != {m.id for m in found}:
+            changed = time.monotonic()
+        found = now
+        time.sleep(0.1)
+    return found
+
+
+def _tried(session: SparkSession, checkpoints: str, there: list[Member]) -> Iterator[KsqlError]:
+    """They read a file that the driver has written, and connect to each other."""
+    jvm: Any = session._jvm
+    reports = jvm.ksqlpy.metrics.Reports
+    probe = Checkpoint(session, f"{checkpoints}/.probe-{uuid.uuid4().hex[:8]}")
+    try:
+        probe.make("probe")
+        read = f"read {probe.folder}/{MADE}"
+        connect = [f"connect {m.address}" for m in there]
+        reports.check([read, *connect])
+        end = time.monotonic() + _TRIED
+        while time.monotonic() < end:
+            now = members(session)
+            if all({read, *connect} <= set(m.checks) for m in now):
+                break
+            time.sleep(0.1)
+        for member in members(session):
+            said = member.checks.get(read, "it took too long")
+            if said:
+                yield EnvironmentProblem(
+                    "checkpoint-not-shared",
+                    f"executor {member.id} at {member.address} cannot read what the server writes below"
+                    f" {checkpoints}: {said}",
+                    hint="set ksqlpy.checkpoint.dir to a place that all machines reach, such as hdfs:// or s3a://",
+                )
+            for other in connect:
+                said = member.checks.get(other, "it took too long")
+                if said:
+                    yield EnvironmentProblem(
+                        "executors-apart",
+                        f"executor {member.id} at {member.address} does not reach the one at"
+                        f" {other.removeprefix('connect ')}: {said}",
+                        hint="rows go from executor to executor: open the ports between their machines"
+                        " (spark.blockManager.port fixes them)",
+                    )
+    finally:
+        with contextlib.suppress(Py4JError, OSError, KsqlError):
+            reports.check([])
+            probe.remove()

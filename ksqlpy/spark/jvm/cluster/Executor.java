@@ -1,0 +1,85 @@
+package ksqlpy.cluster;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import ksqlpy.internals.Tasks;
+import ksqlpy.metrics.Figures;
+import ksqlpy.once.Tail;
+import ksqlpy.sink.Senders;
+import ksqlpy.sink.SinkProducers;
+import ksqlpy.tasks.ToDriver;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.api.plugin.ExecutorPlugin;
+import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.package$;
+import org.apache.spark.storage.BlockManagerId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** An executor's side: reports to the driver several times a second, and does what the answer asks for. */
+public final class Executor implements ExecutorPlugin, Runnable {
+  private static final Logger LOG = LoggerFactory.getLogger(Executor.class);
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  private String id;
+  private volatile boolean over;
+
+  public void init(PluginContext given, Map<String, String> settings) {
+    if (given.executorID().equals("driver")) {
+      return; // of a local master
+    }
+    id = given.executorID();
+    ToDriver.by(given);
+    Thread thread = new Thread(this, "ksqlpy reports");
+    thread.setDaemon(true);
+    thread.setContextClassLoader(Thread.currentThread().getContextClassLoader());
+    thread.start();
+  }
+
+  public void run() {
+    long round = 0;
+    while (!over) {
+      long pause = 250;
+      try {
+        JsonNode answer = MAPPER.readTree(ToDriver.ask(report(round)));
+        round = answer.get("round").asLong();
+        pause = answer.get("pause").asLong();
+        Checks.wanted(answer.get("checks"));
+        answer.get("forget").forEach(query -> Figures.forget(query.asText()));
+        answer.get("ended").forEach(life -> SinkProducers.release(life.asText()));
+        answer.get("emptied").forEach(tail -> Tail.empty(tail.asText()));
+        answer.get("forgotten").forEach(tail -> Tail.forget(tail.asText()));
+      } catch (Exception e) {
+        LOG.warn("no report to the driver: {}", e.toString());
+      }
+      try {
+        Thread.sleep(pause);
+      } catch (InterruptedException e) {
+        return;
+      }
+    }
+  }
+
+  private Map<String, Object> report(long round) throws Exception {
+    Map<String, Object> report = new LinkedHashMap<>();
+    report.put("id", id);
+    BlockManagerId place = SparkEnv.get().blockManager().blockManagerId();
+    report.put("address", place.host() + ":" + place.port());
+    report.put("version", package$.MODULE$.SPARK_VERSION());
+    report.put("now", Long.valueOf(System.currentTimeMillis()));
+    report.put("checks", Checks.done());
+    report.put("round", Long.valueOf(round));
+    report.put("busy", Tasks.busy());
+    report.put("sending", Senders.busy());
+    report.put("figures", Figures.here());
+    report.put("lives", SinkProducers.held());
+    report.put("tails", Tail.known());
+    return report;
+  }
+
+  public void shutdown() {
+    over = true;
+  }
+}

@@ -1,0 +1,221 @@
+"""The producers of one query's results: known before they write, ended before the query looks at what is written.
+
+On one machine the driver's JVM has one producer a query, which its lives share. On a cluster each executor has one for
+each life. Both stand in the register (``fencing.py``), by which the brokers refuse those of before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import threading
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from ksqlpy.errors import EngineProblem
+from ksqlpy.spark.fencing import ProducerRegister, SinkProducer
+from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.output import sink_options
+from ksqlpy.spark.session import is_local
+from ksqlpy.spark.spec import QuerySpec
+
+__all__ = ["Writers", "writers_of"]
+
+log = logging.getLogger(__name__)
+
+_STARTING = 130.0
+"""Seconds that a producer may take to get its id from the brokers."""
+
+SENDING = 130.0
+"""Seconds in which a producer of this JVM has to send what the query gave it before it ended."""
+
+
+class Writers(ABC):
+    """The producers of one query. All methods raise what py4j raises of a JVM that is gone."""
+
+    shared = True
+    """Whether lives of the query share a producer, so that tasks of the one before must have ended."""
+
+    @abstractmethod
+    def begin(self, kafka: Kafka, spec: QuerySpec, stopping: threading.Event) -> bool:
+        """Ends all that wrote the query's results before this life; whether it is known that nobody else does now.
+
+        It is not where none was noted, nor where the brokers do not let us. ``stopping``: is set when nobody waits for
+        it any more. Raises EngineProblem ``service-taken`` when another engine has the service, and ``no-producer``
+        or ``writers-not-ended`` when brokers do not answer or refuse.
+        """
+
+    @abstractmethod
+    def wait_until_sent(self, spec: QuerySpec, stopping: threading.Event) -> None:
+        """Waits until what this engine gave to producers in earlier lives is in its topics, or never will be.
+
+        Raises EngineProblem ``results-unsent`` if that takes too long.
+        """
+
+    @abstractmethod
+    def options(self, spec: QuerySpec) -> dict[str, str]:
+        """The options of Spark's Kafka sink."""
+
+    @abstractmethod
+    def mark(self, spec: QuerySpec) -> None:
+        """To be called in the thread that starts Spark's query, just before it."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raises EngineProblem ``service-taken`` when another engine has the service."""
+
+    @abstractmethod
+    def end(self, spec: QuerySpec, *, forget: bool) -> None:
+        """The query has ended; ``forget``: for good."""
+
+
+def writers_of(session: SparkSession, register: ProducerRegister | None) -> Writers:
+    """Those of a query; ``register``: None for one whose sink nobody else writes."""
+    if register is None:
+        return _Unregistered(session)
+    return _OnOneMachine(session, register) if is_local(session) else _OnCluster(session, register)
+
+
+class _Unregistered(Writers):
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._jvm: Any = session._jvm
+
+    def begin(self, kafka: Kafka, spec: QuerySpec, stopping: threading.Event) -> bool:
+        return False
+
+    def wait_until_sent(self, spec: QuerySpec, stopping: threading.Event) -> None:
+        end = time.monotonic() + SENDING
+        while not stopping.is_set() and not self._jvm.ksqlpy.sink.Senders.idle(spec.id):
+            if time.monotonic() > end:
+                topics = ", ".join(spec.sink_topics)
+                raise EngineProblem("results-unsent", f"no broker has taken earlier results for {topics} yet")
+            stopping.wait(0.05)
+
+    def options(self, spec: QuerySpec) -> dict[str, str]:
+        return sink_options(spec)
+
+    def mark(self, spec: QuerySpec) -> None:
+        pass
+
+    def check(self) -> None:
+        pass
+
+    def end(self, spec: QuerySpec, *, forget: bool) -> None:
+        pass
+
+
+class _OnOneMachine(_Unregistered):
+    def __init__(self, session: SparkSession, register: ProducerRegister) -> None:
+        super().__init__(session)
+        self._register = register
+
+    def begin(self, kafka: Kafka, spec: QuerySpec, stopping: threading.Event) -> bool:
+        producers, end = self._jvm.ksqlpy.sink.SinkProducers, time.monotonic() + _STARTING
+        while (number := producers.hold(spec.id, self.options(spec))) < 0:
+            if stopping.wait(0.01):
+                return False
+            if time.monotonic() > end:
+                raise EngineProblem("no-producer", f"no broker gives the producer of query {spec.id} its id")
+        own = SinkProducer(producers.JVM, number, spec.sink_topics)
+        others = self._register.enter(spec.id, own)
+        if others is None:
+            return False
+        why = _fenced(self._jvm, kafka, spec.id, [o for o in others if o.jvm != own.jvm])
+        if why is not None:
+            log.warning(
+                "query %s: the brokers do not let earlier producers of its results be ended, which needs the right"
+                " ALTER on the cluster: %s", spec.id, why,
+            )  # fmt: skip
+            return False
+        self._register.settle(spec.id, own)
+        return True
+
+    def check(self) -> None:
+        self._register.check()
+
+    def end(self, spec: QuerySpec, *, forget: bool) -> None:
+        """Gives its producer back to Spark, and notes that nothing writes the query's results, if that is so."""
+        self._jvm.ksqlpy.sink.SinkProducers.release(spec.id)
+        spark = self._session.sparkContext._jsc.sc()
+        if not self._jvm.ksqlpy.internals.Tasks.running(spark, spec.id) and self._jvm.ksqlpy.sink.Senders.idle(spec.id):
+            self._register.leave(spec.id, forget=forget)
+
+
+_LIVES = itertools.count(1)
+_PROCESS = uuid.uuid4().hex[:12]
+
+
+class _OnCluster(_Unregistered):
+    shared = False
+
+    def __init__(self, session: SparkSession, register: ProducerRegister) -> None:
+        super().__init__(session)
+        self._register = register
+        self._life = ""
+
+    def begin(self, kafka: Kafka, spec: QuerySpec, stopping: threading.Event) -> bool:
+        self._end_life(spec.id)
+        self._life = f"{_PROCESS}.{next(_LIVES)}"
+        others = self._register.begin_life(spec.id, self._life, spec.sink_topics)
+        self._jvm.ksqlpy.metrics.Reports.beginLife(spec.id, self._life)
+        why = _fenced(self._jvm, kafka, spec.id, others or ())
+        if why is not None:
+            raise EngineProblem(
+                "writers-not-ended",
+                f"the brokers do not let the producers of query {spec.id} on executors be ended: {why}",
+                hint="on a cluster the user of the server needs the right ALTER on the Kafka cluster",
+            )
+        self._register.settle(spec.id)
+        return others is not None
+
+    def wait_until_sent(self, spec: QuerySpec, stopping: threading.Event) -> None:
+        """Nothing is sent any more: the brokers refuse it."""
+
+    def options(self, spec: QuerySpec) -> dict[str, str]:
+        # The pool of producers of an executor finds them by their settings, so that each life has its own.
+        return {**sink_options(spec), "kafka.ksqlpy.life": self._life}
+
+    def mark(self, spec: QuerySpec) -> None:
+        writers = self._jvm.ksqlpy.sink.Writers
+        self._session.sparkContext.setLocalProperty(writers.LIFE, self._life)
+        self._session.sparkContext.setLocalProperty(writers.OPTIONS, json.dumps(self.options(spec)))
+
+    def check(self) -> None:
+        self._register.check()
+
+    def end(self, spec: QuerySpec, *, forget: bool) -> None:
+        self._end_life(spec.id)
+        if forget:  # else they are ended when it starts again
+            noted = self._register.begin_life(spec.id, "", ())
+            self._register.end_life(spec.id, "")
+            if _fenced(self._jvm, Kafka(spec.connection), spec.id, noted or ()) is None:
+                self._register.leave(spec.id, forget=True)
+
+    def _end_life(self, query: str) -> None:
+        if self._life:
+            self._register.end_life(query, self._life)
+            with contextlib.suppress(Py4JError, OSError):
+                self._jvm.ksqlpy.metrics.Reports.endLife(self._life)
+            self._life = ""
+
+
+def _fenced(jvm: Any, kafka: Kafka, query: str, producers: Iterable[SinkProducer]) -> str | None:
+    """Has the brokers end these producers; None, or why they do not let us."""
+    ended = list(producers)
+    if not ended:
+        return None
+    topics = kafka.partitions({t for p in ended for t in p.topics})
+    connection = kafka.connection.key
+    why: str | None = jvm.ksqlpy.sink.SinkProducers.fence(connection, sorted({p.id for p in ended}), topics)
+    if why is None:
+        log.info("query %s: producers of before are ended: %s", query, ", ".join(str(p.id) for p in ended))
+    return why

@@ -1,0 +1,113 @@
+"""A server on a Spark cluster: each result once through the death of executors, figures, slots, and what is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.testing.chaos.server import Server
+
+pytestmark = pytest.mark.kafka
+
+MASTER = "local-cluster[2,8,1024]"
+PATIENCE = 180.0
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedKafka]:
+    with EmbeddedKafka() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    more = {
+        "ksqlpy.spark.master": MASTER,
+        "ksqlpy.spark.conf.spark.executor.memory": "700m",
+        "ksqlpy.warm.up": "false",
+        "ksql.streams.auto.offset.reset": "earliest",
+        "ksql.streams.commit.interval.ms": "3000",
+    }
+    running = Server(KafkaConnection(broker.bootstrap), tmp_path_factory.mktemp("cluster"), more)
+    try:
+        running.start()
+        yield running
+    finally:
+        running.close()
+
+
+def executors(server: Server) -> list[psutil.Process]:
+    found = psutil.Process(server.pid).children(recursive=True)
+    return [p for p in found if any("CoarseGrainedExecutorBackend" in part for part in p.cmdline())]
+
+
+def send(broker: EmbeddedKafka, topic: str, first: int, last: int) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for n in range(first, last):
+        producer.produce(topic, key=str(n % 7), value=json.dumps({"N": n}))
+        if n % 50 == 0:
+            producer.flush()
+            time.sleep(0.02)
+    producer.flush()
+
+
+def read(broker: EmbeddedKafka, topic: str, wanted: int, partitions: int = 3) -> list[tuple[str, dict[str, int]]]:
+    """All records of a topic, when so many are there, and none has come for some seconds."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test", "auto.offset.reset": "earliest"})
+    consumer.assign([TopicPartition(topic, p, 0) for p in range(partitions)])
+    found: list[tuple[str, dict[str, int]]] = []
+    end, quiet = time.monotonic() + PATIENCE, time.monotonic()
+    while time.monotonic() < end and (len(found) < wanted or time.monotonic() - quiet < 4):
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found.append(((message.key() or b"").decode(), json.loads(message.value() or b"null")))
+            quiet = time.monotonic()
+    consumer.close()
+    return found
+
+
+def test_each_result_comes_once_though_executors_die_and_freeze(server: Server, broker: EmbeddedKafka) -> None:
+    server.statements(
+        "CREATE STREAM s (k STRING KEY, n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=3);"
+        "CREATE STREAM passed WITH (PARTITIONS=3) AS SELECT k, n FROM s WHERE n >= 0;"
+        "CREATE TABLE counts WITH (PARTITIONS=3) AS SELECT k, COUNT(*) AS c, SUM(n) AS total FROM s GROUP BY k;"
+    )
+    send(broker, "s", 0, 500)
+    assert len(read(broker, "PASSED", 500)) == 500
+    os.kill(executors(server)[0].pid, signal.SIGKILL)
+    send(broker, "s", 500, 1000)
+    assert len(read(broker, "PASSED", 1000)) == 1000
+    frozen = executors(server)[-1]
+    frozen.send_signal(signal.SIGSTOP)
+    send(broker, "s", 1000, 1500)
+    passed = read(broker, "PASSED", 1500)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        frozen.send_signal(signal.SIGCONT)
+    send(broker, "s", 1500, 1600)
+    passed = read(broker, "PASSED", 1600)
+    assert Counter(row["N"] for _, row in passed) == Counter(range(1600))
+    counts = read(broker, "COUNTS", 1600)
+    for key in map(str, range(7)):
+        assert [row["C"] for k, row in counts if k == key] == list(range(1, 1 + len(range(int(key), 1600, 7))))
+        assert [row for k, row in counts if k == key][-1]["TOTAL"] == sum(range(int(key), 1600, 7))
+
+
+def test_figures_come_from_the_executors(server: Server) -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        described = server.statements("DESCRIBE passed EXTENDED;")[0]["sourceDescription"]
+        if described["statistics"]:
+            break
+        time.sleep(0.5)
+    assert "1600" in json.dumps(described), described
