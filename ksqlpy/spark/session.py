@@ -274,8 +274,8 @@ def is_local(session: SparkSession) -> bool:
 
 def slots_of(session: SparkSession) -> int:
     """How many tasks the executors that are there can run at once."""
-    spark: Any = session.sparkContext._jsc.sc()
-    return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
+    jvm: Any = session._jvm
+    return int(jvm.ksqlpy.internals.Executors.slots(session.sparkContext._jsc.sc()))
 
 
 def jvm_alive() -> bool:

@@ -29,7 +29,8 @@ from ksqlpy.spark.version import SPARK_VERSION, check_spark
 CONTRACT = Path(__file__).with_name("spark_internals.txt")
 
 PUBLIC = re.compile(
-    r"org\.apache\.spark\.(TaskContext|unsafe|sql\.(connector|streaming|types|util|SparkSessionExtensions))\b"
+    r"org\.apache\.spark\.(TaskContext|unsafe|api\.plugin|scheduler\.SparkListener(Executor(Added|Removed))?"
+    r"|sql\.(connector|streaming|types|util|SparkSessionExtensions))\b"
     r"|org\.apache\.spark\.sql\.catalyst\.(InternalRow|expressions\.(Unsafe|GenericInternal)Row"
     r"|util\.(GenericArrayData|ArrayBasedMapData))$"
 )

@@ -8,9 +8,9 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import ksqlpy.internals.Executors;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.deploy.SparkHadoopUtil;
 
 /**
  * What an executor tries because the driver wants to know whether it can: {@code read URI}, a file that the driver has
@@ -52,7 +52,7 @@ final class Checks {
     try {
       if (check.startsWith("read ")) {
         Path path = new Path(what);
-        FileSystem files = path.getFileSystem(SparkHadoopUtil.get().conf());
+        FileSystem files = path.getFileSystem(Executors.files());
         files.open(path).close();
       } else {
         connect(what);

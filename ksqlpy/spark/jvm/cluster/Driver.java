@@ -4,13 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.HashMap;
 import java.util.Map;
+import ksqlpy.internals.Executors;
 import ksqlpy.metrics.Reports;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.PluginContext;
-import org.apache.spark.scheduler.SparkListener;
-import org.apache.spark.scheduler.SparkListenerExecutorAdded;
-import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 
 /** The driver's side: takes the reports of executors, and their wishes to write, which the engine answers. */
 public final class Driver implements DriverPlugin {
@@ -18,7 +16,7 @@ public final class Driver implements DriverPlugin {
 
   public Map<String, String> init(SparkContext spark, PluginContext context) {
     Reports.begin();
-    spark.addSparkListener(new Members());
+    Executors.watch(spark, Reports::joined, Reports::left);
     return new HashMap<>();
   }
 
@@ -30,18 +28,5 @@ public final class Driver implements DriverPlugin {
 
   public void shutdown() {
     Reports.end();
-  }
-
-  /** Executors come and go. */
-  private static final class Members extends SparkListener {
-    @Override
-    public void onExecutorAdded(SparkListenerExecutorAdded added) {
-      Reports.joined(added.executorId());
-    }
-
-    @Override
-    public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
-      Reports.left(removed.executorId());
-    }
   }
 }

@@ -4,17 +4,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import ksqlpy.internals.Executors;
 import ksqlpy.internals.Tasks;
 import ksqlpy.metrics.Figures;
 import ksqlpy.once.Tail;
 import ksqlpy.sink.Senders;
 import ksqlpy.sink.SinkProducers;
 import ksqlpy.tasks.ToDriver;
-import org.apache.spark.SparkEnv;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
-import org.apache.spark.package$;
-import org.apache.spark.storage.BlockManagerId;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -65,9 +63,8 @@ public final class Executor implements ExecutorPlugin, Runnable {
   private Map<String, Object> report(long round) throws Exception {
     Map<String, Object> report = new LinkedHashMap<>();
     report.put("id", id);
-    BlockManagerId place = SparkEnv.get().blockManager().blockManagerId();
-    report.put("address", place.host() + ":" + place.port());
-    report.put("version", package$.MODULE$.SPARK_VERSION());
+    report.put("address", Executors.address());
+    report.put("version", Executors.version());
     report.put("now", Long.valueOf(System.currentTimeMillis()));
     report.put("checks", Checks.done());
     report.put("round", Long.valueOf(round));
