@@ -7,10 +7,10 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo test test-chaos test-restore test-leaks test-generated test-damage qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
+.PHONY: help setup demo demo-avro demo-cluster test test-cluster test-chaos test-restore test-leaks test-generated test-damage qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
 
 help:
-	@echo "make demo | demo-avro | test | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
+	@echo "make demo | demo-avro | demo-cluster | test | test-cluster | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
 	@echo "     bench | jars [TO=DIR] | wheel | lock | clean"
 
 setup: $(STAMP)
@@ -32,6 +32,10 @@ demo-avro: setup
 	$(BIN)/ksqlpy demo --format AVRO
 	$(BIN)/ksqlpy demo --format PROTOBUF
 
+# On a Spark cluster of three workers with three brokers, all on this machine; an executor is killed meanwhile.
+demo-cluster: setup
+	$(BIN)/ksqlpy demo --cluster
+
 # Two processes, each with a Spark session of its own: most tests wait for brokers and checkpoints. A file's tests stay
 # together, as they share what its fixtures start.
 test: setup
@@ -48,6 +52,10 @@ test-chaos: setup
 # All cases of tests/streams with SIGKILL of the JVM between their records, twice; some minutes.
 test-restore: setup
 	$(BIN)/python -m ksqlpy.testing.restore tests/streams --kills 2 $(ARGS)
+
+# All cases of tests/streams on two executors, without kills.
+test-cluster: setup
+	$(BIN)/python -m ksqlpy.testing.restore tests/streams --kills 0 --batch 8 --master 'local-cluster[2,8,1024]' $(ARGS)
 
 # What 50 kills and 500 queries, made and dropped, leave behind; half an hour.
 test-leaks: setup

@@ -21,6 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format", choices=FORMATS, type=str.upper, default="JSON",
         help="of all values; others than JSON start a schema registry, unless --config names one (%(default)s)",
     )  # fmt: skip
+    parser.add_argument(
+        "--cluster", action="store_true",
+        help="on a Spark cluster and several brokers, all on this machine; an executor is killed meanwhile",
+    )  # fmt: skip
     parser.add_argument("--keep", action="store_true", help="leave broker and server running at the end, until Ctrl-C")
     parser.add_argument("--quiet", action="store_true", help="print the checks only")
 

@@ -20,6 +20,7 @@ from ksqlpy.errors import EngineProblem
 if TYPE_CHECKING:
     from ksqlpy.client import Client
     from ksqlpy.connection import KafkaConnection
+    from ksqlpy.demo.cluster import DemoCluster
     from ksqlpy.demo.topics import Reader
     from ksqlpy.runtime import Engine
 
@@ -43,7 +44,15 @@ def run(options: argparse.Namespace) -> int:
     from ksqlpy.embedded.process import ended_in_order
 
     with ended_in_order(), View(_process_start(), quiet=options.quiet) as view:
-        checks, first = _course(find_files(options.files), view, options.properties, options.format, keep=options.keep)
+        files = find_files(options.files)
+        if options.cluster:
+            from ksqlpy.demo.cluster import DemoCluster
+
+            with DemoCluster(view.phase) as cluster:
+                given = {**options.properties, **cluster.properties}
+                checks, first = _course(files, view, given, options.format, keep=options.keep, cluster=cluster)
+        else:
+            checks, first = _course(files, view, options.properties, options.format, keep=options.keep)
         view.close()
         return _verdict(checks, first, view)
 
@@ -58,7 +67,13 @@ def _verdict(checks: Sequence[Check], first: float | None, view: View) -> int:
 
 
 def _course(
-    files: Files, view: View, properties: Mapping[str, str], format_: str, *, keep: bool
+    files: Files,
+    view: View,
+    properties: Mapping[str, str],
+    format_: str,
+    *,
+    keep: bool,
+    cluster: DemoCluster | None = None,
 ) -> tuple[list[Check], float | None]:
     """The whole demo; gives the checks, and the seconds from the start of the process to the first result."""
     from ksqlpy.client import Client
@@ -99,14 +114,21 @@ def _course(
             _wait_until_live(engine, query_id)
         demo = _Demo(client, reader, view, {z.id: z.name for z in zones})
         view.phase(f"writing {len(rides):,} rides")
-        produce(
-            engine.connection, "taxi_rides", values.records("taxi_rides", rides), lambda n: demo.sent(n, len(rides))
-        )
+
+        def sent(count: int) -> None:
+            demo.sent(count, len(rides))
+            if cluster is not None and count > len(rides) // 2:
+                cluster.kill_executor()
+
+        produce(engine.connection, "taxi_rides", values.records("taxi_rides", rides), sent)
         view.phase("reading the results")
         expected = expect(rides, zones)
         demo.wait({topic: len(records) for topic, records in expected.items()})
         first = None if reader.first is None else view.elapsed - (time.monotonic() - reader.first)
         checks = compare(expected, totals(rides, zones), reader.records, len(rides))
+        if cluster is not None:
+            checks.append(Check(f"executor {cluster.killed} was killed", cluster.killed is not None))
+            _wait_until_all_run(client)
         checks += _of_the_server(client, engine.connection, reader.records)
         view.close()
         _report(checks, rides, zones, reader.records, view)
@@ -146,6 +168,16 @@ def _wait_until_live(engine: Engine, query_id: str) -> None:
             raise EngineProblem("query-not-live", f"query {query_id} did not get live", hint="is the machine busy?")
 
 
+def _wait_until_all_run(client: Client) -> None:
+    """Waits until the queries of a killed executor run again; results may all be there before."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        described = client.statements("SHOW QUERIES EXTENDED;")[0]["queryDescriptions"]
+        if all(d["state"] == "RUNNING" for d in described):
+            return
+        time.sleep(0.2)
+
+
 def _of_the_server(client: Client, connection: KafkaConnection, got: Mapping[str, Sequence[Record]]) -> list[Check]:
     """The checks of what the server says, and of topics as the broker counts them."""
     from ksqlpy.demo.topics import written
@@ -154,7 +186,7 @@ def _of_the_server(client: Client, connection: KafkaConnection, got: Mapping[str
     bad = [f"{d['id']}: {d['state']} {d['figures']['error'] or ''}" for d in described if d["state"] != "RUNNING"]
     source = client.statements("DESCRIBE rides EXTENDED;")[0]["sourceDescription"]
     dead = source["deadLetterTopic"]
-    ends = written(connection, [*got, dead])
+    ends = written(connection, {**{t: len(r) for t, r in got.items()}, dead: 0})
     letters = [f"{d['id']}: {n} dead letters" for d in described if (n := d["figures"]["deadLetters"])]
     letters += [f"{ends[dead]} records in topic {dead}"] if ends[dead] else []
     unread = [f"{t}: {ends[t]} records, {len(r)} were read" for t, r in got.items() if ends[t] != len(r)]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
@@ -99,7 +99,7 @@ def produce(
     return count
 
 
-def _consumer(connection: KafkaConnection) -> Consumer:
+def _consumer(connection: KafkaConnection, more: Mapping[str, object] | None = None) -> Consumer:
     return Consumer(
         connection.consumer(
             {
@@ -107,13 +107,18 @@ def _consumer(connection: KafkaConnection) -> Consumer:
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "fetch.wait.max.ms": 20,
+                **(more or {}),
             }
         )
     )
 
 
-def written(connection: KafkaConnection, topics: Sequence[str]) -> dict[str, int]:
-    """How many records there are in the first partition of each topic. Raises EngineProblem ``broker-unavailable``."""
+def written(connection: KafkaConnection, topics: Mapping[str, int]) -> dict[str, int]:
+    """How many records there are in the first partition of each topic; so many are expected.
+
+    Offsets tell, unless there are more: then the records are counted, since the marks with which brokers end producers
+    have offsets, too. Raises EngineProblem ``broker-unavailable``.
+    """
     consumer = _consumer(connection)
     try:
         ends = {t: consumer.get_watermark_offsets(TopicPartition(t, 0), timeout=TIMEOUT) for t in topics}
@@ -121,7 +126,26 @@ def written(connection: KafkaConnection, topics: Sequence[str]) -> dict[str, int
         raise EngineProblem("broker-unavailable", f"the broker does not answer: {reason_of(e)}") from e
     finally:
         consumer.close()
-    return {t: 0 if end is None else end[1] - end[0] for t, end in ends.items()}
+    found = {t: 0 if end is None else end[1] - end[0] for t, end in ends.items()}
+    return {t: n if n == topics[t] else _counted(connection, t) for t, n in found.items()}
+
+
+def _counted(connection: KafkaConnection, topic: str) -> int:
+    """Reads the first partition of a topic to its end, and counts."""
+    consumer = _consumer(connection, {"enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    count, deadline = 0, time.monotonic() + TIMEOUT
+    try:
+        while time.monotonic() < deadline:
+            for message in consumer.consume(1000, timeout=0.2):
+                error = message.error()
+                if error is None:
+                    count += 1
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    return count
+        raise EngineProblem("broker-unavailable", f"topic {topic} cannot be read to its end")
+    finally:
+        consumer.close()
 
 
 class Reader:

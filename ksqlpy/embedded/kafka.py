@@ -1,4 +1,4 @@
-"""A real Kafka broker of one node (KRaft) as a child process, for trying things out and for tests."""
+"""Real Kafka brokers (KRaft) as child processes, for trying things out and for tests: mostly one, which is all."""
 
 from __future__ import annotations
 
@@ -66,6 +66,8 @@ class EmbeddedKafka:
     ``protocol``: of that listener; with another than PLAINTEXT the settings say the rest, those of the listener with
     the prefix ``listener.name.clients.``, and :attr:`inner` is a second listener without a login.
     ``ready_within``: seconds that the broker may take to answer. ``progress``: told about jars being fetched.
+    ``joins``: the first broker of a cluster, which has its controller; this one is then another broker of it, with the
+    number ``node``.
     """
 
     def __init__(
@@ -77,7 +79,10 @@ class EmbeddedKafka:
         protocol: str = "PLAINTEXT",
         ready_within: float = 60.0,
         progress: Progress | None = None,
+        node: int = 1,
+        joins: EmbeddedKafka | None = None,
     ) -> None:
+        self._node, self._joins = node, joins
         self._wanted_port = port
         self._wanted_folder = None if folder is None else Path(folder).expanduser().absolute()
         self._settings = dict(settings or {})
@@ -88,7 +93,7 @@ class EmbeddedKafka:
         self._lock: IO[str] | None = None
         self._folder = Path()
         self._archive: ClassArchive | None = None
-        self._port = self._inner = 0
+        self._port = self._inner = self._controller = 0
 
     def __enter__(self) -> Self:
         return self.start()
@@ -114,6 +119,12 @@ class EmbeddedKafka:
         return self._running().pid
 
     @property
+    def cluster_id(self) -> str:
+        """The id of the cluster that this broker is of."""
+        lines = (self._folder / "kafka" / "meta.properties").read_text(encoding="utf-8").splitlines()
+        return dict(line.split("=", 1) for line in lines)["cluster.id"]
+
+    @property
     def folder(self) -> Path:
         """The folder with data and log of this broker."""
         return self._folder
@@ -136,7 +147,8 @@ class EmbeddedKafka:
         java, jars = find_java(), broker_jars(self._progress)
         try:
             self._take_folder()
-            _format(self._folder / "kafka", java, jars)
+            cluster = "" if self._joins is None else self._joins.cluster_id
+            _format(self._folder / "kafka", java, jars, self._node, cluster)
             for attempt in range(_ATTEMPTS):
                 if self._try_start(java, jars, last=attempt == _ATTEMPTS - 1):
                     break
@@ -198,9 +210,11 @@ class EmbeddedKafka:
 
     def _try_start(self, java: Java, jars: Sequence[Path], *, last: bool) -> bool:
         """One attempt; False when somebody took our port between choosing and binding and another try makes sense."""
-        self._port, controller, inner = _free_ports(self._wanted_port)
+        self._port, self._controller, inner = _free_ports(self._wanted_port)
         self._inner = self._port if self._protocol == "PLAINTEXT" else inner
-        listeners = _listeners(self._protocol, self._port, inner, controller)
+        listeners = _listeners(self._protocol, self._port, inner, self._controller)
+        if self._joins is not None:
+            listeners |= _of_another(self._node, listeners, self._joins._controller)
         file = self._folder / "server.properties"
         file.touch(0o600)  # the settings may hold passwords
         file.write_text(_properties(self._folder / "kafka", {**listeners, **self._settings}), encoding="utf-8")
@@ -273,13 +287,23 @@ def _listeners(protocol: str, port: int, inner: int, controller: int) -> dict[st
     }
 
 
+def _of_another(node: int, listeners: Mapping[str, str], controller: int) -> dict[str, str]:
+    """What differs in a broker that is not the first: the controller is there."""
+    return {
+        "process.roles": "broker",
+        "node.id": str(node),
+        "listeners": listeners["listeners"].partition(",CONTROLLER://")[0],
+        "controller.quorum.voters": f"{_NODE}@{_HOST}:{controller}",
+    }
+
+
 def _properties(data: Path, more: Mapping[str, str]) -> str:
     settings = {**_SETTINGS, "log.dirs": str(data), **more}
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
 
-def _format(data: Path, java: Java, jars: Sequence[Path]) -> None:
-    """Make ``data`` a log directory of a new cluster, unless it is one already.
+def _format(data: Path, java: Java, jars: Sequence[Path], node: int, cluster: str) -> None:
+    """Make ``data`` a log directory of a new cluster, or of ``cluster``, unless it is one already.
 
     Kafka's own tool takes a JVM and a second for it. All that it writes is the cluster's and the directory's id and a
     file of feature levels that is the same for one version of Kafka: the tool runs once, and we keep that file.
@@ -302,7 +326,7 @@ def _format(data: Path, java: Java, jars: Sequence[Path]) -> None:
             (made / "bootstrap.checkpoint").replace(features)
     data.mkdir(exist_ok=True)
     shutil.copyfile(features, data / "bootstrap.checkpoint")
-    meta = {"version": "1", "cluster.id": _new_id(), "node.id": _NODE, "directory.id": _new_id()}
+    meta = {"version": "1", "cluster.id": cluster or _new_id(), "node.id": str(node), "directory.id": _new_id()}
     part = data / "meta.properties.part"
     part.write_text("".join(f"{key}={value}\n" for key, value in meta.items()), encoding="utf-8")
     part.replace(data / "meta.properties")  # last, since it marks the folder as formatted

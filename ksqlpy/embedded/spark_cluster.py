@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -28,6 +29,7 @@ _READY = 60.0
 _GRACE = 5.0
 _HEAP = "256m"
 _MASTER = re.compile(r"Starting Spark master at (spark://[\d.]+:\d+)")
+_EXECUTOR = "CoarseGrainedExecutorBackend"
 _WORKER = "Successfully registered with master"
 
 
@@ -57,6 +59,14 @@ class SparkCluster:
     def workers(self) -> dict[int, int]:
         """The process ids of the workers that were started, by their numbers from 1."""
         return {number: child.pid for number, child in self._children.items()}
+
+    @property
+    def executors(self) -> list[int]:
+        """The process ids of the executors that run on the workers now."""
+        workers = set(self.workers.values())
+        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True)
+        rows = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
+        return [int(pid) for pid, parent, what in rows if int(parent) in workers and _EXECUTOR in what]
 
     def start(self) -> Self:
         """Starts the Master, then the Workers side by side. Raises EnvironmentProblem ``spark-not-started``."""

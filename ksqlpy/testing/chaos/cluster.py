@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from random import Random
@@ -16,7 +17,6 @@ __all__ = ["SLOTS", "Cluster"]
 SLOTS = 64
 """Tasks that each worker runs at once."""
 
-_EXECUTOR = "CoarseGrainedExecutorBackend"
 _THERE = 60.0
 """Seconds that the executors of a server may take to come, after a kill."""
 
@@ -61,15 +61,8 @@ class Cluster(SparkCluster):
     def _executor(self) -> psutil.Process:
         end = time.monotonic() + _THERE
         while time.monotonic() < end:
-            if found := [p for pid in self.workers.values() for p in _executors(pid)]:
-                return self._random.choice(sorted(found, key=lambda p: p.pid))
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if found := sorted(self.executors):
+                    return psutil.Process(self._random.choice(found))
             time.sleep(0.2)
         raise EnvironmentProblem("no-jvm", f"the server has had no executor for {_THERE:g} s")
-
-
-def _executors(worker: int) -> list[psutil.Process]:
-    try:
-        children = psutil.Process(worker).children(recursive=True)
-        return [c for c in children if any(_EXECUTOR in part for part in c.cmdline())]
-    except psutil.Error:
-        return []
