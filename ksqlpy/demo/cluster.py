@@ -1,4 +1,4 @@
-"""The demo on a cluster: Master and workers of Spark and several brokers, all on this machine; an executor is killed."""
+"""The demo on a cluster: a Spark master, workers and brokers, all on this machine; an executor is killed."""
 
 from __future__ import annotations
 
