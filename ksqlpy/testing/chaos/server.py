@@ -63,6 +63,11 @@ class Server:
             raise RuntimeError("the server is not started")
         return self._child.pid
 
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self._port}"
+
     def start(self) -> None:
         """Starts the process; raises EnvironmentProblem ``server-not-started`` unless it takes statements in time."""
         options = ["--port", str(self._port), "--bootstrap-servers", self._bootstrap, "--data-dir", str(self._data)]

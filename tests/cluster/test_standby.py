@@ -1,0 +1,116 @@
+"""A standby waits while another server runs the service, answers 503, and takes over when that one is gone."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.testing.chaos.server import Server
+
+pytestmark = pytest.mark.kafka
+
+
+def status(server: Server) -> int:
+    """The HTTP status of its health check; 0 where nobody listens."""
+    try:
+        with urllib.request.urlopen(f"{server.url}/healthcheck", timeout=5) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as e:
+        return e.code
+    except OSError:
+        return 0
+
+
+def send(broker: EmbeddedKafka, first: int, last: int) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for n in range(first, last):
+        producer.produce("s", key=str(n % 5), value=json.dumps({"N": n}))
+    producer.flush()
+
+
+def counts(broker: EmbeddedKafka, wanted: int) -> Counter[tuple[str, int]]:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "t", "auto.offset.reset": "earliest"})
+    consumer.assign([TopicPartition("C", 0, 0)])
+    found: Counter[tuple[str, int]] = Counter()
+    end, quiet = time.monotonic() + 120, time.monotonic()
+    while time.monotonic() < end and (found.total() < wanted or time.monotonic() - quiet < 3):
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found[(message.key() or b"").decode(), json.loads(message.value() or b"")["N"]] += 1
+            quiet = time.monotonic()
+    consumer.close()
+    return found
+
+
+def test_it_takes_over_without_a_double(tmp_path: Path) -> None:
+    more = {"ksqlpy.warm.up": "false", "ksqlpy.checkpoint.dir": str(tmp_path / "checkpoints")}
+    folders = [tmp_path / "active", tmp_path / "standby"]
+    for folder in folders:
+        folder.mkdir()
+    with EmbeddedKafka() as broker:
+        connection = KafkaConnection(broker.bootstrap)
+        active = Server(connection, folders[0], more)
+        standby = Server(connection, folders[1], {**more, "ksqlpy.standby": "true"})
+        try:
+            active.start()
+            active.statements(
+                "SET 'auto.offset.reset'='earliest';"
+                "CREATE STREAM s (k STRING KEY, n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);"
+                "CREATE TABLE c WITH (KAFKA_TOPIC='C', PARTITIONS=1) AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;"
+            )
+            send(broker, 0, 100)
+            assert counts(broker, 100).total() == 100
+            starting = threading.Thread(target=standby.start, daemon=True)
+            starting.start()
+            end = time.monotonic() + 60
+            while status(standby) == 0 and time.monotonic() < end:
+                time.sleep(0.2)
+            time.sleep(3)
+            assert status(standby) == 503 and status(active) == 200
+            active.kill()
+            send(broker, 100, 200)
+            starting.join(90)
+            assert status(standby) == 200
+            found = counts(broker, 200)
+            assert found == Counter({(str(k), n): 1 for k in range(5) for n in range(1, 41)})
+        finally:
+            active.close()
+            standby.close()
+
+
+def test_a_standby_that_nobody_wants_ends(tmp_path: Path) -> None:
+    folders = [tmp_path / "active", tmp_path / "standby"]
+    for folder in folders:
+        folder.mkdir()
+    with EmbeddedKafka() as broker:
+        connection = KafkaConnection(broker.bootstrap)
+        active = Server(connection, folders[0], {"ksqlpy.warm.up": "false"})
+        standby = Server(connection, folders[1], {"ksqlpy.warm.up": "false", "ksqlpy.standby": "true"})
+        try:
+            active.start()
+            starting = threading.Thread(target=_failing, args=(standby,), daemon=True)
+            starting.start()
+            end = time.monotonic() + 60
+            while status(standby) != 503 and time.monotonic() < end:
+                time.sleep(0.2)
+            standby.stop(seconds=30)
+            starting.join(30)
+            assert status(standby) == 0 and status(active) == 200
+        finally:
+            active.close()
+            standby.close()
+
+
+def _failing(server: Server) -> None:
+    with pytest.raises(Exception, match=r"ended|NoneType"):
+        server.start()
