@@ -183,6 +183,7 @@ def main() -> int:
     parser.add_argument(
         "--keys", type=int, default=10_000_000, help="keys or rows of churn, keys and join-state (10,000,000)"
     )
+    parser.add_argument("--master", default="local[512]", help="the Spark master (%(default)s)")
     arguments = parser.parse_args()
     parts = arguments.parts or PARTS
     if unknown := set(parts) - {*PARTS, *LONG}:
@@ -192,7 +193,15 @@ def main() -> int:
         begin = time.time()
         registry, name = shared_registry()
         address = {"ksql.schema.registry.url": registry.url(name)} if part.startswith("format") else {}
-        engine = Engine(Config.of({"commit.interval.ms": arguments.interval * 1000, **address}))
+        engine = Engine(
+            Config.of(
+                {
+                    "commit.interval.ms": arguments.interval * 1000,
+                    "ksqlpy.spark.master": arguments.master,
+                    **address,
+                }
+            )
+        )
         engine.start()
         print(f"\n== {part} (server ready after {time.time() - begin:.1f} s)", flush=True)
         try:

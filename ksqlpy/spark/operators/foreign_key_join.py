@@ -15,8 +15,10 @@ __all__ = ["build"]
 
 _NUMBERED, _FOREIGN, _SPREAD = "__numbered", "__foreign", "__spread"
 """The number of a row of either table; the value by which they are joined; what spreads rows for the first step."""
-_WRITTEN = "__written"
-"""After a restart: where the result of a row lies in the sink."""
+_WRITTEN, _GIVEN = "__written", "__given"
+"""After a restart: where the result of a row lies in the sink; the place of a row among those of its task."""
+_VERSION = "__version"
+"""The number of the left row's change, which the first step gives."""
 
 
 def build(node: ForeignKeyJoin, context: Context, records: Rows) -> Rows:
@@ -112,9 +114,16 @@ def _ordered(context: Context, rows: Rows, keys: Sequence[str], first: Sequence[
 def _as_written(context: Context, rows: Rows) -> Rows:
     """Ahead of the last step, where a row overtakes others of its key: after a restart those first whose results are
     there, in their order. So what they had overtaken, which has no result, has none now.
+
+    The others follow by the changes of their left row, and those of one change as the step of its foreign key gave
+    them. It may have taken their records in another order than that of time: the order of before, which results in
+    other partitions tell.
     """
     if context.tail is None:
         return _ordered(context, rows, [StepCol.KEY])
     written = context.tail.position(Col.PARTITION, Col.OFFSET, f"({StepCol.NUMBER} * {ROWS})")
-    rows = rows.plus((_WRITTEN, f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {written} END, {LAST})"))
-    return _ordered(context, rows, [StepCol.KEY], [_WRITTEN]).drop(_WRITTEN)
+    rows = rows.plus(
+        (_WRITTEN, f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {written} END, {LAST})"),
+        (_GIVEN, "monotonically_increasing_id()"),
+    )
+    return _ordered(context, rows, [StepCol.KEY], [_WRITTEN, _VERSION, _GIVEN]).drop(_WRITTEN, _GIVEN)
