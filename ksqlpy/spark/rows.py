@@ -59,6 +59,9 @@ class Col:
     """After a step of the JVM: its task, and what the task had taken of each source partition, BINARY."""
     TURN = "__turn"
     """While a backlog is sorted: the stream time of the row's partition."""
+    ORDER = "__order"
+    """While rows are sorted by time: the place of a row of a joined table among those of its task. Rows of one key come
+    from several partitions there, so that neither their time nor their offset is their order."""
     ROW = "__row"
     """After table functions, after a union whose branches read the same topic, and after GROUP BY of a table: the
     number of the row among those that one record brought about, from 0."""

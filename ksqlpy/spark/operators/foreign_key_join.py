@@ -24,6 +24,9 @@ _VERSION = "__version"
 def build(node: ForeignKeyJoin, context: Context, records: Rows) -> Rows:
     """The result of a left row after each change of it or of its right row; a tombstone where there is none."""
     rows = context.build(node.left, records).drop(Col.READ)
+    mixed = _sorts(context) and not _as_read(node)
+    if mixed:
+        rows = rows.plus((Col.ORDER, "monotonically_increasing_id()"))
     number = which_result(rows.shape, None)
     left = rows.shape.without(*rows.shape.system)
     identity = node.left.identity
@@ -34,12 +37,12 @@ def build(node: ForeignKeyJoin, context: Context, records: Rows) -> Rows:
     right = tuple(c for c in rows.shape.without(*rows.shape.system) if c not in left)
     rows = _marked(node, context, rows, left, right)
     outer = node.kind == "LEFT"
-    rows = _ordered(context, rows, [_SPREAD])
+    rows = _ordered(context, rows, [_SPREAD], [Col.ORDER] if mixed else []).drop(Col.ORDER)
     rows = rows.stepped({**context.step_spec(node, "foreign-key changes", left=outer), "lanes": []}, [_SPREAD])
     rows = _next(rows, StepCol.FK)
     turn = Col.TURN if _sorts(context) else None
     rows = context.to_tasks(rows, context.step_number(node), [StepCol.KEY], turn)
-    rows = rows.stepped(context.step_spec(node, "foreign-key matches", left=outer), [StepCol.KEY])
+    rows = rows.stepped(context.step_spec(node, "foreign-key matches", left=outer, mixed=mixed), [StepCol.KEY])
     rows = _next(rows, StepCol.PK)
     rows = _as_written(context, rows)
     rows = rows.stepped({**context.step_spec(node, "foreign-key latest"), "lanes": []}, [StepCol.KEY])
@@ -74,7 +77,13 @@ def _marked(node: ForeignKeyJoin, context: Context, rows: Rows, left: Sequence[s
         (_SPREAD, _spread(node, ours)), (StepCol.KEY, f"struct({Col.PARTITION})"),
         (StepCol.NUMBER, f"coalesce({_NUMBERED}, 0L)"), (Col.TURN, turn),
         Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.DELETED, *rows.shape.headers, Col.RAW, Col.REASON,
+        *rows.shape.only(Col.ORDER),
     )  # fmt: skip
+
+
+def _as_read(node: ForeignKeyJoin) -> bool:
+    """Whether all left rows of one primary key are in one source partition: the left table is read as it is."""
+    return all(isinstance(n, Scan | Project | Filter | TableFilter) for n in node.left.nodes())
 
 
 def _spread(node: ForeignKeyJoin, ours: str) -> str:
@@ -85,7 +94,7 @@ def _spread(node: ForeignKeyJoin, ours: str) -> str:
     rows of one primary key from several partitions.
     """
     partition = f"cast(coalesce({Col.PARTITION}, 0) as int)"
-    if all(isinstance(n, Scan | Project | Filter | TableFilter) for n in node.left.nodes()):
+    if _as_read(node):
         return partition
     return f"CASE WHEN {ours} THEN hash({StepCol.PK}) ELSE {partition} END"
 

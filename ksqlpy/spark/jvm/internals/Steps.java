@@ -63,7 +63,8 @@ public final class Steps {
                   described.get("forgetful").asBoolean(),
                   described.get("query").asText());
           case "foreign-key changes" -> new ForeignKey.Changes(number, lanes, described.get("left").asBoolean());
-          case "foreign-key matches" -> new ForeignKey.Matches(number, lanes, described.get("left").asBoolean());
+          case "foreign-key matches" -> new ForeignKey.Matches(
+              number, lanes, described.get("left").asBoolean(), described.get("mixed").asBoolean());
           case "foreign-key latest" -> new ForeignKey.Latest(number, lanes);
           case "neighbours" ->
               new Neighbours(number, lanes, numbers(described.get("offsets")), texts(described.get("carried")));

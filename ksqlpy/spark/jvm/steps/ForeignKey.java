@@ -1,7 +1,10 @@
 package ksqlpy.steps;
 
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import ksqlpy.internals.Rows;
 import ksqlpy.internals.StepState;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -198,8 +201,10 @@ public final class ForeignKey {
     private static final long serialVersionUID = 1L;
 
     private final boolean left;
+    private final boolean mixed;
 
     private transient Columns columns;
+    private transient Map<List<ByteBuffer>, Long> newest;
     private transient StepState.ByKey rights;
     private transient StepState.ByTwo lefts;
     private transient int pkWidth;
@@ -208,15 +213,19 @@ public final class ForeignKey {
     private transient Rows leftRow;
     private transient Rows rightRow;
 
-    /** {@code left}: whether rows without a right row have a result, too. */
-    public Matches(int number, int[] lanes, boolean left) {
+    /**
+     * {@code left}: whether rows without a right row have a result, too. {@code mixed}: whether the changes of one left row
+     * may come in another order than that in which they were made, as in a batch that is sorted by time.
+     */
+    public Matches(int number, int[] lanes, boolean left, boolean mixed) {
       super(number, lanes);
       this.left = left;
+      this.mixed = mixed;
     }
 
     @Override
     public Step copy() {
-      return new Matches(number(), lanes(), left);
+      return new Matches(number(), lanes(), left, mixed);
     }
 
     @Override
@@ -229,6 +238,7 @@ public final class ForeignKey {
     @Override
     protected void open(StepState state, StructType input) {
       columns = new Columns(input, output(input));
+      newest = new HashMap<>();
       rights = state.byKey("rights");
       lefts = state.byTwo("lefts");
       leftRow = new Rows(input.apply("__pk").dataType(), input.apply("__left").dataType(), DataTypes.LongType);
@@ -251,6 +261,9 @@ public final class ForeignKey {
     private void ofLeft(InternalRow in, byte[] key) {
       byte op = in.getByte(columns.in("__op"));
       byte[] pk = ((UnsafeRow) in.getStruct(columns.in("__pk"), pkWidth)).getBytes();
+      if (mixed && key != null && isOvertaken(key, pk, in.getLong(columns.in("__version")))) {
+        return;
+      }
       UnsafeRow right = null;
       if (key != null && (op == DELETE || op == FORGET)) {
         lefts.remove(key, pk);
@@ -279,6 +292,11 @@ public final class ForeignKey {
         tell(in, row.getStruct(0, pkWidth), row.getStruct(1, leftWidth), right, row.getLong(2), REPLACE,
             deleted && !left);
       }
+    }
+
+    /** Whether a later change of the left row was taken in this batch; those of earlier batches are earlier changes. */
+    private boolean isOvertaken(byte[] key, byte[] pk, long version) {
+      return newest.merge(List.of(ByteBuffer.wrap(key), ByteBuffer.wrap(pk)), version, Math::max) > version;
     }
 
     private UnsafeRow kept(InternalRow in) {

@@ -17,7 +17,7 @@ final class ForeignKeyTest {
   }
 
   private static Feed matches(boolean left) throws IOException {
-    return new Feed(new ForeignKey.Matches(2, new int[] {}, left), TOLD, "__pk", "__left", "__right", "__del");
+    return new Feed(new ForeignKey.Matches(2, new int[] {}, left, false), TOLD, "__pk", "__left", "__right", "__del");
   }
 
   private static Feed latest() throws IOException {
@@ -123,6 +123,19 @@ final class ForeignKeyTest {
       assertEquals(List.of(), result(feed, ForeignKey.REPLACE, 1, "a", 5));
       feed.nextBatch();
       assertEquals(List.of("b false"), result(feed, ForeignKey.PUT, 1, "b", 7));
+    }
+  }
+
+  @Test
+  void whereChangesAreMixedAnEarlierOneChangesNothing() throws IOException {
+    try (Feed feed = new Feed(new ForeignKey.Matches(2, new int[] {}, false, true), TOLD, "__left", "__right", "__del")) {
+      right(feed, 7, "x");
+      assertEquals(List.of("b x false"), told(feed, ForeignKey.REPLACE, 1, 7, "b", 2));
+      assertEquals(List.of(), told(feed, ForeignKey.PUT, 1, 7, "a", 1), "it is overtaken");
+      assertEquals(List.of("b y false"), right(feed, 7, "y"));
+      assertEquals(List.of("b y true"), told(feed, ForeignKey.DELETE, 1, 7, "b", 4));
+      assertEquals(List.of(), told(feed, ForeignKey.REPLACE, 1, 7, "c", 3), "it was deleted since");
+      assertEquals(List.of(), right(feed, 7, "z"));
     }
   }
 }

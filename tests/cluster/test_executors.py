@@ -1,0 +1,88 @@
+"""What keeps queries from running on executors: each is named, with the executor and the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ksqlpy.spark import executors
+from ksqlpy.spark.executors import Member, problems
+
+READ = "read hdfs://place/.probe/made.json"
+ONE, TWO = "10.0.0.1:7079", "10.0.0.2:7079"
+WELL = {READ: "", f"connect {ONE}": "", f"connect {TWO}": ""}
+
+
+class Probe:
+    """The place of checkpoints, in which the server can write."""
+
+    folder = "hdfs://place/.probe"
+
+    def __init__(self, session: Any, folder: str) -> None:
+        assert folder.startswith("hdfs://place/.probe-")
+
+    def make(self, mark: str) -> None:
+        """Writes made.json."""
+
+    def remove(self) -> None:
+        """Removes it."""
+
+
+class Reports:
+    """What executors shall try."""
+
+    asked: list[list[str]] = []  # noqa: RUF012
+
+    def check(self, wanted: list[str]) -> None:
+        self.asked.append(list(wanted))
+
+
+class Session:
+    """A session whose JVM has executors that report what a test says."""
+
+    class _jvm:
+        class ksqlpy:
+            class metrics:
+                Reports = Reports()
+
+
+def codes(monkeypatch: pytest.MonkeyPatch, *there: Member) -> list[tuple[str, str]]:
+    monkeypatch.setattr(executors, "members", lambda session: list(there))
+    monkeypatch.setattr(executors, "Checkpoint", Probe)
+    monkeypatch.setattr(executors, "_FIRST", 0.5)
+    monkeypatch.setattr(executors, "_OTHERS", 0.0)
+    monkeypatch.setattr(executors, "_TRIED", 0.5)
+    return [(p.code, str(p)) for p in problems(Session(), "hdfs://place")]  # type: ignore[arg-type]
+
+
+def test_executors_that_can_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    Reports.asked.clear()
+    assert codes(monkeypatch, Member("0", ONE, "4.3.0", -40, WELL), Member("1", TWO, "4.3.0", 20, WELL)) == []
+    assert Reports.asked == [[READ, f"connect {ONE}", f"connect {TWO}"], []], "and they try no longer"
+
+
+def test_none_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    ((code, said),) = codes(monkeypatch)
+    assert code == "no-executors" and "spark.driver.host" in said
+
+
+@pytest.mark.parametrize(
+    ("member", "code", "said"),
+    [
+        (Member("0", ONE, "4.2.1", 0, WELL), "spark-version", "executor 0 at 10.0.0.1:7079: ksqlpy needs Spark 4.3.0"),
+        (Member("0", ONE, "4.3.0", 190_000, WELL), "clock-skew", "+190 s ahead"),
+        (Member("0", ONE, "4.3.0", -190_000, WELL), "clock-skew", "-190 s ahead"),
+        (Member("0", ONE, "4.3.0", 0, {**WELL, READ: "no such file"}), "checkpoint-not-shared", "no such file"),
+        (
+            Member("0", ONE, "4.3.0", 0, {**WELL, f"connect {TWO}": "timed out"}),
+            "executors-apart",
+            "does not reach the one at 10.0.0.2:7079: timed out",
+        ),
+        (Member("0", ONE, "4.3.0", 0, {READ: ""}), "executors-apart", "it took too long"),
+    ],
+)
+def test_what_is_wrong_with_one(monkeypatch: pytest.MonkeyPatch, member: Member, code: str, said: str) -> None:
+    found = codes(monkeypatch, member, Member("1", TWO, "4.3.0", 0, WELL))
+    assert {c for c, _ in found} == {code}
+    assert any(said in text for _, text in found)
