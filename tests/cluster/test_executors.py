@@ -53,7 +53,7 @@ def codes(monkeypatch: pytest.MonkeyPatch, *there: Member) -> list[tuple[str, st
     monkeypatch.setattr(executors, "_FIRST", 0.5)
     monkeypatch.setattr(executors, "_OTHERS", 0.0)
     monkeypatch.setattr(executors, "_TRIED", 0.5)
-    return [(p.code, str(p)) for p in problems(Session(), "hdfs://place")]  # type: ignore[arg-type]
+    return [(p.code, p.render()) for p in problems(Session(), "hdfs://place")]  # type: ignore[arg-type]
 
 
 def test_executors_that_can_do_all(monkeypatch: pytest.MonkeyPatch) -> None:

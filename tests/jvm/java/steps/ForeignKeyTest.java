@@ -133,7 +133,7 @@ final class ForeignKeyTest {
       assertEquals(List.of("b x false"), told(feed, ForeignKey.REPLACE, 1, 7, "b", 2));
       assertEquals(List.of(), told(feed, ForeignKey.PUT, 1, 7, "a", 1), "it is overtaken");
       assertEquals(List.of("b y false"), right(feed, 7, "y"));
-      assertEquals(List.of("b y true"), told(feed, ForeignKey.DELETE, 1, 7, "b", 4));
+      assertEquals(List.of("b - true"), told(feed, ForeignKey.DELETE, 1, 7, "b", 4));
       assertEquals(List.of(), told(feed, ForeignKey.REPLACE, 1, 7, "c", 3), "it was deleted since");
       assertEquals(List.of(), right(feed, 7, "z"));
     }
