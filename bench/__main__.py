@@ -1,5 +1,5 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats] [format-latency] [reads]`.
+[formats] [format-latency] [reads] [cluster] [growth]`.
 
 Without arguments the first four.
 
@@ -23,11 +23,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench import latency, throughput
 from bench.churn import churn
+from bench.cluster import cluster
 from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
 from bench.cost import Cost, cost
 from bench.cost import table as costs
 from bench.flink_sql import FLINK, flink
 from bench.formats import format_jobs, formats
+from bench.growth import growth
 from bench.jobs import JOBS, Job
 from bench.join_state import join_state
 from bench.many import many, warm_start
@@ -39,7 +41,7 @@ from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency", "reads")
+LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency", "reads", "cluster", "growth")
 
 
 _STOLEN = stolen()
@@ -191,6 +193,16 @@ def main() -> int:
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {_load()}")
     for part in parts:
         begin = time.time()
+        if part in ("cluster", "growth"):  # with servers of their own
+            print(f"\n== {part}", flush=True)
+            lines = (
+                cluster(arguments.rate, arguments.intervals * 2, arguments.records, arguments.rounds)
+                if part == "cluster"
+                else growth(arguments.records)
+            )
+            for line in lines:
+                print(line, flush=True)
+            continue
         registry, name = shared_registry()
         address = {"ksql.schema.registry.url": registry.url(name)} if part.startswith("format") else {}
         engine = Engine(

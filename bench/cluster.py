@@ -1,0 +1,157 @@
+"""The same server with its tasks in the driver's JVM, and on executors of a cluster on this machine, in one run.
+
+GROUP BY over four partitions: latency of records that come one after the other, then the throughput of a backlog. Both
+servers run all the time, on one broker; rounds alternate, so that what else happens on the machine meets both alike.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from bench.jobs import bulk_producer, send
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.testing.chaos.server import Server
+
+__all__ = ["KEYS", "cluster", "flow"]
+
+MASTERS = {"one JVM": "local[64]", "two executors": "local-cluster[2,32,1024]"}
+PARTITIONS = 4
+KEYS = 50
+SETTLE = 10.0
+"""Seconds of records that are not counted."""
+
+
+def cluster(rate: int, seconds: int, records: int, rounds: int) -> Iterator[str]:
+    """The lines of the table: per round and as medians, and the ratios of executors to one JVM."""
+    with ExitStack() as stack:
+        broker = stack.enter_context(EmbeddedKafka())
+        servers = {}
+        for number, (name, master) in enumerate(MASTERS.items()):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ksqlpy-bench-")))
+            more = {
+                "ksqlpy.spark.master": master,
+                "ksql.service.id": f"bench{number}_",
+                "ksqlpy.spark.memory": "1g",
+                "ksql.streams.auto.offset.reset": "earliest",
+            }
+            server = Server(KafkaConnection(broker.bootstrap), folder, more)
+            stack.callback(server.close)
+            server.start()
+            servers[name] = server
+        backlog = "backlog"
+        _declare(next(iter(servers.values())), backlog)
+        _declare(list(servers.values())[1], backlog)
+        _fill(broker.bootstrap, backlog, records)
+        late: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
+        flows: dict[str, list[float]] = {name: [] for name in servers}
+        for number in range(rounds):
+            order = list(servers)[:: 1 if number % 2 == 0 else -1]
+            for name in order:
+                late[name].append(_latency(servers[name], broker.bootstrap, f"l{number}_{len(name)}", rate, seconds))
+                p50, p99 = late[name][-1]
+                yield f"round {number + 1}, {name}: latency p50 {p50:.1f} ms, p99 {p99:.1f} ms"
+            for name in order:
+                flows[name].append(flow(servers[name], broker.bootstrap, backlog, f"b{number}_{len(name)}", records))
+                yield f"round {number + 1}, {name}: {flows[name][-1]:,.0f} results/s"
+    one, other = MASTERS
+    for i, what in enumerate(("p50", "p99")):
+        a, b = (statistics.median(each[i] for each in late[name]) for name in (one, other))
+        yield f"latency {what}: {one} {a:.1f} ms, {other} {b:.1f} ms, ratio {b / a:.2f} (medians of {rounds})"
+    a, b = (statistics.median(flows[name]) for name in (one, other))
+    yield f"throughput: {one} {a:,.0f}/s, {other} {b:,.0f}/s, ratio {b / a:.2f} (medians of {rounds})"
+
+
+def _declare(server: Server, topic: str) -> None:
+    server.statements(
+        f"CREATE STREAM {topic} (k STRING KEY, v INT, t DOUBLE)"
+        f" WITH (KAFKA_TOPIC='{topic}', VALUE_FORMAT='JSON', PARTITIONS={PARTITIONS});"
+    )
+
+
+def _query(server: Server, source: str, sink: str) -> str:
+    """Makes the table; gives the id of its query."""
+    (made,) = server.statements(
+        f"CREATE TABLE {sink} WITH (KAFKA_TOPIC='{sink}', PARTITIONS={PARTITIONS}) AS"
+        f" SELECT k, COUNT(*) AS c, SUM(v) AS s, MAX(t) AS t FROM {source} GROUP BY k;"
+    )
+    found: str = made["commandStatus"]["queryId"]
+    return found
+
+
+def _fill(bootstrap: str, topic: str, records: int) -> None:
+    producer = bulk_producer(bootstrap)
+    for n in range(records):
+        send(producer, topic, b"k%d" % (n % KEYS), b'{"V":%d,"T":0.0}' % n)
+    producer.flush()
+
+
+def _consumer(bootstrap: str, topic: str) -> Consumer:
+    settings = {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
+    consumer = Consumer({**settings, "fetch.wait.max.ms": 5, "fetch.queue.backoff.ms": 5})
+    consumer.assign([TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
+    return consumer
+
+
+def _latency(server: Server, bootstrap: str, name: str, rate: int, seconds: int) -> tuple[float, float]:
+    """p50 and p99 in ms from the moment that a record is sent until its result is received."""
+    topic, sink = f"in_{name}", f"out_{name}"
+    _declare(server, topic)
+    query = _query(server, topic, sink)
+    _wait_until_running(server, query)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
+    consumer = _consumer(bootstrap, sink)
+    took: list[float] = []
+    begin = time.time()
+    sent = got = 0
+    total = int(rate * (SETTLE + seconds))
+    while got < total and time.time() < begin + SETTLE + seconds + 30:
+        due = min(total, int((time.time() - begin) * rate))
+        while sent < due:
+            producer.produce(topic, key=b"k%d" % (sent % KEYS), value=json.dumps({"V": 1, "T": time.time()}).encode())
+            sent += 1
+        producer.poll(0)
+        for message in consumer.consume(500, timeout=0.001):
+            if message.error() is None:
+                got += 1
+                at = json.loads(message.value() or b"{}")["T"]
+                if at > begin + SETTLE:
+                    took.append((time.time() - at) * 1000)
+    consumer.close()
+    server.statements(f"TERMINATE {query};")
+    if got < total:
+        raise RuntimeError(f"{got} of {total} results came")
+    took.sort()
+    return took[len(took) // 2], took[len(took) * 99 // 100]
+
+
+def flow(server: Server, bootstrap: str, topic: str, name: str, records: int) -> float:
+    """Results a second of a backlog, over its second half."""
+    query = _query(server, topic, f"out_{name}")
+    consumer = _consumer(bootstrap, f"out_{name}")
+    got, half, end = 0, 0.0, time.monotonic() + 300
+    while got < records and time.monotonic() < end:
+        got += sum(m.error() is None for m in consumer.consume(10_000, timeout=0.2))
+        if not half and got >= records // 2:
+            half, at = time.monotonic(), got
+    took = time.monotonic() - half
+    consumer.close()
+    server.statements(f"TERMINATE {query};")
+    if got < records:
+        raise RuntimeError(f"{got} of {records} results came")
+    return (got - at) / took
+
+
+def _wait_until_running(server: Server, query: str) -> None:
+    end = time.monotonic() + 60
+    while server.queries().get(query) != "RUNNING" and time.monotonic() < end:
+        time.sleep(0.1)
+    time.sleep(1)
