@@ -118,7 +118,6 @@ class SparkCluster:
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": _HOST,
             "SPARK_DAEMON_MEMORY": _HEAP,
-            "SPARK_CONF_DIR": str(self._folder),  # no files of the machine's own
         }
         command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{what.lower()}.{what}", *options]
         return Guarded(command, log=log, env=env, cwd=self._folder, grace=grace)

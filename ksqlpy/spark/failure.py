@@ -20,7 +20,7 @@ _USER = re.compile(
 )
 _SYSTEM = re.compile(
     r"No space left|OutOfMemory|TimeoutException|Disconnect|BrokerNotAvailable|NetworkException|IOException"
-    r"|not available|Connection|RocksDB|checkpoint|broker",
+    r"|not available|Connection|RocksDB|checkpoint|broker|ExecutorLost|FetchFailed",
     re.IGNORECASE,
 )
 

@@ -184,8 +184,9 @@ def start_session(
     work = _begin_work(folder)
     log_settings = folder / "log4j2.properties"
     log_settings.write_text(_LOGGING.format(file=folder / "spark.log"), encoding="utf-8")
+    archived = class_archive(java, jars).in_use if archive else ()
     options = (
-        *(class_archive(java, jars).in_use if archive else ()),
+        *archived,
         "-XX:+ExitOnOutOfMemoryError",  # instead of going on with threads missing; the engine starts another
         "-XX:ReservedCodeCacheSize=240m",  # with the quick compiler alone it is 48 MB, and full after a minute
         f"-Dlog4j2.configurationFile=file:{log_settings}",
@@ -199,8 +200,9 @@ def start_session(
         **own,
         # For executors. Without them Spark copies each jar at the start, which takes 0.5 s, and never reads the copies.
         **({} if one_jvm(master) else {"spark.jars": ",".join(map(str, jars))}),
-        # The plugin of executors uses them as soon as it starts.
-        **({"spark.executor.extraClassPath": os.pathsep.join(map(str, jars))} if loopback else {}),
+        # The plugin of executors uses them as soon as it starts. With the class path of the driver they can have its
+        # archive of classes, too.
+        **(_executors(archived, jars) if loopback else {}),
         # Spark looks at files before it takes up its jars, and needs LocalFiles for it, which is in one of them.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.memory": memory,
@@ -220,6 +222,14 @@ def start_session(
     if progress is not None:
         progress("")
     return session
+
+
+def _executors(archived: Sequence[str], jars: Sequence[Path]) -> dict[str, str]:
+    """Settings of executors on this machine."""
+    return {
+        "spark.executor.extraClassPath": os.pathsep.join(map(str, jars)),
+        "spark.executor.defaultJavaOptions": " ".join(archived),
+    }
 
 
 _work: Path | None = None
