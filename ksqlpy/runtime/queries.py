@@ -94,6 +94,16 @@ class Queries:
     def _slots(self, query: RunningQuery) -> int:
         return slots(query.spec.plan, query.spec.partitions, query.spec.shuffle_partitions)
 
+    @property
+    def slots(self) -> int:
+        """The task slots that all queries together need."""
+        return sum(self._slots(q) for q in self.all())
+
+    @property
+    def refused(self) -> bool:
+        """Whether any query waits for room."""
+        return any(q.refused for q in self.all())
+
     def all(self) -> list[RunningQuery]:
         """All of them."""
         with self._lock:

@@ -19,7 +19,7 @@ from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.push import Asked
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.spark.admissions import Admissions
-from ksqlpy.spark.executors import problems
+from ksqlpy.spark.executors import problems, wait_for_slots
 from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.masters import check_cluster, check_master, one_jvm
 from ksqlpy.spark.session import end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
@@ -40,6 +40,9 @@ WATCH_SECONDS = 1.0
 AWAY_SECONDS = 2.0
 """Brokers that do not answer for so long, twice, are away when the engine stops."""
 
+EXECUTORS_SECONDS = 15.0
+"""Time in which the executors of a new JVM have to come, before queries are started that may have to wait for them."""
+
 NOTE_EVERY = 5
 """So many looks between looks at the partitions of topics and the checkpoints of queries."""
 
@@ -56,6 +59,8 @@ class Supervisor:
         self._own_jvm: Path | None = None
         self._paused_at: dict[str, float] = {}
         self._stopping = threading.Event()
+        self._alone = one_jvm(brokers.config.get("ksqlpy.spark.master"))
+        """Whether all tasks run in the driver's JVM."""
 
     # ------------------------------------------------------------ life
 
@@ -84,7 +89,7 @@ class Supervisor:
             partial(may_read, config=config),
         )
         stack.callback(self.queries.stop_all)
-        if not one_jvm(config.get("ksqlpy.spark.master")):
+        if not self._alone:
             self._look_at_executors(checkpoints)
 
     def _look_at_executors(self, checkpoints: str) -> None:
@@ -100,7 +105,7 @@ class Supervisor:
         """Lets queries write by the register of producers; ``stack`` ends what answers those of executors."""
         register = self._brokers.register
         self.queries.register = register
-        if register is not None and not one_jvm(self._brokers.config.get("ksqlpy.spark.master")):
+        if register is not None and not self._alone:
             admissions = Admissions(lambda: self.session, register)
             admissions.start()
             stack.callback(admissions.stop)
@@ -152,7 +157,11 @@ class Supervisor:
                     deaths += 1
                     with turn:
                         self._revive(self._own_jvm, run_all)
-                elif looked % NOTE_EVERY == 0:
+                elif looked % NOTE_EVERY != 0:
+                    if not self._alone and self.queries.refused:  # executors come at any time
+                        with turn:
+                            self.queries.start_refused()
+                else:
                     deaths = 0
                     self.queries.note_sinks(self._brokers.kafka)
                     with turn:
@@ -166,10 +175,13 @@ class Supervisor:
     def _revive(self, folder: Path, run_all: Callable[[], None]) -> None:
         """Starts Spark's JVM again, which was killed or ran out of memory, and all queries from their checkpoints."""
         log.error("Spark's JVM is gone: it is started again, and all queries with it")
+        needed = self.queries.slots
         self.queries.abandon()
         end_session(self.session)
         self.session = self._new_session(folder)
         self.queries.use(self.session)
+        if not self._alone:
+            wait_for_slots(self.session, needed, EXECUTORS_SECONDS)
         run_all()
 
     def stopping(self, over: threading.Event) -> None:

@@ -15,14 +15,15 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.errors import EnvironmentProblem, KsqlError
 from ksqlpy.spark.checkpoint import MADE, Checkpoint
+from ksqlpy.spark.session import slots_of
 from ksqlpy.spark.version import check_spark
 
-__all__ = ["Member", "members", "problems"]
+__all__ = ["Member", "members", "problems", "wait_for_slots"]
 
 _FIRST = 60.0
 """Seconds in which the first executor has to come, for :func:`problems`."""
 
-_OTHERS = 3.0
+_OTHERS = 1.5
 """Seconds without a new one after which all have come."""
 
 _TRIED = 20.0
@@ -52,6 +53,13 @@ def members(session: SparkSession) -> list[Member]:
     jvm: Any = session._jvm
     found = json.loads(jvm.ksqlpy.metrics.Reports.members())
     return [Member(id_, **told) for id_, told in sorted(found.items()) if told is not None]
+
+
+def wait_for_slots(session: SparkSession, wanted: int, seconds: float) -> None:
+    """Returns when the executors that are there have so many task slots, or after so many seconds."""
+    end = time.monotonic() + seconds
+    while slots_of(session) < wanted and time.monotonic() < end:
+        time.sleep(0.1)
 
 
 def problems(session: SparkSession, checkpoints: str) -> Iterator[KsqlError]:
