@@ -54,12 +54,13 @@ class Queries:
         self._lock = threading.Lock()
         self.turns = Turns()
         self._gone: float | None = None
-        self._fixed = local_slots(master)
+        self.fixed_slots = local_slots(master)
+        """Task slots of a local master; None: those of the executors count."""
 
     @property
     def capacity(self) -> int:
         """Task slots in all; on a cluster they come and go with the executors."""
-        return self._fixed if self._fixed is not None else slots_of(self._session)
+        return self.fixed_slots if self.fixed_slots is not None else slots_of(self._session)
 
     def checkpoint(self, query_id: str) -> str:
         """The checkpoint folder of a query, a path or a URI."""
@@ -81,7 +82,7 @@ class Queries:
         if taken + wanted > capacity:
             more = (
                 "start the server with a larger ksqlpy.spark.master, such as local[1024]"
-                if self._fixed is not None
+                if self.fixed_slots is not None
                 else "give Spark more executors, or executors with more cores"
             )
             raise EngineProblem(

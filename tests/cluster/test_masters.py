@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ksqlpy.__main__ import main
 from ksqlpy.config import Config
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.runtime import Engine
@@ -77,3 +78,10 @@ def test_settings_of_a_cluster_that_must_stay(name: str) -> None:
     with pytest.raises(ConfigProblem) as refused:
         allowed({name: "x"}, {"spark.task.maxFailures": "1", **settings_for("spark://master:7077")})
     assert refused.value.code == "reserved-setting"
+
+
+def test_the_doctor_names_what_is_wrong_with_the_master(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "-D", "ksqlpy.spark.master=spark://master:7077"]) == 1
+    said = capsys.readouterr().out
+    assert "ok    Java " in said
+    assert "fail  Spark master spark://master:7077\n      error[checkpoint-not-shared]: " in said

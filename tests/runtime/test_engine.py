@@ -163,12 +163,12 @@ def test_a_refused_request_leaves_nothing(
 def test_a_query_that_does_not_fit_is_refused_with_the_numbers(engine: Engine) -> None:
     engine.execute(RIDES)
     before = state(engine)
-    capacity, engine.queries.capacity = engine.queries.capacity, 0
+    capacity, engine.queries.fixed_slots = engine.queries.fixed_slots, 0
     try:
         with pytest.raises(EngineProblem, match="needs 1 task slots, 0 of 0 are free"):
             engine.execute("CREATE STREAM x AS SELECT id, total FROM rides;")
     finally:
-        engine.queries.capacity = capacity
+        engine.queries.fixed_slots = capacity
     assert state(engine) == before
 
 

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -94,8 +93,7 @@ public final class Figures {
     Map<String, Long> found = new TreeMap<>(here);
     Map<String, Long> ages = new HashMap<>(reported.isEmpty() ? Map.of() : ClientFigures.ages(query));
     for (JsonNode figures : reported.values()) {
-      for (Iterator<Map.Entry<String, JsonNode>> of = figures.get(kind).fields(); of.hasNext(); ) {
-        Map.Entry<String, JsonNode> one = of.next();
+      for (Map.Entry<String, JsonNode> one : figures.get(kind).properties()) {
         long age = figures.get("ages").path(one.getKey()).asLong(Long.MAX_VALUE - 1);
         if (age < ages.getOrDefault(one.getKey(), Long.valueOf(Long.MAX_VALUE)).longValue()) {
           ages.put(one.getKey(), Long.valueOf(age));
