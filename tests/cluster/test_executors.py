@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -47,19 +49,28 @@ class Session:
                 Reports = Reports()
 
 
-def codes(monkeypatch: pytest.MonkeyPatch, *there: Member) -> list[tuple[str, str]]:
-    monkeypatch.setattr(executors, "members", lambda session: list(there))
+def codes(
+    monkeypatch: pytest.MonkeyPatch, *there: Member, left: Sequence[Member] | None = None
+) -> list[tuple[str, str]]:
+    """Codes and texts; ``left``: the executors that are there in the end, if they are others than at first."""
+    looks = itertools.count()
+    monkeypatch.setattr(executors, "members", lambda session: list(there if left is None or next(looks) < 2 else left))
     monkeypatch.setattr(executors, "Checkpoint", Probe)
     monkeypatch.setattr(executors, "_FIRST", 0.5)
     monkeypatch.setattr(executors, "_OTHERS", 0.0)
     monkeypatch.setattr(executors, "_TRIED", 0.5)
-    return [(p.code, p.render()) for p in problems(Session(), "hdfs://place")]  # type: ignore[arg-type]
+    return [(p.code, p.render()) for p in problems(Session(), "hdfs://place")]  # type: ignore[arg-type]  # a stand-in
 
 
 def test_executors_that_can_do_all(monkeypatch: pytest.MonkeyPatch) -> None:
     Reports.asked.clear()
     assert codes(monkeypatch, Member("0", ONE, "4.3.0", -40, WELL), Member("1", TWO, "4.3.0", 20, WELL)) == []
     assert Reports.asked == [[READ, f"connect {ONE}", f"connect {TWO}"], []], "and they try no longer"
+
+
+def test_an_executor_that_is_lost_meanwhile_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = Member("0", ONE, "4.3.0", 0, {**WELL, f"connect {TWO}": "connection refused"})
+    assert codes(monkeypatch, there, Member("1", TWO, "4.3.0", 0, WELL), left=[there]) == []
 
 
 def test_none_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
