@@ -472,6 +472,14 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "ksql.new.query.planner.enabled",
+        "false",
+        "Whether a stream made of a stream has those of its key columns that are selected, in the order of SELECT; "
+        "else all must be selected, and keep their order.",
+        _one_of("true", "false"),
+        session=True,
+    ),
+    Property(
         "ksql.variable.substitution.enable",
         "true",
         "Whether ${name} in a statement is replaced by the value of the session's variable.",

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Context
 
 __all__ = [
+    "ALL_DIGITS",
     "BIGINT",
     "BOOLEAN",
     "BYTES",
@@ -33,6 +35,9 @@ __all__ = [
     "is_numeric",
     "widens_to",
 ]
+
+ALL_DIGITS = Context(prec=2000)
+"""For arithmetic of ``decimal`` over DECIMALs: Python's own context rounds to 28 digits."""
 
 
 @dataclass(frozen=True)

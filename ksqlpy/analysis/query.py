@@ -62,10 +62,6 @@ def _is_aggregate(call: exp.Anonymous) -> bool:
     return isinstance(FUNCTIONS.find(call.this), Aggregate)
 
 
-def _has_aggregate(node: exp.Expr) -> bool:
-    return any(map(_is_aggregate, node.find_all(exp.Anonymous)))
-
-
 @dataclass(frozen=True)
 class _Item:
     """An item of SELECT: its name if it has one by itself, the expression, and where it stands."""
@@ -100,7 +96,8 @@ class _QueryAnalyzer:
         self.first = self._relation(args["from_"].this, joined)
         self.kind: SourceKind = self.first.source.kind
         # Who looks on may have all rows as one group; a table must have a key.
-        self.whole = not persistent and args.get("group") is None and any(map(_has_aggregate, node.expressions))
+        calls = (c for e in node.expressions for c in e.find_all(exp.Anonymous))
+        self.whole = not persistent and args.get("group") is None and any(map(_is_aggregate, calls))
         self.grouped = args.get("group") is not None or self.whole
         self.synthetic: t.ColumnRef | None = None
         self.ranking: Ranking | None = None
@@ -387,7 +384,9 @@ class _QueryAnalyzer:
                     self.node.args["from_"].this,
                     hint="select the key there, or give another: SELECT … FROM (…) AS x PARTITION BY …",
                 )
-            return tuple(self.first.ref(c) for c in self.first.source.keys)
+            keys = tuple(self.first.ref(c) for c in self.first.source.keys)
+            as_selected = self.config.get("ksql.new.query.planner.enabled") == "true" and self.kind == "STREAM"
+            return tuple(i.expr for i in items if i.expr in keys) if as_selected and view is None else keys
         if self.synthetic is not None:
             return (self.synthetic,)
         either = names_of(joins, self.first)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ksqlpy.local.rows import millis
 from ksqlpy.types import (
+    ALL_DIGITS,
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -148,10 +149,10 @@ def _fraction(words: frozenset[str], random: Random) -> float:
 
 def _decimal(value: float, type_: DecimalType, random: Random) -> Decimal:
     digits = 10**type_.precision - 1
-    scaled = round(Decimal(repr(value)).scaleb(type_.scale))
+    scaled = round(Decimal(repr(value)).scaleb(type_.scale, ALL_DIGITS))
     if abs(scaled) > digits:  # the type is too small for what its name says
         scaled = random.randint(0, digits)
-    return Decimal(scaled).scaleb(-type_.scale)
+    return Decimal(scaled).scaleb(-type_.scale, ALL_DIGITS)
 
 
 def _day(words: frozenset[str], random: Random, moment: Moment) -> date:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 from ksqlpy.catalog import Schema
@@ -13,6 +13,7 @@ from ksqlpy.formats.avroschema import is_map
 from ksqlpy.formats.contract import Unreadable
 from ksqlpy.formats.java import cleaned, double_text, millis, type_text
 from ksqlpy.types import (
+    ALL_DIGITS,
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -31,7 +32,6 @@ from ksqlpy.types import (
 __all__ = ["reader_of"]
 
 _DAY = 86_400_000  # milliseconds; allowed, as in ksqlDB
-_exactly = Context(prec=2000)
 
 Take = Callable[[Any], Any]
 """Makes a value of a codec of what fastavro reads; raises Unreadable."""
@@ -196,15 +196,15 @@ def _decimal(schema: Mapping[str, Any], type_: DecimalType, place: str) -> Take:
     scale = schema.get("scale", 0)
 
     def take(found: bytes) -> Decimal:
-        number = Decimal(int.from_bytes(found, signed=True)).scaleb(-scale, _exactly)
+        number = Decimal(int.from_bytes(found, signed=True)).scaleb(-scale, ALL_DIGITS)
         fitting = number
         if scale != type_.scale:
-            fitting = number.normalize(_exactly) if number else Decimal(0)
+            fitting = number.normalize(ALL_DIGITS) if number else Decimal(0)
             exponent = fitting.as_tuple().exponent
             assert isinstance(exponent, int)
             if -exponent > type_.scale:
                 raise _wrong(place, format(number, "f"), str(type_), "too many digits after the point")
-            fitting = fitting.quantize(Decimal(1).scaleb(-type_.scale), context=_exactly)
+            fitting = fitting.quantize(Decimal(1).scaleb(-type_.scale), context=ALL_DIGITS)
         if fitting and len(fitting.as_tuple().digits) > type_.precision:
             raise _wrong(place, format(number, "f"), str(type_), "too many digits")
         return fitting

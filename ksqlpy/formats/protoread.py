@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 from ksqlpy.formats.contract import Unreadable
 from ksqlpy.formats.java import Misfit, cleaned, decimal_of, double_text, epoch_day, millis, type_text
 from ksqlpy.formats.protoschema import DECIMAL, MESSAGES, is_map, is_wrapper, member_of, union_name
 from ksqlpy.types import (
+    ALL_DIGITS,
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -30,7 +31,6 @@ from ksqlpy.types import (
 __all__ = ["reader_of"]
 
 _DAY = 86_400_000  # milliseconds; allowed, as in ksqlDB
-_exactly = Context(prec=2000)
 _SMALL = frozenset({5, 15, 17})  # int32, sfixed32, sint32: FieldDescriptorProto.Type
 _LARGE = _SMALL | {3, 4, 6, 7, 13, 16, 18}
 _REAL = frozenset({1, 2})
@@ -290,7 +290,7 @@ def _timestamp(place: str) -> Take:
 def _decimal(found: Any, type_: DecimalType, place: str) -> Decimal:
     whole = Decimal(int.from_bytes(found.value, signed=True))
     try:
-        number = whole.scaleb(-found.scale, _exactly)
+        number = whole.scaleb(-found.scale, ALL_DIGITS)
     except ArithmeticError:  # of decimal: a scale that no column has
         raise _wrong(place, f"{whole}E{-found.scale}", str(type_), "out of range") from None
     try:

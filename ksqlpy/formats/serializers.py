@@ -16,6 +16,7 @@ from typing import Any
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats.protofile import proto_file
 from ksqlpy.registry import SchemaRegistry
+from ksqlpy.types import ALL_DIGITS
 
 __all__ = ["FORMATS", "Serializer"]
 
@@ -153,7 +154,7 @@ def _value(message: Any, field: Any) -> Any:
         return None
     value = getattr(message, field.name)
     if field.message_type is not None and field.message_type.full_name == _DECIMAL:
-        return Decimal(int.from_bytes(value.value, signed=True)).scaleb(-value.scale)
+        return Decimal(int.from_bytes(value.value, signed=True)).scaleb(-value.scale, ALL_DIGITS)
     return list(value) if field.is_repeated else value
 
 
@@ -161,6 +162,6 @@ def _set_decimal(message: Any, value: Decimal) -> None:
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
-    unscaled = int(value.scaleb(scale))
+    unscaled = int(value.scaleb(scale, ALL_DIGITS))
     message.value = unscaled.to_bytes(unscaled.bit_length() // 8 + 1, signed=True)
     message.precision, message.scale = max(len(digits), scale), scale

@@ -15,7 +15,20 @@ from decimal import Decimal
 from typing import Any
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.types import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INTEGER, STRING, TIME, TIMESTAMP, DecimalType, SqlType
+from ksqlpy.types import (
+    ALL_DIGITS,
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    DecimalType,
+    SqlType,
+)
 
 __all__ = ["Condition", "Constants", "condition_of", "folded"]
 
@@ -81,7 +94,7 @@ def _widened(value: Any, source: SqlType, target: SqlType) -> tuple[Any] | None:
         assert isinstance(exponent, int)
         if -exponent > target.scale or len(digits) + exponent > target.precision - target.scale:
             return None
-        return (exact.quantize(Decimal(1).scaleb(-target.scale)),)
+        return (exact.quantize(Decimal(1).scaleb(-target.scale), context=ALL_DIGITS),)
     if isinstance(source, DecimalType) and target == DOUBLE:
         return (float(value),)
     return None

@@ -22,7 +22,7 @@ from ksqlpy.reading.pull import columns_of
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.runtime.pulllimits import PullLimits
 from ksqlpy.tables import Copy
-from ksqlpy.types import BIGINT, DOUBLE, INTEGER, STRING, DecimalType, SqlType
+from ksqlpy.types import ALL_DIGITS, BIGINT, DOUBLE, INTEGER, STRING, DecimalType, SqlType
 
 __all__ = ["Lookup", "Lookups"]
 
@@ -188,5 +188,5 @@ def _taken(number: int, type_: SqlType) -> Callable[[Sequence[Value]], Any]:
         return lambda values: float(values[number])
     if isinstance(type_, DecimalType):
         unit = Decimal(1).scaleb(-type_.scale)
-        return lambda values: Decimal(values[number]).quantize(unit)
+        return lambda values: Decimal(values[number]).quantize(unit, context=ALL_DIGITS)
     return lambda values: values[number]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ksqlpy.types import (
+    ALL_DIGITS,
     BIGINT,
     BOOLEAN,
     BYTES,
@@ -29,7 +30,6 @@ from ksqlpy.types import (
 
 __all__ = ["NESTED", "SCALARS", "drawn", "json_scalars", "json_texts", "lines", "mutated", "values"]
 
-_exactly = Context(prec=40)
 
 SCALARS: tuple[SqlType, ...] = (
     BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP,
@@ -85,7 +85,7 @@ def _values(type_: SqlType) -> st.SearchStrategy[Any]:
             return st.fixed_dictionaries({n: values(t) for n, t in fields})
         case DecimalType(precision, scale):
             most = 10**precision - 1
-            return st.integers(-most, most).map(lambda n: Decimal(n).scaleb(-scale, _exactly))
+            return st.integers(-most, most).map(lambda n: Decimal(n).scaleb(-scale, ALL_DIGITS))
     return {
         BOOLEAN: st.booleans(),
         INTEGER: st.integers(-(2**31), 2**31 - 1),

@@ -15,6 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from ksqlpy.spark.session import SETTINGS
+from ksqlpy.types import ALL_DIGITS
 
 _CASES = Path(__file__).with_name("json_reading.txt")
 
@@ -135,7 +136,8 @@ def random_value(rng: random.Random, type_: Any) -> Any:
     if kind == "MAP":
         return {random_text(rng): random_value(rng, type_["item"]) for _ in range(rng.randrange(4))}
     if kind == "DECIMAL":
-        return Decimal(rng.randrange(-(10 ** type_["precision"]) + 1, 10 ** type_["precision"])).scaleb(-type_["scale"])
+        most = 10 ** type_["precision"] - 1
+        return Decimal(rng.randint(-most, most)).scaleb(-type_["scale"], ALL_DIGITS)
     if kind == "BYTES":
         return bytearray(rng.randbytes(rng.randrange(20)))
     scalars: dict[str, Callable[[], Any]] = {

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from .functions import provided_functions
 from .liverun import drawn, lost, run_sample, sampled, save_both
 from .parsing import check_parsing
 from .readme import write_table
@@ -31,9 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     if options.parse_only:
         return _parse_only(cases)
-    if options.live or options.restore:
-        return _live(cases, options)
-    return _told(run_all(cases, jobs=options.jobs, lax=options.lax), options, began)
+    with provided_functions():
+        if options.live or options.restore:
+            return _live(cases, options)
+        return _told(run_all(cases, jobs=options.jobs, lax=options.lax), options, began)
 
 
 def _told(results: Sequence[Result], options: argparse.Namespace, began: float) -> int:

@@ -11,6 +11,8 @@ from typing import Any
 
 import fastavro
 
+from ksqlpy.types import ALL_DIGITS
+
 __all__ = ["from_avro", "to_avro"]
 
 
@@ -87,7 +89,7 @@ class _Named:
             case "array":
                 return [self.given(described["items"], v) for v in tree]
             case "bytes" | "fixed" if described.get("logicalType") == "decimal":
-                whole = int(Decimal(str(tree)).scaleb(described.get("scale", 0)))
+                whole = int(Decimal(str(tree)).scaleb(described.get("scale", 0), ALL_DIGITS))
                 return whole.to_bytes((whole if whole >= 0 else ~whole).bit_length() // 8 + 1, signed=True)
             case "bytes" | "fixed":
                 return base64.b64decode(tree)
@@ -116,7 +118,7 @@ class _Named:
                 entries = item.get("connect.internal.type") == "MapEntry"
                 return {i["key"]: i["value"] for i in items} if entries else items
             case "bytes" | "fixed" if described.get("logicalType") == "decimal":
-                return Decimal(int.from_bytes(value, signed=True)).scaleb(-described.get("scale", 0))
+                return Decimal(int.from_bytes(value, signed=True)).scaleb(-described.get("scale", 0), ALL_DIGITS)
             case "bytes" | "fixed":
                 return base64.b64encode(value).decode()
         return value

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from .cases import Case, Written, json_text
-from .encoding import Seen
+from .encoding import Double, Seen
 
 __all__ = ["Difference", "compare", "same"]
 
@@ -60,6 +60,8 @@ def _shown(value: Any) -> str:
 
 
 _LONG = 2**63
+_SHORTEST = 16
+"""Digits of a DOUBLE above which the Java of an expectation may not have written its shortest text."""
 
 
 def same(expected: Any, actual: Any, *, lax: bool) -> bool:
@@ -94,6 +96,8 @@ def _same_number(expected: int | Decimal, actual: Any, *, lax: bool) -> bool:
         return -_LONG <= actual < _LONG and actual == int(expected)
     if isinstance(expected, int):
         return _scale(actual) <= 0 and actual == expected
+    if isinstance(actual, Double) and len(expected.as_tuple().digits) > _SHORTEST:
+        return float(actual) == float(expected)
     return actual == expected and _scale(actual) == _scale(expected)
 
 

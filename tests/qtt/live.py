@@ -26,7 +26,7 @@ from .cases import Case, json_text
 from .encoding import Seen, decoded, encoded
 from .judge import Verdict, judge
 from .producing import JavaProducer
-from .run import IGNORED, Ran, by_topic_noted, declared_topics, first_line
+from .run import IGNORED, Ran, by_topic_noted, declared_topics, first_line, unsaid_partitions
 from .schemas import Schemas
 
 __all__ = ["LiveCase", "run_live"]
@@ -58,7 +58,7 @@ class LiveCase:
         own = {k: v for k, v in case.properties.items() if k not in IGNORED}
         session = {"auto.offset.reset": "earliest", **own, **(properties or {})}
         for statement in case.statements:
-            for name, partitions in declared_topics(statement):
+            for name, partitions in declared_topics(statement, unsaid_partitions(case)):
                 self._make(name, partitions)
             self._engine.execute(with_suffix(self._schemas.renumbered(statement), self._suffix), session)
             by_topic_noted(self._plain_sources(), self._by_topic)

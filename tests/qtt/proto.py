@@ -11,6 +11,7 @@ from typing import Any
 from google.protobuf import message_factory
 
 from ksqlpy.formats.protofile import ProtoFile
+from ksqlpy.types import ALL_DIGITS
 
 __all__ = ["from_proto", "message_for", "place_bytes", "to_proto"]
 
@@ -56,7 +57,7 @@ def _put(found: Any, tree: Any) -> None:
     elif name == "confluent.type.Decimal":
         number = Decimal(str(tree))
         scale = max(0, -int(number.as_tuple().exponent))
-        whole = int(number.scaleb(scale))
+        whole = int(number.scaleb(scale, ALL_DIGITS))
         found.value = whole.to_bytes((whole if whole >= 0 else ~whole).bit_length() // 8 + 1, signed=True)
         found.precision, found.scale = len(str(abs(whole))), scale
     elif not isinstance(tree, dict):
@@ -122,7 +123,7 @@ def _tree(found: Any) -> Any:
     if name == "google.protobuf.Timestamp":
         return found.seconds * 1000 + found.nanos // 1_000_000
     if name == "confluent.type.Decimal":
-        return Decimal(int.from_bytes(found.value, signed=True)).scaleb(-found.scale)
+        return Decimal(int.from_bytes(found.value, signed=True)).scaleb(-found.scale, ALL_DIGITS)
     if name.startswith("google.protobuf.") and name.endswith("Value"):
         return _shown(found.DESCRIPTOR.fields[0], found.value)
     return {field.name: _field(found, field) for field in found.DESCRIPTOR.fields}

@@ -8,6 +8,8 @@ from typing import Any
 
 from ksqlpy.errors import KsqlError, SyntaxProblem
 
+from .functions import PROVIDED
+
 __all__ = ["asks_for_syntax_error", "test_function", "unfit"]
 
 _NEVER = (
@@ -42,13 +44,13 @@ _TEST_FUNCTIONS = (
     "WHENRESULT", "TEST_UDAF", "BAD_TEST_UDAF", "MULTI_ARG", "FOUR_ARG", "FIVE_ARG", "VAR_ARG", "MID_VAR_ARG",
     "GENERIC_VAR_ARG", "OBJ_COL_ARG", "TO_STRUCT", "TOMAP", "TOLIST", "MULTIPLY",
 )  # fmt: skip
-"""Functions that are only in ksqlDB's own test tree or its examples."""
+"""Functions that are only in ksqlDB's own test tree or its examples; some of them are provided (``functions.py``)."""
 
-_TEST_CALL = re.compile(rf"\b({'|'.join(_TEST_FUNCTIONS)})\s*\(", re.IGNORECASE)
+_TEST_CALL = re.compile(rf"\b({'|'.join(f for f in _TEST_FUNCTIONS if f not in PROVIDED)})\s*\(", re.IGNORECASE)
 
 
 def test_function(sql: str) -> str | None:
-    """The first function of a text that exists only in ksqlDB's tests."""
+    """The first function of a text that exists only in ksqlDB's tests, and is not provided."""
     found = _TEST_CALL.search(sql)
     return found[1].upper() if found else None
 

@@ -37,12 +37,9 @@ from .judge import Verdict, skipped
 from .live import LiveCase
 from .producing import JavaProducer
 from .report import Result
-from .run import IGNORED, by_topic_noted, declared_topics, first_line
+from .run import IGNORED, PARTITIONS, by_topic_noted, declared_topics, first_line
 
 __all__ = ["RestCase", "find_rest_cases", "run_rest"]
-
-PARTITIONS = 4
-"""Of topics of which nothing is said; answers show the numbers of partitions."""
 
 ANSWER_SECONDS = 60.0
 """How long a query may take to answer."""
@@ -176,8 +173,8 @@ class RestRun(LiveCase):
         for topic in case.topics:
             self._make(topic["name"], topic.get("partitions") or PARTITIONS)
         for statement in self._rest.admin:
-            for name, partitions in declared_topics(statement):
-                self._make(name, partitions if "PARTITIONS" in statement.upper() else PARTITIONS)
+            for name, partitions in declared_topics(statement, PARTITIONS):
+                self._make(name, partitions)
         sql = "\n".join(map(self._sql, self._rest.admin))
         answer = self._http.post("/ksql", json={"ksql": sql, "streamsProperties": self._session()})
         if answer.status_code != 200:

@@ -27,10 +27,19 @@ from .schemas import Schemas
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["IGNORED", "Ran", "by_topic_noted", "declared_topics", "first_line", "offer_topics", "run_case"]
+__all__ = [
+    "IGNORED",
+    "PARTITIONS",
+    "Ran",
+    "by_topic_noted",
+    "declared_topics",
+    "first_line",
+    "offer_topics",
+    "run_case",
+    "unsaid_partitions",
+]
 
 IGNORED = (
-    "ksql.new.query.planner.enabled",
     "ksql.streams.__emit.interval.ms.kstreams.windowed.aggregation__",
     "use.exact.numeric.comparison",
     "ksql.functions.substring.legacy.args",
@@ -39,6 +48,10 @@ IGNORED = (
     "ksql.create.or.replace.enabled",
 )
 """Properties of cases that change no result here."""
+
+
+PARTITIONS = 4
+"""Of topics of which nothing is said, where a case looks at their number: so many as ksqlDB's runners give them."""
 
 
 @dataclass
@@ -77,7 +90,7 @@ def run_case(case: Case, session: SparkSession, folder: Path | None = None) -> R
     properties = {"auto.offset.reset": "earliest", "ksqlpy.emit.final.forgetful": "true", **properties}
     for number, statement in enumerate(map(schemas.renumbered, case.statements)):
         try:
-            offer_topics(statement, engine)
+            offer_topics(statement, engine, unsaid_partitions(case))
             engine.execute(statement, properties)
         except KsqlError as e:
             ran.refused, ran.refused_at = e, number
@@ -99,15 +112,27 @@ def run_case(case: Case, session: SparkSession, folder: Path | None = None) -> R
     return ran
 
 
-def offer_topics(statement: str, engine: MemoryEngine) -> None:
-    """Makes the topics that a text's CREATE statements read; those of queries are made by the engine."""
-    for topic, partitions in declared_topics(statement):
+def unsaid_partitions(case: Case) -> int:
+    """Of topics of which the case says nothing: one, whose order is certain, unless it looks at their numbers."""
+    asked = any(t.get("partitions") is not None for t in case.expected_topics.get("topics") or ())
+    return PARTITIONS if asked else 1
+
+
+def offer_topics(statement: str, engine: MemoryEngine, partitions: int = 1) -> None:
+    """Makes the topics that a text's CREATE statements read; those of queries are made by the engine.
+
+    ``partitions``: of topics of which nothing is said.
+    """
+    for topic, declared in declared_topics(statement, partitions):
         if topic not in engine.broker.log:
-            engine.broker.create_topic(topic, partitions, None, {})
+            engine.broker.create_topic(topic, declared, None, {})
 
 
-def declared_topics(statement: str) -> Iterator[tuple[str, int]]:
-    """The topics, with their partitions, that a text's CREATE statements read; none of a text that is refused."""
+def declared_topics(statement: str, default: int = 1) -> Iterator[tuple[str, int]]:
+    """The topics, with their partitions, that a text's CREATE statements read; none of a text that is refused.
+
+    ``default``: of topics of which it says none.
+    """
     try:
         parsed = parse(statement)
     except KsqlError:
@@ -120,7 +145,7 @@ def declared_topics(statement: str) -> Iterator[tuple[str, int]]:
         if isinstance(topic, exp.Literal):
             yield (
                 topic.this,
-                int(partitions.this) if isinstance(partitions, exp.Literal) and partitions.this.isdigit() else 1,
+                int(partitions.this) if isinstance(partitions, exp.Literal) and partitions.this.isdigit() else default,
             )
 
 

@@ -18,6 +18,8 @@ from ksqlpy.testing.served import Pace
 
 from .cases import Case, read_folder, read_json
 from .compare import same
+from .encoding import Double
+from .functions import provided_functions
 from .judge import Verdict, altered, skipped
 from .liverun import Both, drawn, lost, run_live_all, sampled
 from .parsing import check_parsing
@@ -109,6 +111,13 @@ FILE = {
         {"name": "a function that is not there",
          "statements": [RIDES, "CREATE STREAM o AS SELECT id, nope(fare) AS x FROM rides;"],
          "expectedException": REFUSED},
+        {"name": "only the branch that is taken", "statements": [RIDES,
+         "CREATE STREAM o AS SELECT id, CASE WHEN fare > 10 THEN WHENRESULT(1, true) ELSE WHENRESULT(2, false) END AS c"
+         " FROM rides;"],
+         "inputs": [ride(2, {"fare": 12.5})], "outputs": [out("O", 2, {"C": 1})]},
+        {"name": "as many partitions as ksqlDB's runners give", "statements": [RIDES, DEAR],
+         "inputs": TWO_RIDES, "outputs": [out("DEAR", 2, {"FARE": 12.5})],
+         "post": {"topics": {"topics": [{"name": "DEAR", "partitions": 4}]}}},
         {"name": "off", "statements": [RIDES, DEAR], "enabled": False},
         {"name": "formats", "format": ["JSON", "AVRO", "PROTOBUF"],
          "statements": [RIDES.replace("JSON", "{FORMAT}"), DEAR], "inputs": TWO_RIDES,
@@ -129,11 +138,19 @@ EXPECTED = {
     "refused before the last statement": "failed",
     "should be refused": "failed",
     "a function that is not there": "failed",
+    "only the branch that is taken": "passed",
+    "as many partitions as ksqlDB's runners give": "passed",
     "off": "skipped",
     "formats - JSON": "passed",
     "formats - AVRO": "passed",
     "formats - PROTOBUF": "passed",
 }
+
+
+@pytest.fixture(autouse=True)
+def functions() -> Iterator[None]:
+    with provided_functions():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +167,7 @@ def test_verdicts(folder: Path, spark: SparkSession, tmp_path: Path) -> None:
     results = [run_one(c, spark, tmp_path) for c in read_folder(folder)]
     assert {r.name: r.verdict.result for r in results} == EXPECTED, [r.verdict.reason for r in results]
     assert [r.name for r in results if r.mutant_passed] == []
-    assert counts(results) == "8 passed, 7 failed, 1 skipped"
+    assert counts(results) == "10 passed, 7 failed, 1 skipped"
     assert "stream aggregate" in table(results)
     assert "not refused" in reasons(results, "failed", 20)
     save(results, tmp_path / "report.json")
@@ -247,6 +264,10 @@ def test_comments_and_exact_numbers() -> None:
         (2**63, 2**63, False, True),
         (1, True, False, False),
         (True, 1, False, False),
+        (Decimal("1.0"), Double("1.00"), False, True),
+        (Decimal("2.0000000000000001E-3"), Double("0.002"), True, True),
+        (Decimal("2.0000000000000001E-3"), Decimal("0.002"), False, True),
+        (Decimal("2.0000000000000017E-3"), Double("0.002"), False, True),
         ("1.50", Decimal("1.50"), True, True),
         ("1.5", Decimal("1.50"), False, False),
         ("YQ==", b"a", True, True),

@@ -56,7 +56,9 @@ public final class Variance implements AggregateFunction<byte[], Double> {
       return;
     }
     if (known[to] > 0) {
-      double apart = known[to] * sum - n * known[to + 1];
+      // Of one value, as ksqlDB has it (Youngs and Cramer): the last digits of its results depend on the form.
+      double apart =
+          n == 1 ? (known[to] + 1) * sum - (known[to + 1] + sum) : known[to] * sum - n * known[to + 1];
       known[to + 2] += apart * apart / (known[to] * n * (known[to] + n));
     }
     known[to] += n;
