@@ -251,10 +251,12 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
             "statistics": "; ".join(
                 [
                     f"{f['queryId']}: {_stands(f)}, rows in {f['rowsIn']}, rows out {f['rowsOut']}, lag {f['lag']}"
+                    f"{_latency(f)}"
                     for f in figures
                 ]
                 + [
                     f"{f['queryId']} on executor {id_}: rows in {e['consumed']}, rows out {e['sent']}, lag {e['lag']}"
+                    f"{_latency(e)}"
                     for f in figures
                     for id_, e in f.get("executors", {}).items()
                 ]
@@ -303,6 +305,7 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
         "rowsIn": sum(counts["consumed"].values()),
         "rowsOut": sum(n for t, n in counts["sent"].items() if t not in aside),
         "lag": counts["lag"],
+        "latency": counts["latency"],
         "lateRows": counts["late"],
         "lateTopic": late_topic,
         "failedValues": counts["failed"],
@@ -311,6 +314,12 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
         "deadLetters": context.brokers.dead_letters.count(query_id),
         "lastDeadLetter": context.brokers.dead_letters.last_reason(query_id),
     }
+
+
+def _latency(figures: Entity) -> str:
+    """The latency in one line of DESCRIBE … EXTENDED."""
+    took = figures["latency"]
+    return "" if took is None else f", latency p50 {took['p50']} ms, p99 {took['p99']} ms, at most {took['max']} ms"
 
 
 def _stands(figures: Entity) -> str:

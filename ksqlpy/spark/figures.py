@@ -23,16 +23,18 @@ def client_figures(query_id: str) -> dict[str, str]:
 def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
     """Counts since this JVM started: ``consumed`` and ``sent`` by topic, ``late`` rows of closed windows.
 
-    ``failed``: values that an error made null. ``lag``: in records, None before a consumer knows any. ``executors``: of
-    a cluster, by their ids: ``consumed``, ``sent`` and ``lag`` of those that are there; the other counts are of all,
-    also of executors that were lost.
+    ``failed``: values that an error made null. ``lag``: in records, None before a consumer knows any. ``latency``: of
+    the results of the last one to two minutes, ``p50``, ``p99`` and ``max``, ms from their event time until the brokers
+    had them, as Kafka Streams' ``record-e2e-latency``; None without any. ``executors``: of a cluster, by their ids:
+    ``consumed``, ``sent``, ``lag`` and ``latency`` of those that are there; the other counts are of all, also of
+    executors that were lost.
     """
     try:
         jvm: Any = session._jvm
         found: dict[str, Any] = json.loads(jvm.ksqlpy.metrics.Figures.read(query_id))
     except (Py4JError, ValueError, OSError) as e:
         log.warning("no figures of query %s: %s", query_id, e)
-        return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0, "executors": {}}
+        return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0, "latency": None, "executors": {}}
     return found
 
 

@@ -161,6 +161,10 @@ def test_results_and_late_records_come_once(engine: Engine) -> None:
     assert [described[q]["mode"] for q in ("PER_KM", "BATCHES", "ROWS")] == ["micro-batch", "micro-batch", "real-time"]
     assert [described[q]["lateRows"] for q in ("BATCHES", "ROWS")] == [8, 8]
     assert [described[q]["rowsOut"] for q in ("BATCHES", "ROWS")] == [32, 32]
+    for q in ("PER_KM", "BATCHES", "ROWS"):
+        took = described[q]["latency"]
+        assert 0 <= took["p50"] <= took["p99"] <= took["max"], took
+    assert "latency p50" in engine.execute("DESCRIBE per_km EXTENDED;")[0]["sourceDescription"]["statistics"]
     assert [described[q]["lateTopic"] for q in ("PER_KM", "BATCHES", "ROWS")] == [None, *LATE]
     figures = {q: engine.execute(f"EXPLAIN {q};")[0]["queryDescription"]["figures"] for q in ("PER_KM", "ROWS")}
     assert [f["rowsOut"] for f in figures.values()] == [40, 32]

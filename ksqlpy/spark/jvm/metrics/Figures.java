@@ -23,23 +23,28 @@ public final class Figures {
   private Figures() {}
 
   /**
-   * {@code {"consumed":{topic:n},"lag":n,"sent":{topic:n},"late":n,"failed":n,"executors":{id:{"consumed":n,"sent":n,
-   * "lag":n}}}} of a query. {@code lag} is null before a consumer knows any; {@code executors} is empty where there are
-   * none.
+   * {@code {"consumed":{topic:n},"lag":n,"sent":{topic:n},"late":n,"failed":n,"latency":{"p50":ms,"p99":ms,"max":ms},
+   * "executors":{id:{"consumed":n,"sent":n,"lag":n,"latency":…}}}} of a query. {@code lag} is null before a consumer
+   * knows any, {@code latency} without results of the last minute; {@code executors} is empty where there are none.
    */
   public static String read(String query) throws JsonProcessingException {
     Map<String, Long> sums = sums(query);
     Reports.addGone(query, sums);
-    Map<String, Map<String, Long>> executors = new TreeMap<>();
+    Map<Long, Long> latencies = new HashMap<>(Latency.here(query));
+    Map<String, Map<String, Object>> executors = new TreeMap<>();
     Map<String, JsonNode> reported = Reports.figures(query);
     reported.forEach((id, figures) -> {
       Map<String, Long> own = new HashMap<>();
       Reports.add(own, figures.get("sums"));
       own.forEach((name, count) -> sums.merge(name, count, Long::sum));
-      Map<String, Long> said = new LinkedHashMap<>();
+      Map<Long, Long> took = new HashMap<>();
+      Latency.add(took, figures.get("latency"));
+      took.forEach((ms, count) -> latencies.merge(ms, count, Long::sum));
+      Map<String, Object> said = new LinkedHashMap<>();
       said.put("consumed", Long.valueOf(total(own, CONSUMED)));
       said.put("sent", Long.valueOf(total(own, SENT)));
       said.put("lag", total(newest(query, "lags", Map.of(), Map.of(id, figures))));
+      said.put("latency", Latency.summary(took));
       executors.put(id, said);
     });
     Map<String, Object> all = new LinkedHashMap<>();
@@ -48,6 +53,7 @@ public final class Figures {
     all.put("sent", of(sums, SENT));
     all.put("late", sums.getOrDefault("late", Long.valueOf(0)));
     all.put("failed", sums.getOrDefault("failed", Long.valueOf(0)));
+    all.put("latency", Latency.summary(latencies));
     all.put("executors", executors);
     return MAPPER.writeValueAsString(all);
   }
@@ -62,6 +68,7 @@ public final class Figures {
   public static void forget(String query) {
     ClientFigures.forget(query);
     Counter.forget(query);
+    Latency.forget(query);
     Reports.forget(query);
   }
 
@@ -76,6 +83,7 @@ public final class Figures {
       one.put("lags", ClientFigures.lags(query));
       one.put("leads", ClientFigures.leads(query));
       one.put("ages", ClientFigures.ages(query));
+      one.put("latency", Latency.here(query));
       all.put(query, one);
     }
     return all;

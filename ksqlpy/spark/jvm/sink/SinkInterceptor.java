@@ -3,6 +3,8 @@ package ksqlpy.sink;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Map;
+import ksqlpy.metrics.ClientFigures;
+import ksqlpy.metrics.Latency;
 import ksqlpy.once.Coordinates;
 import org.apache.kafka.clients.producer.ProducerInterceptor;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -13,12 +15,14 @@ import org.apache.kafka.common.header.Header;
  * Takes apart the value of each record that Spark's Kafka sink sends, see {@link SinkValue}: its timestamp is the rowtime
  * (one below 0 is none: no record can be older), and the coordinates, if there are any, become the header {@link
  * Coordinates#HEADER}, with the mark of the query ahead, whose id is that of the client. Coordinates that were copied
- * from a source record go.
+ * from a source record go. When the brokers have a record, it counts in the query's {@link Latency}.
  */
 public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]> {
   private int own;
+  private Latency latency;
 
   public void configure(Map<String, ?> settings) {
+    latency = Latency.of(String.valueOf(settings.get(ClientFigures.QUERY)));
     own = Coordinates.mark(String.valueOf(settings.get("client.id")));
   }
 
@@ -51,7 +55,11 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
     return result;
   }
 
-  public void onAcknowledgement(RecordMetadata metadata, Exception error) {}
+  public void onAcknowledgement(RecordMetadata metadata, Exception error) {
+    if (error == null && metadata.timestamp() >= 0) {
+      latency.add(metadata.timestamp(), System.currentTimeMillis());
+    }
+  }
 
   public void close() {}
 

@@ -1,0 +1,107 @@
+package ksqlpy.metrics;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.HdrHistogram.ConcurrentHistogram;
+import org.HdrHistogram.Histogram;
+
+/**
+ * How long results of a query took in this JVM: ms from their event time until the brokers had them, as Kafka Streams'
+ * {@code record-e2e-latency}. Those of the last one to two minutes count.
+ */
+public final class Latency {
+  /** Ms after which another histogram begins. */
+  private static final long SLOT = 60_000;
+
+  /** Ms; what took longer counts as so much. */
+  private static final long MOST = 30L * 24 * 60 * 60 * 1000;
+
+  /** Digits that are kept: to 32 ms each value is told from the next, above that it is within 6 %. */
+  private static final int DIGITS = 1;
+
+  private static final Map<String, Latency> OF_QUERIES = new ConcurrentHashMap<>();
+
+  private volatile Histogram current = made();
+  private volatile long ends = Long.MIN_VALUE;
+  private Histogram before = made();
+
+  private Latency() {}
+
+  private static Histogram made() {
+    return new ConcurrentHistogram(1, MOST, DIGITS);
+  }
+
+  /** That of a query. */
+  public static Latency of(String query) {
+    return OF_QUERIES.computeIfAbsent(query, any -> new Latency());
+  }
+
+  static void forget(String query) {
+    OF_QUERIES.remove(query);
+  }
+
+  /** A result of an event time was taken by the brokers; both in ms since 1970. Any thread may call it. */
+  public void add(long eventTime, long now) {
+    if (now >= ends) {
+      turn(now);
+    }
+    current.recordValue(Math.max(0, Math.min(now - eventTime, MOST)));
+  }
+
+  private synchronized void turn(long now) {
+    if (now < ends) {
+      return;
+    }
+    before = now < ends + SLOT ? current : made();
+    current = made();
+    ends = now + SLOT;
+  }
+
+  /** How many results took how many ms, at {@code now}. */
+  synchronized Map<Long, Long> counts(long now) {
+    if (now >= ends) {
+      turn(now);
+    }
+    Map<Long, Long> found = new HashMap<>();
+    addTo(found, before);
+    addTo(found, current);
+    return found;
+  }
+
+  private static void addTo(Map<Long, Long> found, Histogram histogram) {
+    histogram.recordedValues().forEach(
+        value -> found.merge(
+            Long.valueOf(value.getValueIteratedTo()), Long.valueOf(value.getCountAtValueIteratedTo()), Long::sum));
+  }
+
+  /** The counts of a query in this JVM; empty without any. */
+  static Map<Long, Long> here(String query) {
+    Latency known = OF_QUERIES.get(query);
+    return known == null ? Map.of() : known.counts(System.currentTimeMillis());
+  }
+
+  /** Adds counts that were reported as JSON. */
+  static void add(Map<Long, Long> counts, JsonNode reported) {
+    if (reported != null) {
+      reported.properties().forEach(
+          one -> counts.merge(Long.valueOf(one.getKey()), Long.valueOf(one.getValue().asLong()), Long::sum));
+    }
+  }
+
+  /** {@code {"p50":ms,"p99":ms,"max":ms}} of counts; null of none. */
+  static Map<String, Long> summary(Map<Long, Long> counts) {
+    if (counts.isEmpty()) {
+      return null;
+    }
+    Histogram all = new Histogram(1, MOST, DIGITS);
+    counts.forEach((ms, count) -> all.recordValueWithCount(Math.min(ms.longValue(), MOST), count.longValue()));
+    Map<String, Long> found = new LinkedHashMap<>();
+    found.put("p50", Long.valueOf(all.getValueAtPercentile(50)));
+    found.put("p99", Long.valueOf(all.getValueAtPercentile(99)));
+    found.put("max", Long.valueOf(all.getMaxValue()));
+    return found;
+  }
+}
