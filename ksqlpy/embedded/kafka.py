@@ -59,10 +59,11 @@ _JVM = ["-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headl
 
 
 class EmbeddedKafka:
-    """A broker on 127.0.0.1, started by :meth:`start` or ``with``, ended by :meth:`stop` or with this process.
+    """A broker of this machine, started by :meth:`start` or ``with``, ended by :meth:`stop` or with this process.
 
-    ``port``: of the listener; None picks a free one. ``folder``: where topics and log are kept for the next start; None
-    takes a temporary folder that goes with the broker. ``settings``: broker settings that replace or extend ours.
+    ``host``, ``port``: of the listener; None picks a free port. ``folder``: where topics and log are kept for the next
+    start; None takes a temporary folder that goes with the broker. ``settings``: broker settings that replace or extend
+    ours.
     ``protocol``: of that listener; with another than PLAINTEXT the settings say the rest, those of the listener with
     the prefix ``listener.name.clients.``, and :attr:`inner` is a second listener without a login.
     ``ready_within``: seconds that the broker may take to answer. ``progress``: told about jars being fetched.
@@ -73,6 +74,7 @@ class EmbeddedKafka:
     def __init__(
         self,
         *,
+        host: str = _HOST,
         port: int | None = None,
         folder: Path | str | None = None,
         settings: Mapping[str, str] | None = None,
@@ -83,6 +85,7 @@ class EmbeddedKafka:
         joins: EmbeddedKafka | None = None,
     ) -> None:
         self._node, self._joins = node, joins
+        self._host = host
         self._wanted_port = port
         self._wanted_folder = None if folder is None else Path(folder).expanduser().absolute()
         self._settings = dict(settings or {})
@@ -105,13 +108,13 @@ class EmbeddedKafka:
     def bootstrap(self) -> str:
         """``host:port`` for ``bootstrap.servers``. Raises RuntimeError unless started."""
         self._running()
-        return f"{_HOST}:{self._port}"
+        return f"{self._host}:{self._port}"
 
     @property
     def inner(self) -> str:
         """``host:port`` of the listener without a login and TLS. Raises RuntimeError unless started."""
         self._running()
-        return f"{_HOST}:{self._inner}"
+        return f"{self._host}:{self._inner}"
 
     @property
     def pid(self) -> int:
@@ -142,8 +145,8 @@ class EmbeddedKafka:
         """
         if self._child is not None:
             raise RuntimeError("this broker is already started")
-        if self._wanted_port is not None and not _is_free(self._wanted_port):
-            raise _port_in_use(self._wanted_port)
+        if self._wanted_port is not None and not _is_free(self._host, self._wanted_port):
+            raise _port_in_use(self._host, self._wanted_port)
         java, jars = find_java(), broker_jars(self._progress)
         try:
             self._take_folder()
@@ -212,7 +215,7 @@ class EmbeddedKafka:
         """One attempt; False when somebody took our port between choosing and binding and another try makes sense."""
         self._port, self._controller, inner = _free_ports(self._wanted_port)
         self._inner = self._port if self._protocol == "PLAINTEXT" else inner
-        listeners = _listeners(self._protocol, self._port, inner, self._controller)
+        listeners = _listeners(self._protocol, self._host, self._port, inner, self._controller)
         if self._joins is not None:
             listeners |= _of_another(self._node, listeners, self._joins._controller)
         file = self._folder / "server.properties"
@@ -240,11 +243,11 @@ class EmbeddedKafka:
                 self._child.stop()
                 self._child = None
                 if not last and any("Address already in use" in line for line in lines):
-                    if self._wanted_port is not None and not _is_free(self._wanted_port):
-                        raise _port_in_use(self._wanted_port)
+                    if self._wanted_port is not None and not _is_free(self._host, self._wanted_port):
+                        raise _port_in_use(self._host, self._wanted_port)
                     return False
                 raise self._not_started(f"ended with status {status} at its start", lines)
-            if _answers(self._inner):
+            if _answers(self.inner):
                 return True
             time.sleep(0.02)
         lines = _tail(self.log_file, log_start)
@@ -272,12 +275,12 @@ def _class_path(jars: Sequence[Path]) -> list[str]:
     return [f"-Dlog4j2.configurationFile={log4j}", "-cp", os.pathsep.join(map(str, jars))]
 
 
-def _listeners(protocol: str, port: int, inner: int, controller: int) -> dict[str, str]:
+def _listeners(protocol: str, host: str, port: int, inner: int, controller: int) -> dict[str, str]:
     """Where the broker listens: for clients and for itself at one port, unless clients have another protocol."""
-    of_clients = f"PLAINTEXT://{_HOST}:{port}"
+    of_clients = f"PLAINTEXT://{host}:{port}"
     protocols = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"
     if protocol != "PLAINTEXT":
-        of_clients = f"CLIENTS://{_HOST}:{port},PLAINTEXT://{_HOST}:{inner}"
+        of_clients = f"CLIENTS://{host}:{port},PLAINTEXT://{host}:{inner}"
         protocols += f",CLIENTS:{protocol}"
     return {
         "listeners": f"{of_clients},CONTROLLER://{_HOST}:{controller}",
@@ -314,7 +317,7 @@ def _format(data: Path, java: Java, jars: Sequence[Path], node: int, cluster: st
     if not features.exists():
         with tempfile.TemporaryDirectory(prefix=".format-", dir=features.parent) as scratch:
             made, file = Path(scratch) / "kafka", Path(scratch) / "server.properties"
-            file.write_text(_properties(made, _listeners("PLAINTEXT", 9092, 9094, 9093)), encoding="utf-8")
+            file.write_text(_properties(made, _listeners("PLAINTEXT", _HOST, 9092, 9094, 9093)), encoding="utf-8")
             command = [str(java.executable), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *_class_path(jars)]
             command += ["kafka.tools.StorageTool", "format", "-t", _new_id(), "-c", str(file)]
             done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -354,34 +357,35 @@ def _free_ports(wanted: int | None) -> tuple[int, int, int]:
     return wanted, others[0], others[1]
 
 
-def _is_free(port: int) -> bool:
+def _is_free(host: str, port: int) -> bool:
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            s.bind((_HOST, port))
+            s.bind((host, port))
         except OSError:
             return False
     return True
 
 
-def _port_in_use(port: int) -> EnvironmentProblem:
+def _port_in_use(host: str, port: int) -> EnvironmentProblem:
     return EnvironmentProblem(
         "port-in-use",
-        f"port {port} on {_HOST}, where the embedded Kafka broker shall listen, is in use.",
-        hint=f"if a Kafka broker runs there, use it: bootstrap.servers={_HOST}:{port}; else choose another port.",
+        f"port {port} on {host}, where the embedded Kafka broker shall listen, is in use.",
+        hint=f"if a Kafka broker runs there, use it: bootstrap.servers={host}:{port}; else choose another port.",
     )
 
 
-def _answers(port: int) -> bool:
+def _answers(bootstrap: str) -> bool:
     """Whether a metadata request is answered with a broker in it."""
+    host, port = bootstrap.rsplit(":", 1)
     try:
-        with socket.create_connection((_HOST, port), timeout=0.2):
+        with socket.create_connection((host, int(port)), timeout=0.2):
             pass
     except OSError:
         return False
     quiet = logging.getLogger("ksqlpy.embedded.kafka.probe")
     quiet.propagate = False
-    admin = AdminClient({"bootstrap.servers": f"{_HOST}:{port}", "log_level": 0}, logger=quiet)
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}, logger=quiet)
     try:
         return bool(admin.list_topics(timeout=2).brokers)
     except KafkaException:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -68,13 +69,21 @@ class SparkCluster:
         rows = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
         return [int(pid) for pid, parent, what in rows if int(parent) in workers and _EXECUTOR in what]
 
+    def host(self, number: int) -> str:
+        """The address of a worker, or of the Master, whose number is 0."""
+        return _HOST
+
+    def ahead(self, number: int) -> Sequence[str]:
+        """What stands ahead of the command that starts it."""
+        return ()
+
     def start(self) -> Self:
         """Starts the Master, then the Workers side by side. Raises EnvironmentProblem ``spark-not-started``."""
         self._folder = self._wanted_folder or Path(tempfile.mkdtemp(prefix="ksqlpy-spark-"))
         self._folder.mkdir(parents=True, exist_ok=True)
         try:
             log = self._folder / "master.log"
-            self._master = self._run("Master", ["--host", _HOST, "--port", "0", "--webui-port", "0"], log, grace=_GRACE)
+            self._master = self._run("Master", 0, ["--port", "0"], log)
             self.master = self._wait(self._master, log, "master", _MASTER)
             begun = {number: self._begin_worker(number) for number in range(1, self._workers + 1)}
             for number, log in begun.items():
@@ -106,21 +115,25 @@ class SparkCluster:
         log = self._folder / f"worker-{number}.log"
         log.unlink(missing_ok=True)
         own = self._folder / f"worker-{number}"
-        options = ["--host", _HOST, "--webui-port", "0", "--cores", str(self._slots), "--memory", self._memory]
-        command = [*options, "--work-dir", str(own), self.master]
-        self._children[number] = self._run("Worker", command, log, grace=_GRACE)
+        options = ["--cores", str(self._slots), "--memory", self._memory, "--work-dir", str(own), self.master]
+        self._children[number] = self._run("Worker", number, options, log)
         return log
 
-    def _run(self, what: str, options: list[str], log: Path, *, grace: float) -> Guarded:
+    def _run(self, what: str, number: int, options: list[str], log: Path) -> Guarded:
         home, java = spark_home(), find_java()
         env = {
             **java.environ(),
             "SPARK_HOME": str(home),
-            "SPARK_LOCAL_IP": _HOST,
+            "SPARK_LOCAL_IP": self.host(number),
             "SPARK_DAEMON_MEMORY": _HEAP,
         }
-        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{what.lower()}.{what}", *options]
-        return Guarded(command, log=log, env=env, cwd=self._folder, grace=grace)
+        command = [
+            *self.ahead(number),
+            str(home / "bin" / "spark-class"),
+            f"org.apache.spark.deploy.{what.lower()}.{what}",
+        ]
+        command += ["--host", self.host(number), "--webui-port", "0", *options]
+        return Guarded(command, log=log, env=env, cwd=self._folder, grace=_GRACE)
 
     def _wait(self, child: Guarded, log: Path, what: str, wanted: re.Pattern[str]) -> str:
         end = time.monotonic() + _READY

@@ -71,8 +71,23 @@ def test_options() -> None:
     made = _options(["--kinds=stop,jvm", "--jobs=join", "--min-gap=1", "--guarantee=exactly_once", "--scatter"])
     assert (made.kinds, made.jobs, made.guarantee, made.scatter) == (("stop", "jvm"), ("join",), "exactly_once", True)
 
+    assert "cut" not in _options(["--workers=2"]).kinds and "executor" in _options(["--workers=2"]).kinds
+    assert {"cut", "island", "executor"} <= set(_options(["--workers=2", "--networks"]).kinds)
 
-@pytest.mark.parametrize("wrong", ["--kinds flood", "--jobs x", "--min-gap 9 --max-gap 1", "--rate 0", "--kinds ,"])
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "--kinds flood",
+        "--jobs x",
+        "--min-gap 9 --max-gap 1",
+        "--rate 0",
+        "--kinds ,",
+        "--networks",
+        "--kinds executor",
+        "--kinds cut --workers 2",
+    ],
+)
 def test_wrong_options(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         _options(wrong.split())

@@ -13,7 +13,7 @@ from pathlib import Path
 from ksqlpy.errors import KsqlError
 from ksqlpy.testing.chaos import Options, run
 from ksqlpy.testing.chaos.jobs import JOBS
-from ksqlpy.testing.chaos.kills import KINDS, ON_CLUSTER, ON_ONE_MACHINE
+from ksqlpy.testing.chaos.kills import KINDS, ON_CLUSTER, ON_NETWORKS, ON_ONE_MACHINE
 from ksqlpy.testing.chaos.values import FORMATS
 
 __all__ = ["main"]
@@ -56,6 +56,9 @@ def _options(argv: Sequence[str] | None) -> Options:
     parser.add_argument(
         "--workers", type=int, default=0, metavar="N", help="run on a Spark cluster of so many workers (none)"
     )
+    parser.add_argument(
+        "--networks", action="store_true", help="each worker is in a network of its own, which can be cut off; as root"
+    )
     parser.add_argument("--jobs", default=",".join(default.jobs), help="jobs to run (all)")
     parser.add_argument("--seed", type=int, default=default.seed, help="of records, kinds and moments (%(default)s)")
     parser.add_argument("--rate", type=float, default=default.rate, help="records/s over all topics (%(default)g)")
@@ -81,10 +84,14 @@ def _options(argv: Sequence[str] | None) -> Options:
     )
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep data and logs there, for looking at them")
     a = parser.parse_args(argv)
-    able = ON_CLUSTER if a.workers else ON_ONE_MACHINE
+    able: tuple[str, ...] = ON_CLUSTER if a.workers else ON_ONE_MACHINE
+    if a.networks:
+        able += ON_NETWORKS
     kinds, jobs = _names(parser, "kind", a.kinds or ",".join(able), KINDS), _names(parser, "job", a.jobs, JOBS)
-    if not a.workers and (wrong := [k for k in kinds if k not in able]):
-        parser.error(f"the kind {wrong[0]} needs --workers")
+    if a.networks and not a.workers:
+        parser.error("--networks needs --workers")
+    if wrong := [k for k in kinds if k in (*ON_CLUSTER, *ON_NETWORKS) and k not in able]:
+        parser.error(f"the kind {wrong[0]} needs {'--networks' if wrong[0] in ON_NETWORKS else '--workers'}")
     if a.kills < 0 or a.rate <= 0 or a.partitions < 1 or not 0 <= a.min_gap <= a.max_gap:
         parser.error("kills and gaps must not be negative, rate and partitions be at least one, gaps from and to")
     return Options(
@@ -92,6 +99,7 @@ def _options(argv: Sequence[str] | None) -> Options:
         kills=a.kills,
         kinds=kinds,
         workers=a.workers,
+        networks=a.networks,
         jobs=jobs,
         rate=a.rate,
         partitions=a.partitions,

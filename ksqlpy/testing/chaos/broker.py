@@ -17,18 +17,19 @@ __all__ = ["Broker"]
 class Broker:
     """A Kafka broker that outlives its process; ended by :meth:`end` or with this process."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, host: str = "127.0.0.1") -> None:
+        self._host = host
         self._port = free_port()
         self._folder = folder
         self._kafka = self._made()
 
     def _made(self) -> EmbeddedKafka:
-        return EmbeddedKafka(port=self._port, folder=self._folder)
+        return EmbeddedKafka(host=self._host, port=self._port, folder=self._folder)
 
     @property
     def bootstrap(self) -> str:
         """``host:port``, also while the broker is away."""
-        return f"127.0.0.1:{self._port}"
+        return f"{self._host}:{self._port}"
 
     @property
     def connection(self) -> KafkaConnection:

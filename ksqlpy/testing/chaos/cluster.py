@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from random import Random
 
 import psutil
 
 from ksqlpy.embedded.spark_cluster import SparkCluster
 from ksqlpy.errors import EnvironmentProblem
+from ksqlpy.testing.chaos.networks import Networks
 
 __all__ = ["SLOTS", "Cluster"]
 
@@ -22,20 +25,56 @@ _THERE = 60.0
 
 
 class Cluster(SparkCluster):
-    """A cluster of which executors and workers are chosen at random: by ``seed``, so that a run can be repeated."""
+    """A cluster of which executors and workers are chosen at random: by ``seed``, so that a run can be repeated.
 
-    def __init__(self, workers: int, seed: int) -> None:
+    ``networks``: each worker is in a network of its own, as on a machine of its own; None: all are at 127.0.0.1.
+    """
+
+    def __init__(self, workers: int, seed: int, networks: Networks | None = None) -> None:
         super().__init__(workers, SLOTS, "2g")
         self._random = Random(f"cluster {seed}")
+        self._networks = networks
 
-    @property
-    def settings(self) -> dict[str, str]:
-        """Properties of a server that runs on it, with an executor on each worker."""
-        return {
+    def host(self, number: int) -> str:
+        if self._networks is None:
+            return super().host(number)
+        return self._networks.address(number) if number else self._networks.driver
+
+    def ahead(self, number: int) -> Sequence[str]:
+        return self._networks.command(number) if self._networks is not None and number else ()
+
+    def settings(self, checkpoints: Path) -> dict[str, str]:
+        """Properties of a server that runs on it, with an executor on each worker; ``checkpoints``: a folder for them.
+
+        Workers in networks of their own reach the folder by a URI, as they would that of a distributed file system.
+        """
+        found = {
             "ksqlpy.spark.master": self.master,
             "ksqlpy.spark.conf.spark.executor.memory": "1g",
             "ksqlpy.spark.conf.spark.executor.cores": str(SLOTS),
         }
+        if self._networks is None:
+            return found
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        link = "ksqlpy.spark.conf.spark.hadoop.fs.viewfs.mounttable.chaos.link./checkpoints"
+        return {
+            **found,
+            "ksqlpy.spark.conf.spark.driver.host": self._networks.driver,
+            "ksqlpy.spark.conf.spark.driver.bindAddress": self._networks.driver,
+            "ksqlpy.checkpoint.dir": "viewfs://chaos/checkpoints",
+            link: checkpoints.absolute().as_uri(),
+        }
+
+    def cut_off(self, seconds: float, *, brokers: bool) -> None:
+        """Cuts a worker off from driver and Master for so many seconds; ``brokers``: from all else, too."""
+        if self._networks is None:
+            raise EnvironmentProblem("no-networks", "the workers have no networks of their own")
+        number = self._random.choice(sorted(self.workers))
+        self._networks.cut(number, brokers=brokers)
+        try:
+            time.sleep(seconds)
+        finally:
+            self._networks.mend(number, brokers=brokers)
 
     def kill_executor(self) -> None:
         """Kills one with SIGKILL. Raises EnvironmentProblem ``no-jvm`` where there is none for long."""

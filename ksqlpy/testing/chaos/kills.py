@@ -12,7 +12,7 @@ from ksqlpy.testing.chaos.cluster import Cluster
 from ksqlpy.testing.chaos.server import OUTLIVE, Server
 from ksqlpy.testing.chaos.watch import Mark, Watch
 
-__all__ = ["KINDS", "ON_CLUSTER", "ON_ONE_MACHINE", "Kill", "Planned", "carry_out", "plan"]
+__all__ = ["KINDS", "ON_CLUSTER", "ON_NETWORKS", "ON_ONE_MACHINE", "Kill", "Planned", "carry_out", "plan"]
 
 KINDS = {
     "jvm": "Spark's JVM gets SIGKILL",
@@ -26,6 +26,8 @@ KINDS = {
     "executor": "an executor of the Spark cluster gets SIGKILL",
     "frozen": "an executor gets SIGSTOP, and goes on when the driver has given it up",
     "worker": "a worker gets SIGKILL and is started again some seconds later",
+    "cut": "a worker with its executor is cut off from driver and Master for half a minute, not from the brokers",
+    "island": "a worker with its executor is cut off from everything for half a minute",
 }
 """The kinds by name."""
 
@@ -35,8 +37,11 @@ ON_ONE_MACHINE = ("jvm", "server", "broker", "stop", "pause", "takeover", "deaf"
 ON_CLUSTER = ("jvm", "server", "broker", "executor", "frozen", "worker")
 """Those of a run on a cluster."""
 
+ON_NETWORKS = ("cut", "island")
+"""Those that a cluster whose workers have networks of their own can have besides."""
+
 FROZEN = 30.0
-"""Seconds that an executor is stopped: longer than the driver waits for it."""
+"""Seconds that an executor is stopped or cut off: longer than the driver waits for it."""
 
 AWAY = (2.0, 6.0)
 """Seconds, from and to, that a broker is away or queries are paused."""
@@ -121,6 +126,9 @@ def carry_out(
         case "orphan":
             problems += server.leave_jvm_behind(OUTLIVE)
             mark = watch.mark(begin)
+        case "cut" | "island" if cluster is not None:
+            mark = watch.mark(begin)
+            cluster.cut_off(FROZEN, brokers=planned.kind == "island")
         case "executor" | "frozen" | "worker" if cluster is not None:
             if planned.kind == "executor":
                 cluster.kill_executor()

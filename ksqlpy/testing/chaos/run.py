@@ -16,6 +16,7 @@ from ksqlpy.testing.chaos.cluster import Cluster
 from ksqlpy.testing.chaos.jobs import JOBS, Job
 from ksqlpy.testing.chaos.kills import carry_out, plan
 from ksqlpy.testing.chaos.load import Load
+from ksqlpy.testing.chaos.networks import Networks
 from ksqlpy.testing.chaos.options import Options
 from ksqlpy.testing.chaos.report import Report
 from ksqlpy.testing.chaos.server import Server
@@ -60,15 +61,18 @@ class _Run:
         self._jobs = [JOBS[name] for name in options.jobs]
         self._kills = plan(options.seed, options.kills, options.kinds, options.min_gap, options.max_gap)
         tell("starting the broker and the server")
-        self._broker = Broker(folder / "broker")
+        networks = stack.enter_context(Networks(options.workers)) if options.networks else None
+        self._broker = Broker(folder / "broker", networks.brokers if networks is not None else "127.0.0.1")
         stack.callback(self._broker.end)
         self._broker.start()
         url = "" if options.format == "JSON" else stack.enter_context(EmbeddedRegistry()).url
         self._values = Values(options.format, SchemaRegistry([url]) if url else None)
-        self._cluster = stack.enter_context(Cluster(options.workers, options.seed)) if options.workers else None
+        self._cluster: Cluster | None = None
+        if options.workers:
+            self._cluster = stack.enter_context(Cluster(options.workers, options.seed, networks))
         more = {"ksql.schema.registry.url": url} if url else {}
         if self._cluster is not None:
-            more |= self._cluster.settings
+            more |= self._cluster.settings(folder / "checkpoints")
         self._server = Server(self._broker.connection, folder, more)
         stack.callback(self._server.close)
         self._server.start()
