@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.errors import EnvironmentProblem, KsqlError
 from ksqlpy.spark.checkpoint import MADE, Checkpoint
-from ksqlpy.spark.session import slots_of
+from ksqlpy.spark.session import is_local, slots_of
 from ksqlpy.spark.version import check_spark
 
-__all__ = ["Member", "members", "problems", "wait_for_slots"]
+__all__ = ["Losses", "Member", "members", "problems", "wait_for_slots"]
 
 _FIRST = 60.0
 """Seconds in which the first executor has to come, for :func:`problems`."""
@@ -31,6 +31,37 @@ _TRIED = 20.0
 
 _SKEW = 60_000
 """Ms by which the clock of an executor may differ from the server's."""
+
+
+_NEWS = 0.5
+"""Seconds in which the driver is told of an executor whose end a query has noticed."""
+
+
+class Losses:
+    """Whether executors were lost while something ran."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._jvm: Any = session._jvm
+        self._cluster = not is_local(session)
+        self._before = 0
+
+    def begin(self) -> None:
+        """Those that are lost from now on count."""
+        self._before = self._count()
+
+    def any(self) -> bool:
+        """Whether one was lost; it waits a moment for the news where none is known of yet. False without a JVM."""
+        end = time.monotonic() + (_NEWS if self._cluster else 0)
+        with contextlib.suppress(Py4JError, OSError):
+            while self._count() == self._before:
+                if time.monotonic() >= end:
+                    return False
+                time.sleep(0.02)
+            return True
+        return False
+
+    def _count(self) -> int:
+        return int(self._jvm.ksqlpy.metrics.Reports.lost()) if self._cluster else 0
 
 
 @dataclass(frozen=True)

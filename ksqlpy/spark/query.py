@@ -10,7 +10,7 @@ It goes through up to three phases, each a Spark query on the same checkpoint:
   out what is there, if no recovery did.
 
 Ahead of them a plan that OR REPLACE has replaced takes the records that are there, in one batch.
-A query that fails starts again after a while, longer each time.
+A query that fails starts again after a while, longer each time; at once where it ran and an executor was lost.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.spark.checkpoint import Checkpoint, damage
 from ksqlpy.spark.clients import tell_jvm, tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
+from ksqlpy.spark.executors import Losses
 from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.fencing import ProducerRegister
 from ksqlpy.spark.kafka import Kafka
@@ -109,6 +110,7 @@ class RunningQuery:
         self._changed = changed
         self._turns = turns
         self._writers = writers_of(session, register)
+        self._losses = Losses(session)
         self._session = session
         self._query: StreamingQuery | None = None
         self._stopping = threading.Event()
@@ -190,16 +192,18 @@ class RunningQuery:
         while not self._stopping.is_set():
             begun = time.monotonic()
             try:
+                self._losses.begin()
                 self._life()
                 return
             except Exception as e:  # whatever ends it must show as the query's state
                 self.live.clear()
                 if self._stopping.is_set() or not jvm_alive():
                     return  # the engine starts it again, in another JVM
-                failures = 1 if time.monotonic() - begun > 2 * self.spec.retry.longest else failures + 1
+                blameless = self.standing.tries == 0 and self._losses.any()
+                failures = 1 if blameless or time.monotonic() - begun > 2 * self.spec.retry.longest else failures + 1
                 failure = failure_of(damage(self.checkpoint.folder, e) or e)
                 self.failures.append(failure)
-                wait = self.spec.retry.wait(failures)
+                wait = 0.0 if blameless else self.spec.retry.wait(failures)
                 log.error(
                     "query %s failed, next try in %.0f s: %s: %s", self.spec.id, wait, failure.kind, failure.message
                 )

@@ -46,6 +46,7 @@ public final class Reports {
   private static final Map<String, Long> SKEWS = new TreeMap<>();
   private static List<String> checks = List.of();
   private static boolean cluster;
+  private static long lost;
   private static long round;
   private static long asked;
 
@@ -77,6 +78,7 @@ public final class Reports {
   /** An executor is gone: what it has counted stays in the sums. */
   public static void left(String executor) {
     synchronized (LAST) {
+      lost++;
       JsonNode report = LAST.remove(executor);
       SKEWS.remove(executor);
       if (report != null && report.has("figures")) {
@@ -84,6 +86,13 @@ public final class Reports {
             of -> add(GONE.computeIfAbsent(of.getKey(), any -> new TreeMap<>()), of.getValue().get("sums")));
       }
       LAST.notifyAll();
+    }
+  }
+
+  /** How many executors this driver has lost. */
+  public static long lost() {
+    synchronized (LAST) {
+      return lost;
     }
   }
 
