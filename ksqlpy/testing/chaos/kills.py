@@ -22,6 +22,7 @@ KINDS = {
     "pause": "all queries are paused and resumed some seconds later",
     "takeover": "server and JVM get SIGSTOP, another server takes the service, both go on for some seconds",
     "deaf": "as takeover, but the JVM of the first server is not stopped",
+    "standby": "the server gets SIGKILL while a standby waits, which takes its place",
     "orphan": "the JVM gets SIGSTOP, its server SIGKILL and is started again, the JVM goes on",
     "executor": "an executor of the Spark cluster gets SIGKILL",
     "frozen": "an executor gets SIGSTOP, and goes on when the driver has given it up",
@@ -31,7 +32,7 @@ KINDS = {
 }
 """The kinds by name."""
 
-ON_ONE_MACHINE = ("jvm", "server", "broker", "stop", "pause", "takeover", "deaf", "orphan")
+ON_ONE_MACHINE = ("jvm", "server", "broker", "stop", "pause", "takeover", "deaf", "standby", "orphan")
 """Those that need no cluster, where all tasks run in the driver's JVM."""
 
 ON_CLUSTER = ("jvm", "server", "broker", "executor", "frozen", "worker")
@@ -123,6 +124,14 @@ def carry_out(
         case "takeover" | "deaf":
             problems += server.be_taken_over(planned.away, jvm=planned.kind == "takeover")
             mark = watch.mark(begin)
+        case "standby":
+            kill = server.stand_by()
+            begin = time.monotonic()
+            kill()
+            children, outlived = server.wait_for_children()
+            mark = watch.mark(begin)
+            server.wait_until_ready()
+            problems += [f"{child} outlived the server" for child in outlived]
         case "orphan":
             problems += server.leave_jvm_behind(OUTLIVE)
             mark = watch.mark(begin)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ STOP = 90.0
 """Seconds that a stop in order may take: queries end, which may mean a last checkpoint."""
 JVM = 60.0
 """Seconds that a server may be without a JVM, which it lost by a kill before."""
+STANDING = 10.0
+"""Seconds that a standby gets to come to rest."""
 OUTLIVE = 15.0
 """Seconds after which children of a killed server must be gone."""
 
@@ -70,11 +73,19 @@ class Server:
 
     def start(self) -> None:
         """Starts the process; raises EnvironmentProblem ``server-not-started`` unless it takes statements in time."""
+        self._launch()
+        self.wait_until_ready()
+
+    def _launch(self, *more: str) -> None:
         options = ["--port", str(self._port), "--bootstrap-servers", self._bootstrap, "--data-dir", str(self._data)]
-        options += ["--config", str(self._settings)]
+        options += ["--config", str(self._settings), *more]
         self._child = Guarded(
             [sys.executable, "-m", "ksqlpy", "server", *options], log=self.log, cwd=self.log.parent, grace=STOP
         )
+
+    def wait_until_ready(self) -> None:
+        """Waits until it takes statements; raises EnvironmentProblem ``server-not-started`` unless it does in time."""
+        assert self._child is not None
         deadline = time.monotonic() + READY
         while not self._is_ready():
             if self._child.poll() is not None:
@@ -163,6 +174,39 @@ class Server:
         for process in found:
             os.kill(process.pid, signal.SIGKILL)
         _wait_until_gone(found, 5)
+
+    def stand_by(self) -> Callable[[], None]:
+        """Starts a standby, and waits until it has come to rest; gives what kills the active server with SIGKILL.
+
+        After that the standby is this server: :meth:`wait_until_ready`. Raises as :meth:`start`.
+        """
+        child, client, active = self._child, self._client, psutil.Process(self.pid)
+        assert child is not None
+        self._begin_another()
+        self._launch("--standby")
+        self._wait_until_standing_by()
+
+        def kill() -> None:
+            self._left = active.children(recursive=True)
+            active.kill()
+            child.stop()
+            client.close()
+
+        return kill
+
+    def _wait_until_standing_by(self) -> None:
+        """Waits until a standby listens and has a JVM, which has some time to start."""
+        deadline = time.monotonic() + READY
+        while not self._listens() or not jvms(psutil.Process(self.pid).children(recursive=True)):
+            if time.monotonic() > deadline:
+                raise self._not_started(f"did not stand by within {READY:g} s")
+            time.sleep(0.2)
+        time.sleep(STANDING)
+
+    def _listens(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port), timeout=1):
+            return True
+        return False
 
     def be_taken_over(self, seconds: float, *, jvm: bool) -> list[str]:
         """Stops the server with SIGSTOP, and its JVM if ``jvm``; another one takes its service; then it goes on.
