@@ -146,7 +146,7 @@ def ask(
         elif change.columns is not None:
             give(change.columns)
 
-    run = Run(session, question.plan, identity_of(question.typed) if table else (), inputs, folder)
+    run = Run(session, question.plan, identity_of(question.typed) if table else (), inputs, str(folder))
     try:
         if limit == 0:
             return answer

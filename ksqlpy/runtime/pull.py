@@ -11,14 +11,11 @@ import contextlib
 import itertools
 import json
 import logging
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -27,7 +24,6 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.identity import identity_of
 from ksqlpy.analysis.pull import PullRead, constant
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
 from ksqlpy.plan import Plan
@@ -36,6 +32,7 @@ from ksqlpy.reading.batch import Unshared
 from ksqlpy.reading.messages import record_of
 from ksqlpy.reading.pull import CONDITIONS, columns_of, used_by, varies
 from ksqlpy.registry import SchemaRegistry
+from ksqlpy.runtime.scratch import Scratch
 from ksqlpy.tables import Copy
 
 if TYPE_CHECKING:
@@ -124,19 +121,23 @@ class PullQuery(Unshared):
 
 
 class Pulled:
-    """Finds the rows of pull queries. ``session``: gives Spark's session when it is needed."""
+    """Finds the rows of pull queries.
+
+    ``session``: gives Spark's session when it is needed; ``shared``: see :class:`ksqlpy.runtime.scratch.Scratch`.
+    """
 
     def __init__(
         self,
         session: Callable[[], SparkSession],
         connection: Callable[[], KafkaConnection],
         registry: SchemaRegistry | None,
+        shared: Callable[[], str | None],
     ) -> None:
         self._registry = registry
         self._session = session
         self._connection = connection
         self._known: dict[t.Expr, Any] = {}
-        self._scratch = Scratch()
+        self._scratch = Scratch(session, shared)
 
     def close(self) -> None:
         """Removes the folders of its runs."""
@@ -295,37 +296,6 @@ class Pulled:
 
 def _value(expr: t.Expr, constants: Mapping[t.Expr, Any]) -> Any:
     return constants[expr] if expr in constants else (folded(expr) or (None,))[0]
-
-
-class Scratch:
-    """Folders for the runs of Spark. What Spark's state stores write into one after its run goes with the next run."""
-
-    def __init__(self) -> None:
-        self._around = contextlib.ExitStack()
-        self._all: Path | None = None
-        self._used: set[Path] = set()
-        self._lock = threading.Lock()
-
-    def close(self) -> None:
-        """Removes all."""
-        self._around.close()
-
-    @contextlib.contextmanager
-    def folder(self) -> Iterator[Path]:
-        """A folder for one run."""
-        with self._lock:
-            if self._all is None:
-                self._all = self._around.enter_context(scratch_folder("ksqlpy-pull-"))
-            for left in set(self._all.glob("run-*")) - self._used:
-                shutil.rmtree(left, ignore_errors=True)
-            made = Path(tempfile.mkdtemp(prefix="run-", dir=self._all))
-            self._used.add(made)
-        try:
-            yield made
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
-            with self._lock:
-                self._used.discard(made)
 
 
 def _between(

@@ -47,7 +47,9 @@ class Reads:
         self._feeding = threading.Lock()
         self._limits = PullLimits(brokers.config)
         self._lookups = Lookups(brokers.registry, self._limits)
-        self._pulled = Pulled(lambda: supervisor.session, lambda: brokers.connection, brokers.registry)
+        self._pulled = Pulled(
+            lambda: supervisor.session, lambda: brokers.connection, brokers.registry, supervisor.shared_folder
+        )
 
     def start(self, folder: Path) -> None:
         """Makes the folder of an engine the place of the copies of tables."""

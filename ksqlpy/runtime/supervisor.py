@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
@@ -21,7 +22,7 @@ from ksqlpy.runtime.queries import Queries
 from ksqlpy.spark.admissions import Admissions
 from ksqlpy.spark.executors import problems, wait_for_slots
 from ksqlpy.spark.fencing import service_taken
-from ksqlpy.spark.masters import check_cluster, check_master, one_jvm
+from ksqlpy.spark.masters import check_cluster, check_master, on_one_machine, one_jvm
 from ksqlpy.spark.session import end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
 from ksqlpy.spark.spec import QuerySpec, Retry
 from ksqlpy.spark.standing import Standing, State
@@ -281,6 +282,12 @@ class Supervisor:
     def check_room(self, plan: Plan, query: PersistentQuery) -> None:
         """Refuses a persistent query that does not fit; raises EngineProblem ``no-slots``."""
         self.queries.check_room(plan, self._brokers.topics.partitions(query.offsets), query.shuffle_partitions)
+
+    def shared_folder(self) -> str | None:
+        """A new folder that executors on other machines reach; None where all tasks run on this one."""
+        if on_one_machine(self._brokers.config.get("ksqlpy.spark.master")):
+            return None
+        return self.queries.checkpoint(f"transient_pull_{uuid.uuid4().hex[:12]}")
 
     def pause(self, query_id: str) -> None:
         """Stops a query, whose state stays."""

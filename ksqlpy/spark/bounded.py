@@ -160,7 +160,7 @@ class Run:
         plan: Plan,
         identity: Sequence[t.Expr],
         inputs: Inputs,
-        folder: Path,
+        folder: str,
         order: Sequence[t.SortKey] = (),
     ) -> None:
         # The projection keeps what its expressions need, so the identity stands in it too.
@@ -170,7 +170,7 @@ class Run:
         self._visible = plan.root.outputs
         self._hidden = hidden[: len(identity)]
         self._inputs = inputs
-        self._checkpoint = str(folder / "checkpoint")
+        self._checkpoint = f"{folder}/checkpoint"
         self._at_once: int | None = None
         self._width = max(inputs.partitions.values())
         self._session = session.newSession()
