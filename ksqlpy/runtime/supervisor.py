@@ -176,13 +176,16 @@ class Supervisor:
     def _revive(self, folder: Path, run_all: Callable[[], None]) -> None:
         """Starts Spark's JVM again, which was killed or ran out of memory, and all queries from their checkpoints."""
         log.error("Spark's JVM is gone: it is started again, and all queries with it")
+        begun = time.monotonic()
         needed = self.queries.slots
         self.queries.abandon()
         end_session(self.session)
         self.session = self._new_session(folder)
         self.queries.use(self.session)
+        started = time.monotonic()
         if not self._alone:
             wait_for_slots(self.session, needed, EXECUTORS_SECONDS)
+        log.info("Spark's JVM took %.1f s, its slots %.1f s more", started - begun, time.monotonic() - started)
         run_all()
 
     def stopping(self, over: threading.Event) -> None:

@@ -104,7 +104,7 @@ def test_what_cannot_be_fetched_is_said_in_one_line(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("KSQLPY_IVY_SETTINGS", str(settings))
     said: list[str] = []
-    with pytest.raises(EnvironmentProblem, match="9 of 9 jars for spark could not be fetched") as e:
+    with pytest.raises(EnvironmentProblem, match="10 of 10 jars for spark could not be fetched") as e:
         jars.spark_jars(said.append)
     assert e.value.code == "jars-not-fetched"
     assert "\n" not in e.value.message

@@ -27,11 +27,12 @@ _THERE = 60.0
 class Cluster(SparkCluster):
     """A cluster of which executors and workers are chosen at random: by ``seed``, so that a run can be repeated.
 
-    ``networks``: each worker is in a network of its own, as on a machine of its own; None: all are at 127.0.0.1.
+    ``folder``: for logs and the workers' files. ``networks``: each worker is in a network of its own, as on a machine
+    of its own; None: all are at 127.0.0.1.
     """
 
-    def __init__(self, workers: int, seed: int, networks: Networks | None = None) -> None:
-        super().__init__(workers, SLOTS, "2g")
+    def __init__(self, workers: int, seed: int, folder: Path, networks: Networks | None = None) -> None:
+        super().__init__(workers, SLOTS, "2g", folder)
         self._random = Random(f"cluster {seed}")
         self._networks = networks
 
@@ -79,6 +80,12 @@ class Cluster(SparkCluster):
     def kill_executor(self) -> None:
         """Kills one with SIGKILL. Raises EnvironmentProblem ``no-jvm`` where there is none for long."""
         self._executor().kill()
+
+    def wait_until_gone(self, executors: Sequence[int], seconds: float) -> None:
+        """Waits until these executors have ended, for so many seconds at most."""
+        deadline = time.monotonic() + seconds
+        while set(executors) & set(self.executors) and time.monotonic() < deadline:
+            time.sleep(0.1)
 
     def freeze_executor(self, seconds: float) -> None:
         """Stops one with SIGSTOP, which goes on after so many seconds, if it is still there."""

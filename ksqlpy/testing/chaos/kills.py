@@ -101,7 +101,10 @@ def carry_out(
     problems: list[str] = []
     match planned.kind:
         case "jvm":
+            executors = cluster.executors if cluster is not None else []
             server.kill_jvm()
+            if cluster is not None:
+                cluster.wait_until_gone(executors, OUTLIVE)  # until then they still write
             mark = watch.mark(begin)
         case "server" | "stop":
             if planned.kind == "server":

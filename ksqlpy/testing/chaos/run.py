@@ -69,7 +69,7 @@ class _Run:
         self._values = Values(options.format, SchemaRegistry([url]) if url else None)
         self._cluster: Cluster | None = None
         if options.workers:
-            self._cluster = stack.enter_context(Cluster(options.workers, options.seed, networks))
+            self._cluster = stack.enter_context(Cluster(options.workers, options.seed, folder / "spark", networks))
         more = {"ksql.schema.registry.url": url} if url else {}
         if self._cluster is not None:
             more |= self._cluster.settings(folder / "checkpoints")
