@@ -32,14 +32,20 @@ def broker() -> Iterator[EmbeddedKafka]:
 
 @pytest.fixture(scope="module")
 def server(broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "shared").mkdir()
+    # A file system that is there by settings of the session only, as s3a:// with its keys.
+    link = "ksqlpy.spark.conf.spark.hadoop.fs.viewfs.mounttable.tests.link./checkpoints"
     more = {
         "ksqlpy.spark.master": MASTER,
+        "ksqlpy.checkpoint.dir": "viewfs://tests/checkpoints",
+        link: (folder / "shared").as_uri(),
         "ksqlpy.spark.conf.spark.executor.memory": "700m",
         "ksqlpy.warm.up": "false",
         "ksql.streams.auto.offset.reset": "earliest",
         "ksql.streams.commit.interval.ms": "3000",
     }
-    running = Server(KafkaConnection(broker.bootstrap), tmp_path_factory.mktemp("cluster"), more)
+    running = Server(KafkaConnection(broker.bootstrap), folder, more)
     try:
         running.start()
         yield running

@@ -49,6 +49,7 @@ public final class Executors {
 
   /** The settings of Hadoop's file systems that an executor has from the session. */
   public static Configuration files() {
-    return SparkHadoopUtil.get().conf();
+    // SparkHadoopUtil's own has what the command line of this JVM says, and nothing of the session.
+    return SparkHadoopUtil.get().newConfiguration(SparkEnv.get().conf());
   }
 }
