@@ -107,7 +107,10 @@ def _refusal(connection: KafkaConnection, seconds: float) -> str | None:
             admin.poll(0)
         for error in errors:
             if error.name() in _ENDS_IT or "SSL routines" in error.str():
-                return connection.scrubbed(_AROUND.sub("", error.str()).strip())
+                said = connection.scrubbed(_AROUND.sub("", error.str()).strip())
+                # librdkafka adds what it means mostly, not always.
+                unexplained = "certificate verify failed" in said and "could not be verified" not in said
+                return f"the broker's certificate could not be verified: {said}" if unexplained else said
         # Brokers that await TLS hang up on who does not begin with it, and the other way round.
         if errors and passed > _HANG_UP and all(e.name() == "_ALL_BROKERS_DOWN" for e in errors):
             given = connection.settings.get("security.protocol", "PLAINTEXT")
