@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ksqlpy.spark import executors
-from ksqlpy.spark.executors import Member, problems
+from ksqlpy.spark.executors import Losses, Member, problems
 
 READ = "read hdfs://place/.probe/made.json"
 ONE, TWO = "10.0.0.1:7079", "10.0.0.2:7079"
@@ -97,3 +97,24 @@ def test_what_is_wrong_with_one(monkeypatch: pytest.MonkeyPatch, member: Member,
     found = codes(monkeypatch, member, Member("1", TWO, "4.3.0", 0, WELL))
     assert {c for c, _ in found} == {code}
     assert any(said in text for _, text in found)
+
+
+class Counting:
+    """A session whose driver knows of another lost executor after ``news`` looks."""
+
+    def __init__(self, news: int) -> None:
+        self.looks, self.news = 0, news
+        self._jvm = self.ksqlpy = self.metrics = self.Reports = self
+
+    def lost(self) -> int:
+        self.looks += 1
+        return 4 if self.looks <= self.news else 5
+
+
+@pytest.mark.parametrize(("local", "news", "lost"), [(False, 3, True), (False, 10_000, False), (True, 0, False)])
+def test_a_loss_counts_from_the_begin(monkeypatch: pytest.MonkeyPatch, local: bool, news: int, lost: bool) -> None:
+    monkeypatch.setattr(executors, "is_local", lambda session: local)
+    monkeypatch.setattr(executors, "_NEWS", 0.2)
+    losses = Losses(Counting(news))  # type: ignore[arg-type]  # a stand-in
+    losses.begin()
+    assert losses.any() is lost
