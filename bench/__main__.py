@@ -1,5 +1,5 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats] [format-latency] [reads] [cluster] [growth]`.
+[formats] [format-latency] [reads] [cluster] [growth] [driver]`.
 
 Without arguments the first four.
 
@@ -27,6 +27,7 @@ from bench.cluster import cluster
 from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
 from bench.cost import Cost, cost
 from bench.cost import table as costs
+from bench.driver import driver
 from bench.flink_sql import FLINK, flink
 from bench.formats import format_jobs, formats
 from bench.growth import growth
@@ -41,8 +42,9 @@ from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency", "reads", "cluster", "growth")
-
+ON_CLUSTERS = ("cluster", "growth", "driver")
+"""These start servers of their own."""
+LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency", "reads", *ON_CLUSTERS)
 
 _STOLEN = stolen()
 
@@ -166,6 +168,15 @@ def _told(steps: Iterator[str | Recovery]) -> Iterator[str | Recovery]:
         yield step
 
 
+def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
+    if part == "cluster":
+        return cluster(arguments.rate, arguments.intervals * 2, arguments.records, arguments.rounds)
+    if part == "growth":
+        return growth(arguments.records, partitions=arguments.partitions)
+    counts = [arguments.queries // 4, arguments.queries // 2, arguments.queries]
+    return driver(counts, rate=arguments.rate, seconds=arguments.interval * 2.0)
+
+
 def main() -> int:
     """Measures what the arguments ask for; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
@@ -180,6 +191,7 @@ def main() -> int:
         "--who", type=re.compile, default=re.compile(""), help="who runs them (regex); Flink only if named"
     )
     parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
+    parser.add_argument("--partitions", type=int, default=8, help="of the topic of growth (8)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")
     parser.add_argument(
@@ -193,14 +205,9 @@ def main() -> int:
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {_load()}")
     for part in parts:
         begin = time.time()
-        if part in ("cluster", "growth"):  # with servers of their own
+        if part in ON_CLUSTERS:
             print(f"\n== {part}", flush=True)
-            lines = (
-                cluster(arguments.rate, arguments.intervals * 2, arguments.records, arguments.rounds)
-                if part == "cluster"
-                else growth(arguments.records)
-            )
-            for line in lines:
+            for line in _on_clusters(part, arguments):
                 print(line, flush=True)
             continue
         registry, name = shared_registry()

@@ -36,6 +36,9 @@ PACE = Pace(deadline=300, late=15, look=0.2)
 _CALM = replace(PACE, quiet=8)
 """Beside so many others a row that was read may take a second to its join, and a row of another topic overtake it."""
 
+_FULL = "error[no-slots]"
+"""How the failure begins of a case that found no room beside others."""
+
 _JAVA_OPTIONS = (
     # Most code runs a few times only: without the second compiler it costs a third less of the processor.
     "-XX:TieredStopAtLevel=1",
@@ -66,22 +69,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failures: dict[str, str | None] = {}
     with engine_of_its_own(options.master) as engine:
         tell("the engine is started")
-        batches = [cases[i : i + options.batch] for i in range(0, len(cases), options.batch)]
-        for number, batch in enumerate(batches, 1):
-            tell(f"batch {number} of {len(batches)}: {len(batch)} cases")
-            jobs = [LiveCase(engine, case, _CALM) for case in batch]
-            came = run_together(engine, jobs, kills=options.kills, properties=properties, tell=tell)
-            failures |= {job.name: failure for job, failure in zip(jobs, came, strict=True)}
-            if number < len(batches):
+        batches, size = 0, options.batch
+        while cases:
+            put_off = []
+            for number, batch in enumerate(_batches(cases, size), 1):
+                tell(f"batch {number} of {-(-len(cases) // size)}: {len(batch)} cases")
+                jobs = [LiveCase(engine, case, _CALM) for case in batch]
+                came = run_together(engine, jobs, kills=options.kills, properties=properties, tell=tell)
+                for case, job, failure in zip(batch, jobs, came, strict=True):
+                    if failure is not None and failure.startswith(_FULL) and len(batch) > 1:
+                        put_off.append(case)
+                    else:
+                        failures[job.name] = failure
                 for job in jobs:
                     job.drop()
+                batches += 1
+            if put_off:
+                tell(f"{len(put_off)} cases found no room beside others, and come again")
+            cases, size = put_off, max(1, size // 4)
     for name, failure in failures.items():
         if failure is not None:
             print(f"\nFAILED {name}\n{failure}")
     if options.report is not None:
         options.report.write_text(json.dumps(failures, ensure_ascii=False, indent=1), encoding="utf-8")
     failed = sum(f is not None for f in failures.values())
-    print(f"\n{time.monotonic() - began:.0f} s, {options.kills} kills for each of {len(batches)} batches")
+    print(f"\n{time.monotonic() - began:.0f} s, {options.kills} kills for each of {batches} batches")
     print(f"{len(failures) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
@@ -91,6 +103,11 @@ def restorable(files: Sequence[Path]) -> list[Case]:
     found = [f for path in files for f in (sorted(path.glob("*.test")) if path.is_dir() else [path])]
     cases = [case for file in found for case in read_cases(file)]
     return [c for c in cases if c.error is None and c.known_fault is None]
+
+
+def _batches(cases: Sequence[Case], size: int) -> Iterator[Sequence[Case]]:
+    for i in range(0, len(cases), size):
+        yield cases[i : i + size]
 
 
 def fit(cases: Sequence[Case], count: int, kills: int = 1) -> list[Case]:

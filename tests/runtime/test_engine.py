@@ -172,6 +172,31 @@ def test_a_query_that_does_not_fit_is_refused_with_the_numbers(engine: Engine) -
     assert state(engine) == before
 
 
+def test_a_query_holds_the_slots_that_are_counted(engine: Engine) -> None:
+    """Counted with too few, it would find none on a full cluster; a shuffle that is not needed also costs latency."""
+    engine.execute(
+        RIDES + "CREATE STREAM more (id INT KEY, total INT)"
+        " WITH (KAFKA_TOPIC='more', VALUE_FORMAT='JSON', PARTITIONS=3);"
+        "CREATE STREAM filtered AS SELECT id, total FROM rides WHERE total > 1;"
+        "CREATE TABLE per_hour AS SELECT id, COUNT(*) AS n FROM rides WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY id;"
+        "CREATE TABLE last_of AS SELECT total, COUNT(*) AS n FROM rides"
+        " WINDOW HOPPING (SIZE 2 HOURS, ADVANCE BY 1 HOUR) GROUP BY total EMIT FINAL;"
+        "CREATE TABLE visits AS SELECT id, COUNT(*) AS n FROM rides WINDOW SESSION (1 HOUR) GROUP BY id;"
+        "CREATE TABLE grouped AS SELECT total, COUNT(*) AS n FROM more GROUP BY total;"
+        "CREATE TABLE wide_hour AS SELECT total, COUNT(*) AS n FROM more WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY total;"
+    )
+    jvm: Any = engine.session._jvm
+    spark = engine.session.sparkContext._jsc.sc()
+
+    def held() -> dict[str, int]:
+        ids = {q.spec.sink.name: q.spec.id for q in engine.queries.all()}
+        return {name: jvm.ksqlpy.internals.Tasks.ids(spark, i).size() for name, i in ids.items()}
+
+    one = dict.fromkeys(("FILTERED", "PER_HOUR", "LAST_OF", "VISITS"), 1)
+    until(lambda: held() == {**one, "GROUPED": 6, "WIDE_HOUR": 9})
+    assert engine.queries.slots == 4 + 6 + 9
+
+
 def test_what_is_in_use_is_not_dropped(engine: Engine) -> None:
     engine.execute(RIDES + "CREATE STREAM x AS SELECT id, total FROM rides;")
     with pytest.raises(AnalysisProblem, match="RIDES is used by the queries CSAS_X_"):

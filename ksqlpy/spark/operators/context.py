@@ -103,6 +103,8 @@ class Context:
         d = self.distribution
         if self.tail is not None:
             return self._sorted(rows, keys, replay)
+        if not d.shuffled and not d.sorted:
+            return rows.together()  # each time, since Spark would shuffle behind an aggregate
         if self._distributed:
             return rows
         self._distributed = True
@@ -110,7 +112,7 @@ class Context:
             table_first = [f"{Col.SIDE} DESC"] if rows.shape.sided else []
             rows = rows.plus((Col.TURN, stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")))
             return self._sorted(rows, keys, [Col.TURN, *table_first, *AS_READ]).drop(Col.SOURCE, Col.TURN)
-        return rows if d.shuffled else rows.together()
+        return rows
 
     def _sorted(self, rows: Rows, keys: Sequence[str], order: Sequence[str]) -> Rows:
         number = [Col.ROW] if rows.shape.numbered else []
@@ -144,9 +146,9 @@ class Context:
         had not seen them; then the others.
         """
         d = self.distribution
-        first, self._distributed = not self._distributed, True
+        self._distributed = True
         if not d.shuffled:
-            return rows.together() if first else rows
+            return rows.together()
         if not d.sorted and self.tail is None:
             return rows.repartitioned(d.partitions, keys)
         own = [Col.TURN] if turn is None else []  # a time that is given is still needed
