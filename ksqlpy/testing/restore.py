@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 batches += 1
             if put_off:
                 tell(f"{len(put_off)} cases found no room beside others, and come again")
-            cases, size = put_off, max(1, size // 4)
+            cases, size = put_off, max(1, size // 2)
     for name, failure in failures.items():
         if failure is not None:
             print(f"\nFAILED {name}\n{failure}")
