@@ -53,9 +53,10 @@ test-chaos: setup
 test-restore: setup
 	$(BIN)/python -m ksqlpy.testing.restore tests/streams --kills 2 $(ARGS)
 
-# All cases of tests/streams on two executors, without kills.
+# All cases of tests/streams on two executors, without kills; three of them need more than 16 task slots.
 test-cluster: setup
-	$(BIN)/python -m ksqlpy.testing.restore tests/streams --kills 0 --batch 8 --master 'local-cluster[2,8,1024]' $(ARGS)
+	$(BIN)/python -m ksqlpy.testing.restore tests/streams --kills 0 --batch 8 --master 'local-cluster[2,8,1024]' \
+	  --larger 'local-cluster[2,16,1024]' $(ARGS)
 
 # What 50 kills and 500 queries, made and dropped, leave behind; half an hour.
 test-leaks: setup

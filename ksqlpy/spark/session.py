@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.embedded.cache import cache_folder, digest
 from ksqlpy.embedded.classes import ClassArchive
-from ksqlpy.embedded.compilers import optimizer_held_back
+from ksqlpy.embedded.compilers import OPTIMIZED_LATER, PROFILES_UNUSED, optimizer_held_back
 from ksqlpy.embedded.folders import removed
 from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import Java, find_java
@@ -184,9 +184,15 @@ def start_session(
     work = _begin_work(folder)
     log_settings = folder / "log4j2.properties"
     log_settings.write_text(_LOGGING.format(file=folder / "spark.log"), encoding="utf-8")
-    archived = class_archive(java, jars).in_use if archive else ()
+    classes = class_archive(java, jars)
+    archived = classes.in_use if archive else ()
+    cluster = not one_jvm(master)
+    if archived and cluster and classes.with_profiles:
+        archived += PROFILES_UNUSED
     options = (
         *archived,
+        # A cluster whose driver has died starts all its JVMs again, and all queries are away meanwhile.
+        *(OPTIMIZED_LATER if cluster else ()),
         "-XX:+ExitOnOutOfMemoryError",  # instead of going on with threads missing; the engine starts another
         "-XX:ReservedCodeCacheSize=240m",  # with the quick compiler alone it is 48 MB, and full after a minute
         f"-Dlog4j2.configurationFile=file:{log_settings}",
@@ -194,15 +200,13 @@ def start_session(
         f"-Djava.io.tmpdir={work}",
         java_options,
     )
-    loopback = on_one_machine(master) and not one_jvm(master)
     builder = SparkSession.builder.appName("ksqlpy").master(master)
     for key, value in {
         **own,
         # For executors on other machines. Where nobody needs them Spark copies each jar at the start all the same: that
         # takes 0.5 s in the driver, and 1 s in each executor.
         **({} if on_one_machine(master) else {"spark.jars": ",".join(map(str, jars))}),
-        # With the class path of the driver executors can have its archive of classes, too.
-        **(_executors(archived, jars) if loopback else {}),
+        **(_executors(archived, jars, here=on_one_machine(master)) if cluster else {}),
         # Spark looks at files before it takes up its jars, and needs LocalFiles for it, which is in one of them.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.memory": memory,
@@ -224,11 +228,14 @@ def start_session(
     return session
 
 
-def _executors(archived: Sequence[str], jars: Sequence[Path]) -> dict[str, str]:
-    """Settings of executors on this machine."""
+def _executors(archived: Sequence[str], jars: Sequence[Path], *, here: bool) -> dict[str, str]:
+    """Settings of executors, ``here``: on this machine."""
+    if not here:
+        return {"spark.executor.defaultJavaOptions": " ".join(OPTIMIZED_LATER)}
+    # With the class path of the driver they can have its archive of classes, too.
     return {
         "spark.executor.extraClassPath": os.pathsep.join(map(str, jars)),
-        "spark.executor.defaultJavaOptions": " ".join(archived),
+        "spark.executor.defaultJavaOptions": " ".join((*archived, *OPTIMIZED_LATER)),
     }
 
 

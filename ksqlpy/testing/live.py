@@ -13,6 +13,7 @@ from ksqlpy.deadletters import HEADERS
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.once import HEADER
+from ksqlpy.sql import nodes, parse
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import Outcome, check_outcome
 from ksqlpy.testing.memory import EARLIEST, MemoryRunner
@@ -116,6 +117,9 @@ class LiveCase:
     def drop(self) -> None:
         """Takes all of it off the engine."""
         drop(self._engine, self._suffix)
+        for parsed in parse(f"{self._case.shared}\n{self._case.sql}"):
+            if isinstance(parsed.node, nodes.CreateType):  # types have no names of a case's own
+                self._engine.execute(f"DROP TYPE IF EXISTS `{parsed.node.this.this}`;")
 
 
 def without_marks(headers: Sequence[tuple[str, bytes | None]]) -> tuple[tuple[str, bytes | None], ...]:

@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -67,26 +67,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     properties = {"processing.guarantee": options.guarantee} if options.guarantee else {}
     failures: dict[str, str | None] = {}
-    with engine_of_its_own(options.master) as engine:
-        tell("the engine is started")
-        batches, size = 0, options.batch
-        while cases:
-            put_off = []
-            for number, batch in enumerate(_batches(cases, size), 1):
-                tell(f"batch {number} of {-(-len(cases) // size)}: {len(batch)} cases")
-                jobs = [LiveCase(engine, case, _CALM) for case in batch]
-                came = run_together(engine, jobs, kills=options.kills, properties=properties, tell=tell)
-                for case, job, failure in zip(batch, jobs, came, strict=True):
-                    if failure is not None and failure.startswith(_FULL) and len(batch) > 1:
-                        put_off.append(case)
-                    else:
-                        failures[job.name] = failure
-                for job in jobs:
-                    job.drop()
-                batches += 1
-            if put_off:
-                tell(f"{len(put_off)} cases found no room beside others, and come again")
-            cases, size = put_off, max(1, size // 2)
+    batches = 0
+    for master in (options.master, options.larger):
+        if cases and master:
+            tell(f"{len(cases)} cases on {master}")
+            with engine_of_its_own(master) as engine:
+                tell("the engine is started")
+                runs = _Runs(engine, options.batch, options.kills, properties, tell)
+                cases = runs.run(cases, failures)
+                batches += runs.count
     for name, failure in failures.items():
         if failure is not None:
             print(f"\nFAILED {name}\n{failure}")
@@ -98,16 +87,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
+class _Runs:
+    """Runs of cases in batches of at most ``batch``; ``count``: how many there were."""
+
+    def __init__(
+        self, engine: Engine, batch: int, kills: int, properties: Mapping[str, object], tell: Callable[[str], None]
+    ) -> None:
+        self._engine, self._size, self._kills, self._properties, self._tell = engine, batch, kills, properties, tell
+        self.count = 0
+
+    def run(self, cases: Sequence[Case], failures: dict[str, str | None]) -> list[Case]:
+        """Notes for each case why it failed, or None; gives those that need more task slots than there are.
+
+        A case that finds no room beside others comes again, with fewer of them.
+        """
+        size = self._size
+        while True:
+            refused = [case for batch in self._batches(cases, size) for case in self._run(batch, failures)]
+            if not refused or size == 1:
+                return refused
+            self._tell(f"{len(refused)} cases found no room beside others, and come again")
+            cases, size = refused, size // 2
+
+    def _batches(self, cases: Sequence[Case], size: int) -> Iterator[Sequence[Case]]:
+        for i in range(0, len(cases), size):
+            batch = cases[i : i + size]
+            self._tell(f"batch {i // size + 1} of {-(-len(cases) // size)}: {len(batch)} cases")
+            yield batch
+
+    def _run(self, batch: Sequence[Case], failures: dict[str, str | None]) -> list[Case]:
+        jobs = [LiveCase(self._engine, case, _CALM) for case in batch]
+        came = run_together(self._engine, jobs, kills=self._kills, properties=self._properties, tell=self._tell)
+        failures |= {job.name: failure for job, failure in zip(jobs, came, strict=True)}
+        for job in jobs:
+            job.drop()
+        self.count += 1
+        return [c for c, failure in zip(batch, came, strict=True) if failure is not None and failure.startswith(_FULL)]
+
+
 def restorable(files: Sequence[Path]) -> list[Case]:
     """The cases of files, and of files ``*.test`` in folders, that run and pass; raises FileProblem."""
     found = [f for path in files for f in (sorted(path.glob("*.test")) if path.is_dir() else [path])]
     cases = [case for file in found for case in read_cases(file)]
     return [c for c in cases if c.error is None and c.known_fault is None]
-
-
-def _batches(cases: Sequence[Case], size: int) -> Iterator[Sequence[Case]]:
-    for i in range(0, len(cases), size):
-        yield cases[i : i + size]
 
 
 def fit(cases: Sequence[Case], count: int, kills: int = 1) -> list[Case]:
@@ -155,6 +177,9 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--batch", type=int, default=60, metavar="N", help="cases that run together (%(default)s)")
     parser.add_argument("--guarantee", choices=("exactly_once", "at_least_once"), help="processing.guarantee to set")
     parser.add_argument("--master", default="local[1024]", help="the Spark master (%(default)s)")
+    parser.add_argument(
+        "--larger", metavar="MASTER", help="where cases run that need more task slots than --master has"
+    )
     parser.add_argument("--report", type=Path, metavar="FILE.json", help="where the failures are written, by case")
     return parser
 
