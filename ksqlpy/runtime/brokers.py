@@ -52,6 +52,8 @@ class Brokers:
         self.register: ProducerRegister | None = None
         self._progress = progress
         self._cancelled = threading.Event()
+        self.standing_by = threading.Event()
+        """Set where another server had the service when this one started."""
         self._ownership: Ownership | None = None
         self._embedded: EmbeddedKafka | None = None
 
@@ -110,6 +112,7 @@ class Brokers:
 
     def _standing_by(self) -> None:
         self._progress("standing by: another server runs this service")
+        self.standing_by.set()
 
     def cancel(self) -> None:
         """Ends the wait of a standby, whose start fails then."""

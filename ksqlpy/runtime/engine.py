@@ -95,6 +95,7 @@ class Engine:
             connecting.start()
             try:
                 self.supervisor.start(folder, stack)
+                self.supervisor.wait_for(connecting, stack)
             finally:
                 connecting.join()
             if failure:

@@ -20,7 +20,7 @@ from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.push import Asked
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.spark.admissions import Admissions
-from ksqlpy.spark.executors import problems, wait_for_slots
+from ksqlpy.spark.executors import members, problems, wait_for_slots
 from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.masters import check_cluster, check_master, on_one_machine, one_jvm
 from ksqlpy.spark.session import end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
@@ -102,6 +102,25 @@ class Supervisor:
             else:
                 raise problem
 
+    def wait_for(self, connecting: threading.Thread, stack: ExitStack) -> None:
+        """Waits until ``connecting`` has the service; a standby is warm by then, driver and executors.
+
+        ``stack`` ends what goes on of it.
+        """
+        while connecting.is_alive() and not self._brokers.standing_by.is_set():
+            connecting.join(0.1)
+        if connecting.is_alive():
+            self._warm_up(stack, lambda: not connecting.is_alive())
+        connecting.join()
+
+    def _warm_up(self, stack: ExitStack, busy: Callable[[], bool]) -> None:
+        if self._brokers.config.get("ksqlpy.warm.up") == "true":
+            topic = self._brokers.topics.command_log
+            executors = 1 if self._alone else max(1, len(members(self.session)))
+            warm_up = WarmUp(self.session, self._brokers.connection, topic, busy, executors)
+            warm_up.start()
+            stack.callback(warm_up.stop)
+
     def admit(self, stack: ExitStack) -> None:
         """Lets queries write by the register of producers; ``stack`` ends what answers those of executors."""
         register = self._brokers.register
@@ -132,11 +151,8 @@ class Supervisor:
         watch.start()
         stack.callback(self._join_watch, watch)
         stack.callback(ended.set)
-        if self._brokers.config.get("ksqlpy.warm.up") == "true":
-            topic = self._brokers.topics.command_log
-            warm_up = WarmUp(self.session, self._brokers.connection, topic, self.queries.any)
-            warm_up.start()
-            stack.callback(warm_up.stop)
+        if not self._brokers.standing_by.is_set():
+            self._warm_up(stack, self.queries.any)
 
     def _join_watch(self, watch: threading.Thread) -> None:
         """Waits for the watch; not when Spark is ended, as then only brokers that are away can hold it."""

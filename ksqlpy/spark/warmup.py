@@ -2,7 +2,8 @@
 
 A JVM is slow where it has not been yet: parser, optimizer, code generation, state store, record readers, Kafka clients.
 In the background a query in real-time mode, which reads the command log and gives no row, goes through most of them
-once. If nothing is asked of the server meanwhile, two over invented records follow. They write to no topic.
+once. If nothing is asked of the server meanwhile, two over invented records follow, on a cluster with a task in each
+executor. They write to no topic.
 """
 
 from __future__ import annotations
@@ -72,9 +73,11 @@ class WarmUp:
         connection: KafkaConnection,
         command_log: str,
         busy: Callable[[], bool] = lambda: False,
+        executors: int = 1,
     ) -> None:
+        """``busy``: whether there is something better to do; ``executors``: so many take part."""
         self._session, self._connection, self._command_log = session, connection, command_log
-        self._busy = busy
+        self._busy, self._executors = busy, executors
         self._folder: Path | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
@@ -113,14 +116,14 @@ class WarmUp:
         stack.callback(live.stop)
         if live.live.wait(30):
             self._stop.wait(IDLE_SECONDS)
-        own = self._session.newSession()
+        own, tasks = self._session.newSession(), self._executors
         for i, sql in enumerate(_QUERIES):
             if self._stop.is_set() or self._busy():
                 return  # real queries warm up as well
             plan = _plan(sql, catalog)
-            made_up = own.readStream.format("rate-micro-batch").option("rowsPerBatch", 4).option("numPartitions", 1)
+            made_up = own.readStream.format("rate-micro-batch").options(rowsPerBatch=4 * tasks, numPartitions=tasks)
             records = made_up.load().selectExpr(*_RECORD)
-            rows = compile_plan(plan, records, Distribution(1, shuffled=False, sorted=i == 0))
+            rows = compile_plan(plan, records, Distribution(tasks, shuffled=tasks > 1, sorted=i == 0))
             query = (
                 kafka_output(plan, rows, "warm-up", "out", "dead")
                 .writeStream.format("noop")

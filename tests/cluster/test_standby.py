@@ -9,12 +9,17 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from pyspark.sql import SparkSession
 
+from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.errors import KsqlError
+from ksqlpy.runtime import Engine
 from ksqlpy.testing.chaos.server import Server
 
 pytestmark = pytest.mark.kafka
@@ -109,6 +114,37 @@ def test_a_standby_that_nobody_wants_ends(tmp_path: Path) -> None:
         finally:
             active.close()
             standby.close()
+
+
+@pytest.mark.spark
+def test_a_standby_gets_warm_while_it_waits(spark: SparkSession, tmp_path: Path) -> None:
+    """So its first results after the takeover do not wait for the compiler."""
+    folders = [tmp_path / "active", tmp_path / "standby"]
+    for folder in folders:
+        folder.mkdir()
+    with EmbeddedKafka() as broker:
+        active = Server(KafkaConnection(broker.bootstrap), folders[0], {"ksqlpy.warm.up": "false"})
+        given = {"bootstrap.servers": broker.bootstrap, "ksqlpy.data.dir": str(folders[1]), "ksqlpy.standby": "true"}
+        standby = Engine(Config.of(given))
+        try:
+            active.start()
+            starting = threading.Thread(target=_cancelled, args=(standby,), daemon=True)
+            starting.start()
+            jvm: Any = spark._jvm
+            end = time.monotonic() + 60
+            while not jvm.ksqlpy.internals.Tasks.running(spark.sparkContext._jsc.sc(), "warm-up"):
+                assert time.monotonic() < end, "nothing ran"
+                time.sleep(0.1)
+            standby.cancel()
+            starting.join(60)
+            assert not starting.is_alive() and status(active) == 200
+        finally:
+            active.close()
+
+
+def _cancelled(engine: Engine) -> None:
+    with pytest.raises(KsqlError):
+        engine.start()
 
 
 def _failing(server: Server) -> None:
