@@ -99,12 +99,16 @@ def carry_out(
     begin = time.monotonic()
     children: float | None = None
     problems: list[str] = []
+    executors = cluster.executors if cluster is not None else []
+
+    def await_executors() -> None:
+        if cluster is not None:
+            cluster.wait_until_gone(executors, OUTLIVE)  # until then they still write
+
     match planned.kind:
         case "jvm":
-            executors = cluster.executors if cluster is not None else []
             server.kill_jvm()
-            if cluster is not None:
-                cluster.wait_until_gone(executors, OUTLIVE)  # until then they still write
+            await_executors()
             mark = watch.mark(begin)
         case "server" | "stop":
             if planned.kind == "server":
@@ -112,6 +116,7 @@ def carry_out(
             else:
                 server.stop()
             children, outlived = server.wait_for_children()
+            await_executors()
             mark = watch.mark(begin)  # until then a JVM without its server may still write
             problems += [f"{child} outlived the server" for child in outlived]
             server.start()
@@ -132,6 +137,7 @@ def carry_out(
             begin = time.monotonic()
             kill()
             children, outlived = server.wait_for_children()
+            await_executors()
             mark = watch.mark(begin)
             server.wait_until_ready()
             problems += [f"{child} outlived the server" for child in outlived]

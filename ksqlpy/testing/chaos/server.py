@@ -27,8 +27,8 @@ STOP = 90.0
 """Seconds that a stop in order may take: queries end, which may mean a last checkpoint."""
 JVM = 60.0
 """Seconds that a server may be without a JVM, which it lost by a kill before."""
-STANDING = 10.0
-"""Seconds that a standby gets to come to rest."""
+STANDING = 30.0
+"""Seconds that a standby gets to come to rest: it warms up while it waits."""
 OUTLIVE = 15.0
 """Seconds after which children of a killed server must be gone."""
 
