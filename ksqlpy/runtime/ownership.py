@@ -63,6 +63,8 @@ class Ownership:
         self._place = place or member
         self._kafka, self._group, self._topic, self._member = kafka, group, topic, member
         self._mine = threading.Event()
+        self._had = False
+        """Whether it was ours once: a standby that waits has nothing to lose."""
         self._since = time.monotonic()
         self._ended = threading.Event()
         self._given_up = threading.Event()
@@ -202,7 +204,7 @@ class Ownership:
         Brokers that were away, a rebalance, or a machine that is busy take it for a while only.
         """
         now = time.monotonic()
-        if self._mine.is_set() or now - self._since < PATIENCE:
+        if not self._had or self._mine.is_set() or now - self._since < PATIENCE:
             return False
         members = self._members()
         self._since = now if members is None else now - PATIENCE + 2
@@ -219,6 +221,7 @@ class Ownership:
         if partitions:
             consumer.incremental_assign(partitions)
             consumer.pause(partitions)
+            self._had = True
             self._mine.set()
             if not self.lost.is_set():
                 self.doubtful.clear()

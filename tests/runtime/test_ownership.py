@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 
@@ -11,6 +13,7 @@ from waiting import until as wait_until
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.runtime import ownership
 from ksqlpy.runtime.ownership import Ownership
 from ksqlpy.spark.kafka import Kafka
 
@@ -74,3 +77,25 @@ def test_another_self_that_lives_has_it(kafka: Kafka, ours: Ownership) -> None:
 
     assert until(lost)
     other.close()
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_standby_that_has_waited_for_long_keeps_what_it_takes_over(
+    kafka: Kafka, ours: Ownership, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another engine had while it waited was never its own, and is not lost."""
+    monkeypatch.setattr(ownership, "PATIENCE", 1.0)
+    standby = Ownership(kafka, GROUP, TOPIC, "standby")
+    waited = threading.Event()
+    taking = threading.Thread(target=standby.take, args=(waited.set,), daemon=True)
+    taking.start()
+    try:
+        assert waited.wait(60)
+        time.sleep(4)  # it looks for others every two seconds
+        ours.release()
+        taking.join(60)
+        assert until(lambda: kafka.members(GROUP).get("standby", False))
+        assert not standby.lost.is_set() and not standby.doubtful.is_set()
+    finally:
+        standby.release()
