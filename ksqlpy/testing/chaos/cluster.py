@@ -18,7 +18,7 @@ from ksqlpy.testing.chaos.networks import Networks
 __all__ = ["SLOTS", "Cluster"]
 
 SLOTS = 64
-"""Tasks that each worker runs at once."""
+"""Tasks that each executor runs at once. A worker has room for two: one of the active server, one of its standby."""
 
 _THERE = 60.0
 """Seconds that the executors of a server may take to come, after a kill."""
@@ -32,7 +32,8 @@ class Cluster(SparkCluster):
     """
 
     def __init__(self, workers: int, seed: int, folder: Path, networks: Networks | None = None) -> None:
-        super().__init__(workers, SLOTS, "2g", folder)
+        super().__init__(workers, 2 * SLOTS, "2g", folder)
+        self._cores = workers * SLOTS
         self._random = Random(f"cluster {seed}")
         self._networks = networks
 
@@ -53,6 +54,7 @@ class Cluster(SparkCluster):
             "ksqlpy.spark.master": self.master,
             "ksqlpy.spark.conf.spark.executor.memory": "1g",
             "ksqlpy.spark.conf.spark.executor.cores": str(SLOTS),
+            "ksqlpy.spark.conf.spark.cores.max": str(self._cores),
         }
         if self._networks is None:
             return found
