@@ -25,6 +25,9 @@ __all__ = ["growth"]
 SHARE = 0.25
 """Of a processor, for each executor."""
 
+SETTLE = 10.0
+"""Seconds in which the compiler gets done what it has to do: with so little of a processor it would take a minute."""
+
 _CPU = Path("/sys/fs/cgroup/cpu")
 _PERIOD = 20_000  # µs: short, so that waits for the next one do not look like latency of Spark
 
@@ -59,7 +62,9 @@ def growth(records: int, executors: tuple[int, ...] = (1, 2, 4), partitions: int
                         send(producer, "backlog", b"k%d" % (n % (KEYS * 20)), b'{"V":%d,"T":0.0}' % n)
                     producer.flush()
                     made = True
-                flow(server, broker.bootstrap, "backlog", f"warm{count}", records)
+                for number in range(count):  # each executor has as much to get warm by
+                    flow(server, broker.bootstrap, "backlog", f"warm{count}_{number}", records)
+                time.sleep(SETTLE)
                 for pid in spark.executors:
                     stack.callback(_release, _limited(pid))
                 began = time.monotonic()
