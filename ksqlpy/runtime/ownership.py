@@ -195,7 +195,7 @@ class Ownership:
                 self._since = time.monotonic()
                 self._subscribe()
                 return
-            elif time.monotonic() > end:
+            elif self._had and time.monotonic() > end:
                 self.lost.set()
 
     def _is_elsewhere(self) -> bool:

@@ -64,6 +64,7 @@ class LiveCase:
     def __init__(self, engine: Engine, case: Case, pace: Pace, properties: Mapping[str, object] = EARLIEST) -> None:
         self._engine, self._case, self._pace, self._properties = engine, case, pace, properties
         self._suffix = new_suffix()
+        self._types: list[str] = []
         self.served: Served
 
     @property
@@ -74,6 +75,7 @@ class LiveCase:
     def start(self, properties: Mapping[str, object] | None = None) -> None:
         """Runs the statements, with more properties; raises KsqlError."""
         for sql in (self._case.shared, self._case.sql):
+            self._types += [p.node.this.this for p in parse(sql) if isinstance(p.node, nodes.CreateType)]
             self._engine.execute(with_suffix(sql, self._suffix), {**self._properties, **(properties or {})})
         self.served = Served(self._engine, self._suffix, self._case.where(), self._pace)
 
@@ -117,9 +119,8 @@ class LiveCase:
     def drop(self) -> None:
         """Takes all of it off the engine."""
         drop(self._engine, self._suffix)
-        for parsed in parse(f"{self._case.shared}\n{self._case.sql}"):
-            if isinstance(parsed.node, nodes.CreateType):  # types have no names of a case's own
-                self._engine.execute(f"DROP TYPE IF EXISTS `{parsed.node.this.this}`;")
+        for name in self._types:  # these have no names of a case's own
+            self._engine.execute(f"DROP TYPE IF EXISTS `{name}`;")
 
 
 def without_marks(headers: Sequence[tuple[str, bytes | None]]) -> tuple[tuple[str, bytes | None], ...]:

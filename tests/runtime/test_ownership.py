@@ -38,8 +38,8 @@ def ours(kafka: Kafka) -> Iterator[Ownership]:
     made.release()
 
 
-def joined(kafka: Kafka, identity: str) -> Consumer:
-    """A member of the group that has come with this identity."""
+def joined(kafka: Kafka, identity: str, *, owns: bool = True) -> Consumer:
+    """A member of the group that has come with this identity; ``owns``: and has got the service."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.connection.bootstrap,
@@ -52,7 +52,7 @@ def joined(kafka: Kafka, identity: str) -> Consumer:
         }
     )
     consumer.subscribe([TOPIC])
-    assert until(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()))
+    assert until(lambda: consumer.poll(0.1) is None and (bool(consumer.assignment()) or not owns))
     return consumer
 
 
@@ -79,23 +79,42 @@ def test_another_self_that_lives_has_it(kafka: Kafka, ours: Ownership) -> None:
     other.close()
 
 
+@pytest.fixture
+def standby(kafka: Kafka, ours: Ownership, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ownership]:
+    """Waits for what is ours, and is less patient than others."""
+    monkeypatch.setattr(ownership, "PATIENCE", 1.0)
+    made, waited = Ownership(kafka, GROUP, TOPIC, "standby"), threading.Event()
+    taking = threading.Thread(target=made.take, args=(waited.set,), daemon=True)
+    taking.start()
+    assert waited.wait(60)
+    yield made
+    made.give_up()
+    made.release()
+
+
 @pytest.mark.kafka
 @pytest.mark.slow
 def test_a_standby_that_has_waited_for_long_keeps_what_it_takes_over(
-    kafka: Kafka, ours: Ownership, monkeypatch: pytest.MonkeyPatch
+    kafka: Kafka, ours: Ownership, standby: Ownership
 ) -> None:
     """What another engine had while it waited was never its own, and is not lost."""
-    monkeypatch.setattr(ownership, "PATIENCE", 1.0)
-    standby = Ownership(kafka, GROUP, TOPIC, "standby")
-    waited = threading.Event()
-    taking = threading.Thread(target=standby.take, args=(waited.set,), daemon=True)
-    taking.start()
-    try:
-        assert waited.wait(60)
-        time.sleep(4)  # it looks for others every two seconds
-        ours.release()
-        taking.join(60)
-        assert until(lambda: kafka.members(GROUP).get("standby", False))
-        assert not standby.lost.is_set() and not standby.doubtful.is_set()
-    finally:
-        standby.release()
+    time.sleep(4)  # it looks for others every two seconds
+    ours.release()
+    assert until(lambda: kafka.members(GROUP).get("standby", False))
+    assert until(lambda: not standby.doubtful.is_set())
+    assert not standby.lost.is_set()
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_a_standby_that_the_brokers_refuse_waits_on(kafka: Kafka, ours: Ownership, standby: Ownership) -> None:
+    """As where brokers that were killed take it for an older self: it joins again when nobody is in the group."""
+    other = joined(kafka, "standby", owns=False)
+    assert until(lambda: other.poll(0.1) is None and standby.doubtful.is_set())
+    time.sleep(4)
+    assert not standby.lost.is_set()
+    other.close()
+    ours.release()
+    assert until(lambda: kafka.members(GROUP).get("standby", False))
+    assert until(lambda: not standby.doubtful.is_set())
+    assert not standby.lost.is_set()
