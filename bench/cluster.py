@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.jobs import bulk_producer, send
-from ksqlpy.connection import KafkaConnection
+from bench.served import serve
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.testing.chaos.server import Server
 
@@ -36,17 +34,7 @@ def cluster(rate: int, seconds: int, records: int, rounds: int) -> Iterator[str]
         broker = stack.enter_context(EmbeddedKafka())
         servers = {}
         for number, (name, master) in enumerate(MASTERS.items()):
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ksqlpy-bench-")))
-            more = {
-                "ksqlpy.spark.master": master,
-                "ksql.service.id": f"bench{number}_",
-                "ksqlpy.spark.memory": "1g",
-                "ksql.streams.auto.offset.reset": "earliest",
-            }
-            server = Server(KafkaConnection(broker.bootstrap), folder, more)
-            stack.callback(server.close)
-            server.start()
-            servers[name] = server
+            servers[name] = serve(stack, broker.bootstrap, master, f"bench{number}_", memory="1g")
         backlog = "backlog"
         _declare(next(iter(servers.values())), backlog)
         _declare(list(servers.values())[1], backlog)

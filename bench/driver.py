@@ -7,18 +7,16 @@ bounds the number of queries. Half of the queries are filters, half are GROUP BY
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 from confluent_kafka import Producer
 
-from ksqlpy.connection import KafkaConnection
+from bench.served import serve
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.embedded.spark_cluster import SparkCluster
 from ksqlpy.testing.chaos.server import Server
@@ -51,17 +49,8 @@ def driver(counts: Sequence[int], rate: int, seconds: float) -> Iterator[str]:
     with ExitStack() as stack:
         broker = stack.enter_context(EmbeddedKafka())
         spark = stack.enter_context(SparkCluster(EXECUTORS, 1024, "3g"))
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ksqlpy-bench-")))
-        more = {
-            "ksqlpy.spark.master": spark.master,
-            "ksqlpy.spark.memory": "3g",
-            "ksqlpy.spark.conf.spark.executor.memory": "2g",
-            "ksqlpy.spark.conf.spark.executor.cores": "1024",
-            "ksql.service.id": "driver_",
-        }
-        server = Server(KafkaConnection(broker.bootstrap), folder, more)
-        stack.callback(server.close)
-        server.start()
+        size = {"conf_spark_executor_memory": "2g", "conf_spark_executor_cores": "1024"}
+        server = serve(stack, broker.bootstrap, spark.master, "driver_", memory="3g", **size)
         server.statements(
             "CREATE STREAM rides (k STRING KEY, v INT)"
             f" WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS={PARTITIONS});"

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench.cluster import KEYS, flow
 from bench.jobs import bulk_producer, send
-from ksqlpy.connection import KafkaConnection
+from bench.served import serve
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.embedded.spark_cluster import SparkCluster
-from ksqlpy.testing.chaos.server import Server
 
 __all__ = ["growth"]
 
@@ -42,17 +40,8 @@ def growth(records: int, executors: tuple[int, ...] = (1, 2, 4), partitions: int
         made = False
         for count in executors:
             with SparkCluster(count, 64, "2g") as spark, contextlib.ExitStack() as stack:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ksqlpy-bench-")))
-                more = {
-                    "ksqlpy.spark.master": spark.master,
-                    "ksqlpy.spark.conf.spark.executor.memory": "1g",
-                    "ksqlpy.spark.conf.spark.executor.cores": "64",
-                    "ksql.service.id": f"growth{count}_",
-                    "ksql.streams.auto.offset.reset": "earliest",
-                }
-                server = Server(KafkaConnection(broker.bootstrap), folder, more)
-                stack.callback(server.close)
-                server.start()
+                size = {"conf_spark_executor_memory": "1g", "conf_spark_executor_cores": "64"}
+                server = serve(stack, broker.bootstrap, spark.master, f"growth{count}_", **size)
                 server.statements(
                     "CREATE STREAM backlog (k STRING KEY, v INT, t DOUBLE)"
                     f" WITH (KAFKA_TOPIC='backlog', VALUE_FORMAT='JSON', PARTITIONS={partitions});"
