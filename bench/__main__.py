@@ -172,7 +172,7 @@ def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
     if part == "cluster":
         return cluster(arguments.rate, arguments.intervals * 2, arguments.records, arguments.rounds)
     if part == "growth":
-        return growth(arguments.records, partitions=arguments.partitions)
+        return growth(arguments.records, arguments.rounds, arguments.partitions)
     counts = [arguments.queries // 4, arguments.queries // 2, arguments.queries]
     return driver(counts, rate=arguments.rate, seconds=arguments.interval * 2.0)
 

@@ -2,11 +2,14 @@
 
 Driver and server are one for all queries, executors are as many as one likes. So what a query costs the driver is what
 bounds the number of queries. Half of the queries are filters, half are GROUP BYs; all read a topic of four partitions.
+Memory is what is in use: objects that are alive after a collection, and all that is not heap. Needs jcmd of a JDK.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -33,10 +36,10 @@ WANTED = 1_000
 
 @dataclass(frozen=True)
 class _Used:
-    """Of some processes: seconds of processor time, bytes of memory, threads."""
+    """Of some processes: bytes of live objects and of memory besides the heap, and threads."""
 
-    seconds: float
-    memory: int
+    live: int
+    besides: int
     threads: int
 
 
@@ -56,7 +59,7 @@ def driver(counts: Sequence[int], rate: int, seconds: float) -> Iterator[str]:
             f" WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS={PARTITIONS});"
         )
         stack.enter_context(_flow(broker.bootstrap, rate))
-        found: list[tuple[int, float, _Used]] = []
+        found: dict[str, list[tuple[int, float, _Used]]] = {}
         made = 0
         for count in counts:
             while made < count:
@@ -64,27 +67,37 @@ def driver(counts: Sequence[int], rate: int, seconds: float) -> Iterator[str]:
                 made += 1
             _wait_until_running(server, count)
             time.sleep(SETTLE)
-            watched = {"driver": _drivers(server), "server": [server.pid], "an executor": spark.executors}
-            before = {who: _used(pids) for who, pids in watched.items()}
+            watched = {"driver": _drivers(server), "server": [server.pid], "executors": spark.executors}
+            before = {who: _seconds(pids) for who, pids in watched.items()}
             time.sleep(seconds)
-            after = {who: _used(pids) for who, pids in watched.items()}
+            spent = {who: _seconds(pids) - before[who] for who, pids in watched.items()}
             shown = []
-            for who, used in after.items():
-                each = len(watched[who])
-                cores = (used.seconds - before[who].seconds) / seconds / each
-                shown.append(f"{who} {cores:.3f} processors, {used.memory / each / 1e6:.0f} MB")
-                if who == "driver":
-                    found.append((count, cores, used))
-            yield f"{count} queries: {'; '.join(shown)}; {after['driver'].threads} threads of the driver ({_load()})"
-        (few, first, least), (many, last, most) = found[0], found[-1]
-        cores = (last - first) / (many - few)
-        memory = (most.memory - least.memory) / (many - few) / 1e6
-        threads = (most.threads - least.threads) / (many - few)
-        yield (
-            f"each more query: driver {cores * 1000:.2f} thousandths of a processor, {memory:.1f} MB, {threads:.1f}"
-            f" threads; {WANTED:,} queries: {first + cores * (WANTED - few):.1f} processors,"
-            f" {(least.memory / 1e6 + memory * (WANTED - few)) / 1000:.1f} GB"
-        )
+            for who, pids in watched.items():
+                cores, used = spent[who] / seconds, _used(pids)
+                heap, besides = used.live / 1e6, used.besides / 1e6
+                parts = f"{heap:.0f} MB of objects and {besides:.0f} MB besides" if heap else f"{besides:.0f} MB"
+                shown.append(f"{who} {cores:.3f} processors, {parts}, {used.threads} threads")
+                if who != "server":
+                    found.setdefault(who, []).append((count, cores, used))
+            yield f"{count} queries: {'; '.join(shown)} ({_load()})"
+        yield from (_each(who, found[who]) for who in found)
+
+
+def _each(who: str, found: Sequence[tuple[int, float, _Used]]) -> str:
+    """What each more query costs, between the smallest and the largest number that was measured."""
+    (few, first, least), (many, last, most) = found[0], found[-1]
+    more = many - few
+    cores = (last - first) / more
+    live, besides = (most.live - least.live) / more / 1e6, (most.besides - least.besides) / more / 1e6
+    threads = (most.threads - least.threads) / more
+    left = WANTED - few
+    return (
+        f"each more query, {who}: {cores * 1000:.2f} thousandths of a processor, {live:.2f} MB of objects,"
+        f" {besides:.2f} MB besides, {threads:.1f} threads; {WANTED:,} queries: {first + cores * left:.1f} processors,"
+        f" {(least.live / 1e6 + live * left) / 1000:.1f} GB of objects,"
+        f" {(least.besides / 1e6 + besides * left) / 1000:.1f} GB besides,"
+        f" {least.threads + threads * left:,.0f} threads"
+    )
 
 
 def _query(number: int) -> str:
@@ -98,13 +111,29 @@ def _drivers(server: Server) -> list[int]:
     return [p.pid for p in psutil.Process(server.pid).children(recursive=True) if "java" in p.name()]
 
 
+def _seconds(pids: Sequence[int]) -> float:
+    """Of processor time."""
+    return sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in pids)
+
+
 def _used(pids: Sequence[int]) -> _Used:
     processes = [psutil.Process(pid) for pid in pids]
+    heaps = [_heap(p.pid) if "java" in p.name() else (0, 0) for p in processes]
     return _Used(
-        sum(sum(p.cpu_times()[:2]) for p in processes),
-        sum(p.memory_info().rss for p in processes),
+        sum(used for used, _ in heaps),
+        sum(p.memory_info().rss - held for p, (_, held) in zip(processes, heaps, strict=True)),
         sum(p.num_threads() for p in processes),
     )
+
+
+def _heap(pid: int) -> tuple[int, int]:
+    """Bytes that are in use after a collection, and those that the heap of a JVM has."""
+    subprocess.run(["jcmd", str(pid), "GC.run"], check=True, capture_output=True)
+    told = subprocess.run(["jcmd", str(pid), "GC.heap_info"], check=True, capture_output=True, text=True).stdout
+    sizes = re.findall(r"total (\d+)K, used (\d+)K", told)
+    if not sizes:
+        raise RuntimeError(f"the heap of {pid} is not described: {told}")
+    return sum(int(used) for _, used in sizes) * 1024, sum(int(total) for total, _ in sizes) * 1024
 
 
 def _wait_until_running(server: Server, count: int) -> None:

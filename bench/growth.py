@@ -1,16 +1,21 @@
 """How the throughput of a query grows with executors: each gets the same small share of a processor, by a cgroup.
 
 So 1, 2 and 4 executors have once, twice and four times as much, on a machine of two cores, while driver and broker have
-the rest. Needs root and cgroups of version 1 with the controller cpu.
+the rest. The shares are cut only when the code of all executors is optimized: within such a share the compiler would
+need minutes. Needs root and cgroups of version 1 with the controller cpu.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+
+import psutil
 
 from bench.cluster import KEYS, flow
 from bench.jobs import bulk_producer, send
@@ -23,24 +28,29 @@ __all__ = ["growth"]
 SHARE = 0.25
 """Of a processor, for each executor."""
 
-SETTLE = 10.0
-"""Seconds in which the compiler gets done what it has to do: with so little of a processor it would take a minute."""
+WARM = range(3, 13)
+"""At least and at most so many flows for each executor before its share is cut."""
+STEADY = 0.05
+"""Two flows whose rates differ by less follow each other when everything is optimized."""
+SETTLE = 5.0
+"""Seconds without load before the shares are cut: what waits for the compiler gets compiled."""
 
 _CPU = Path("/sys/fs/cgroup/cpu")
 _PERIOD = 20_000  # µs: short, so that waits for the next one do not look like latency of Spark
 
 
-def growth(records: int, executors: tuple[int, ...] = (1, 2, 4), partitions: int = 8) -> Iterator[str]:
+def growth(records: int, rounds: int, partitions: int = 8, executors: tuple[int, ...] = (1, 2, 4)) -> Iterator[str]:
     """The lines of the table; raises RuntimeError where there are no such cgroups."""
     if not os.access(_CPU, os.W_OK):
         raise RuntimeError(f"{_CPU} cannot be written: growth needs root and cgroups of version 1")
     first = 0.0
+    slots = max(64, 2 * partitions + 16)
     with EmbeddedKafka() as broker:
         producer = bulk_producer(broker.bootstrap)
         made = False
         for count in executors:
-            with SparkCluster(count, 64, "2g") as spark, contextlib.ExitStack() as stack:
-                size = {"conf_spark_executor_memory": "1g", "conf_spark_executor_cores": "64"}
+            with SparkCluster(count, slots, "2g") as spark, contextlib.ExitStack() as stack:
+                size = {"conf_spark_executor_memory": "1500m", "conf_spark_executor_cores": str(slots)}
                 server = serve(stack, broker.bootstrap, spark.master, f"growth{count}_", **size)
                 server.statements(
                     "CREATE STREAM backlog (k STRING KEY, v INT, t DOUBLE)"
@@ -51,18 +61,38 @@ def growth(records: int, executors: tuple[int, ...] = (1, 2, 4), partitions: int
                         send(producer, "backlog", b"k%d" % (n % (KEYS * 20)), b'{"V":%d,"T":0.0}' % n)
                     producer.flush()
                     made = True
-                for number in range(count):  # each executor has as much to get warm by
-                    flow(server, broker.bootstrap, "backlog", f"warm{count}_{number}", records)
-                time.sleep(SETTLE)
+                once = partial(flow, server, broker.bootstrap, "backlog", records=records)
+                warm = _warmed(once, count)
                 for pid in spark.executors:
                     stack.callback(_release, _limited(pid))
-                began = time.monotonic()
-                came = flow(server, broker.bootstrap, "backlog", f"out{count}", records)
-                first = first or came
+                rates, used = [], []
+                for number in range(rounds):
+                    before, began = _processor(spark.executors), time.monotonic()
+                    rates.append(once(name=f"out{count}_{number}"))
+                    used.append((_processor(spark.executors) - before) / (time.monotonic() - began))
+                rate = statistics.median(rates)
+                first = first or rate
                 yield (
-                    f"{count} executors of {SHARE} processors: {came:,.0f} results/s, {came / first:.2f} of one"
-                    f" ({time.monotonic() - began:.0f} s)"
+                    f"{count} executors of {SHARE} processors: {rate:,.0f} results/s, {rate / first:.2f} of one"
+                    f" (median of {', '.join(f'{r:,.0f}' for r in rates)}; they used"
+                    f" {statistics.median(used):.2f} processors; before the cut {', '.join(f'{r:,.0f}' for r in warm)})"
                 )
+
+
+def _warmed(once: Callable[..., float], executors: int) -> list[float]:
+    """The rates of flows until they are steady, at least WARM.start for each executor."""
+    rates: list[float] = []
+    while len(rates) < WARM.stop * executors:
+        rates.append(once(name=f"warm{executors}_{len(rates)}"))
+        if len(rates) >= WARM.start * executors and abs(rates[-1] / rates[-2] - 1) < STEADY:
+            break
+    time.sleep(SETTLE)
+    return rates
+
+
+def _processor(pids: Sequence[int]) -> float:
+    """Seconds of processor time that processes have used."""
+    return sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in pids)
 
 
 def _limited(pid: int) -> Path:
