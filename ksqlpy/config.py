@@ -185,7 +185,8 @@ _DEFINED = (
     Property(
         "ksqlpy.warm.up",
         "true",
-        "Whether a started server goes through a small query first, so that the first statement is quick.",
+        "Whether a started server goes through a small query first, so that the first statement is quick; so do "
+        "executors that come later.",
         _one_of("true", "false"),
     ),
     Property("ksqlpy.spark.java.options", "", "More options of Spark's driver JVM."),

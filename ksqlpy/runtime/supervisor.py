@@ -19,6 +19,8 @@ from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.push import Asked
 from ksqlpy.runtime.queries import Queries
+from ksqlpy.runtime.scratch import Scratch
+from ksqlpy.runtime.warmups import WarmUps
 from ksqlpy.spark.admissions import Admissions
 from ksqlpy.spark.executors import members, problems, wait_for_slots
 from ksqlpy.spark.fencing import service_taken
@@ -62,6 +64,9 @@ class Supervisor:
         self._stopping = threading.Event()
         self._alone = one_jvm(brokers.config.get("ksqlpy.spark.master"))
         """Whether all tasks run in the driver's JVM."""
+        self._scratch = Scratch(lambda: self.session, self.shared_folder)
+        wanted = brokers.config.get("ksqlpy.warm.up") == "true"
+        self._warm_ups = WarmUps(self._warm_up, self._members) if wanted else None
 
     # ------------------------------------------------------------ life
 
@@ -109,17 +114,24 @@ class Supervisor:
         """
         while connecting.is_alive() and not self._brokers.standing_by.is_set():
             connecting.join(0.1)
-        if connecting.is_alive():
-            self._warm_up(stack, lambda: not connecting.is_alive())
+        if connecting.is_alive() and self._warm_ups is not None:
+            stack.callback(self._scratch.close)
+            self._warm_ups.begin(lambda: not connecting.is_alive())
+            stack.callback(self._warm_ups.stop)
         connecting.join()
 
-    def _warm_up(self, stack: ExitStack, busy: Callable[[], bool]) -> None:
-        if self._brokers.config.get("ksqlpy.warm.up") == "true":
-            topic = self._brokers.topics.command_log
-            executors = 1 if self._alone else max(1, len(members(self.session)))
-            warm_up = WarmUp(self.session, self._brokers.connection, topic, busy, executors)
-            warm_up.start()
-            stack.callback(warm_up.stop)
+    def _warm_up(self, busy: Callable[[], bool], executors: int, driver: bool) -> WarmUp:
+        topic = self._brokers.topics.command_log
+        connection, folder = self._brokers.connection, self._scratch.folder
+        return WarmUp(self.session, connection, topic, folder, busy, executors, driver=driver)
+
+    def _members(self) -> frozenset[str]:
+        return frozenset() if self._alone else frozenset(m.id for m in members(self.session))
+
+    def _at_rest(self, spare: int) -> bool:
+        """Whether all queries run, and have so many task slots to spare."""
+        running = all(q.state is State.RUNNING for q in self.queries.all())
+        return running and self.queries.slots + spare <= self.queries.capacity
 
     def admit(self, stack: ExitStack) -> None:
         """Lets queries write by the register of producers; ``stack`` ends what answers those of executors."""
@@ -151,8 +163,10 @@ class Supervisor:
         watch.start()
         stack.callback(self._join_watch, watch)
         stack.callback(ended.set)
-        if not self._brokers.standing_by.is_set():
-            self._warm_up(stack, self.queries.any)
+        if self._warm_ups is not None and not self._brokers.standing_by.is_set():
+            stack.callback(self._scratch.close)
+            self._warm_ups.begin(self.queries.any)
+            stack.callback(self._warm_ups.stop)
 
     def _join_watch(self, watch: threading.Thread) -> None:
         """Waits for the watch; not when Spark is ended, as then only brokers that are away can hold it."""
@@ -178,6 +192,8 @@ class Supervisor:
                     if not self._alone and self.queries.refused:  # executors come at any time
                         with turn:
                             self.queries.start_refused()
+                    if not self._alone and self._warm_ups is not None:
+                        self._warm_ups.look(self._at_rest)
                 else:
                     deaths = 0
                     self.queries.note_sinks(self._brokers.kafka)

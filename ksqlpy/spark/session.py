@@ -45,7 +45,6 @@ __all__ = [
     "kill_jvm",
     "slots_of",
     "start_session",
-    "work_folder",
 ]
 
 log = logging.getLogger(__name__)
@@ -250,11 +249,6 @@ def _begin_work(folder: Path) -> Path:
     for old in (f for pattern in ("work-*", "spark-*", "blockmgr-*") for f in folder.glob(pattern)):
         removed(old)
     _work = Path(tempfile.mkdtemp(prefix="work-", dir=folder))
-    return _work
-
-
-def work_folder() -> Path | None:
-    """The folder for files that go with this process's session, None without one."""
     return _work
 
 

@@ -3,17 +3,16 @@
 A JVM is slow where it has not been yet: parser, optimizer, code generation, state store, record readers, Kafka clients.
 In the background a query in real-time mode, which reads the command log and gives no row, goes through most of them
 once. If nothing is asked of the server meanwhile, two over invented records follow, on a cluster with a task in each
-executor. They write to no topic.
+executor. Executors that come later need these two only. They write to no topic.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import tempfile
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import AbstractContextManager
 
 from pyspark.sql import SparkSession
 
@@ -21,13 +20,11 @@ from ksqlpy.analysis import Text, analyze_create, analyze_query
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.embedded.folders import removed
 from ksqlpy.errors import reason_of
 from ksqlpy.plan import Plan, build_plan
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.output import kafka_output
 from ksqlpy.spark.query import RunningQuery
-from ksqlpy.spark.session import work_folder
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.turns import Turns
 from ksqlpy.sql import nodes, parse
@@ -72,13 +69,20 @@ class WarmUp:
         session: SparkSession,
         connection: KafkaConnection,
         command_log: str,
+        folder: Callable[[], AbstractContextManager[str]],
         busy: Callable[[], bool] = lambda: False,
         executors: int = 1,
+        *,
+        driver: bool = True,
     ) -> None:
-        """``busy``: whether there is something better to do; ``executors``: so many take part."""
+        """``folder``: makes one for the state of its queries, a path or a URI.
+
+        ``busy``: whether there is something better to do; ``executors``: so many take part; ``driver``: it, too.
+        """
         self._session, self._connection, self._command_log = session, connection, command_log
-        self._busy, self._executors = busy, executors
-        self._folder: Path | None = None
+        self._folder, self._busy, self._executors, self._driver = folder, busy, executors, driver
+        self.complete = False
+        """Whether all of it was done."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
 
@@ -86,36 +90,29 @@ class WarmUp:
         """Begins."""
         self._thread.start()
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it runs any more."""
+        return not self._thread.is_alive()
+
     def stop(self) -> None:
         """Ends it early; returns when nothing of it runs any more."""
         self._stop.set()
         self._thread.join(timeout=30)
-        if self._folder is not None:  # Spark may have brought its state there after it was gone
-            removed(self._folder)
 
     def _run(self) -> None:
-        self._folder = folder = Path(tempfile.mkdtemp(prefix="ksqlpy-warm-up-", dir=work_folder()))
-        with contextlib.ExitStack() as stack:
-            stack.callback(removed, folder)
-            try:
+        try:
+            with self._folder() as folder, contextlib.ExitStack() as stack:
                 self._queries(folder, stack)
-            except Exception as e:  # without it the first statement is slower, nothing else
-                log.info("warm-up ended early: %s", reason_of(e))
+        except Exception as e:  # without it the first statement is slower, nothing else
+            log.info("warm-up ended early: %s", reason_of(e))
 
-    def _queries(self, folder: Path, stack: contextlib.ExitStack) -> None:
-        topic = self._command_log
+    def _queries(self, folder: str, stack: contextlib.ExitStack) -> None:
         catalog = Catalog()
-        for parsed in parse(_SOURCES.format(command_log=topic)):
+        for parsed in parse(_SOURCES.format(command_log=self._command_log)):
             catalog = catalog.with_source(analyze_create(parsed, catalog, Config.of()).source)
-        spec = QuerySpec(
-            "warm-up", _plan(_LIVE, catalog), "out", self._connection, {topic: {"0": 0}}, {topic: 1}, 1, "dead",
-            f"{folder}/live", 60_000, exactly_once=False,
-        )  # fmt: skip
-        live = RunningQuery(self._session, spec, lambda query: None, Turns())
-        live.start()
-        stack.callback(live.stop)
-        if live.live.wait(30):
-            self._stop.wait(IDLE_SECONDS)
+        if self._driver:
+            self._reader(folder, stack, catalog)
         own, tasks = self._session.newSession(), self._executors
         for i, sql in enumerate(_QUERIES):
             if self._stop.is_set() or self._busy():
@@ -134,3 +131,17 @@ class WarmUp:
             )
             stack.callback(query.stop)
             query.awaitTermination(30)
+        self.complete = True
+
+    def _reader(self, folder: str, stack: contextlib.ExitStack, catalog: Catalog) -> None:
+        """A query in real-time mode, which goes on meanwhile."""
+        topic = self._command_log
+        spec = QuerySpec(
+            "warm-up", _plan(_LIVE, catalog), "out", self._connection, {topic: {"0": 0}}, {topic: 1}, 1, "dead",
+            f"{folder}/live", 60_000, exactly_once=False,
+        )  # fmt: skip
+        live = RunningQuery(self._session, spec, lambda query: None, Turns())
+        live.start()
+        stack.callback(live.stop)
+        if live.live.wait(30):
+            self._stop.wait(IDLE_SECONDS)

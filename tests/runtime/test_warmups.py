@@ -1,0 +1,149 @@
+"""When executors are warmed up: all at a start, those that come later once queries are at rest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.embedded.folders import scratch_folder
+from ksqlpy.runtime.warmups import REST, WarmUps
+from ksqlpy.spark.warmup import WarmUp
+
+
+@dataclass
+class Made:
+    """A warm-up that the test ends."""
+
+    busy: Callable[[], bool]
+    executors: int
+    driver: bool
+    ended: bool = False
+    complete: bool = False
+    events: list[str] = field(default_factory=list)
+
+    def start(self) -> None:
+        self.events.append("started")
+
+    def stop(self) -> None:
+        self.events.append("stopped")
+
+    def end(self, *, complete: bool = True) -> None:
+        self.ended, self.complete = True, complete
+
+
+class Cluster:
+    """Executors and queries as the test sets them, looked at once a second."""
+
+    def __init__(self, *executors: str) -> None:
+        self.there, self.at_rest, self.now = frozenset(executors), True, 0.0
+        self.made: list[Made] = []
+        self.warm_ups = WarmUps(self._make, lambda: self.there, lambda: self.now)  # type: ignore[arg-type]
+
+    def _make(self, busy: Callable[[], bool], executors: int, driver: bool) -> Made:
+        self.made.append(Made(busy, executors, driver))
+        return self.made[-1]
+
+    def look(self, seconds: float) -> int:
+        """How many warm-ups were made in all by then."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now += 1
+            self.warm_ups.look(lambda spare: self.at_rest)
+        return len(self.made)
+
+
+@pytest.fixture
+def warm() -> Cluster:
+    """Two executors, which the warm-up of the start has warmed."""
+    cluster = Cluster("0", "1")
+    cluster.warm_ups.begin(lambda: False)
+    assert (cluster.made[0].executors, cluster.made[0].driver) == (2, True)
+    cluster.made[0].end()
+    return cluster
+
+
+def test_warm_executors_are_left_alone(warm: Cluster) -> None:
+    assert warm.look(10 * REST) == 1
+
+
+def test_one_that_is_lost_changes_nothing(warm: Cluster) -> None:
+    warm.look(5)
+    warm.there = frozenset("1")
+    assert warm.look(10 * REST) == 1
+
+
+def test_one_that_comes_is_warmed_after_a_rest(warm: Cluster) -> None:
+    warm.look(5)
+    warm.there = frozenset("12")
+    assert warm.look(REST) == 1
+    assert warm.look(2) == 2
+    made = warm.made[1]
+    assert (made.executors, made.driver, made.events) == (2, False, ["started"])
+    made.end()
+    assert warm.look(10 * REST) == 2
+
+
+def test_queries_that_recover_come_first(warm: Cluster) -> None:
+    warm.there, warm.at_rest = frozenset("12"), False
+    assert warm.look(10 * REST) == 1
+    warm.at_rest = True
+    assert warm.look(REST - 1) == 1
+    assert warm.look(2) == 2
+    assert not warm.made[1].busy()
+    warm.at_rest = False
+    assert warm.made[1].busy()
+
+
+def test_one_that_ended_early_is_tried_again(warm: Cluster) -> None:
+    warm.there = frozenset("12")
+    assert warm.look(REST + 2) == 2
+    warm.made[1].end(complete=False)
+    assert warm.look(REST + 2) == 2, "what kept it from its end has more time to go away"
+    assert warm.look(REST) == 3
+
+
+def test_one_warm_up_at_a_time() -> None:
+    cluster = Cluster("0")
+    cluster.warm_ups.begin(lambda: False)
+    cluster.there = frozenset("012")
+    assert cluster.look(10 * REST) == 1
+    cluster.made[0].end()
+    assert cluster.look(REST + 2) == 2
+    cluster.warm_ups.stop()
+    assert (cluster.made[0].events, cluster.made[1].events) == (["started"], ["started", "stopped"])
+
+
+def test_executors_of_a_start_that_queries_cut_short_are_warmed_later() -> None:
+    cluster = Cluster("0", "1")
+    cluster.warm_ups.begin(lambda: True)
+    cluster.made[0].end(complete=False)
+    assert cluster.look(2 * REST + 2) == 2
+    assert not cluster.made[1].driver
+
+
+@pytest.mark.spark
+def test_executors_alone_need_no_broker(spark: SparkSession, tmp_path: Path) -> None:
+    """Only the driver's part reads a topic."""
+    folders: list[Path] = []
+
+    @contextmanager
+    def folder() -> Iterator[str]:
+        with scratch_folder("warm-", tmp_path) as made:
+            folders.append(made)
+            yield str(made)
+
+    warm_up = WarmUp(spark, KafkaConnection("127.0.0.1:1"), "commands", folder, executors=2, driver=False)
+    warm_up.start()
+    end = time.monotonic() + 60
+    while not warm_up.ended:
+        assert time.monotonic() < end, "it does not end"
+        time.sleep(0.1)
+    assert warm_up.complete
+    assert len(folders) == 1 and not folders[0].exists()
