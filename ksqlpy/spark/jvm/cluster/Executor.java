@@ -10,6 +10,7 @@ import ksqlpy.metrics.Figures;
 import ksqlpy.once.Tail;
 import ksqlpy.sink.Senders;
 import ksqlpy.sink.SinkProducers;
+import ksqlpy.tasks.Attempts;
 import ksqlpy.tasks.ToDriver;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
@@ -58,6 +59,11 @@ public final class Executor implements ExecutorPlugin, Runnable {
         return;
       }
     }
+  }
+
+  @Override
+  public void onTaskStart() {
+    Attempts.refuseLater();
   }
 
   private Map<String, Object> report(long round) throws Exception {

@@ -1,9 +1,11 @@
 package ksqlpy.tasks;
 
+import ksqlpy.internals.Tasks;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.util.TaskCompletionListener;
 
 /**
  * Whether this is the first attempt of a task: {@code (BIGINT) → BOOLEAN}, always true. A later attempt of a task or a
@@ -11,7 +13,9 @@ import org.apache.spark.sql.types.DataTypes;
  * goes on as after a crash, which leaves out what is written.
  *
  * <p>Spark is told to make no other attempts. It makes them all the same for tasks that were killed, and on a cluster
- * for executors that were lost.
+ * for executors that were lost. Such an attempt may begin when the time of its batch is over. It gets no row then, and
+ * says that nothing was read: committed, that would have what the first attempt wrote read again, beyond the tail. So
+ * executors refuse it by {@link #refuseLater}, which needs no row.
  */
 public final class Attempts implements ScalarFunction<Boolean> {
   private static final long serialVersionUID = 1L;
@@ -21,12 +25,34 @@ public final class Attempts implements ScalarFunction<Boolean> {
   /** Throws IllegalStateException in a task that was tried before. */
   public static void first() {
     TaskContext task = TaskContext.get();
-    if (task != null && (task.attemptNumber() > 0 || task.stageAttemptNumber() > 0)) {
-      throw new IllegalStateException(
-          "attempt " + task.attemptNumber() + " of task " + task.partitionId() + ", attempt "
-              + task.stageAttemptNumber() + " of stage " + task.stageId()
-              + ": only the first may write results, or some would be written again");
+    if (task != null && isLater(task)) {
+      throw refusal(task);
     }
+  }
+
+  /** To be called when a task starts: one of a query that was tried before fails at its end, if not before. */
+  public static void refuseLater() {
+    TaskContext task = TaskContext.get();
+    if (task != null && isLater(task) && task.getLocalProperty(Tasks.QUERY) != null) {
+      task.addTaskCompletionListener(
+          new TaskCompletionListener() {
+            @Override
+            public void onTaskCompletion(TaskContext ended) {
+              throw refusal(ended);
+            }
+          });
+    }
+  }
+
+  private static boolean isLater(TaskContext task) {
+    return task.attemptNumber() > 0 || task.stageAttemptNumber() > 0;
+  }
+
+  private static IllegalStateException refusal(TaskContext task) {
+    return new IllegalStateException(
+        "attempt " + task.attemptNumber() + " of task " + task.partitionId() + ", attempt "
+            + task.stageAttemptNumber() + " of stage " + task.stageId()
+            + ": only the first may write results, or some would be written again");
   }
 
   public boolean invoke(long any) {
