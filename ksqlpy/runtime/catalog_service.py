@@ -91,9 +91,10 @@ class CatalogService:
         return found.ended
 
     def run_all(self) -> None:
-        """Starts all persistent queries that are not paused."""
+        """Starts all persistent queries that do not run and are not paused."""
         for query in self.catalog.queries.values():
-            if not query.paused and self._problem(query.id) is None:
+            running = self._supervisor.queries.get(query.id) is not None
+            if not running and not query.paused and self._problem(query.id) is None:
                 self._run(query.id)
 
     # ------------------------------------------------------------ sources and their queries

@@ -61,6 +61,8 @@ class Supervisor:
         self._progress = progress
         self._own_jvm: Path | None = None
         self._paused_at: dict[str, float] = {}
+        self._unstarted = False
+        """Whether queries of a JVM that is gone are still to be started."""
         self._stopping = threading.Event()
         self._alone = one_jvm(brokers.config.get("ksqlpy.spark.master"))
         """Whether all tasks run in the driver's JVM."""
@@ -156,7 +158,7 @@ class Supervisor:
     def watch(self, stack: ExitStack, turn: AbstractContextManager[object], run_all: Callable[[], None]) -> None:
         """Watches over JVM and queries until ``stack`` closes.
 
-        ``turn``: that of changes, which must not meet the watch's own; ``run_all``: starts the queries again.
+        ``turn``: that of changes, which must not meet the watch's own; ``run_all``: starts those that do not run.
         """
         ended = threading.Event()
         watch = threading.Thread(target=self._watch, args=(ended, turn, run_all), name="watch", daemon=True)
@@ -187,7 +189,11 @@ class Supervisor:
                 if self._own_jvm is not None and not is_alive(self.session) and not self._stopping.is_set():
                     deaths += 1
                     with turn:
-                        self._revive(self._own_jvm, run_all)
+                        self._revive(self._own_jvm)
+                        self._run_again(run_all)
+                elif self._unstarted:  # brokers were away
+                    with turn:
+                        self._run_again(run_all)
                 elif looked % NOTE_EVERY != 0:
                     if not self._alone and self.queries.refused:  # executors come at any time
                         with turn:
@@ -205,11 +211,12 @@ class Supervisor:
                 self.queries.tell(e)
                 ended.wait(min(30, deaths))
 
-    def _revive(self, folder: Path, run_all: Callable[[], None]) -> None:
-        """Starts Spark's JVM again, which was killed or ran out of memory, and all queries from their checkpoints."""
+    def _revive(self, folder: Path) -> None:
+        """Starts Spark's JVM again, which was killed or ran out of memory."""
         log.error("Spark's JVM is gone: it is started again, and all queries with it")
         begun = time.monotonic()
         needed = self.queries.slots
+        self._unstarted = True
         self.queries.abandon()
         end_session(self.session)
         self.session = self._new_session(folder)
@@ -218,7 +225,11 @@ class Supervisor:
         if not self._alone:
             wait_for_slots(self.session, needed, EXECUTORS_SECONDS)
         log.info("Spark's JVM took %.1f s, its slots %.1f s more", started - begun, time.monotonic() - started)
+
+    def _run_again(self, run_all: Callable[[], None]) -> None:
+        """Starts the queries of a JVM that is gone from their checkpoints; what fails is tried at the next look."""
         run_all()
+        self._unstarted = False
 
     def stopping(self, over: threading.Event) -> None:
         """To be called when the engine begins to stop: ends the JVM when brokers are away, since all would wait.
