@@ -59,3 +59,6 @@ class Admissions:
             except (Py4JError, OSError, TypeError, AttributeError) as e:  # the JVM is gone, or not there yet
                 log.debug("no producers of executors are admitted: %s", e)
                 self._ended.wait(0.5)
+            except Exception as e:  # without this thread no executor could write any more
+                log.warning("producers of executors have to wait: %r", e)
+                self._ended.wait(0.5)
