@@ -28,10 +28,8 @@ __all__ = ["growth"]
 SHARE = 0.25
 """Of a processor, for each executor."""
 
-WARM = range(3, 13)
-"""At least and at most so many flows for each executor before its share is cut."""
-STEADY = 0.05
-"""Two flows whose rates differ by less follow each other when everything is optimized."""
+WARM = 3
+"""So many flows for each executor before its share is cut: one alone is as quick after two as after thirteen."""
 SETTLE = 5.0
 """Seconds without load before the shares are cut: what waits for the compiler gets compiled."""
 
@@ -80,12 +78,8 @@ def growth(records: int, rounds: int, partitions: int = 8, executors: tuple[int,
 
 
 def _warmed(once: Callable[..., float], executors: int) -> list[float]:
-    """The rates of flows until they are steady, at least WARM.start for each executor."""
-    rates: list[float] = []
-    while len(rates) < WARM.stop * executors:
-        rates.append(once(name=f"warm{executors}_{len(rates)}"))
-        if len(rates) >= WARM.start * executors and abs(rates[-1] / rates[-2] - 1) < STEADY:
-            break
+    """The rates of the flows that warm so many executors up."""
+    rates = [once(name=f"warm{executors}_{number}") for number in range(WARM * executors)]
     time.sleep(SETTLE)
     return rates
 
