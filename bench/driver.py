@@ -130,7 +130,7 @@ def _heap(pid: int) -> tuple[int, int]:
     """Bytes that are in use after a collection, and those that the heap of a JVM has."""
     subprocess.run(["jcmd", str(pid), "GC.run"], check=True, capture_output=True)
     told = subprocess.run(["jcmd", str(pid), "GC.heap_info"], check=True, capture_output=True, text=True).stdout
-    sizes = re.findall(r"total (\d+)K, used (\d+)K", told)
+    sizes = re.findall(r"(?:total|committed) (\d+)K, used (\d+)K", told)
     if not sizes:
         raise RuntimeError(f"the heap of {pid} is not described: {told}")
     return sum(int(used) for _, used in sizes) * 1024, sum(int(total) for total, _ in sizes) * 1024
