@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,3 +96,31 @@ def test_a_second_attempt_is_refused(spark: SparkSession, engine: Engine, query:
         counts = sorted(found_values)
         assert counts == sorted(b'{"N":%d}' % n for n in range(1, len(counts) // 5 + 1) for _ in range(5))
     query_now.failures.clear()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("query", [None, "Q"])
+def test_a_second_attempt_without_rows_fails_at_its_end(spark: SparkSession, query: str | None) -> None:
+    """As executors do it: Spark tries the tasks of a lost one again, and near the end of a batch they get no row."""
+    context = spark.sparkContext
+    calls = ["'ksqlpy.tasks.Attempts', 'refuseLater'", "'java.lang.Thread', 'sleep', 4000L"]
+    rows = spark.range(0, 1, 1, 1).where(" OR ".join(f"java_method({call}) = 'a row'" for call in calls))
+    context.setLocalProperty("ksqlpy.query", query)  # type: ignore[arg-type]  # None takes it off
+
+    def kill() -> None:
+        assert until(lambda: bool(tasks(spark, str(query))), 20)
+        time.sleep(1.5)
+        context._jsc.sc().killTaskAttempt(tasks(spark, str(query))[0], True, "a test")
+
+    killer = threading.Thread(target=kill, daemon=True)
+    if query is not None:
+        killer.start()
+    try:
+        if query is None:
+            assert rows.collect() == []
+        else:
+            with pytest.raises(Exception, match="only the first may write results"):
+                rows.collect()
+    finally:
+        context.setLocalProperty("ksqlpy.query", None)  # type: ignore[arg-type]
