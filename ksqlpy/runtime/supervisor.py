@@ -217,6 +217,8 @@ class Supervisor:
         begun = time.monotonic()
         needed = self.queries.slots
         self._unstarted = True
+        if self._warm_ups is not None:
+            self._warm_ups.forget()
         self.queries.abandon()
         end_session(self.session)
         self.session = self._new_session(folder)

@@ -65,6 +65,11 @@ class WarmUps:
         elif now - since >= self._rest:
             self._start(lambda: not at_rest(0), there, driver=False)
 
+    def forget(self) -> None:
+        """Nothing is warm any more: the driver is another, which counts its executors from 0 again."""
+        self._warm.clear()
+        self._taking_part = frozenset()
+
     def stop(self) -> None:
         """Ends one that runs."""
         if self._running is not None:

@@ -123,4 +123,4 @@ def test_a_second_attempt_without_rows_fails_at_its_end(spark: SparkSession, que
             with pytest.raises(Exception, match="only the first may write results"):
                 rows.collect()
     finally:
-        context.setLocalProperty("ksqlpy.query", None)  # type: ignore[arg-type]
+        context.setLocalProperty("ksqlpy.query", None)  # type: ignore[arg-type]  # as above

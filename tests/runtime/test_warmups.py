@@ -44,7 +44,7 @@ class Cluster:
     def __init__(self, *executors: str) -> None:
         self.there, self.at_rest, self.now = frozenset(executors), True, 0.0
         self.made: list[Made] = []
-        self.warm_ups = WarmUps(self._make, lambda: self.there, lambda: self.now)  # type: ignore[arg-type]
+        self.warm_ups = WarmUps(self._make, lambda: self.there, lambda: self.now)  # type: ignore[arg-type]  # Made is none
 
     def _make(self, busy: Callable[[], bool], executors: int, driver: bool) -> Made:
         self.made.append(Made(busy, executors, driver))
@@ -88,6 +88,12 @@ def test_one_that_comes_is_warmed_after_a_rest(warm: Cluster) -> None:
     assert (made.executors, made.driver, made.events) == (2, False, ["started"])
     made.end()
     assert warm.look(10 * REST) == 2
+
+
+def test_executors_of_another_driver_are_cold_though_they_have_the_same_ids(warm: Cluster) -> None:
+    assert warm.look(5) == 1
+    warm.warm_ups.forget()
+    assert warm.look(REST + 2) == 2
 
 
 def test_queries_that_recover_come_first(warm: Cluster) -> None:
