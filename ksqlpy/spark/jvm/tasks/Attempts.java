@@ -35,11 +35,8 @@ public final class Attempts implements ScalarFunction<Boolean> {
     TaskContext task = TaskContext.get();
     if (task != null && isLater(task) && task.getLocalProperty(Tasks.QUERY) != null) {
       task.addTaskCompletionListener(
-          new TaskCompletionListener() {
-            @Override
-            public void onTaskCompletion(TaskContext ended) {
-              throw refusal(ended);
-            }
+          (TaskCompletionListener) ended -> {
+            throw refusal(ended);
           });
     }
   }
