@@ -10,7 +10,7 @@ from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.spark.clients import check_python
-from ksqlpy.spark.executors import members, problems
+from ksqlpy.spark.executors import Member, members, problems
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.masters import check_cluster, check_master, one_jvm
 from ksqlpy.spark.session import end_session, slots_of, start_session
@@ -33,6 +33,11 @@ def examine(config: Config) -> Iterator[Finding]:
     yield _brokers(config)
     if not java.problems:
         yield from _spark(config)
+
+
+def _member(executor: Member) -> str:
+    limit = f" (at most {executor.files:,} open files)" if executor.files > 0 else ""
+    return f"{executor.id} at {executor.address}{limit}"
 
 
 def _java() -> Finding:
@@ -76,7 +81,7 @@ def _spark(config: Config) -> Iterator[Finding]:
                 return
             found = tuple(problems(session, checkpoints or str(folder / "checkpoints")))
             there = members(session)
-            yield Finding(f"executors: {', '.join(f'{m.id} at {m.address}' for m in there) or 'none'}", found)
+            yield Finding(f"executors: {', '.join(map(_member, there)) or 'none'}", found)
             slots = slots_of(session)
             lacking = EngineProblem(
                 "no-slots",

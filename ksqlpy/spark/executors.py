@@ -69,7 +69,7 @@ class Member:
     """An executor.
 
     ``address``: host and port of its block manager. ``skew``: ms that its clock is ahead. ``checks``: what it has
-    tried, empty where it went well.
+    tried, empty where it went well. ``files``: how many it may have open at once, -1 for any number.
     """
 
     id: str
@@ -77,6 +77,7 @@ class Member:
     version: str
     skew: int
     checks: dict[str, str]
+    files: int = -1
 
 
 def members(session: SparkSession) -> list[Member]:

@@ -19,10 +19,16 @@ _USER = re.compile(
     re.IGNORECASE,
 )
 _SYSTEM = re.compile(
-    r"No space left|OutOfMemory|TimeoutException|Disconnect|BrokerNotAvailable|NetworkException|IOException"
-    r"|not available|Connection|RocksDB|checkpoint|broker|ExecutorLost|FetchFailed",
+    r"No space left|Too many open files|OutOfMemory|TimeoutException|Disconnect|BrokerNotAvailable|NetworkException"
+    r"|IOException|not available|Connection|RocksDB|checkpoint|broker|ExecutorLost|FetchFailed",
     re.IGNORECASE,
 )
+
+_FILES = (
+    " (hint: raise ulimit -n where its tasks run, give Spark more executors, or reduce the tasks behind a shuffle by"
+    " SET 'ksql.query.parallelism')"
+)
+"""What helps a query that has too many files open: almost all of them are connections between its tasks."""
 
 _USERS = (
     "topic-recreated",
@@ -50,4 +56,4 @@ def failure_of(error: Exception) -> Failure:
         return Failure(time.time(), kind, error.summary())
     said = str(error)
     kind = "USER" if _USER.search(said) else "SYSTEM" if _SYSTEM.search(said) else "UNKNOWN"
-    return Failure(time.time(), kind, reason_of(error))
+    return Failure(time.time(), kind, reason_of(error) + (_FILES if "Too many open files" in said else ""))

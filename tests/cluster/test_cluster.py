@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -117,3 +121,21 @@ def test_figures_come_from_the_executors(server: Server) -> None:
             break
         time.sleep(0.5)
     assert "1600" in json.dumps(described), described
+
+
+def test_the_doctor_asks_the_executors(broker: EmbeddedKafka, tmp_path: Path) -> None:
+    given = {
+        "bootstrap.servers": broker.bootstrap,
+        "ksqlpy.spark.master": "local-cluster[2,2,1024]",
+        "ksqlpy.checkpoint.dir": tmp_path.as_uri(),
+        "ksqlpy.spark.conf.spark.executor.memory": "700m",
+    }
+    defines = [part for name, value in given.items() for part in ("-D", f"{name}={value}")]
+    said = subprocess.run(
+        [sys.executable, "-m", "ksqlpy", "doctor", *defines], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert re.search(
+        r"^ok    executors: 0 at \S+:\d+ \(at most [\d,]+ open files\), 1 at \S+:\d+ \(", said.stdout, re.M
+    )
+    assert "ok    task slots: 4\n" in said.stdout

@@ -51,6 +51,15 @@ def test_a_record_that_is_too_large_is_a_matter_of_the_user() -> None:
     assert failure.kind == "USER"
 
 
+def test_too_many_open_files_says_what_helps() -> None:
+    failure = failure_of(
+        Py4JError("org.apache.spark.SparkException: lost\nCaused by: java.io.IOException: Too many open files")
+    )
+    assert failure.kind == "SYSTEM"
+    assert failure.message.startswith("IOException: Too many open files (hint: raise ulimit -n ")
+    assert "ksql.query.parallelism" in failure.message
+
+
 @pytest.mark.parametrize(
     "error", [Py4JNetworkError("Answer from Java side is empty"), ConnectionRefusedError(111, "x")]
 )

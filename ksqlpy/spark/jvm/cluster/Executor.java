@@ -2,6 +2,8 @@ package ksqlpy.cluster;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.sun.management.UnixOperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import ksqlpy.internals.Executors;
@@ -21,6 +23,12 @@ import org.slf4j.LoggerFactory;
 public final class Executor implements ExecutorPlugin, Runnable {
   private static final Logger LOG = LoggerFactory.getLogger(Executor.class);
   private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  /** How many files this JVM may have open at once; -1 where the system has no such limit. */
+  private static final Long FILES = Long.valueOf(
+      ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean system
+          ? system.getMaxFileDescriptorCount()
+          : -1);
 
   private String id;
   private volatile boolean over;
@@ -71,6 +79,7 @@ public final class Executor implements ExecutorPlugin, Runnable {
     report.put("id", id);
     report.put("address", Executors.address());
     report.put("version", Executors.version());
+    report.put("files", FILES);
     report.put("now", Long.valueOf(System.currentTimeMillis()));
     report.put("checks", Checks.done());
     report.put("round", Long.valueOf(round));

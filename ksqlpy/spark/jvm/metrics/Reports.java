@@ -15,7 +15,7 @@ import java.util.TreeMap;
 /**
  * What the executors of a cluster have reported last. On a local master there are none, and nothing is added.
  *
- * <p>A report is {@code {"id":executor,"address":…,"version":…,"now":ms,"checks":{check:…},"round":n,"busy":[task],"sending":[client id],"figures":{query:…},
+ * <p>A report is {@code {"id":executor,"address":…,"version":…,"files":n,"now":ms,"checks":{check:…},"round":n,"busy":[task],"sending":[client id],"figures":{query:…},
  * "lives":[life],"tails":[specification]}}, its answer {@code {"round":n,"pause":ms,"checks":[check],"forget":[query],"ended":[life],
  * "emptied":[tail],"forgotten":[tail]}}. Rounds tell how new a report is: an executor repeats the number of the last
  * answer.
@@ -143,8 +143,8 @@ public final class Reports {
   }
 
   /**
-   * The executors that are there, JSON: {@code {id:{"address":…,"version":…,"skew":ms,"checks":{check:said}}}}; null in
-   * the place of one that has not reported yet.
+   * The executors that are there, JSON: {@code {id:{"address":…,"version":…,"files":n,"skew":ms,"checks":{check:said}}}};
+   * null in the place of one that has not reported yet.
    */
   public static String members() throws JsonProcessingException {
     ObjectNode found = MAPPER.createObjectNode();
@@ -157,6 +157,7 @@ public final class Reports {
         ObjectNode one = found.putObject(last.getKey());
         one.set("address", last.getValue().get("address"));
         one.set("version", last.getValue().get("version"));
+        one.set("files", last.getValue().get("files"));
         one.put("skew", SKEWS.get(last.getKey()));
         one.set("checks", last.getValue().get("checks"));
       }
