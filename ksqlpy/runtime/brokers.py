@@ -111,8 +111,9 @@ class Brokers:
         self.log.guard = self.register.check
 
     def _standing_by(self) -> None:
-        self._progress("standing by: another server runs this service")
-        self.standing_by.set()
+        if not self.standing_by.is_set():
+            self._progress("standing by: another server runs this service")
+            self.standing_by.set()
 
     def cancel(self) -> None:
         """Ends the wait of a standby, whose start fails then."""

@@ -24,7 +24,7 @@ from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.commandlog import query_to_json, source_to_json
 from ksqlpy.runtime.replay import replayed
-from ksqlpy.runtime.supervisor import Supervisor
+from ksqlpy.runtime.supervisor import Planned, Supervisor
 from ksqlpy.spark.spec import fingerprint_of
 from ksqlpy.types import SqlType
 
@@ -81,6 +81,7 @@ class CatalogService:
         self._brokers = brokers
         self._supervisor = supervisor
         self._plans: dict[str, Kept] = {}
+        self._foreseen: tuple[int, list[Planned]] = (-1, [])
 
     # ------------------------------------------------------------ start
 
@@ -89,6 +90,18 @@ class CatalogService:
         found = replayed(self._brokers.log.read(), self._brokers.config)
         self.catalog, self._plans, self.left_out = found.catalog, found.plans, tuple(found.left_out)
         return found.ended
+
+    def foreseen(self) -> list[Planned]:
+        """What :meth:`run_all` would start, by the command log as it is now; a standby asks, and changes nothing.
+
+        The same list as long as the log has no other entries.
+        """
+        log = self._brokers.log
+        if (end := log.end) != self._foreseen[0]:
+            found = replayed(log.read(), self._brokers.config)
+            queries = [q for q in found.catalog.queries.values() if not q.paused and q.id in found.plans]
+            self._foreseen = end, [(q, found.plans[q.id], found.catalog.sources[q.sink]) for q in queries]
+        return self._foreseen[1]
 
     def run_all(self) -> None:
         """Starts all persistent queries that do not run and are not paused."""

@@ -91,6 +91,11 @@ class CommandLog:
                 " create them again",
             )
 
+    @property
+    def end(self) -> int:
+        """The offset of the next entry, as the brokers know it."""
+        return self._kafka.offsets({self.topic: 1}, latest=True)[self.topic]["0"]
+
     def read(self) -> list[Entry]:
         """All entries, oldest first. Raises EngineProblem if it cannot be read to its end."""
         start = self._kafka.offsets({self.topic: 1}, latest=False)[self.topic]["0"]

@@ -95,7 +95,7 @@ class Engine:
             connecting.start()
             try:
                 self.supervisor.start(folder, stack)
-                self.supervisor.wait_for(connecting, stack)
+                self.supervisor.wait_for(connecting, self.definitions.foreseen, stack)
             finally:
                 connecting.join()
             if failure:

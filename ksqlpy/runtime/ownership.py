@@ -81,7 +81,7 @@ class Ownership:
                     # The others would give the partition to whoever comes first in the alphabet.
                     "partition.assignment.strategy": "cooperative-sticky",
                     "session.timeout.ms": SESSION_SECONDS * 1000,
-                    "heartbeat.interval.ms": 1500,
+                    "heartbeat.interval.ms": 500,
                     "enable.auto.commit": False,
                 }
             )

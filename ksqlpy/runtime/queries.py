@@ -25,6 +25,7 @@ from ksqlpy.spark.session import at_rest, slots_of
 from ksqlpy.spark.spec import QuerySpec, slots
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.turns import Turns
+from ksqlpy.spark.writers import writers_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -128,7 +129,7 @@ class Queries:
                     log.warning("query %s: records since the last checkpoint are read by the new plan: %s", spec.id, e)
         # Nobody but this engine writes the topic of a push query.
         register = None if isinstance(spec.sink, str) else self.register
-        query = RunningQuery(self._session, spec, _report, self.turns, register)
+        query = RunningQuery(self._session, spec, _report, self.turns, writers_of(self._session, register))
         problem = self._problem(spec)
         if problem is not None:
             query.refuse(problem)

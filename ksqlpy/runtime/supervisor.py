@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ from ksqlpy.spark.warmup import WarmUp
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Supervisor"]
+__all__ = ["Planned", "Supervisor"]
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,12 @@ WATCH_SECONDS = 1.0
 
 AWAY_SECONDS = 2.0
 """Brokers that do not answer for so long, twice, are away when the engine stops."""
+
+STANDING_BY_SECONDS = 3.0
+"""Time between looks of a standby at its executors and at the queries of the service."""
+
+Planned = tuple[PersistentQuery, Kept, Source]
+"""A query, its plan and its sink."""
 
 EXECUTORS_SECONDS = 15.0
 """Time in which the executors of a new JVM have to come, before queries are started that may have to wait for them."""
@@ -63,6 +69,7 @@ class Supervisor:
         self._paused_at: dict[str, float] = {}
         self._unstarted = False
         """Whether queries of a JVM that is gone are still to be started."""
+        self._rehearsed: tuple[Sequence[Planned], Sequence[QuerySpec]] = ([], [])
         self._stopping = threading.Event()
         self._alone = one_jvm(brokers.config.get("ksqlpy.spark.master"))
         """Whether all tasks run in the driver's JVM."""
@@ -109,23 +116,44 @@ class Supervisor:
             else:
                 raise problem
 
-    def wait_for(self, connecting: threading.Thread, stack: ExitStack) -> None:
+    def wait_for(
+        self, connecting: threading.Thread, foreseen: Callable[[], Sequence[Planned]], stack: ExitStack
+    ) -> None:
         """Waits until ``connecting`` has the service; a standby is warm by then, driver and executors.
 
-        ``stack`` ends what goes on of it.
+        ``foreseen``: the queries that it would start; ``stack`` ends what goes on of it.
         """
         while connecting.is_alive() and not self._brokers.standing_by.is_set():
             connecting.join(0.1)
         if connecting.is_alive() and self._warm_ups is not None:
             stack.callback(self._scratch.close)
-            self._warm_ups.begin(lambda: not connecting.is_alive())
             stack.callback(self._warm_ups.stop)
+            while connecting.is_alive():
+                self._stand_by(self._warm_ups, lambda: not connecting.is_alive(), foreseen)
+                connecting.join(STANDING_BY_SECONDS)
         connecting.join()
 
-    def _warm_up(self, busy: Callable[[], bool], executors: int, driver: bool) -> WarmUp:
+    def _stand_by(self, warm_ups: WarmUps, over: Callable[[], bool], foreseen: Callable[[], Sequence[Planned]]) -> None:
+        """Warms up what is not warm yet, and says when all is."""
+
+        def specs() -> Sequence[QuerySpec]:
+            planned = foreseen()
+            if planned is not self._rehearsed[0]:  # the same list as long as nothing changes
+                self._rehearsed = planned, [self._spec(*p) for p in planned]
+            return self._rehearsed[1]
+
+        try:
+            if warm_ups.stand_by(over, specs):
+                self._progress("ready to take over: another server runs this service")
+        except Exception as e:  # whatever it is, the next look may find the world in order again
+            log.info("the standby is not warm yet: %s", e)
+
+    def _warm_up(
+        self, busy: Callable[[], bool], executors: int, driver: bool, rehearsed: Sequence[QuerySpec]
+    ) -> WarmUp:
         topic = self._brokers.topics.command_log
         connection, folder = self._brokers.connection, self._scratch.folder
-        return WarmUp(self.session, connection, topic, folder, busy, executors, driver=driver)
+        return WarmUp(self.session, connection, topic, folder, busy, executors, driver=driver, rehearsed=rehearsed)
 
     def _members(self) -> frozenset[str]:
         return frozenset() if self._alone else frozenset(m.id for m in members(self.session))
@@ -267,34 +295,35 @@ class Supervisor:
 
     def run(self, query: PersistentQuery, kept: Kept, sink: Source) -> None:
         """Starts a persistent query, or lets it go on from its checkpoint."""
+        self.queries.start(self._spec(query, kept, sink))
+
+    def _spec(self, query: PersistentQuery, kept: Kept, sink: Source) -> QuerySpec:
         brokers, plan = self._brokers, kept.plan
         found = brokers.kafka.partitions(query.offsets)  # a topic may have got more since
         partitions = {t: max(len(p), found.get(t, 0)) for t, p in query.offsets.items()}
         config = brokers.config.for_statement(query.properties)
-        self.queries.start(
-            QuerySpec(
-                query.id,
-                plan,
-                sink,
-                brokers.connection,
-                query.offsets,
-                partitions,
-                query.shuffle_partitions,
-                brokers.topics.dead_letters,
-                self.queries.checkpoint(query.id),
-                config.number("commit.interval.ms"),
-                exactly_once=config.get("processing.guarantee") == "exactly_once",
-                retry=Retry(
-                    config.number("ksql.query.retry.backoff.initial.ms") / 1000,
-                    config.number("ksql.query.retry.backoff.max.ms") / 1000,
-                ),
-                upgraded_from=query.upgraded_from,
-                batch_ms=mode_of(plan, config).batch_ms,
-                mark=query.checkpoint_mark,
-                era=query.state_era,
-                registry=brokers.registry,
-                identity=kept.identity,
-            )
+        return QuerySpec(
+            query.id,
+            plan,
+            sink,
+            brokers.connection,
+            query.offsets,
+            partitions,
+            query.shuffle_partitions,
+            brokers.topics.dead_letters,
+            self.queries.checkpoint(query.id),
+            config.number("commit.interval.ms"),
+            exactly_once=config.get("processing.guarantee") == "exactly_once",
+            retry=Retry(
+                config.number("ksql.query.retry.backoff.initial.ms") / 1000,
+                config.number("ksql.query.retry.backoff.max.ms") / 1000,
+            ),
+            upgraded_from=query.upgraded_from,
+            batch_ms=mode_of(plan, config).batch_ms,
+            mark=query.checkpoint_mark,
+            era=query.state_era,
+            registry=brokers.registry,
+            identity=kept.identity,
         )
 
     def run_push(

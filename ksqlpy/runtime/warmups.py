@@ -1,14 +1,16 @@
 """When what is warmed up: the driver and its executors at a start, executors that come later once queries are at rest.
 
-So an executor that replaces a lost one, or is there as a spare, is warm before the tasks of queries need it.
+So an executor that replaces a lost one, or is there as a spare, is warm before the tasks of queries need it. A standby
+warms up all it has, and rehearses the queries that it would take over, again when executors or queries are others.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 
+from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.warmup import WarmUp
 
 __all__ = ["REST", "WarmUps"]
@@ -24,11 +26,12 @@ class WarmUps:
 
     def __init__(
         self,
-        make: Callable[[Callable[[], bool], int, bool], WarmUp],
+        make: Callable[[Callable[[], bool], int, bool, Sequence[QuerySpec]], WarmUp],
         executors: Callable[[], Set[str]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``make``: a warm-up of whether there is better to do, the number of executors, whether of the driver too.
+        """``make``: a warm-up of whether there is better to do, the number of executors, whether of the driver too, and
+        the queries that are rehearsed.
 
         ``executors``: the ids of those that are there; of one machine there are none.
         """
@@ -38,10 +41,30 @@ class WarmUps:
         self._warm: set[str] = set()
         self._rest = REST
         self._seen: tuple[Set[str], float] = (frozenset(), 0.0)
+        self._seen_standing: tuple[Set[str], tuple[QuerySpec, ...]] | None = None
+        self._stood: tuple[Set[str], tuple[QuerySpec, ...]] | None = None
+        """For which executors and queries a standby is warm, or was begun to be."""
 
     def begin(self, busy: Callable[[], bool]) -> None:
         """Warms up the driver and all executors that are there."""
         self._start(busy, self._executors(), driver=True)
+
+    def stand_by(self, over: Callable[[], bool], queries: Callable[[], Sequence[QuerySpec]]) -> bool:
+        """Warms up a standby as far as it is not yet; to be called now and then. Whether it is ready to take over.
+
+        ``over``: whether it stands by no longer; ``queries``: those that it would take over.
+        """
+        if self._running is not None and not self._running.ended:
+            return False
+        before, state = self._seen_standing, (self._executors(), tuple(queries()))
+        self._seen_standing = state
+        if state == self._stood:
+            return True
+        if state != before:  # executors come one after the other
+            return False
+        self._stood = state
+        self._start(over, state[0], driver=True, rehearsed=state[1])
+        return False
 
     def look(self, at_rest: Callable[[int], bool]) -> None:
         """Warms up executors that came, when it is time; to be called about once a second.
@@ -75,7 +98,9 @@ class WarmUps:
         if self._running is not None:
             self._running.stop()
 
-    def _start(self, busy: Callable[[], bool], executors: Set[str], *, driver: bool) -> None:
+    def _start(
+        self, busy: Callable[[], bool], executors: Set[str], *, driver: bool, rehearsed: Sequence[QuerySpec] = ()
+    ) -> None:
         self._taking_part = executors
-        self._running = self._make(busy, max(1, len(executors)), driver)
+        self._running = self._make(busy, max(1, len(executors)), driver, rehearsed)
         self._running.start()

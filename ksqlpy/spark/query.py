@@ -38,7 +38,6 @@ from ksqlpy.spark.clients import tell_jvm, tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.executors import Losses
 from ksqlpy.spark.failure import Failure, failure_of
-from ksqlpy.spark.fencing import ProducerRegister
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import kafka_output, undone
@@ -46,8 +45,9 @@ from ksqlpy.spark.session import admit_forgetting, jvm_alive
 from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.standing import Standing, State
+from ksqlpy.spark.tasks import tasks_run
 from ksqlpy.spark.turns import Turns
-from ksqlpy.spark.writers import writers_of
+from ksqlpy.spark.writers import Writers
 
 __all__ = ["Phase", "RunningQuery"]
 
@@ -84,8 +84,7 @@ class RunningQuery:
     ``standing``: its state, since when, and its tries; ``phase`` what it does when it runs; ``failures`` the last ones,
     newest last. ``refused``: in ERROR until there is room for it. ``changed`` is called when the state changes, mostly
     from the query's own thread. ``topic_ids``: of the source topics, as brokers know them.
-    ``turns``: it has one for as long as Spark plans. ``register``: where its producer is noted, so that those of its
-    lives in other JVMs and engines are ended; None for a query whose sink nobody else writes.
+    ``turns``: it has one for as long as Spark plans. ``writers``: the producers of its results.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class RunningQuery:
         spec: QuerySpec,
         changed: Callable[[RunningQuery], None],
         turns: Turns,
-        register: ProducerRegister | None = None,
+        writers: Writers,
     ) -> None:
         self.spec = spec
         self.standing = Standing(State.STARTING)
@@ -109,7 +108,7 @@ class RunningQuery:
         self.topic_ids: Mapping[str, str] = {}
         self._changed = changed
         self._turns = turns
-        self._writers = writers_of(session, register)
+        self._writers = writers
         self._losses = Losses(session)
         self._session = session
         self._query: StreamingQuery | None = None
@@ -351,7 +350,7 @@ class RunningQuery:
         start = self.checkpoint.ends_before(last)
         plan = spec.plan
         tail = Tail(
-            spec.connection, spec.id, plan.seen_tables, start, ends,
+            spec.connection, spec.results_of or spec.id, plan.seen_tables, start, ends,
             by_seen=plan.regroups_joined or plan.partition_history, by_key=plan.joined_by_key,
             of_tasks=plan.partition_history, results=spec.sink_topics[0],
         )  # fmt: skip
@@ -374,9 +373,8 @@ class RunningQuery:
 
     def _tasks_end(self, enough: Callable[[], bool] = lambda: False) -> bool:
         """Waits while Spark runs tasks of this query, which go on after it was stopped; whether they ended in time."""
-        jvm: Any = self._session._jvm
-        spark, end = self._session.sparkContext._jsc.sc(), time.monotonic() + ENDING
-        while jvm.ksqlpy.internals.Tasks.running(spark, self.spec.id) and not enough():
+        end = time.monotonic() + ENDING
+        while tasks_run(self._session, self.spec.id) and not enough():
             if time.monotonic() > end:
                 return False
             time.sleep(0.05)
@@ -435,10 +433,7 @@ class RunningQuery:
 
     def _is_planned(self, query: StreamingQuery) -> bool:
         """Whether tasks of it run, or it is a query of micro-batches without records, or until its next batch."""
-        jvm: Any = self._session._jvm
-        spark = self._session.sparkContext._jsc.sc()
-        runs = bool(jvm.ksqlpy.internals.Tasks.running(spark, self.spec.id))
-        return runs or query.status["message"].startswith("Waiting")
+        return tasks_run(self._session, self.spec.id) or query.status["message"].startswith("Waiting")
 
     def _wait_for_proof(self, query: StreamingQuery, planned: bool) -> None:
         """Says that the query runs when it does: it is planned, and past where it failed the last time."""
@@ -476,7 +471,7 @@ class RunningQuery:
         rows = compile_plan(spec.plan, records, distribution, None if live else tail, name=spec.id)
         output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail)
         writer = (
-            output.writeStream.format("kafka")
+            output.writeStream.format(self._writers.format)
             .queryName(spec.id if live else f"{spec.id} ({phase.value})")
             .options(**self._writers.options(spec))
             .option("checkpointLocation", self.checkpoint.spark)

@@ -41,6 +41,7 @@ class QuerySpec:
     its state has begun anew. ``before``: what OR REPLACE has just replaced; it takes the records up to ``until``, since
     its results may be there, too. ``registry``: where the schemas of records are. ``identity``: the text by which its
     checkpoint knows the plan, see :class:`ksqlpy.plan.stored.Kept`; empty: EXPLAIN's words.
+    ``results_of``: the id of the query whose results are in the sink; empty: its own.
     """
 
     id: str
@@ -63,6 +64,7 @@ class QuerySpec:
     until: Offsets | None = None
     registry: SchemaRegistry | None = None
     identity: str = ""
+    results_of: str = ""
 
     @property
     def shuffled(self) -> bool:

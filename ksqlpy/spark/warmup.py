@@ -3,7 +3,8 @@
 A JVM is slow where it has not been yet: parser, optimizer, code generation, state store, record readers, Kafka clients.
 In the background a query in real-time mode, which reads the command log and gives no row, goes through most of them
 once. If nothing is asked of the server meanwhile, two over invented records follow, on a cluster with a task in each
-executor. Executors that come later need these two only. They write to no topic.
+executor. Executors that come later need these two only. They write to no topic. A standby rehearses the queries of its
+service instead, if there are any.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from pyspark.sql import SparkSession
@@ -25,8 +26,10 @@ from ksqlpy.plan import Plan, build_plan
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.output import kafka_output
 from ksqlpy.spark.query import RunningQuery
+from ksqlpy.spark.rehearsal import rehearse
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.turns import Turns
+from ksqlpy.spark.writers import writers_of
 from ksqlpy.sql import nodes, parse
 
 __all__ = ["WarmUp"]
@@ -74,13 +77,16 @@ class WarmUp:
         executors: int = 1,
         *,
         driver: bool = True,
+        rehearsed: Sequence[QuerySpec] = (),
     ) -> None:
         """``folder``: makes one for the state of its queries, a path or a URI.
 
         ``busy``: whether there is something better to do; ``executors``: so many take part; ``driver``: it, too.
+        ``rehearsed``: queries that run instead of all that, see :mod:`ksqlpy.spark.rehearsal`.
         """
         self._session, self._connection, self._command_log = session, connection, command_log
         self._folder, self._busy, self._executors, self._driver = folder, busy, executors, driver
+        self._rehearsed = rehearsed
         self.complete = False
         """Whether all of it was done."""
         self._stop = threading.Event()
@@ -103,9 +109,16 @@ class WarmUp:
     def _run(self) -> None:
         try:
             with self._folder() as folder, contextlib.ExitStack() as stack:
-                self._queries(folder, stack)
+                if self._rehearsed:  # of more use than what is made up
+                    rehearse(self._session, self._rehearsed, folder, self._enough)
+                    self.complete = not self._enough()
+                else:
+                    self._queries(folder, stack)
         except Exception as e:  # without it the first statement is slower, nothing else
             log.info("warm-up ended early: %s", reason_of(e))
+
+    def _enough(self) -> bool:
+        return self._stop.is_set() or self._busy()
 
     def _queries(self, folder: str, stack: contextlib.ExitStack) -> None:
         catalog = Catalog()
@@ -115,7 +128,7 @@ class WarmUp:
             self._reader(folder, stack, catalog)
         own, tasks = self._session.newSession(), self._executors
         for i, sql in enumerate(_QUERIES):
-            if self._stop.is_set() or self._busy():
+            if self._enough():
                 return  # real queries warm up as well
             plan = _plan(sql, catalog)
             made_up = own.readStream.format("rate-micro-batch").options(rowsPerBatch=4 * tasks, numPartitions=tasks)
@@ -140,7 +153,7 @@ class WarmUp:
             "warm-up", _plan(_LIVE, catalog), "out", self._connection, {topic: {"0": 0}}, {topic: 1}, 1, "dead",
             f"{folder}/live", 60_000, exactly_once=False,
         )  # fmt: skip
-        live = RunningQuery(self._session, spec, lambda query: None, Turns())
+        live = RunningQuery(self._session, spec, lambda query: None, Turns(), writers_of(self._session, None))
         live.start()
         stack.callback(live.stop)
         if live.live.wait(30):

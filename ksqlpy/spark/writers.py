@@ -26,8 +26,9 @@ from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.output import sink_options
 from ksqlpy.spark.session import is_local
 from ksqlpy.spark.spec import QuerySpec
+from ksqlpy.spark.tasks import tasks_run
 
-__all__ = ["Writers", "writers_of"]
+__all__ = ["Writers", "writers_of", "writers_of_rehearsal"]
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,9 @@ class Writers(ABC):
 
     shared = True
     """Whether lives of the query share a producer, so that tasks of the one before must have ended."""
+
+    format = "kafka"
+    """The name of Spark's sink."""
 
     @abstractmethod
     def begin(self, kafka: Kafka, spec: QuerySpec, stopping: threading.Event) -> bool:
@@ -113,6 +117,15 @@ class _Unregistered(Writers):
         pass
 
 
+def writers_of_rehearsal(session: SparkSession) -> Writers:
+    """Those of a query whose results go nowhere."""
+    return _Nowhere(session)
+
+
+class _Nowhere(_Unregistered):
+    format = "noop"
+
+
 class _OnOneMachine(_Unregistered):
     def __init__(self, session: SparkSession, register: ProducerRegister) -> None:
         super().__init__(session)
@@ -145,8 +158,7 @@ class _OnOneMachine(_Unregistered):
     def end(self, spec: QuerySpec, *, forget: bool) -> None:
         """Gives its producer back to Spark, and notes that nothing writes the query's results, if that is so."""
         self._jvm.ksqlpy.sink.SinkProducers.release(spec.id)
-        spark = self._session.sparkContext._jsc.sc()
-        if not self._jvm.ksqlpy.internals.Tasks.running(spark, spec.id) and self._jvm.ksqlpy.sink.Senders.idle(spec.id):
+        if not tasks_run(self._session, spec.id) and self._jvm.ksqlpy.sink.Senders.idle(spec.id):
             self._register.leave(spec.id, forget=forget)
 
 

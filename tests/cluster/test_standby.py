@@ -117,27 +117,39 @@ def test_a_standby_that_nobody_wants_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_a_standby_gets_warm_while_it_waits(spark: SparkSession, tmp_path: Path) -> None:
-    """So its first results after the takeover do not wait for the compiler."""
+def test_a_standby_rehearses_the_queries_while_it_waits(spark: SparkSession, tmp_path: Path) -> None:
+    """So the takeover finds them planned and compiled. Their results go nowhere."""
     folders = [tmp_path / "active", tmp_path / "standby"]
     for folder in folders:
         folder.mkdir()
     with EmbeddedKafka() as broker:
         active = Server(KafkaConnection(broker.bootstrap), folders[0], {"ksqlpy.warm.up": "false"})
         given = {"bootstrap.servers": broker.bootstrap, "ksqlpy.data.dir": str(folders[1]), "ksqlpy.standby": "true"}
-        standby = Engine(Config.of(given))
+        said: list[str] = []
+        standby = Engine(Config.of(given), said.append)
         try:
             active.start()
+            active.statements(
+                "SET 'auto.offset.reset'='earliest';"
+                "CREATE STREAM s (k STRING KEY, n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);"
+                "CREATE TABLE c WITH (KAFKA_TOPIC='C', PARTITIONS=1) AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;"
+            )
+            [query] = active.queries()
+            send(broker, 0, 100)
+            assert counts(broker, 100).total() == 100
             starting = threading.Thread(target=_cancelled, args=(standby,), daemon=True)
             starting.start()
             jvm: Any = spark._jvm
-            end = time.monotonic() + 60
-            while not jvm.ksqlpy.internals.Tasks.running(spark.sparkContext._jsc.sc(), "warm-up"):
-                assert time.monotonic() < end, "nothing ran"
-                time.sleep(0.1)
+            rehearsed, end = False, time.monotonic() + 120
+            while not any(text.startswith("ready to take over") for text in said):
+                assert time.monotonic() < end, f"it does not get ready: {said}"
+                rehearsed |= jvm.ksqlpy.internals.Tasks.running(spark.sparkContext._jsc.sc(), f"{query}-rehearsal")
+                time.sleep(0.05)
+            assert rehearsed
             standby.cancel()
             starting.join(60)
             assert not starting.is_alive() and status(active) == 200
+            assert counts(broker, 100) == Counter({(str(k), n): 1 for k in range(5) for n in range(1, 21)})
         finally:
             active.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ class Made:
     busy: Callable[[], bool]
     executors: int
     driver: bool
+    rehearsed: Sequence[object] = ()
     ended: bool = False
     complete: bool = False
     events: list[str] = field(default_factory=list)
@@ -46,8 +47,8 @@ class Cluster:
         self.made: list[Made] = []
         self.warm_ups = WarmUps(self._make, lambda: self.there, lambda: self.now)  # type: ignore[arg-type]  # Made is none
 
-    def _make(self, busy: Callable[[], bool], executors: int, driver: bool) -> Made:
-        self.made.append(Made(busy, executors, driver))
+    def _make(self, busy: Callable[[], bool], executors: int, driver: bool, rehearsed: Sequence[object]) -> Made:
+        self.made.append(Made(busy, executors, driver, rehearsed))
         return self.made[-1]
 
     def look(self, seconds: float) -> int:
@@ -132,6 +133,49 @@ def test_executors_of_a_start_that_queries_cut_short_are_warmed_later() -> None:
     cluster.made[0].end(complete=False)
     assert cluster.look(2 * REST + 2) == 2
     assert not cluster.made[1].driver
+
+
+class Standby(Cluster):
+    """A cluster that stands by, and the names of the queries that it would take over."""
+
+    def __init__(self, *executors: str) -> None:
+        super().__init__(*executors)
+        self.queries = ["q1"]
+        self.over = False
+
+    def stand_by(self) -> bool:
+        """Whether it is ready."""
+        return self.warm_ups.stand_by(lambda: self.over, lambda: self.queries)  # type: ignore[arg-type,return-value]  # names
+
+
+def test_a_standby_is_ready_when_its_queries_are_rehearsed() -> None:
+    standby = Standby("0", "1")
+    assert not standby.stand_by() and standby.made == [], "executors may still come"
+    assert not standby.stand_by()
+    [made] = standby.made
+    assert (made.executors, made.driver, made.rehearsed) == (2, True, ("q1",))
+    assert not standby.stand_by(), "it is not at its end"
+    made.end()
+    assert standby.stand_by() and standby.stand_by() and len(standby.made) == 1
+    standby.over = True
+    assert made.busy()
+
+
+@pytest.mark.parametrize("executors", [True, False])
+def test_a_standby_is_warmed_up_again_when_executors_or_queries_are_others(executors: bool) -> None:
+    standby = Standby("0", "1")
+    while not standby.made:
+        standby.stand_by()
+    standby.made[0].end()
+    assert standby.stand_by()
+    if executors:
+        standby.there = frozenset("012")
+    else:
+        standby.queries = ["q1", "q2"]
+    assert not standby.stand_by() and not standby.stand_by()
+    assert (standby.made[1].executors, standby.made[1].rehearsed) == ((3, ("q1",)) if executors else (2, ("q1", "q2")))
+    standby.made[1].end()
+    assert standby.stand_by()
 
 
 @pytest.mark.spark

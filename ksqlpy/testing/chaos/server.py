@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
@@ -27,8 +26,9 @@ STOP = 90.0
 """Seconds that a stop in order may take: queries end, which may mean a last checkpoint."""
 JVM = 60.0
 """Seconds that a server may be without a JVM, which it lost by a kill before."""
-STANDING = 30.0
-"""Seconds that a standby gets to come to rest: it warms up while it waits."""
+STANDING = 600.0
+"""Seconds that a standby gets until it says that it is ready: it warms up while it waits."""
+_READY_TO_TAKE_OVER = "ready to take over"
 OUTLIVE = 15.0
 """Seconds after which children of a killed server must be gone."""
 
@@ -183,8 +183,9 @@ class Server:
         child, client, active = self._child, self._client, psutil.Process(self.pid)
         assert child is not None
         self._begin_another()
+        said = self.log.stat().st_size
         self._launch("--standby")
-        self._wait_until_standing_by()
+        self._wait_until_standing_by(said)
 
         def kill() -> None:
             self._left = active.children(recursive=True)
@@ -194,19 +195,16 @@ class Server:
 
         return kill
 
-    def _wait_until_standing_by(self) -> None:
-        """Waits until a standby listens and has a JVM, which has some time to start."""
-        deadline = time.monotonic() + READY
-        while not self._listens() or not jvms(psutil.Process(self.pid).children(recursive=True)):
+    def _wait_until_standing_by(self, said: int) -> None:
+        """Waits until a standby says that it is ready; ``said``: bytes of the log that are older."""
+        assert self._child is not None
+        deadline = time.monotonic() + STANDING
+        while _READY_TO_TAKE_OVER not in self.log.read_bytes()[said:].decode(errors="replace"):
+            if self._child.poll() is not None:
+                raise self._not_started("ended")
             if time.monotonic() > deadline:
-                raise self._not_started(f"did not stand by within {READY:g} s")
-            time.sleep(0.2)
-        time.sleep(STANDING)
-
-    def _listens(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port), timeout=1):
-            return True
-        return False
+                raise self._not_started(f"was not ready to take over within {STANDING:g} s")
+            time.sleep(0.5)
 
     def be_taken_over(self, seconds: float, *, jvm: bool) -> list[str]:
         """Stops the server with SIGSTOP, and its JVM if ``jvm``; another one takes its service; then it goes on.
