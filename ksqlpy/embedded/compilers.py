@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["OPTIMIZED_LATER", "PROFILES_UNUSED", "optimizer_held_back"]
+__all__ = ["OPTIMIZED_LATER", "PROFILES_UNUSED", "hold_optimizer_back", "optimizer_held_back"]
 
 OPTIMIZED_LATER = (
     # While the optimizing compiler has anything to do, methods get less of a profile: their code is a third quicker.
@@ -64,10 +64,20 @@ def optimizer_held_back(seconds: float) -> Iterator[None]:
         jvms = _children(starter) - before
         started.set()
         holding.join()
-        _schedule(jvms, os.SCHED_IDLE)
-        end = threading.Timer(seconds, _schedule, (jvms, os.SCHED_OTHER))
-        end.daemon = True
-        end.start()
+        _hold(jvms, seconds)
+
+
+def hold_optimizer_back(jvm: int, seconds: float) -> None:
+    """The same for a JVM that runs: ``jvm`` is its process, which must be a child of this one."""
+    if sys.platform == "linux" and _can_undo():
+        _hold({jvm}, seconds)
+
+
+def _hold(jvms: set[int], seconds: float) -> None:
+    _schedule(jvms, os.SCHED_IDLE)
+    end = threading.Timer(seconds, _schedule, (jvms, os.SCHED_OTHER))
+    end.daemon = True
+    end.start()
 
 
 if sys.platform == "linux":

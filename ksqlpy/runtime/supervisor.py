@@ -25,7 +25,7 @@ from ksqlpy.spark.admissions import Admissions
 from ksqlpy.spark.executors import members, problems, wait_for_slots
 from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.masters import check_cluster, check_master, on_one_machine, one_jvm
-from ksqlpy.spark.session import end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
+from ksqlpy.spark.session import begin_recovery, end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
 from ksqlpy.spark.spec import QuerySpec, Retry
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.warmup import WarmUp
@@ -131,6 +131,8 @@ class Supervisor:
             while connecting.is_alive():
                 self._stand_by(self._warm_ups, lambda: not connecting.is_alive(), foreseen)
                 connecting.join(STANDING_BY_SECONDS)
+            if self._own_jvm is not None:
+                begin_recovery()
         connecting.join()
 
     def _stand_by(self, warm_ups: WarmUps, over: Callable[[], bool], foreseen: Callable[[], Sequence[Planned]]) -> None:

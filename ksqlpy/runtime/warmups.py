@@ -62,8 +62,12 @@ class WarmUps:
             return True
         if state != before:  # executors come one after the other
             return False
+        (executors, wanted), known = state, self._stood
+        new = [q for q in wanted if known is None or executors != known[0] or q not in known[1]]
         self._stood = state
-        self._start(over, state[0], driver=True, rehearsed=state[1])
+        if known is not None and executors == known[0] and not new:  # some were dropped
+            return True
+        self._start(over, executors, driver=True, rehearsed=new)
         return False
 
     def look(self, at_rest: Callable[[int], bool]) -> None:

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.embedded.cache import cache_folder, digest
 from ksqlpy.embedded.classes import ClassArchive
-from ksqlpy.embedded.compilers import OPTIMIZED_LATER, PROFILES_UNUSED, optimizer_held_back
+from ksqlpy.embedded.compilers import OPTIMIZED_LATER, PROFILES_UNUSED, hold_optimizer_back, optimizer_held_back
 from ksqlpy.embedded.folders import removed
 from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import Java, find_java
@@ -36,6 +36,7 @@ __all__ = [
     "SETTINGS",
     "admit_forgetting",
     "at_rest",
+    "begin_recovery",
     "class_archive",
     "end_session",
     "has_session",
@@ -300,6 +301,13 @@ def kill_jvm() -> None:
     gateway: Any = SparkContext._gateway
     if gateway is not None:
         gateway.proc.kill()
+
+
+def begin_recovery() -> None:
+    """Lets the JVM of this process's session put queries that recover ahead of its optimizing compiler, for a while."""
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        hold_optimizer_back(gateway.proc.pid, QUICK_START)
 
 
 def is_alive(session: SparkSession) -> bool:

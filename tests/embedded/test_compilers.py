@@ -14,7 +14,7 @@ import pyspark
 import pytest
 
 from ksqlpy.embedded import compilers
-from ksqlpy.embedded.compilers import optimizer_held_back
+from ksqlpy.embedded.compilers import hold_optimizer_back, optimizer_held_back
 from ksqlpy.embedded.java import find_java
 
 if sys.platform != "linux":  # elsewhere there is neither /proc nor SCHED_IDLE, and the code does nothing
@@ -81,3 +81,13 @@ def test_nothing_is_held_back_that_could_not_be_let_go(monkeypatch: pytest.Monke
         wait_for(lambda: optimizer_of(pid) != set())
         time.sleep(3 * compilers._LOOK)
         assert optimizer_of(pid) == {os.SCHED_OTHER}
+
+
+def test_it_can_be_held_back_in_a_jvm_that_runs() -> None:
+    if not compilers._can_undo():
+        pytest.skip("this process may not give a thread its priority back")
+    with jvm() as pid:
+        wait_for(lambda: optimizer_of(pid) == {os.SCHED_OTHER})
+        hold_optimizer_back(pid, 1.0)
+        assert optimizer_of(pid) == {os.SCHED_IDLE}
+        wait_for(lambda: optimizer_of(pid) == {os.SCHED_OTHER})

@@ -153,7 +153,7 @@ def test_a_standby_is_ready_when_its_queries_are_rehearsed() -> None:
     assert not standby.stand_by() and standby.made == [], "executors may still come"
     assert not standby.stand_by()
     [made] = standby.made
-    assert (made.executors, made.driver, made.rehearsed) == (2, True, ("q1",))
+    assert (made.executors, made.driver, made.rehearsed) == (2, True, ["q1"])
     assert not standby.stand_by(), "it is not at its end"
     made.end()
     assert standby.stand_by() and standby.stand_by() and len(standby.made) == 1
@@ -161,21 +161,36 @@ def test_a_standby_is_ready_when_its_queries_are_rehearsed() -> None:
     assert made.busy()
 
 
-@pytest.mark.parametrize("executors", [True, False])
-def test_a_standby_is_warmed_up_again_when_executors_or_queries_are_others(executors: bool) -> None:
+@pytest.fixture
+def ready() -> Standby:
+    """A standby with two executors and one query, which is rehearsed."""
     standby = Standby("0", "1")
     while not standby.made:
         standby.stand_by()
     standby.made[0].end()
     assert standby.stand_by()
-    if executors:
-        standby.there = frozenset("012")
-    else:
-        standby.queries = ["q1", "q2"]
-    assert not standby.stand_by() and not standby.stand_by()
-    assert (standby.made[1].executors, standby.made[1].rehearsed) == ((3, ("q1",)) if executors else (2, ("q1", "q2")))
-    standby.made[1].end()
-    assert standby.stand_by()
+    return standby
+
+
+def test_a_standby_rehearses_all_again_on_other_executors(ready: Standby) -> None:
+    ready.there = frozenset("012")
+    assert not ready.stand_by() and not ready.stand_by()
+    assert (ready.made[1].executors, ready.made[1].rehearsed) == (3, ["q1"])
+    ready.made[1].end()
+    assert ready.stand_by()
+
+
+def test_a_standby_rehearses_a_new_query_alone(ready: Standby) -> None:
+    ready.queries = ["q1", "q2"]
+    assert not ready.stand_by() and not ready.stand_by()
+    assert ready.made[1].rehearsed == ["q2"]
+    ready.made[1].end()
+    assert ready.stand_by()
+
+
+def test_a_standby_stays_ready_when_a_query_is_dropped(ready: Standby) -> None:
+    ready.queries = []
+    assert not ready.stand_by() and ready.stand_by() and len(ready.made) == 1
 
 
 @pytest.mark.spark
