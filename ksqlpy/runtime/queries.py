@@ -93,6 +93,10 @@ class Queries:
                 error_code=40001,
             )
 
+    def fits(self, spec: QuerySpec) -> bool:
+        """Whether there are task slots enough for the query if nothing else runs."""
+        return slots(spec.plan, spec.partitions, spec.shuffle_partitions) <= self.capacity
+
     def _slots(self, query: RunningQuery) -> int:
         return slots(query.spec.plan, query.spec.partitions, query.spec.shuffle_partitions)
 

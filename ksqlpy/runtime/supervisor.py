@@ -142,7 +142,7 @@ class Supervisor:
             planned = foreseen()
             if planned is not self._rehearsed[0]:  # the same list as long as nothing changes
                 self._rehearsed = planned, [self._spec(*p) for p in planned]
-            return self._rehearsed[1]
+            return list(filter(self.queries.fits, self._rehearsed[1]))  # others would wait for slots, and all with them
 
         try:
             if warm_ups.stand_by(over, specs):

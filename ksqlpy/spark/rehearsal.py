@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from ksqlpy.errors import KsqlError
 from ksqlpy.spark.figures import forget_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import RunningQuery
@@ -50,24 +51,33 @@ def rehearse(session: SparkSession, specs: Sequence[QuerySpec], folder: str, eno
         if enough():
             return
         begun = time.monotonic()
-        trial = replace(
-            spec,
-            id=f"{spec.id}-rehearsal",
-            results_of=spec.id,
-            offsets=_recent(spec),
-            checkpoint=f"{folder}/rehearsal-{number}",
-            interval_ms=min(spec.interval_ms, _INTERVAL),
-            mark="",
-            upgraded_from=(),
-        )
         try:
-            done: int | None = -1
-            for _ in range(_RUNS):
-                if done is not None:
-                    done = _run(session, trial, done, enough)
-        finally:
-            forget_figures(session, trial.id)
-        log.info("query %s was rehearsed for %.1f s", spec.id, time.monotonic() - begun)
+            _rehearse(session, spec, f"{folder}/rehearsal-{number}", enough)
+        except KsqlError as e:  # such as a topic that is gone: the others are rehearsed all the same
+            log.info("query %s is not rehearsed: %s", spec.id, e)
+        else:
+            log.info("query %s was rehearsed for %.1f s", spec.id, time.monotonic() - begun)
+
+
+def _rehearse(session: SparkSession, spec: QuerySpec, checkpoint: str, enough: Callable[[], bool]) -> None:
+    trial = replace(
+        spec,
+        id=f"{spec.id}-rehearsal",
+        results_of=spec.id,
+        offsets=_recent(spec),
+        checkpoint=checkpoint,
+        interval_ms=min(spec.interval_ms, _INTERVAL),
+        mark="",
+        era=0,
+        upgraded_from=(),
+    )
+    try:
+        done: int | None = -1
+        for _ in range(_RUNS):
+            if done is not None:
+                done = _run(session, trial, done, enough)
+    finally:
+        forget_figures(session, trial.id)
 
 
 def _recent(spec: QuerySpec) -> dict[str, dict[str, int]]:

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql import SparkSession
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import scratch_folder
+from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.runtime.warmups import REST, WarmUps
+from ksqlpy.spark import rehearsal
 from ksqlpy.spark.warmup import WarmUp
 
 
@@ -191,6 +194,20 @@ def test_a_standby_rehearses_a_new_query_alone(ready: Standby) -> None:
 def test_a_standby_stays_ready_when_a_query_is_dropped(ready: Standby) -> None:
     ready.queries = []
     assert not ready.stand_by() and ready.stand_by() and len(ready.made) == 1
+
+
+def test_a_query_that_cannot_be_rehearsed_keeps_no_other_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def one(session: object, spec: SimpleNamespace, checkpoint: str, enough: object) -> None:
+        tried.append(spec.id)
+        if spec.id == "gone":
+            raise EnvironmentProblem("no-topic", "there is no topic t")
+
+    monkeypatch.setattr(rehearsal, "_rehearse", one)
+    specs = [SimpleNamespace(id="gone"), SimpleNamespace(id="there")]
+    rehearsal.rehearse(None, specs, "folder", lambda: False)  # type: ignore[arg-type]  # names of queries are enough
+    assert tried == ["gone", "there"]
 
 
 @pytest.mark.spark
