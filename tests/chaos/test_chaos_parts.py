@@ -109,6 +109,17 @@ def test_new_results_count_from_the_first_look_after_a_kill() -> None:
     assert mark.every is not None
 
 
+def test_it_has_caught_up_when_all_is_there_that_was_due_at_the_kill() -> None:
+    watch = Watch(Topics(KafkaConnection("127.0.0.1:1"), Values("JSON", None).decode), {"a": 1, "b": 1})
+    for asked, a in ((1.0, 1), (2.0, 5), (3.0, 7)):
+        watch._seen(asked, {"a": a, "b": 2})
+    reached = [watch._looks[i][1] for i in range(3)]
+    assert watch.reached({"a": 1, "b": 2}, 0.0) == reached[0]
+    assert watch.reached({"a": 1, "b": 2}, 1.5) == reached[1]  # what an earlier look saw may lie before the kill
+    assert watch.reached({"a": 6, "b": 2}, 0.0) == reached[2]
+    assert watch.reached({"a": 6, "b": 3}, 0.0) is None
+
+
 @pytest.mark.parametrize(
     ("kind", "schema"),
     [
@@ -143,7 +154,7 @@ def test_the_report() -> None:
     report = Report(Options(), 17, 60.0, [right], [Kill("server", 4.2, 7.06, Mark(10.0, 10.0, 11.5), 0.4)])
     assert report.ok
     lines = list(report.lines())
-    assert "   1  server      4.2 s    7.1 s          1.5 s          never           0.4 s" in lines
+    assert "   1  server      4.2 s    7.1 s          1.5 s          never        never           0.4 s" in lines
     assert lines[-1] == "chaos: ok"
     report.verdicts.append(wrong)
     assert not report.ok

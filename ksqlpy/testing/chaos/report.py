@@ -43,15 +43,15 @@ class Report:
             yield ""
             yield (
                 f"{'kill':>4}  {'kind':8}{'at':>9}{'down':>9}{'first result':>15}{'of every job':>15}"
-                f"{'children gone':>16}"
+                f"{'caught up':>13}{'children gone':>16}"
             )
             for number, kill in enumerate(self.kills, 1):
                 mark = kill.mark
-                times = (None if at is None else at - mark.since for at in (mark.first, mark.every))
-                first, every = (_seconds(t, "never") for t in times)
+                times = (None if at is None else at - mark.since for at in (mark.first, mark.every, mark.caught_up))
+                first, every, caught_up = (_seconds(t, "never") for t in times)
                 yield (
                     f"{number:>4}  {kill.kind:8}{_seconds(kill.at):>9}{_seconds(kill.down):>9}{first:>15}{every:>15}"
-                    f"{_seconds(kill.children):>16}"
+                    f"{caught_up:>13}{_seconds(kill.children):>16}"
                 ).rstrip()
         yield ""
         yield HEADER

@@ -115,6 +115,7 @@ class _Run:
         report.seconds = time.monotonic() - begin
         self._check_sources()
         report.verdicts = self._judged(watch, sinks, came_back=not report.problems)
+        self._look_back(report, watch)
         self._look_at_queries(report)
         return report
 
@@ -158,6 +159,14 @@ class _Run:
         found = self._topics.ends(self._topics.partitions(list(expected)))
         if found != expected:
             raise EnvironmentProblem("load-not-sent", f"the sources hold {found}, but what was sent is {expected}")
+
+    def _look_back(self, report: Report, watch: Watch) -> None:
+        """Finds out when the results of what was sent before each kill were there."""
+        to_wall = time.time() - time.monotonic()
+        for mark in (k.mark for k in report.kills):
+            until = (mark.since + to_wall) * 1000
+            sent = {t: [r for r in records if r.time <= until] for t, records in self._load.sent.items()}
+            mark.caught_up = watch.reached({j.sink: j.due(sent) for j in self._jobs}, mark.made)
 
     # ------------------------------------------------------------ the end
 

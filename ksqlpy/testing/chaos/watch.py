@@ -20,13 +20,15 @@ class Mark:
     """A moment after which results are waited for; times in seconds of the monotonic clock.
 
     ``since``: the moment; ``made``: when the mark was made, until when nothing new can have come. ``first``: when the
-    first new result was seen, ``every``: when all topics had one; None if not yet.
+    first new result was seen, ``every``: when all topics had one; ``caught_up``: when all results were there of the
+    records sent before ``since``, which results of tasks that were not hit cannot stand for; None if not yet.
     """
 
     since: float
     made: float
     first: float | None = None
     every: float | None = None
+    caught_up: float | None = None
     begin: dict[str, int] = field(default_factory=dict)
 
 
@@ -39,6 +41,8 @@ class Watch:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._looks: list[tuple[float, float, dict[str, int]]] = []
+        """When each look that found something new was begun and ended, and what it found."""
         self.counts: dict[str, int] = {}
         """How many records each topic had at the last look."""
         self.changed = time.monotonic()
@@ -63,6 +67,13 @@ class Watch:
             self._marks.append(mark)
         return mark
 
+    def reached(self, counts: Mapping[str, int], after: float) -> float | None:
+        """When the topics were first seen to have so many records, by a look begun after that moment; None if never."""
+        for asked, now, found in self._looks:
+            if asked >= after and all(found[t] >= n for t, n in counts.items()):
+                return now
+        return None
+
     def _run(self) -> None:
         while not self._stop.wait(LOOK):
             asked = time.monotonic()
@@ -74,6 +85,7 @@ class Watch:
         now = time.monotonic()
         if counts != self.counts:
             self.counts, self.changed = counts, now
+            self._looks.append((asked, now, counts))
         with self._lock:
             for mark in self._marks:
                 if mark.made > asked:
