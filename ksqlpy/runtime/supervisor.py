@@ -25,6 +25,7 @@ from ksqlpy.spark.admissions import Admissions
 from ksqlpy.spark.executors import members, problems, wait_for_slots
 from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.masters import check_cluster, check_master, on_one_machine, one_jvm
+from ksqlpy.spark.newcomers import admit, held
 from ksqlpy.spark.session import begin_recovery, end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
 from ksqlpy.spark.spec import QuerySpec, Retry
 from ksqlpy.spark.standing import Standing, State
@@ -158,7 +159,9 @@ class Supervisor:
         return WarmUp(self.session, connection, topic, folder, busy, executors, driver=driver, rehearsed=rehearsed)
 
     def _members(self) -> frozenset[str]:
-        return frozenset() if self._alone else frozenset(m.id for m in members(self.session))
+        if self._alone:
+            return frozenset()
+        return frozenset(m.id for m in members(self.session)) - held(self.session)
 
     def _at_rest(self, spare: int) -> bool:
         """Whether all queries run, and have so many task slots to spare."""
@@ -224,22 +227,33 @@ class Supervisor:
                 elif self._unstarted:  # brokers were away
                     with turn:
                         self._run_again(run_all)
-                elif looked % NOTE_EVERY != 0:
-                    if not self._alone and self.queries.refused:  # executors come at any time
-                        with turn:
-                            self.queries.start_refused()
-                    if not self._alone and self._warm_ups is not None:
-                        self._warm_ups.look(self._at_rest)
                 else:
-                    deaths = 0
-                    self.queries.note_sinks(self._brokers.kafka)
-                    with turn:
-                        self.queries.follow_partitions(self._brokers.kafka)
-                        self.queries.start_refused()
+                    if not self._alone:
+                        self._look_at_newcomers(turn)
+                    if looked % NOTE_EVERY == 0:
+                        deaths = 0
+                        self._look_at_topics(turn)
             except Exception as e:  # whatever it is, the next look may find the world in order again
                 log.warning("the watch over queries: %s", e)
                 self.queries.tell(e)
                 ended.wait(min(30, deaths))
+
+    def _look_at_newcomers(self, turn: AbstractContextManager[object]) -> None:
+        """Executors come at any time: queries without room get it, and what came is made warm."""
+        if self._warm_ups is not None:
+            lacking = self.queries.refused or self.queries.slots > self.queries.capacity
+            admit(self.session, needed=lacking, at_rest=self._at_rest(0))
+        if self.queries.refused:
+            with turn:
+                self.queries.start_refused()
+        if self._warm_ups is not None:
+            self._warm_ups.look(self._at_rest)
+
+    def _look_at_topics(self, turn: AbstractContextManager[object]) -> None:
+        self.queries.note_sinks(self._brokers.kafka)
+        with turn:
+            self.queries.follow_partitions(self._brokers.kafka)
+            self.queries.start_refused()
 
     def _revive(self, folder: Path) -> None:
         """Starts Spark's JVM again, which was killed or ran out of memory."""

@@ -16,14 +16,29 @@ public final class Driver implements DriverPlugin {
 
   public Map<String, String> init(SparkContext spark, PluginContext context) {
     Reports.begin();
-    Executors.watch(spark, Reports::joined, Reports::left);
+    Newcomers.begin(spark);
+    Executors.watch(spark, Reports::joined, Driver::left);
     return new HashMap<>();
   }
 
-  /** A report, see {@link Reports}, or the wish of a producer to write, see {@link Registrations}; both are JSON. */
+  private static void left(String executor) {
+    Reports.left(executor);
+    Newcomers.left(executor);
+  }
+
+  /**
+   * A report, see {@link Reports}, the wish of a producer to write, see {@link Registrations}, an executor that has come or
+   * code that one has compiled, see {@link Newcomers}; all are JSON.
+   */
   public Object receive(Object message) throws Exception {
     JsonNode asked = MAPPER.readTree((String) message);
-    return asked.has("producer") ? Registrations.ask(asked) : Reports.take(asked);
+    if (asked.has("producer")) {
+      return Registrations.ask(asked);
+    }
+    if (asked.has("newcomer")) {
+      return Newcomers.come(asked.get("newcomer").asText());
+    }
+    return asked.has("executor") ? Newcomers.exchange(asked) : Reports.take(asked);
   }
 
   public void shutdown() {

@@ -39,10 +39,21 @@ public final class Executor implements ExecutorPlugin, Runnable {
     }
     id = given.executorID();
     ToDriver.by(given);
+    come();
+    CodeExchange.begin(id);
     Thread thread = new Thread(this, "ksqlpy reports");
     thread.setDaemon(true);
     thread.setContextClassLoader(Thread.currentThread().getContextClassLoader());
     thread.start();
+  }
+
+  /** Says so to the driver, which may hold it back: Spark gives it tasks only after {@link #init}. */
+  private void come() {
+    try {
+      ToDriver.ask(Map.of("newcomer", id));
+    } catch (Exception e) { // then it gets tasks at once
+      LOG.warn("the driver does not answer: {}", e.toString());
+    }
   }
 
   public void run() {
