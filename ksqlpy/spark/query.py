@@ -396,9 +396,11 @@ class RunningQuery:
         live = phase is Phase.LIVE
         with contextlib.ExitStack() as turn:
             turn.enter_context(self._turns.take(self._stopping))
+            begun = time.monotonic()
             query = self._start_spark(phase, tail)
             if query is None:
                 return
+            given = time.monotonic()
             self.phase = phase
             if live:
                 self._in_use = tail
@@ -406,6 +408,8 @@ class RunningQuery:
             try:
                 planned = self._wait_for_first_tasks(query)
                 turn.close()
+                took = given - begun, time.monotonic() - given
+                log.info("query %s, %s: given to Spark in %.1f s, planned in %.1f s", self.spec.id, phase.value, *took)
                 if phase is not Phase.RECOVERY:
                     self._wait_for_proof(query, planned)
                 query.awaitTermination()
