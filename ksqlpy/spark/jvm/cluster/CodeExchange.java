@@ -11,6 +11,8 @@ import java.util.Map;
 import java.util.Set;
 import ksqlpy.internals.GeneratedCode;
 import ksqlpy.tasks.ToDriver;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.rocksdb.RocksDB;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -91,11 +93,18 @@ final class CodeExchange implements Runnable {
     return !asked.isEmpty() || !answer.get("compile").isEmpty();
   }
 
+  /** Loads what the first tasks would: the library of states, and the classes of Kafka's consumer, which connects nowhere. */
+  private static void load() {
+    RocksDB.loadLibrary();
+    ByteArrayDeserializer bytes = new ByteArrayDeserializer();
+    new KafkaConsumer<>(Map.of("bootstrap.servers", "127.0.0.1:1"), bytes, bytes).close();
+  }
+
   private void compile(String name, String text) {
     named.add(name);
     if (!prepared) {
-      RocksDB.loadLibrary(); // states need it, too
       prepared = true;
+      load();
     }
     try {
       GeneratedCode.compile(text);
