@@ -1,8 +1,8 @@
 """Executors that come while queries run: they get no tasks until queries are at rest, and they are prepared for tasks.
 
 A task of an executor that has just come waits for code to be compiled there, and all other tasks of its query wait for
-it. So a query whose executor was lost recovers on those that are left, if they have task slots enough, and the new
-executor compiles meanwhile what the others have compiled.
+it. So a query whose executor was lost recovers on those that are left, if they have task slots enough. When all queries
+run again, the new executor compiles the code that the others have compiled, and then it gets tasks.
 """
 
 from __future__ import annotations
