@@ -97,6 +97,11 @@ class Queries:
         """Whether there are task slots enough for the query if nothing else runs."""
         return slots(spec.plan, spec.partitions, spec.shuffle_partitions) <= self.capacity
 
+    @property
+    def all_live(self) -> bool:
+        """Whether all queries have their tasks; of one that has failed it is not known yet whether it will again."""
+        return all(q.state is State.RUNNING or q.live.is_set() for q in self.all())
+
     def _slots(self, query: RunningQuery) -> int:
         return slots(query.spec.plan, query.spec.partitions, query.spec.shuffle_partitions)
 

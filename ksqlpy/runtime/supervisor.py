@@ -25,7 +25,7 @@ from ksqlpy.spark.admissions import Admissions
 from ksqlpy.spark.executors import members, problems, wait_for_slots
 from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.masters import check_cluster, check_master, on_one_machine, one_jvm
-from ksqlpy.spark.newcomers import admit, held
+from ksqlpy.spark.newcomers import Replacements, admit, held
 from ksqlpy.spark.session import begin_recovery, end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
 from ksqlpy.spark.spec import QuerySpec, Retry
 from ksqlpy.spark.standing import Standing, State
@@ -77,6 +77,7 @@ class Supervisor:
         self._scratch = Scratch(lambda: self.session, self.shared_folder)
         wanted = brokers.config.get("ksqlpy.warm.up") == "true"
         self._warm_ups = WarmUps(self._warm_up, self._members) if wanted else None
+        self._replacements = Replacements()
 
     # ------------------------------------------------------------ life
 
@@ -242,7 +243,10 @@ class Supervisor:
         """Executors come at any time: queries without room get it, and what came is made warm."""
         if self._warm_ups is not None:
             lacking = self.queries.refused or self.queries.slots > self.queries.capacity
-            admit(self.session, needed=lacking, at_rest=self._at_rest(0))
+            live = self.queries.all_live
+            admit(self.session, needed=lacking, live=live)
+            there = frozenset(m.id for m in members(self.session))
+            self._replacements.look(self.session, there, needed=lacking, live=live)
         if self.queries.refused:
             with turn:
                 self.queries.start_refused()

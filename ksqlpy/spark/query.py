@@ -402,11 +402,11 @@ class RunningQuery:
                 return
             given = time.monotonic()
             self.phase = phase
-            if live:
-                self._in_use = tail
-                self.live.set()
+            self._in_use = tail if live else None
             try:
                 planned = self._wait_for_first_tasks(query)
+                if live:
+                    self.live.set()
                 turn.close()
                 took = given - begun, time.monotonic() - given
                 log.info("query %s, %s: given to Spark in %.1f s, planned in %.1f s", self.spec.id, phase.value, *took)

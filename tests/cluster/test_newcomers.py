@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ksqlpy.spark.newcomers import LONGEST, admit, held
+from ksqlpy.spark.newcomers import LONGEST, REPLACED_AFTER, Replacements, admit, held
 
 
 class Newcomers:
@@ -17,6 +17,10 @@ class Newcomers:
         self.waiting = waiting
         self.holding = False
         self.preparing: bool | None = None
+        self.replaced: list[bool] = []
+
+    def replace(self, wanted: bool) -> None:
+        self.replaced.append(wanted)
 
     def hold(self) -> None:
         self.holding = True
@@ -42,7 +46,7 @@ class Session:
 
 
 @pytest.mark.parametrize(
-    ("needed", "at_rest", "prepared", "seconds", "still_held"),
+    ("needed", "live", "prepared", "seconds", "still_held"),
     [
         pytest.param(False, False, False, 5.0, True, id="queries recover: it waits"),
         pytest.param(False, True, False, 5.0, True, id="queries run: it prepares"),
@@ -53,19 +57,42 @@ class Session:
     ],
 )
 def test_when_an_executor_gets_tasks(
-    needed: bool, at_rest: bool, prepared: bool, seconds: float, still_held: bool
+    needed: bool, live: bool, prepared: bool, seconds: float, still_held: bool
 ) -> None:
     newcomers = Newcomers({"7": {"prepared": prepared, "seconds": seconds}})
     session: Any = Session(newcomers)
-    admit(session, needed=needed, at_rest=at_rest)
+    admit(session, needed=needed, live=live)
     assert newcomers.holding, "those that come later wait, too"
-    assert newcomers.preparing is at_rest, "recovering queries have the cores to themselves"
+    assert newcomers.preparing is live, "recovering queries have the cores to themselves"
     assert held(session) == ({"7"} if still_held else set())
 
 
 def test_no_executor_waits() -> None:
     newcomers = Newcomers({})
     session: Any = Session(newcomers)
-    admit(session, needed=False, at_rest=True)
+    admit(session, needed=False, live=True)
     assert newcomers.holding and newcomers.preparing is None
     assert held(session) == frozenset()
+
+
+def test_a_lost_executor_is_replaced_when_queries_have_been_live_for_a_while() -> None:
+    newcomers, now = Newcomers({}), 100.0
+    session: Any = Session(newcomers)
+    replacements = Replacements(lambda: now)
+
+    def look(executors: str, *, live: bool = True, needed: bool = False) -> list[bool]:
+        """What the cluster was told since the last look, a second ago."""
+        nonlocal now
+        now += 1
+        newcomers.replaced.clear()
+        replacements.look(session, frozenset(executors), needed=needed, live=live)
+        return list(newcomers.replaced)
+
+    assert look("012") == [False], "none is started by itself from now on"
+    assert [look("12", live=False) for _ in range(30)] == [[]] * 30
+    waited = [look("12") for _ in range(int(REPLACED_AFTER))]
+    assert waited == [[]] * (int(REPLACED_AFTER) - 1) + [[True]]
+    assert look("12") == [], "not once a second"
+    assert look("12", live=False, needed=True) == [True], "queries without task slots do not wait"
+    session = Session(newcomers)
+    assert look("01", live=False) == [False], "another driver"

@@ -66,6 +66,17 @@ public final class Newcomers {
     return MAPPER.writeValueAsString(answer);
   }
 
+  /**
+   * For the engine: a standalone cluster starts the executors that are missing, if they are wanted now, and none after
+   * that until they are wanted again.
+   */
+  public static synchronized void replace(boolean wanted) {
+    if (wanted) {
+      Offers.more(spark, true);
+    }
+    Offers.more(spark, false);
+  }
+
   /** For the engine: executors that come from now on are held back, if there are others. */
   public static synchronized void hold() {
     holding = true;

@@ -3,9 +3,10 @@ package ksqlpy.internals;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.ExecutorDecommissionInfo;
 import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend;
+import org.apache.spark.scheduler.cluster.StandaloneSchedulerBackend;
 import scala.Option;
 
-/** Which executors get tasks. One that is about to be decommissioned gets none: so is one that is held back. */
+/** Which executors are started, and get tasks. One that is about to be decommissioned gets none: so is one that is held back. */
 public final class Offers {
   private Offers() {}
 
@@ -27,6 +28,18 @@ public final class Offers {
       return false;
     }
     return true;
+  }
+
+  /**
+   * Whether a standalone cluster may start executors besides those that it has started. What runs goes on. False with a
+   * cluster of another kind, which is left as it is.
+   */
+  public static boolean more(SparkContext spark, boolean wanted) {
+    if (!(spark.schedulerBackend() instanceof StandaloneSchedulerBackend)) {
+      return false;
+    }
+    // The Master starts an executor while there are fewer than this, and ends none of them when there are more.
+    return spark.requestTotalExecutors(wanted ? Integer.MAX_VALUE : 1, 0, Scala.map());
   }
 
   /** It gets tasks again. */
