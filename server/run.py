@@ -80,7 +80,8 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
 
     The port is taken first. While the engine starts, requests get 503. ``progress`` gets short texts about the start;
     one line with the URL is printed when statements are taken. ``engine``: another one than the usual, not yet started.
-    Raises what :func:`listen` and starting the engine raise, and ServiceLost when another server has taken the service.
+    Raises what :func:`listen` and starting the engine raise, ServiceLost when another server has taken the service, and
+    EngineProblem ``service-handed-over`` when a standby was given it.
     A second signal ends the process at once.
     """
     listener = listen(

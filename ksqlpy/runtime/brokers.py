@@ -14,14 +14,15 @@ from confluent_kafka import Producer
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
-from ksqlpy.errors import ConfigProblem
+from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.runtime.commandlog import CommandLog
 from ksqlpy.runtime.deadletters import DeadLetters
 from ksqlpy.runtime.ownership import Ownership, identity, place_of
+from ksqlpy.runtime.readiness import Readiness
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.belonging import Belonging, check_folder, sign_folder
 from ksqlpy.spark.clients import check_python
-from ksqlpy.spark.fencing import ProducerRegister, service_taken
+from ksqlpy.spark.fencing import ProducerRegister, service_handed_over, service_taken
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
 
 __all__ = ["Brokers"]
@@ -55,6 +56,9 @@ class Brokers:
         self.standing_by = threading.Event()
         """Set where another server had the service when this one started."""
         self._ownership: Ownership | None = None
+        self._readiness: Readiness | None = None
+        self.handed_over = False
+        """Whether this engine has given the service to a standby."""
         self._embedded: EmbeddedKafka | None = None
 
     @property
@@ -103,6 +107,7 @@ class Brokers:
         self._ownership = Ownership(
             self.kafka, self.topics.engine_group, self.topics.command_log, identity(folder), place_of(folder)
         )
+        self._readiness = Readiness(self.kafka, self.topics.ready_group, self.topics.command_log)
         if self._cancelled.is_set():
             self._ownership.give_up()
         self._ownership.take(self._standing_by if self.config.get("ksqlpy.standby") == "true" else None)
@@ -114,6 +119,19 @@ class Brokers:
         if not self.standing_by.is_set():
             self._progress("standing by: another server runs this service")
             self.standing_by.set()
+
+    def stand_ready(self, *, ready: bool) -> None:
+        """Lets the active server know whether this standby is ready to take over."""
+        if self._readiness is not None:
+            self._readiness.say(ready=ready)
+
+    def hand_over(self) -> bool:
+        """Gives the service to a standby that is ready; whether there is one."""
+        if self._readiness is None or self._ownership is None or not self._readiness.any():
+            return False
+        self.handed_over = True
+        self._ownership.hand_over()
+        return True
 
     def cancel(self) -> None:
         """Ends the wait of a standby, whose start fails then."""
@@ -160,6 +178,10 @@ class Brokers:
     def lost(self) -> bool:
         """Whether another engine runs the service."""
         return self._ownership is not None and self._ownership.lost.is_set()
+
+    def loss(self) -> KsqlError:
+        """What is reported of it."""
+        return service_handed_over() if self.handed_over else service_taken()
 
     @property
     def doubtful(self) -> bool:

@@ -44,7 +44,6 @@ from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.systemstreams import log_topic, system_streams
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.clients import tell_jvm
-from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.sql import Parsed, nodes, parse
 
@@ -396,7 +395,7 @@ class Engine:
 
     def fatal(self) -> KsqlError | None:
         """Why this engine can do nothing any more and its server must end, None as long as it can."""
-        return service_taken() if self.brokers.lost else None
+        return self.brokers.loss() if self.brokers.lost else None
 
     def health(self) -> dict[str, Any]:
         """What GET /healthcheck tells."""

@@ -8,6 +8,7 @@ comes last, so an engine that comes with the identity of another place waits unt
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import threading
@@ -159,6 +160,12 @@ class Ownership:
         if self._thread.is_alive():
             self._thread.join(timeout=LEAVING)
 
+    def hand_over(self) -> None:
+        """Gives it to a standby: this engine has lost it from now on."""
+        self.doubtful.set()
+        self.lost.set()
+        self.release()
+
     def _subscribe(self) -> None:
         self._consumer.subscribe([self._topic], on_assign=self._assigned, on_revoke=self._revoked)
 
@@ -176,6 +183,13 @@ class Ownership:
             except (KafkaException, RuntimeError) as e:
                 log.debug("ownership: %s", e)
                 self._ended.wait(0.5)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Leaves the group. A member with an identity that only closes stays in it until its session ends."""
+        with contextlib.suppress(KafkaException, RuntimeError):
+            self._consumer.unsubscribe()
+            self._consumer.poll(0.2)
         self._consumer.close()
 
     def _come_again(self) -> None:

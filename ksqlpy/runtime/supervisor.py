@@ -23,7 +23,6 @@ from ksqlpy.runtime.scratch import Scratch
 from ksqlpy.runtime.warmups import WarmUps
 from ksqlpy.spark.admissions import Admissions
 from ksqlpy.spark.executors import members, problems, wait_for_slots
-from ksqlpy.spark.fencing import service_taken
 from ksqlpy.spark.masters import check_cluster, check_master, on_one_machine, one_jvm
 from ksqlpy.spark.newcomers import Replacements, admit, held
 from ksqlpy.spark.session import begin_recovery, end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
@@ -131,14 +130,16 @@ class Supervisor:
             stack.callback(self._scratch.close)
             stack.callback(self._warm_ups.stop)
             while connecting.is_alive():
-                self._stand_by(self._warm_ups, lambda: not connecting.is_alive(), foreseen)
+                ready = self._stand_by(self._warm_ups, lambda: not connecting.is_alive(), foreseen)
+                self._brokers.stand_ready(ready=ready and connecting.is_alive())
                 connecting.join(STANDING_BY_SECONDS)
+            self._brokers.stand_ready(ready=False)
             if self._own_jvm is not None:
                 begin_recovery()
         connecting.join()
 
-    def _stand_by(self, warm_ups: WarmUps, over: Callable[[], bool], foreseen: Callable[[], Sequence[Planned]]) -> None:
-        """Warms up what is not warm yet, and says when all is."""
+    def _stand_by(self, warm_ups: WarmUps, over: Callable[[], bool], foreseen: Callable[[], Sequence[Planned]]) -> bool:
+        """Warms up what is not warm yet; says when all is, and returns whether it is."""
 
         def specs() -> Sequence[QuerySpec]:
             planned = foreseen()
@@ -149,8 +150,10 @@ class Supervisor:
         try:
             if warm_ups.stand_by(over, specs):
                 self._progress("ready to take over: another server runs this service")
+                return True
         except Exception as e:  # whatever it is, the next look may find the world in order again
             log.info("the standby is not warm yet: %s", e)
+        return False
 
     def _warm_up(
         self, busy: Callable[[], bool], executors: int, driver: bool, rehearsed: Sequence[QuerySpec]
@@ -166,7 +169,7 @@ class Supervisor:
 
     def _at_rest(self, spare: int) -> bool:
         """Whether all queries run, and have so many task slots to spare."""
-        running = all(q.state is State.RUNNING for q in self.queries.all())
+        running = all(q.state is State.RUNNING and q.live.is_set() for q in self.queries.all())
         return running and self.queries.slots + spare <= self.queries.capacity
 
     def admit(self, stack: ExitStack) -> None:
@@ -217,11 +220,13 @@ class Supervisor:
             looked += 1
             try:
                 if self._brokers.lost:
-                    log.error("%s", service_taken())
+                    log.error("%s", self._brokers.loss())
                     self.queries.stop_all()
                     return
                 if self._own_jvm is not None and not is_alive(self.session) and not self._stopping.is_set():
                     deaths += 1
+                    if self._brokers.hand_over():
+                        continue
                     with turn:
                         self._revive(self._own_jvm)
                         self._run_again(run_all)

@@ -36,6 +36,7 @@ class Topics:
         self.dead_letters = dead_letters(service)
         self.producers = f"{prefix}producers"
         self.engine_group = f"{prefix}engine"
+        self.ready_group = f"{prefix}ready"
         self._transient = prefix
 
     def listed(self, *, hidden: bool) -> dict[str, list[int]]:

@@ -29,7 +29,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from ksqlpy.errors import EngineProblem, ServiceLost
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
 
-__all__ = ["ProducerRegister", "SinkProducer", "service_taken"]
+__all__ = ["ProducerRegister", "SinkProducer", "service_handed_over", "service_taken"]
 
 log = logging.getLogger(__name__)
 
@@ -220,4 +220,13 @@ def service_taken() -> ServiceLost:
         "service-taken",
         "another engine has taken this service: this one runs no queries any more",
         hint="stop one of them, or give one another ksql.service.id",
+    )
+
+
+def service_handed_over() -> EngineProblem:
+    """Spark's JVM is gone, and a standby has the service: a supervisor should start this server again."""
+    return EngineProblem(
+        "service-handed-over",
+        "Spark's JVM is gone: a standby that was ready has been given this service",
+        hint="start this server again, with --standby, so that there are two",
     )

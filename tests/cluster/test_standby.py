@@ -154,6 +154,32 @@ def test_a_standby_rehearses_the_queries_while_it_waits(spark: SparkSession, tmp
             active.close()
 
 
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_server_whose_jvm_is_gone_gives_the_service_to_a_standby_that_is_ready(tmp_path: Path) -> None:
+    with EmbeddedKafka() as broker:
+        connection = KafkaConnection(broker.bootstrap)
+        server = Server(connection, tmp_path)
+        try:
+            server.start()
+            server.statements(
+                "SET 'auto.offset.reset'='earliest';"
+                "CREATE STREAM s (k STRING KEY, n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);"
+                "CREATE TABLE c WITH (KAFKA_TOPIC='C', PARTITIONS=1) AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;"
+            )
+            send(broker, 0, 100)
+            assert counts(broker, 100).total() == 100
+            kill = server.stand_by(jvm=True)
+            kill()
+            send(broker, 100, 200)
+            assert server.wait_for_children()[1] == [], "it ends by itself"
+            server.wait_until_ready()
+            assert counts(broker, 200) == Counter({(str(k), n): 1 for k in range(5) for n in range(1, 41)})
+            assert "service-handed-over" in server.log.read_text(encoding="utf-8")
+        finally:
+            server.close()
+
+
 def _cancelled(engine: Engine) -> None:
     with pytest.raises(KsqlError):
         engine.start()

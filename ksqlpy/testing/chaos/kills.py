@@ -23,6 +23,7 @@ KINDS = {
     "takeover": "server and JVM get SIGSTOP, another server takes the service, both go on for some seconds",
     "deaf": "as takeover, but the JVM of the first server is not stopped",
     "standby": "the server gets SIGKILL while a standby waits, which takes its place",
+    "handover": "Spark's JVM gets SIGKILL while a standby waits, which takes the server's place",
     "orphan": "the JVM gets SIGSTOP, its server SIGKILL and is started again, the JVM goes on",
     "executor": "an executor of the Spark cluster gets SIGKILL",
     "frozen": "an executor gets SIGSTOP, and goes on when the driver has given it up",
@@ -32,7 +33,7 @@ KINDS = {
 }
 """The kinds by name."""
 
-ON_ONE_MACHINE = ("jvm", "server", "broker", "stop", "pause", "takeover", "deaf", "standby", "orphan")
+ON_ONE_MACHINE = ("jvm", "server", "broker", "stop", "pause", "takeover", "deaf", "standby", "handover", "orphan")
 """Those that need no cluster, where all tasks run in the driver's JVM."""
 
 ON_CLUSTER = ("jvm", "server", "broker", "executor", "frozen", "worker")
@@ -132,13 +133,17 @@ def carry_out(
         case "takeover" | "deaf":
             problems += server.be_taken_over(planned.away, jvm=planned.kind == "takeover")
             mark = watch.mark(begin)
-        case "standby":
-            kill = server.stand_by()
+        case "standby" | "handover":
+            kill = server.stand_by(jvm=planned.kind == "handover")
             begin = time.monotonic()
             kill()
+            if planned.kind == "handover":  # the server itself writes nothing
+                await_executors()
+                mark = watch.mark(begin)
             children, outlived = server.wait_for_children()
             await_executors()
-            mark = watch.mark(begin)
+            if planned.kind == "standby":
+                mark = watch.mark(begin)
             server.wait_until_ready()
             problems += [f"{child} outlived the server" for child in outlived]
         case "orphan":

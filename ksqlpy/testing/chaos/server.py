@@ -30,7 +30,7 @@ STANDING = 600.0
 """Seconds that a standby gets until it says that it is ready: it warms up while it waits."""
 _READY_TO_TAKE_OVER = "ready to take over"
 OUTLIVE = 15.0
-"""Seconds after which children of a killed server must be gone."""
+"""Seconds after which children of a killed server must be gone, and a server that has handed its service over."""
 
 
 class Server:
@@ -175,10 +175,11 @@ class Server:
             os.kill(process.pid, signal.SIGKILL)
         _wait_until_gone(found, 5)
 
-    def stand_by(self) -> Callable[[], None]:
+    def stand_by(self, *, jvm: bool = False) -> Callable[[], None]:
         """Starts a standby, and waits until it has come to rest; gives what kills the active server with SIGKILL.
 
-        After that the standby is this server: :meth:`wait_until_ready`. Raises as :meth:`start`.
+        ``jvm``: only its JVM, after which it must end by itself: :meth:`wait_for_children`. After that the standby is
+        this server: :meth:`wait_until_ready`. Raises as :meth:`start`.
         """
         child, client, active = self._child, self._client, psutil.Process(self.pid)
         assert child is not None
@@ -189,8 +190,13 @@ class Server:
 
         def kill() -> None:
             self._left = active.children(recursive=True)
-            active.kill()
-            child.stop()
+            if jvm:
+                for process in jvms(self._left):
+                    process.kill()
+                self._left.append(active)
+            else:
+                active.kill()
+                child.stop()
             client.close()
 
         return kill
