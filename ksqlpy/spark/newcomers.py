@@ -23,7 +23,7 @@ __all__ = ["LONGEST", "REPLACED_AFTER", "Replacements", "admit", "held"]
 log = logging.getLogger(__name__)
 
 LONGEST = 60.0
-"""Seconds after which an executor gets tasks all the same: there may be a query that never comes to rest."""
+"""Seconds after which an executor is started, or gets tasks, all the same: a query may fail again and again."""
 
 REPLACED_AFTER = 3.0
 """Seconds for which all queries are live and no executor comes or goes, before lost executors are replaced."""
@@ -44,12 +44,15 @@ class Replacements:
         ``executors``: the ids of those that are there; ``needed``: whether queries lack task slots: then it is done at
         once. ``live``: whether all queries have their tasks.
         """
-        now = self._clock()
-        if session is not self._session or executors != self._seen or not live:
+        now, begins = self._clock(), session is not self._session
+        if begins or executors != self._seen or not live:
             self._since = now
-        if wanted := needed or now - max(self._since, self._asked) >= REPLACED_AFTER:
+        if begins:
             self._asked = now
-        if wanted or session is not self._session:
+        rested = now - max(self._since, self._asked) >= REPLACED_AFTER
+        if wanted := needed or rested or now - self._asked > LONGEST:
+            self._asked = now
+        if wanted or begins:
             jvm: Any = session._jvm
             jvm.ksqlpy.cluster.Newcomers.replace(wanted)
         self._session, self._seen = session, executors

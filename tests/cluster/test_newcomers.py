@@ -94,5 +94,7 @@ def test_a_lost_executor_is_replaced_when_queries_have_been_live_for_a_while() -
     assert waited == [[]] * (int(REPLACED_AFTER) - 1) + [[True]]
     assert look("12") == [], "not once a second"
     assert look("12", live=False, needed=True) == [True], "queries without task slots do not wait"
+    failing = [look("12", live=False) for _ in range(int(LONGEST) + 1)]
+    assert failing == [[]] * int(LONGEST) + [[True]], "a query fails again and again"
     session = Session(newcomers)
     assert look("01", live=False) == [False], "another driver"
