@@ -45,6 +45,8 @@ class Server:
         self.log = folder / "server.log"
         self._child: Guarded | None = None
         self._left: list[psutil.Process] = []
+        self._leaving: Guarded | None = None
+        """A server that has handed its service over, until it has ended."""
         self._number = 0
         self._settings = folder / "server.properties"
         settings = {"ksqlpy.checkpoint.dir": str(folder / "checkpoints"), **connection.settings, **(more or {})}
@@ -161,6 +163,9 @@ class Server:
             except psutil.NoSuchProcess:
                 outlived.pop()
         self._left = []
+        leaving, self._leaving = self._leaving, None
+        if leaving is not None:
+            leaving.stop()
         return time.monotonic() - begin, outlived
 
     def kill_jvm(self) -> None:
@@ -194,6 +199,7 @@ class Server:
                 for process in jvms(self._left):
                     process.kill()
                 self._left.append(active)
+                self._leaving = child
             else:
                 active.kill()
                 child.stop()
