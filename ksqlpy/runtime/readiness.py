@@ -6,18 +6,21 @@ So an engine whose JVM is gone knows without asking the standby whether somebody
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException
 
-from ksqlpy.errors import EnvironmentProblem
+from ksqlpy.errors import KsqlError
 from ksqlpy.spark.kafka import Kafka
 
 __all__ = ["Readiness"]
 
+log = logging.getLogger(__name__)
+
 _SESSION_MS = 6000
-"""How long the brokers count a standby in that is gone; their least."""
+"""How long a standby that was killed stays a member; the least that brokers allow by default."""
 _PAUSE = 0.5
 """Seconds between polls, without which a member counts as gone after minutes."""
 
@@ -40,10 +43,14 @@ class Readiness:
             self._over = None
 
     def any(self) -> bool:
-        """Whether an engine is ready; of one that was killed that is said for six seconds more."""
+        """Whether an engine is ready; one that was killed counts as ready for six seconds more.
+
+        Not if the brokers do not say, for whatever reason: then this engine has to recover the queries itself.
+        """
         try:
             return bool(self._kafka.members(self._group))
-        except EnvironmentProblem:
+        except (KsqlError, KafkaException) as e:
+            log.warning("not known whether a standby is ready: %s", e)
             return False
 
     def _run(self, over: threading.Event) -> None:
