@@ -39,7 +39,7 @@ class Queries:
 @pytest.mark.parametrize("away", [0, 1, 2])
 def test_queries_start_when_the_brokers_are_back(monkeypatch: pytest.MonkeyPatch, away: int) -> None:
     """``away``: how often brokers do not answer after the JVM was started again."""
-    brokers: Any = SimpleNamespace(config=Config.of({}), lost=False)
+    brokers: Any = SimpleNamespace(config=Config.of({}), lost=False, hand_over=lambda: False)
     watched, queries, ended = Supervisor(brokers, lambda phase: None), Queries(), threading.Event()
     made: Any = watched
     made.session, made.queries, made._own_jvm = "killed", queries, Path("spark")
@@ -62,3 +62,26 @@ def test_queries_start_when_the_brokers_are_back(monkeypatch: pytest.MonkeyPatch
     assert len(starts) == away + 1
     assert queries.abandoned == 1
     assert queries.told == ["no broker answers"] * away
+
+
+def test_a_jvm_is_not_started_again_when_a_standby_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokers: Any = SimpleNamespace(config=Config.of({}), lost=False, loss=lambda: "handed over")
+
+    def hand_over() -> bool:
+        brokers.lost = True
+        return True
+
+    brokers.hand_over = hand_over
+    watched, started = Supervisor(brokers, lambda phase: None), []
+    made: Any = watched
+    made.session, made.queries, made._own_jvm = "killed", SimpleNamespace(stop_all=lambda: None), Path("spark")
+    monkeypatch.setattr(supervisor, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(supervisor, "is_alive", lambda session: False)
+    monkeypatch.setattr(watched, "_new_session", lambda folder: started.append(folder))
+    watch = threading.Thread(
+        target=watched._watch, args=(threading.Event(), nullcontext(), lambda: started.append(None)), daemon=True
+    )
+    watch.start()
+    watch.join(20)
+    assert not watch.is_alive()
+    assert not started
