@@ -72,7 +72,8 @@ public final class Latency {
   }
 
   private static void addTo(Map<Long, Long> found, Histogram histogram) {
-    histogram.recordedValues().forEach(
+    // Of a copy: what is written meanwhile would end the loop (ConcurrentModificationException).
+    histogram.copy().recordedValues().forEach(
         value -> found.merge(
             Long.valueOf(value.getValueIteratedTo()), Long.valueOf(value.getCountAtValueIteratedTo()), Long::sum));
   }

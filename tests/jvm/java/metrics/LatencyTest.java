@@ -70,4 +70,21 @@ final class LatencyTest {
     assertEquals(1L, summary.get("p50").longValue());
     assertTrue(summary.get("p99").longValue() >= 900, summary.toString());
   }
+
+  @Test
+  void itIsReadWhileTasksAddToIt() throws InterruptedException {
+    Latency latency = Latency.of("busy");
+    Thread task = new Thread(() -> {
+      for (long i = 0; !Thread.interrupted(); i++) {
+        latency.add(NOON - i % 5000, NOON);
+      }
+    });
+    task.start();
+    for (int i = 0; i < 1000; i++) {
+      latency.counts(NOON);
+    }
+    task.interrupt();
+    task.join();
+    assertTrue(latency.counts(NOON).size() > 1);
+  }
 }
