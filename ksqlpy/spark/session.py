@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.embedded.cache import cache_folder, digest
 from ksqlpy.embedded.classes import ClassArchive
+from ksqlpy.embedded.collectors import small_collector
 from ksqlpy.embedded.compilers import OPTIMIZED_LATER, PROFILES_UNUSED, hold_optimizer_back, optimizer_held_back
 from ksqlpy.embedded.folders import removed
 from ksqlpy.embedded.jars import spark_jars
@@ -192,12 +193,13 @@ def start_session(
     options = (
         *archived,
         # A cluster whose driver has died starts all its JVMs again, and all queries are away meanwhile.
-        *(OPTIMIZED_LATER if cluster else ()),
+        *((*OPTIMIZED_LATER, *small_collector(memory, java_options)) if cluster else ()),
         "-XX:+ExitOnOutOfMemoryError",  # instead of going on with threads missing; the engine starts another
         "-XX:ReservedCodeCacheSize=240m",  # with the quick compiler alone it is 48 MB, and full after a minute
         f"-Dlog4j2.configurationFile=file:{log_settings}",
         f"-Dderby.system.home={folder}",
         f"-Djava.io.tmpdir={work}",
+        *([f"-Dksqlpy.code={_code_folder(folder, java, jars)}"] if cluster else []),
         java_options,
     )
     builder = SparkSession.builder.appName("ksqlpy").master(master)
@@ -206,7 +208,7 @@ def start_session(
         # For executors on other machines. Where nobody needs them Spark copies each jar at the start all the same: that
         # takes 0.5 s in the driver, and 1 s in each executor.
         **({} if on_one_machine(master) else {"spark.jars": ",".join(map(str, jars))}),
-        **(_executors(archived, jars, here=on_one_machine(master)) if cluster else {}),
+        **(_executors(archived, jars, given, here=on_one_machine(master)) if cluster else {}),
         # Spark looks at files before it takes up its jars, and needs LocalFiles for it, which is in one of them.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.memory": memory,
@@ -228,14 +230,19 @@ def start_session(
     return session
 
 
-def _executors(archived: Sequence[str], jars: Sequence[Path], *, here: bool) -> dict[str, str]:
-    """Settings of executors, ``here``: on this machine."""
+def _executors(
+    archived: Sequence[str], jars: Sequence[Path], given: Mapping[str, str], *, here: bool
+) -> dict[str, str]:
+    """Settings of executors; ``given``: those of the user; ``here``: they run on this machine."""
     if not here:
         return {"spark.executor.defaultJavaOptions": " ".join(OPTIMIZED_LATER)}
     # With the class path of the driver they can have its archive of classes, too.
+    collector = small_collector(
+        given.get("spark.executor.memory", "1g"), given.get("spark.executor.extraJavaOptions", "")
+    )
     return {
         "spark.executor.extraClassPath": os.pathsep.join(map(str, jars)),
-        "spark.executor.defaultJavaOptions": " ".join((*archived, *OPTIMIZED_LATER)),
+        "spark.executor.defaultJavaOptions": " ".join((*archived, *OPTIMIZED_LATER, *collector)),
     }
 
 
@@ -270,8 +277,22 @@ def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
 
 def class_archive(java: Java, jars: Sequence[Path]) -> ClassArchive:
     """The archive of the classes of Spark's JVM: with it a start takes half the time, and half the CPU."""
-    name = f"spark-{digest(java.version, *map(str, (java.executable, spark_home(), *jars)))}.jsa"
-    return ClassArchive(cache_folder("jvm") / name, java)
+    return ClassArchive(cache_folder("jvm") / f"spark-{_digest(java, jars)}.jsa", java)
+
+
+def _digest(java: Java, jars: Sequence[Path]) -> str:
+    """Of all that classes come from."""
+    return digest(java.version, *map(str, (java.executable, spark_home(), *jars)))
+
+
+def _code_folder(folder: Path, java: Java, jars: Sequence[Path]) -> Path:
+    """Where generated code is kept, compiled, for the next JVM; that of other versions is removed."""
+    codes = folder / "code"
+    kept = codes / _digest(java, jars)
+    for old in codes.glob("*"):
+        if old != kept:
+            removed(old)
+    return kept
 
 
 def has_session() -> bool:

@@ -44,6 +44,8 @@ def source_records(session: SparkSession, spec: QuerySpec) -> Any:
         .option("includeHeaders", "true")
         .option("groupIdPrefix", spec.id)
         .options(**client_figures(spec.id))
+        # Kafka's own reporter registers some 200 metrics of a consumer with JMX, where nobody looks for them.
+        .option("kafka.auto.include.jmx.reporter", "false")
         .load()
     )
     if spec.until is not None:

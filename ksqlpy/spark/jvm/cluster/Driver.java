@@ -14,9 +14,13 @@ import org.apache.spark.api.plugin.PluginContext;
 public final class Driver implements DriverPlugin {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
+  private CodeExchange code;
+
   public Map<String, String> init(SparkContext spark, PluginContext context) {
     Reports.begin();
-    Newcomers.begin(spark);
+    Newcomers.begin(spark, System.getProperty("ksqlpy.code"));
+    code = new CodeExchange(Newcomers.DRIVER, report -> Newcomers.exchange(MAPPER.valueToTree(report)));
+    code.begin();
     Executors.watch(spark, Reports::joined, Driver::left);
     return new HashMap<>();
   }
@@ -43,5 +47,8 @@ public final class Driver implements DriverPlugin {
 
   public void shutdown() {
     Reports.end();
+    if (code != null) {
+      code.end();
+    }
   }
 }

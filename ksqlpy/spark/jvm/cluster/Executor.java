@@ -14,6 +14,10 @@ import ksqlpy.sink.Senders;
 import ksqlpy.sink.SinkProducers;
 import ksqlpy.tasks.Attempts;
 import ksqlpy.tasks.ToDriver;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.core.LoggerContext;
+import org.apache.logging.log4j.core.config.ConfigurationSource;
+import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.slf4j.Logger;
@@ -30,21 +34,41 @@ public final class Executor implements ExecutorPlugin, Runnable {
           ? system.getMaxFileDescriptorCount()
           : -1);
 
+  /** Where Spark has the configuration of the log for JVMs that have none. */
+  private static final String SPARK_LOG = "org/apache/spark/log4j2-defaults.properties";
+
+  /** In so many ns the next report fails when the driver is gone. */
+  private static final long NOTICE = 1_000_000_000L;
+
   private String id;
   private volatile boolean over;
+  private volatile boolean alone;
 
   public void init(PluginContext given, Map<String, String> settings) {
-    if (given.executorID().equals("driver")) {
+    if (given.executorID().equals(Newcomers.DRIVER)) {
       return; // of a local master
     }
     id = given.executorID();
+    warnOnly();
     ToDriver.by(given);
     come();
-    CodeExchange.begin(id);
+    Runtime.getRuntime().addShutdownHook(new Thread(this::leave, "ksqlpy end"));
+    new CodeExchange(id, ToDriver::ask).takeAll().begin();
     Thread thread = new Thread(this, "ksqlpy reports");
     thread.setDaemon(true);
     thread.setContextClassLoader(Thread.currentThread().getContextClassLoader());
     thread.start();
+  }
+
+  /**
+   * Executors log warnings only, as the driver does, where nobody has configured their log: at each checkpoint Spark logs
+   * the figures of each state as JSON, which costs a new JVM a second.
+   */
+  private static void warnOnly() {
+    ConfigurationSource source = LoggerContext.getContext(false).getConfiguration().getConfigurationSource();
+    if (String.valueOf(source.getLocation()).endsWith(SPARK_LOG)) {
+      Configurator.setRootLevel(Level.WARN);
+    }
   }
 
   /** Says so to the driver, which may hold it back: Spark gives it tasks only after {@link #init}. */
@@ -56,12 +80,29 @@ public final class Executor implements ExecutorPlugin, Runnable {
     }
   }
 
+  /**
+   * When the driver is gone, Spark ends this JVM in order, which takes seconds: its tasks are still running. The next
+   * driver waits for the processors, and nobody for what is put in order here. So it ends at once.
+   */
+  private void leave() {
+    for (long end = System.nanoTime() + NOTICE; !over && System.nanoTime() < end; ) {
+      if (alone) {
+        Runtime.getRuntime().halt(1);
+      }
+      try {
+        Thread.sleep(20);
+      } catch (InterruptedException e) {
+        return;
+      }
+    }
+  }
+
   public void run() {
     long round = 0;
     while (!over) {
       long pause = 250;
       try {
-        JsonNode answer = MAPPER.readTree(ToDriver.ask(report(round)));
+        JsonNode answer = MAPPER.readTree(tell(report(round)));
         round = answer.get("round").asLong();
         pause = answer.get("pause").asLong();
         Checks.wanted(answer.get("checks"));
@@ -77,6 +118,18 @@ public final class Executor implements ExecutorPlugin, Runnable {
       } catch (InterruptedException e) {
         return;
       }
+    }
+  }
+
+  /** Sends it; notes whether the driver has answered. */
+  private String tell(Map<String, Object> report) throws Exception {
+    try {
+      String answer = ToDriver.ask(report);
+      alone = false;
+      return answer;
+    } catch (Exception e) {
+      alone = true;
+      throw e;
     }
   }
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
 import ksqlpy.internals.Offers;
@@ -18,6 +19,9 @@ public final class Newcomers {
 
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
+  /** The name of the driver among executors, as Spark has it. */
+  static final String DRIVER = "driver";
+
   /** Those that are held back: when they came (ns). */
   private static final Map<String, Long> HELD = new TreeMap<>();
 
@@ -27,12 +31,13 @@ public final class Newcomers {
   private static boolean holding;
   private static boolean preparing;
 
-  static synchronized void begin(SparkContext context) {
+  /** {@code code}: the folder of {@link SharedCode}, or null. */
+  static synchronized void begin(SparkContext context, String code) {
     spark = context;
     holding = preparing = false;
     HELD.clear();
     PREPARED.clear();
-    SharedCode.begin();
+    SharedCode.begin(code);
   }
 
   /** An executor has come, and waits for this answer before it can get tasks. */
@@ -50,17 +55,18 @@ public final class Newcomers {
   }
 
   /**
-   * Takes {@code {"executor":…,"names":[name],"texts":{name:code}}}; answers {@code
-   * {"tell":[name],"held":bool,"compile":{name:code}}}: which texts are asked for, and which the executor shall compile.
+   * Takes {@code {"executor":…,"names":[name],"codes":{name:code},"damaged":[name],"loaded":bool}}: what the executor has
+   * compiled, code that it was asked for, what it could not use, and whether it has loaded what tasks need; answers
+   * {@code {"tell":[name],"load":bool,"codes":{name:code}}}: which code is asked for, whether it shall load that now, and
+   * what others have compiled.
    */
-  static synchronized String exchange(JsonNode report) throws JsonProcessingException {
+  static synchronized String exchange(JsonNode report) throws IOException {
     String executor = report.get("executor").asText();
     ObjectNode answer = MAPPER.createObjectNode();
     SharedCode.take(report, answer);
     boolean held = HELD.containsKey(executor);
-    answer.put("held", held);
-    ObjectNode compile = answer.putObject("compile");
-    if (held && preparing && !SharedCode.give(executor, compile)) {
+    answer.put("load", held && preparing);
+    if (!SharedCode.give(executor, answer.putObject("codes")) && report.get("loaded").asBoolean() && held && preparing) {
       PREPARED.put(executor, Boolean.TRUE);
     }
     return MAPPER.writeValueAsString(answer);
@@ -82,7 +88,7 @@ public final class Newcomers {
     holding = true;
   }
 
-  /** Those that are held back compile what others have compiled, from now on or not. */
+  /** Those that are held back load what tasks need, from now on or not. */
   public static synchronized void prepare(boolean wanted) {
     preparing = wanted;
   }
@@ -101,8 +107,8 @@ public final class Newcomers {
 
   /** It gets tasks from now on. */
   public static synchronized void admit(String executor) {
-    if (HELD.containsKey(executor)) {
-      left(executor);
+    if (HELD.remove(executor) != null) {
+      PREPARED.remove(executor);
       Offers.admit(spark, executor);
     }
   }

@@ -3,65 +3,83 @@ package ksqlpy.cluster;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 
 /**
- * The generated code that executors have compiled, kept by the driver for those that come: a new executor compiles it
- * before it gets tasks.
+ * The generated code that executors have compiled, kept by the driver for those that come, and in {@link CodeFiles} for
+ * the driver after it: they need not compile it.
  */
 final class SharedCode {
   private SharedCode() {}
 
   private static final int KEPT = 400;
 
-  /** Texts in one answer. */
-  private static final int AT_ONCE = 10;
+  /** Codes in one answer. */
+  private static final int AT_ONCE = 50;
 
-  /** Text by name, those that were named last at the end; null until an executor has sent the text. */
-  private static final LinkedHashMap<String, String> TEXTS = new LinkedHashMap<>(64, 0.75f, true);
+  /** Packed code by name, those that were named last at the end; null until an executor has sent it. */
+  private static final LinkedHashMap<String, byte[]> CODES = new LinkedHashMap<>(64, 0.75f, true);
 
-  /** What executors that are held back were given. */
-  private static final Map<String, Map<String, Boolean>> GIVEN = new HashMap<>();
+  /** What each executor has. */
+  private static final Map<String, Set<String>> GIVEN = new HashMap<>();
 
-  static synchronized void begin() {
-    TEXTS.clear();
+  private static CodeFiles files;
+
+  /** {@code folder}: of the code of drivers before this one, null where none is kept. */
+  static synchronized void begin(String folder) {
+    CODES.clear();
     GIVEN.clear();
+    files = new CodeFiles(folder);
+    CODES.putAll(files.read(KEPT));
   }
 
-  /** Takes names and texts of code, and asks for texts that are not known. */
-  static synchronized void take(JsonNode report, ObjectNode answer) {
-    report.get("texts").properties().forEach(text -> TEXTS.put(text.getKey(), text.getValue().asText()));
+  /** Takes names and codes, forgets what is damaged, and asks for codes that are not known. */
+  static synchronized void take(JsonNode report, ObjectNode answer) throws IOException {
+    for (JsonNode name : report.get("damaged")) {
+      CODES.remove(name.asText());
+      files.remove(name.asText());
+    }
+    for (Map.Entry<String, JsonNode> code : report.get("codes").properties()) {
+      byte[] packed = code.getValue().binaryValue();
+      CODES.put(code.getKey(), packed);
+      files.write(code.getKey(), packed);
+    }
+    Set<String> given = GIVEN.computeIfAbsent(report.get("executor").asText(), any -> new HashSet<>());
     ArrayNode tell = answer.putArray("tell");
     for (JsonNode name : report.get("names")) {
-      if (TEXTS.get(name.asText()) == null) {
-        TEXTS.put(name.asText(), null);
+      given.add(name.asText());
+      if (CODES.get(name.asText()) == null) {
+        CODES.put(name.asText(), null);
         tell.add(name);
       }
     }
-    for (Iterator<String> oldest = TEXTS.keySet().iterator(); TEXTS.size() > KEPT; ) {
-      oldest.next();
+    for (Iterator<String> oldest = CODES.keySet().iterator(); CODES.size() > KEPT; ) {
+      files.remove(oldest.next());
       oldest.remove();
     }
   }
 
-  /** Gives an executor some of what it was not given yet; whether there was any. */
-  static synchronized boolean give(String executor, ObjectNode compile) {
-    Map<String, Boolean> given = GIVEN.computeIfAbsent(executor, any -> new HashMap<>());
-    for (Map.Entry<String, String> text : TEXTS.entrySet()) {
-      if (compile.size() == AT_ONCE) {
+  /** Gives an executor some of what it has not; whether there was any. */
+  static synchronized boolean give(String executor, ObjectNode codes) {
+    Set<String> given = GIVEN.computeIfAbsent(executor, any -> new HashSet<>());
+    for (Map.Entry<String, byte[]> code : CODES.entrySet()) {
+      if (codes.size() == AT_ONCE) {
         break;
       }
-      if (text.getValue() != null && given.put(text.getKey(), Boolean.TRUE) == null) {
-        compile.put(text.getKey(), text.getValue());
+      if (code.getValue() != null && given.add(code.getKey())) {
+        codes.put(code.getKey(), code.getValue());
       }
     }
-    return !compile.isEmpty();
+    return !codes.isEmpty();
   }
 
-  /** It is held back no longer. */
+  /** It is gone. */
   static synchronized void forget(String executor) {
     GIVEN.remove(executor);
   }

@@ -171,6 +171,7 @@ public final class Tail {
     Map<String, Object> settings = Connections.settings(spec.get("connection").asText(), "consumer");
     settings.put("enable.auto.commit", "false");
     settings.put("auto.offset.reset", "earliest");
+    settings.put("auto.include.jmx.reporter", "false"); // it lives for a moment
     settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
     settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
     return new KafkaConsumer<>(settings);
