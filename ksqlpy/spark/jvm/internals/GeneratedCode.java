@@ -11,6 +11,8 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodeCompiler;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator$;
 import org.apache.spark.sql.catalyst.expressions.codegen.GeneratedClass;
 import org.apache.spark.sql.catalyst.expressions.codegen.JaninoCodeCompiler$;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.util.NonFateSharingCache;
 import org.apache.spark.util.ParentClassLoader;
 import org.codehaus.commons.compiler.util.reflect.ByteArrayClassLoader;
@@ -23,6 +25,15 @@ import scala.Tuple3;
  */
 public final class GeneratedCode {
   private GeneratedCode() {}
+
+  /** As ksqlpy/spark/session.py has it for the threads of a session; this class may be the first to use the cache. */
+  private static final String MOST = "1000";
+
+  static {
+    SQLConf settings = new SQLConf();
+    settings.setConfString("spark.sql.codegen.cache.maxEntries", MOST);
+    SQLConf$.MODULE$.withExistingConf(settings, () -> CodeGenerator$.MODULE$);
+  }
 
   /** How many texts this JVM has compiled and kept, for all class loaders. */
   public static long count() throws ReflectiveOperationException {

@@ -1,0 +1,23 @@
+"""How much generated code a JVM keeps: a query has some ten pieces, and Spark keeps a hundred by default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+PIECES = 150
+
+
+def test_the_code_of_many_queries_is_kept(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    codegen = jvm.org.apache.spark.sql.catalyst.expressions.codegen
+    none = getattr(jvm.scala.collection.immutable, "Map$").__getattr__("MODULE$").empty()
+    before = jvm.ksqlpy.internals.GeneratedCode.count()
+    for n in range(PIECES):
+        text = f'public Object generate(Object[] references) {{ return "piece {n}"; }}'
+        codegen.CodeGenerator.compile(codegen.CodeAndComment(text, none))
+    assert jvm.ksqlpy.internals.GeneratedCode.count() == before + PIECES
