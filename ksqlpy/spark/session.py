@@ -125,8 +125,8 @@ SETTINGS: Mapping[str, str] = {
     # Options of sources and sinks hold no secrets, but name them (ksqlpy/connection). Others' might.
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas|keystore[.]key",
     "spark.sql.shuffle.partitions": "1",
-    # A query has some ten pieces of generated code. What is not among the last 100 that were used, by default, is compiled
-    # again at each checkpoint.
+    # A query has some ten pieces of generated code. By default a JVM keeps the last 100 that it has used, and compiles
+    # others again when tasks start, which they do at each checkpoint.
     "spark.sql.codegen.cache.maxEntries": "1000",
     # Else every small job is cut into as many tasks as there are slots.
     "spark.default.parallelism": "1",
