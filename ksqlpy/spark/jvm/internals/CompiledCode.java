@@ -65,6 +65,9 @@ public record CompiledCode(String text, Map<String, byte[]> classes, int[] sizes
 
   private static byte[] read(DataInputStream in) throws IOException {
     int length = in.readInt();
+    if (length < 0) {
+      throw new IOException("a length of " + length);
+    }
     byte[] bytes = in.readNBytes(length);
     if (bytes.length < length) {
       throw new IOException("less than there should be");

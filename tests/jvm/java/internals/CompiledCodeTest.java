@@ -5,9 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.zip.DeflaterOutputStream;
 import org.junit.jupiter.api.Test;
 
 final class CompiledCodeTest {
@@ -42,5 +45,17 @@ final class CompiledCodeTest {
       assertThrows(IOException.class, () -> CompiledCode.unpacked(torn), "only " + i + " bytes");
     }
     assertTrue(noticed > packed.length - 4, noticed + " of " + packed.length);
+  }
+
+  @Test
+  void aWrongLengthIsDamage() throws IOException {
+    for (int length : new int[] {-1, Integer.MIN_VALUE, Integer.MAX_VALUE}) {
+      ByteArrayOutputStream packed = new ByteArrayOutputStream();
+      try (DataOutputStream out = new DataOutputStream(new DeflaterOutputStream(packed))) {
+        out.writeInt(1); // the format
+        out.writeInt(length);
+      }
+      assertThrows(IOException.class, () -> CompiledCode.unpacked(packed.toByteArray()), "length " + length);
+    }
   }
 }
