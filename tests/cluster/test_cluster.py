@@ -20,6 +20,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.embedded.spark_home import spark_home
 from ksqlpy.testing.chaos.server import Server
 
 pytestmark = pytest.mark.kafka
@@ -58,8 +59,12 @@ def server(broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def executors(server: Server) -> list[psutil.Process]:
-    found = psutil.Process(server.pid).children(recursive=True)
-    return [p for p in found if any("CoarseGrainedExecutorBackend" in part for part in p.cmdline())]
+    found = []
+    for process in psutil.Process(server.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended
+            if any("CoarseGrainedExecutorBackend" in part for part in process.cmdline()):
+                found.append(process)
+    return found
 
 
 def send(broker: EmbeddedKafka, topic: str, first: int, last: int) -> None:
@@ -87,6 +92,25 @@ def read(broker: EmbeddedKafka, topic: str, wanted: int, partitions: int = 3) ->
     return found
 
 
+def told(server: Server) -> str:
+    """What server, driver and executors have logged last, and which executors there are: why results may be missing."""
+    for process in psutil.Process(server.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.name() == "java":
+                process.send_signal(signal.SIGQUIT)  # it prints its stacks; the driver does that in the server's log
+    time.sleep(2)
+    data = server.log.parent.glob("data-*/spark/spark.log")
+    runs = sorted((spark_home() / "work").glob("app-*"), key=lambda run: run.stat().st_mtime)
+    logs = [*data, *(log for run in runs[-1:] for log in run.glob("*/std*")), server.log]
+    ends = [f"== {log.parent.name}/{log.name}\n{log.read_text(errors='replace')[-6000:]}" for log in logs]
+    return "\n".join([*ends, f"executors: {executors(server)}"])
+
+
+def wrong(found: Counter[int], due: Counter[int]) -> dict[str, list[int]]:
+    """Some of what is missing, and of what is there twice."""
+    return {"missing": sorted((due - found).elements())[:20], "twice": sorted((found - due).elements())[:20]}
+
+
 def test_each_result_comes_once_though_executors_die_and_freeze(server: Server, broker: EmbeddedKafka) -> None:
     server.statements(
         "CREATE STREAM s (k STRING KEY, n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=3);"
@@ -102,11 +126,13 @@ def test_each_result_comes_once_though_executors_die_and_freeze(server: Server, 
     frozen.send_signal(signal.SIGSTOP)
     send(broker, "s", 1000, 1500)
     passed = read(broker, "PASSED", 1500)
+    if len(passed) < 1500:
+        print(told(server))
     with contextlib.suppress(psutil.NoSuchProcess):
         frozen.send_signal(signal.SIGCONT)
     send(broker, "s", 1500, 1600)
     passed = read(broker, "PASSED", 1600)
-    assert Counter(row["N"] for _, row in passed) == Counter(range(1600))
+    assert wrong(Counter(row["N"] for _, row in passed), Counter(range(1600))) == {"missing": [], "twice": []}
     counts = read(broker, "COUNTS", 1600)
     for key in map(str, range(7)):
         assert [row["C"] for k, row in counts if k == key] == list(range(1, 1 + len(range(int(key), 1600, 7))))
