@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 
 _PATIENCE = 1000
 """Ms for which the JVM waits for a producer that asks."""
+
+_PAUSE = 0.5
+"""Seconds until producers that could not be noted are tried again."""
 
 
 class Admissions:
@@ -47,18 +50,25 @@ class Admissions:
             try:
                 jvm: Any = self._session()._jvm
                 registrations = jvm.ksqlpy.cluster.Registrations
-                for wish in json.loads(registrations.take(_PATIENCE)):
-                    query, life = str(wish["query"]), str(wish["life"])
-                    refused = self._register.admit(query, life, str(wish["jvm"]), int(wish["producer"]))
-                    registrations.answer(str(wish["jvm"]), life, refused)
-                    if refused is not None:
-                        log.info("query %s: a producer of %s may not write: %s", query, wish["jvm"], refused)
-            except KsqlError as e:  # it asks again: the brokers may be away
-                log.warning("producers of executors have to wait: %s", e)
-                self._ended.wait(0.5)
+                wishes = json.loads(registrations.take(_PATIENCE))
+                if not all([self._answer(registrations, wish) for wish in wishes]):
+                    self._ended.wait(_PAUSE)
             except (Py4JError, OSError, TypeError, AttributeError) as e:  # the JVM is gone, or not there yet
                 log.debug("no producers of executors are admitted: %s", e)
-                self._ended.wait(0.5)
+                self._ended.wait(_PAUSE)
             except Exception as e:  # without this thread no executor could write any more
                 log.warning("producers of executors have to wait: %r", e)
-                self._ended.wait(0.5)
+                self._ended.wait(_PAUSE)
+
+    def _answer(self, registrations: Any, wish: Mapping[str, Any]) -> bool:
+        """Admits a producer or refuses it; whether it has an answer. One that has none asks again."""
+        query, life, jvm = str(wish["query"]), str(wish["life"]), str(wish["jvm"])
+        try:
+            refused = self._register.admit(query, life, jvm, int(wish["producer"]))
+        except KsqlError as e:  # the brokers may be away
+            log.warning("query %s: a producer of %s has to wait: %s", query, jvm, e)
+            return False
+        registrations.answer(jvm, life, refused)
+        if refused is not None:
+            log.info("query %s: a producer of %s may not write: %s", query, jvm, refused)
+        return True

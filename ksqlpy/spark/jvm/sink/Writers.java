@@ -25,12 +25,18 @@ public final class Writers {
 
   public static final String GRANTED = "granted";
 
+  /**
+   * Ns for which a producer waits for its id, or for the engine's answer, until the query fails and is started again. On one
+   * machine the engine waits as long for the id, see ksqlpy/spark/writers.py.
+   */
+  private static final long PATIENCE = 130_000_000_000L;
+
   private static final String QUERY = "ksqlpy.query";
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Map<String, Object> LOCKS = new ConcurrentHashMap<>();
   private static final Map<String, Boolean> ADMITTED = new ConcurrentHashMap<>();
 
-  /** Returns when this task may write; throws IllegalStateException where the query's life is over. */
+  /** Returns when this task may write; throws IllegalStateException where the query's life is over, or it takes too long. */
   public static void admit() {
     TaskContext task = TaskContext.get();
     String life = task == null ? null : task.getLocalProperty(LIFE);
@@ -50,14 +56,15 @@ public final class Writers {
     try {
       Map<String, String> options =
           MAPPER.readValue(task.getLocalProperty(OPTIONS), new TypeReference<Map<String, String>>() {});
+      long end = System.nanoTime() + PATIENCE;
       long id = SinkProducers.hold(life, options);
       while (id < 0) {
-        rest(task);
+        rest(task, end, "the brokers do not give its producer an id");
         id = SinkProducers.hold(life, options);
       }
       String answer = ToDriver.ask(wish(query, life, id));
       while (answer.equals(WAIT)) {
-        rest(task);
+        rest(task, end, "the server does not admit its producer");
         answer = ToDriver.ask(wish(query, life, id));
       }
       if (!answer.equals(GRANTED)) {
@@ -80,9 +87,12 @@ public final class Writers {
     return wish;
   }
 
-  private static void rest(TaskContext task) throws InterruptedException {
+  private static void rest(TaskContext task, long end, String why) throws InterruptedException {
     if (task.isInterrupted()) {
       throw new InterruptedException("the task is to end");
+    }
+    if (System.nanoTime() > end) {
+      throw new IllegalStateException("query " + task.getLocalProperty(QUERY) + " cannot write: " + why);
     }
     Thread.sleep(5);
   }
