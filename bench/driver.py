@@ -53,7 +53,7 @@ def driver(counts: Sequence[int], rate: int, seconds: float) -> Iterator[str]:
         broker = stack.enter_context(EmbeddedKafka())
         spark = stack.enter_context(SparkCluster(EXECUTORS, 1024, "3g"))
         size = {"conf_spark_executor_memory": "2g", "conf_spark_executor_cores": "1024"}
-        server = serve(stack, broker.bootstrap, spark.master, "driver_", memory="3g", **size)
+        server = serve(stack, broker.bootstrap, spark.master, "driver_", memory="3g", spare_driver="false", **size)
         server.statements(
             "CREATE STREAM rides (k STRING KEY, v INT)"
             f" WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS={PARTITIONS});"

@@ -189,6 +189,13 @@ _DEFINED = (
         "executors that come later.",
         _one_of("true", "false"),
     ),
+    Property(
+        "ksqlpy.spark.spare.driver",
+        "true",
+        "Whether a server on a Spark cluster keeps a second, warm JVM for its driver, so that queries are back sooner "
+        "when the driver has died. It needs the memory of one more driver.",
+        _one_of("true", "false"),
+    ),
     Property("ksqlpy.spark.java.options", "", "More options of Spark's driver JVM."),
     Property("ksqlpy.spark.memory", "700m", "Heap of Spark's driver JVM.", _memory),
     Property(

@@ -20,12 +20,23 @@ from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.push import Asked
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.scratch import Scratch
+from ksqlpy.runtime.spares import Spares
 from ksqlpy.runtime.warmups import WarmUps
 from ksqlpy.spark.admissions import Admissions
 from ksqlpy.spark.executors import members, problems, wait_for_slots
 from ksqlpy.spark.masters import check_cluster, check_master, on_one_machine, one_jvm
 from ksqlpy.spark.newcomers import Replacements, admit, held
-from ksqlpy.spark.session import begin_recovery, end_session, has_session, is_alive, jvm_alive, kill_jvm, start_session
+from ksqlpy.spark.session import (
+    begin_recovery,
+    end_session,
+    has_session,
+    is_alive,
+    jvm_alive,
+    kill_jvm,
+    prepare_launch,
+    start_session,
+)
+from ksqlpy.spark.spare import Spare
 from ksqlpy.spark.spec import QuerySpec, Retry
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.warmup import WarmUp
@@ -38,7 +49,10 @@ __all__ = ["Planned", "Supervisor"]
 log = logging.getLogger(__name__)
 
 WATCH_SECONDS = 1.0
-"""Time between looks at the JVM."""
+"""Time between looks at JVM, executors and queries."""
+
+DEATH_SECONDS = 0.1
+"""Time in which it is noticed that the JVM's process has ended."""
 
 AWAY_SECONDS = 2.0
 """Brokers that do not answer for so long, twice, are away when the engine stops."""
@@ -77,6 +91,8 @@ class Supervisor:
         wanted = brokers.config.get("ksqlpy.warm.up") == "true"
         self._warm_ups = WarmUps(self._warm_up, self._members) if wanted else None
         self._replacements = Replacements()
+        spare = wanted and not self._alone and brokers.config.get("ksqlpy.spark.spare.driver") == "true"
+        self._spares = Spares(self._make_spare) if spare else None
 
     # ------------------------------------------------------------ life
 
@@ -95,6 +111,8 @@ class Supervisor:
         if not shared:  # a process has one session; who made it ends it
             self._own_jvm = folder / "spark"
             stack.callback(lambda: end_session(self.session))
+            if self._spares is not None:
+                stack.callback(self._spares.close)
         given = config.get("ksqlpy.checkpoint.dir")
         # Services may share the folder, and number their queries alike.
         checkpoints = f"{given or folder / 'checkpoints'}/{config.get('ksql.service.id')}"
@@ -182,15 +200,20 @@ class Supervisor:
             stack.callback(admissions.stop)
 
     def _new_session(self, folder: Path, progress: Callable[[str], None] | None = None) -> SparkSession:
+        return start_session(*self._jvm(folder, progress))
+
+    def _make_spare(self) -> Spare:
+        assert self._own_jvm is not None
+        launch = prepare_launch(*self._jvm(self._own_jvm))
+        return Spare(launch, self._brokers.connection, self._brokers.topics.command_log)
+
+    def _jvm(
+        self, folder: Path, progress: Callable[[str], None] | None = None
+    ) -> tuple[str, str, Path, Callable[[str], None] | None, str, Mapping[str, str]]:
+        """What a driver's JVM is started with, see :func:`ksqlpy.spark.session.start_session`."""
         config = self._brokers.config
-        return start_session(
-            config.get("ksqlpy.spark.master"),
-            config.get("ksqlpy.spark.memory"),
-            folder,
-            progress,
-            config.get("ksqlpy.spark.java.options"),
-            config.spark,
-        )
+        master, memory = config.get("ksqlpy.spark.master"), config.get("ksqlpy.spark.memory")
+        return master, memory, folder, progress, config.get("ksqlpy.spark.java.options"), config.spark
 
     def watch(self, stack: ExitStack, turn: AbstractContextManager[object], run_all: Callable[[], None]) -> None:
         """Watches over JVM and queries until ``stack`` closes.
@@ -216,7 +239,7 @@ class Supervisor:
     def _watch(self, ended: threading.Event, turn: AbstractContextManager[object], run_all: Callable[[], None]) -> None:
         """Sees to it, until the engine stops, that the JVM is there, and notes what Spark does not."""
         looked = deaths = 0
-        while not ended.wait(WATCH_SECONDS):
+        while not self._ends(ended):
             looked += 1
             try:
                 if self._brokers.lost:
@@ -244,6 +267,14 @@ class Supervisor:
                 self.queries.tell(e)
                 ended.wait(min(30, deaths))
 
+    def _ends(self, ended: threading.Event) -> bool:
+        """Waits for the next look, which is due at once when the JVM has died; whether the watch is over."""
+        end, died = time.monotonic() + WATCH_SECONDS, not jvm_alive()
+        while not ended.wait(DEATH_SECONDS) and time.monotonic() < end:
+            if not died and self._own_jvm is not None and not jvm_alive():
+                break
+        return ended.is_set()
+
     def _look_at_newcomers(self, turn: AbstractContextManager[object]) -> None:
         """Executors come at any time: queries without room get it, and what came is made warm."""
         if self._warm_ups is not None:
@@ -257,6 +288,8 @@ class Supervisor:
                 self.queries.start_refused()
         if self._warm_ups is not None:
             self._warm_ups.look(self._at_rest)
+        if self._spares is not None and self._own_jvm is not None:
+            self._spares.look(at_rest=bool(self.queries.all()) and self._at_rest(0))
 
     def _look_at_topics(self, turn: AbstractContextManager[object]) -> None:
         self.queries.note_sinks(self._brokers.kafka)
@@ -276,6 +309,8 @@ class Supervisor:
         end_session(self.session)
         self.session = self._new_session(folder)
         self.queries.use(self.session)
+        if self._spares is not None:
+            self._spares.taken()
         started = time.monotonic()
         if not self._alone:
             wait_for_slots(self.session, needed, EXECUTORS_SECONDS)

@@ -10,7 +10,7 @@ import logging
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,9 @@ from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.embedded.spark_home import spark_home
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark.jvm.build import helper_jar
+from ksqlpy.spark.launch import Launch
 from ksqlpy.spark.masters import check_master, on_one_machine, one_jvm, settings_for
+from ksqlpy.spark.spare import Spare
 from ksqlpy.spark.userconf import allowed
 from ksqlpy.spark.version import check_spark
 
@@ -44,7 +46,9 @@ __all__ = [
     "is_alive",
     "is_local",
     "jvm_alive",
+    "keep_spare",
     "kill_jvm",
+    "prepare_launch",
     "slots_of",
     "start_session",
 ]
@@ -177,15 +181,61 @@ def start_session(
     ConfigProblem ``reserved-setting`` for a setting that must stay.
     """
     check_spark(pyspark.__version__)
+    launch = _spare_taken()
+    if launch is None:
+        there = has_session()
+        work = _work if there else None
+        launch = _prepared(master, memory, folder, work, progress, java_options, conf, archive=archive)
+        if not there:
+            _begin_work(launch.work)
+    if progress is not None:
+        progress("starting Spark")
+    builder = SparkSession.builder.appName("ksqlpy").master(master)
+    for key, value in launch.settings.items():
+        builder = builder.config(key, value)
+    with launch.environ(), optimizer_held_back(QUICK_START):
+        session = builder.getOrCreate()
+    try:
+        check_spark(session.version)  # SPARK_HOME may name another than PySpark's
+    except EnvironmentProblem:
+        end_session(session)
+        raise
+    if progress is not None:
+        progress("")
+    return session
+
+
+def prepare_launch(
+    master: str,
+    memory: str,
+    folder: Path,
+    progress: Callable[[str], None] | None = None,
+    java_options: str = "",
+    conf: Mapping[str, str] | None = None,
+) -> Launch:
+    """What a spare is started with for the next session of these settings; raises what :func:`start_session` does."""
+    return _prepared(master, memory, folder, None, progress, java_options, conf, archive=True)
+
+
+def _prepared(
+    master: str,
+    memory: str,
+    folder: Path,
+    work: Path | None,
+    progress: Callable[[str], None] | None,
+    java_options: str,
+    conf: Mapping[str, str] | None,
+    *,
+    archive: bool,
+) -> Launch:
+    """``work``: a folder for the JVM's own files, None for a new one."""
     check_master(master)
     own = {**SETTINGS, **settings_for(master)}
     given = allowed(conf or {}, own)
     java = find_java()
     jars = [*spark_jars(progress), helper_jar(progress)]
     folder.mkdir(parents=True, exist_ok=True)
-    if progress is not None:
-        progress("starting Spark")
-    work = _begin_work(folder)
+    work = work or Path(tempfile.mkdtemp(prefix="work-", dir=folder))
     log_settings = folder / "log4j2.properties"
     log_settings.write_text(_LOGGING.format(file=folder / "spark.log"), encoding="utf-8")
     classes = class_archive(java, jars)
@@ -205,8 +255,7 @@ def start_session(
         *([f"-Dksqlpy.code={_code_folder(folder, java, jars)}"] if cluster else []),
         java_options,
     )
-    builder = SparkSession.builder.appName("ksqlpy").master(master)
-    for key, value in {
+    settings = {
         **own,
         # For executors on other machines. Where nobody needs them Spark copies each jar at the start all the same: that
         # takes 0.5 s in the driver, and 1 s in each executor.
@@ -219,18 +268,8 @@ def start_session(
         "spark.local.dir": str(work),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         **given,
-    }.items():
-        builder = builder.config(key, value)
-    with _environment({**java.environ(), "SPARK_HOME": str(spark_home())}), optimizer_held_back(QUICK_START):
-        session = builder.getOrCreate()
-    try:
-        check_spark(session.version)  # SPARK_HOME may name another than PySpark's
-    except EnvironmentProblem:
-        end_session(session)
-        raise
-    if progress is not None:
-        progress("")
-    return session
+    }
+    return Launch(settings, {**java.environ(), "SPARK_HOME": str(spark_home())}, work)
 
 
 def _executors(
@@ -250,32 +289,39 @@ def _executors(
 
 
 _work: Path | None = None
+_spare: Spare | None = None
 
 
-def _begin_work(folder: Path) -> Path:
-    """A folder for the files of a new JVM; a JVM that was killed has left its own, which goes."""
+def keep_spare(spare: Spare | None) -> None:
+    """Has the next session of this process made in the JVM of this spare, if it is ready; ends the one before."""
+    global _spare
+    before, _spare = _spare, spare
+    if before is not None and before is not spare:
+        before.close()
+
+
+def _spare_taken() -> Launch | None:
+    """Makes a spare that is ready the JVM of this process's session, and gives what it was started with."""
+    global _spare
+    spare, _spare = _spare, None
+    gateway = None if spare is None or has_session() else spare.take()
+    if spare is None or gateway is None:
+        return None
+    SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
+    _begin_work(spare.launch.work)
+    # The driver before it may have renamed the log.
+    gateway.jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure()
+    hold_optimizer_back(gateway.proc.pid, QUICK_START)
+    return spare.launch
+
+
+def _begin_work(work: Path) -> None:
+    """The folder for the files of a new JVM; a JVM that was killed has left its own beside it, which goes."""
     global _work
-    if _work is not None and has_session():
-        return _work  # no other JVM is started
-    for old in (f for pattern in ("work-*", "spark-*", "blockmgr-*") for f in folder.glob(pattern)):
-        removed(old)
-    _work = Path(tempfile.mkdtemp(prefix="work-", dir=folder))
-    return _work
-
-
-@contextlib.contextmanager
-def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
-    """What PySpark starts its JVM with; not for longer, or children and the next start would take it for the user's."""
-    before = {name: os.environ.get(name) for name, value in wanted.items() if os.environ.get(name) != value}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    for old in (f for pattern in ("work-*", "spark-*", "blockmgr-*") for f in work.parent.glob(pattern)):
+        if old != work:
+            removed(old)
+    _work = work
 
 
 def class_archive(java: Java, jars: Sequence[Path]) -> ClassArchive:

@@ -96,6 +96,10 @@ class WarmUp:
         """Begins."""
         self._thread.start()
 
+    def wait(self) -> None:
+        """Returns when it has ended."""
+        self._thread.join()
+
     @property
     def ended(self) -> bool:
         """Whether nothing of it runs any more."""

@@ -172,7 +172,7 @@ class Server:
         """Kills Spark's JVM with SIGKILL; raises EnvironmentProblem ``no-jvm`` when there is none for long."""
         server = psutil.Process(self.pid)
         deadline = time.monotonic() + JVM
-        while not (found := jvms(server.children(recursive=True))):
+        while not (found := drivers(server.children(recursive=True))):
             if time.monotonic() > deadline:
                 raise EnvironmentProblem("no-jvm", f"the server has had no JVM for {JVM:g} s")
             time.sleep(0.1)
@@ -290,6 +290,11 @@ class Server:
         """As :meth:`end`, and gives the connections back."""
         self.end()
         self._client.close()
+
+
+def drivers(children: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """The oldest Java among the processes: a spare is younger than the driver that it is there for."""
+    return sorted(jvms(children), key=lambda c: c.create_time())[:1]
 
 
 def jvms(children: Sequence[psutil.Process]) -> list[psutil.Process]:

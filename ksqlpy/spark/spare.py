@@ -1,0 +1,120 @@
+"""A spare JVM for the driver of a cluster: when the driver dies, the next session is made in a JVM that is warm.
+
+The spare is started with the settings of the driver, and has no Spark context. A process of its own connects to it and
+runs queries over invented records in it, on one machine (``spark/spare_warmup.py``). Then it waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf
+from pyspark.java_gateway import launch_gateway
+
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.embedded.folders import removed
+from ksqlpy.spark.launch import Launch
+
+__all__ = ["Spare"]
+
+log = logging.getLogger(__name__)
+
+_LONGEST = 600.0
+"""Seconds in which a spare has to be warm."""
+
+
+class Spare:
+    """One JVM, which starts in the background. ``launch``: what it is started with."""
+
+    def __init__(self, launch: Launch, connection: KafkaConnection, command_log: str) -> None:
+        """``command_log``: the topic that one of its queries reads."""
+        self.launch = launch
+        self._given = pickle.dumps((dict(launch.settings), connection, command_log))
+        self._gateway: Any = None
+        self._warming: subprocess.Popen[bytes] | None = None
+        self._ready = self._over = False
+        self._lock = threading.Lock()
+        threading.Thread(target=self._run, name="spare driver", daemon=True).start()
+
+    @property
+    def over(self) -> bool:
+        """Whether it cannot be taken any more: it was, or it has ended."""
+        return self._over or (self._gateway is not None and self._gateway.proc.poll() is not None)
+
+    def take(self) -> Any:
+        """Its gateway, if it is ready; the JVM is the caller's then. None otherwise; then it is ended."""
+        with self._lock:
+            if self._ready and not self.over:
+                self._over = True
+                return self._gateway
+        self.close()
+        return None
+
+    def close(self) -> None:
+        """Ends it, if nobody has taken it."""
+        with self._lock:
+            if not self._over:
+                self._over = True
+                self._end()
+
+    def _run(self) -> None:
+        begun = time.monotonic()
+        try:
+            self._start()
+            self._warm()
+        except Exception as e:  # the next driver takes longer to start then, nothing else
+            if not self._over:
+                log.warning("no spare driver: %s", e)
+            self.close()
+            return
+        with self._lock:
+            self._ready = not self.over
+        log.info("a spare driver is ready after %.0f s", time.monotonic() - begun)
+
+    def _start(self) -> None:
+        conf = SparkConf(loadDefaults=False)
+        for key, value in self.launch.settings.items():
+            conf.set(key, value)
+        with self.launch.environ():
+            gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
+        with self._lock:
+            self._gateway = gateway
+            if self._over:
+                self._end()
+
+    def _warm(self) -> None:
+        parameters = self._gateway.java_parameters
+        with self._lock:
+            if self._over:
+                return
+            self._warming = subprocess.Popen(
+                [sys.executable, "-m", "ksqlpy.spark.spare_warmup"],
+                stdin=subprocess.PIPE,
+                env={
+                    **os.environ,
+                    "PYSPARK_GATEWAY_PORT": str(parameters.port),
+                    "PYSPARK_GATEWAY_SECRET": parameters.auth_token,
+                },
+            )
+        self._warming.communicate(self._given, timeout=_LONGEST)
+        if self._warming.returncode != 0:
+            raise OSError(f"its warm-up ended with status {self._warming.returncode}")
+
+    def _end(self) -> None:
+        for process in (self._warming, self._gateway and self._gateway.proc):
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
+        if self._gateway is not None:
+            with contextlib.suppress(Py4JError, OSError):
+                self._gateway.shutdown()
+        removed(self.launch.work)
