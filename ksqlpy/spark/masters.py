@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from ksqlpy.errors import ConfigProblem
 
-__all__ = ["check_cluster", "check_master", "local_slots", "on_one_machine", "one_jvm", "settings_for"]
+__all__ = ["LOOPBACK", "check_cluster", "check_master", "local_slots", "on_one_machine", "one_jvm", "settings_for"]
 
 _LOCAL = re.compile(r"local(\[(\d+|\*)\])?")
 _KNOWN = re.compile(r"local(\[(\d+|\*)\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|spark://.+|k8s://.+|yarn")
@@ -24,7 +24,10 @@ _FILES: Mapping[str, str] = {
     "spark.hadoop.fs.file.impl": "ksqlpy.state.LocalFiles",
 }
 
-_HERE: Mapping[str, str] = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+LOOPBACK = "127.0.0.1"
+"""The address of driver and executors that share a machine."""
+
+_HERE: Mapping[str, str] = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
 
 _CLUSTER: Mapping[str, str] = {
     # Reports of executors, and producers that ask before they write.

@@ -30,7 +30,7 @@ from ksqlpy.embedded.spark_home import spark_home
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark.jvm.build import helper_jar
 from ksqlpy.spark.launch import Launch
-from ksqlpy.spark.masters import check_master, on_one_machine, one_jvm, settings_for
+from ksqlpy.spark.masters import LOOPBACK, check_master, on_one_machine, one_jvm, settings_for
 from ksqlpy.spark.spare import Spare
 from ksqlpy.spark.userconf import allowed
 from ksqlpy.spark.version import check_spark
@@ -269,7 +269,11 @@ def _prepared(
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         **given,
     }
-    return Launch(settings, {**java.environ(), "SPARK_HOME": str(spark_home())}, work)
+    environment = {**java.environ(), "SPARK_HOME": str(spark_home())}
+    if on_one_machine(master):
+        # The executors of local-cluster would have the address of a network, which may go while they run.
+        environment.setdefault("SPARK_LOCAL_IP", os.environ.get("SPARK_LOCAL_IP") or LOOPBACK)
+    return Launch(settings, environment, work)
 
 
 def _executors(

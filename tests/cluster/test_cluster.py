@@ -162,6 +162,6 @@ def test_the_doctor_asks_the_executors(broker: EmbeddedKafka, tmp_path: Path) ->
     )
     assert said.returncode == 0, said.stdout + said.stderr
     assert re.search(
-        r"^ok    executors: 0 at \S+:\d+ \(at most [\d,]+ open files\), 1 at \S+:\d+ \(", said.stdout, re.M
+        r"^ok    executors: 0 at 127.0.0.1:\d+ \(at most [\d,]+ open files\), 1 at 127.0.0.1:\d+ \(", said.stdout, re.M
     )
     assert "ok    task slots: 4\n" in said.stdout
