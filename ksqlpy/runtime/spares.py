@@ -1,4 +1,4 @@
-"""When a cluster's server starts a spare JVM for its driver: when nothing else is to be done."""
+"""When a server on a cluster starts a spare JVM for its driver: when all queries have run for a while."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def start_session(
     if launch is None:
         there = has_session()
         work = _work if there else None
-        launch = _prepared(master, memory, folder, work, progress, java_options, conf, archive=archive)
+        launch = prepare_launch(master, memory, folder, progress, java_options, conf, archive=archive, work=work)
         if not there:
             _begin_work(launch.work)
     if progress is not None:
@@ -212,23 +212,14 @@ def prepare_launch(
     progress: Callable[[str], None] | None = None,
     java_options: str = "",
     conf: Mapping[str, str] | None = None,
-) -> Launch:
-    """What a spare is started with for the next session of these settings; raises what :func:`start_session` does."""
-    return _prepared(master, memory, folder, None, progress, java_options, conf, archive=True)
-
-
-def _prepared(
-    master: str,
-    memory: str,
-    folder: Path,
-    work: Path | None,
-    progress: Callable[[str], None] | None,
-    java_options: str,
-    conf: Mapping[str, str] | None,
     *,
-    archive: bool,
+    archive: bool = True,
+    work: Path | None = None,
 ) -> Launch:
-    """``work``: a folder for the JVM's own files, None for a new one."""
+    """What a JVM is started with, for :func:`start_session` or as its spare; raises what that does.
+
+    ``work``: a folder for the JVM's own files, None for a new one.
+    """
     check_master(master)
     own = {**SETTINGS, **settings_for(master)}
     given = allowed(conf or {}, own)
@@ -272,7 +263,7 @@ def _prepared(
     environment = {**java.environ(), "SPARK_HOME": str(spark_home())}
     if on_one_machine(master):
         # The executors of local-cluster would have the address of a network, which may go while they run.
-        environment.setdefault("SPARK_LOCAL_IP", os.environ.get("SPARK_LOCAL_IP") or LOOPBACK)
+        environment["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP") or LOOPBACK
     return Launch(settings, environment, work)
 
 

@@ -78,7 +78,8 @@ class Spare:
             return
         with self._lock:
             self._ready = not self.over
-        log.info("a spare driver is ready after %.0f s", time.monotonic() - begun)
+        if self._ready:
+            log.info("a spare driver is ready after %.0f s", time.monotonic() - begun)
 
     def _start(self) -> None:
         conf = SparkConf(loadDefaults=False)

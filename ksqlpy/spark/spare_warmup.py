@@ -15,6 +15,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from ksqlpy.spark.masters import LOOPBACK
 from ksqlpy.spark.warmup import WarmUp
 
 _LOCAL = {
@@ -22,8 +23,8 @@ _LOCAL = {
     # What belongs to executors, and to the driver that is at work.
     "spark.plugins": "",
     "spark.jars": "",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.bindAddress": LOOPBACK,
     "spark.driver.port": "0",
     "spark.driver.blockManager.port": "0",
     "spark.blockManager.port": "0",
@@ -31,7 +32,7 @@ _LOCAL = {
 
 
 def main() -> int:
-    """Does it; the status says whether all of it was done."""
+    """Warms the JVM up; returns 0 if all of it was done, else 1."""
     settings, connection, command_log = pickle.load(sys.stdin.buffer)
     builder = SparkSession.builder.appName("ksqlpy")
     for key, value in {**settings, **_LOCAL}.items():
