@@ -29,6 +29,9 @@ _READY = 60.0
 
 _GRACE = 5.0
 _HEAP = "256m"
+_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of Master and Workers, which have little to do: their optimizing compiler took a second from executors that start."""
+
 _MASTER = re.compile(r"Starting Spark master at (spark://[\d.]+:\d+)")
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 _WORKER = "Successfully registered with master"
@@ -126,6 +129,7 @@ class SparkCluster:
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": self.host(number),
             "SPARK_DAEMON_MEMORY": _HEAP,
+            "SPARK_DAEMON_JAVA_OPTS": _OPTIONS,
         }
         command = [
             *self.ahead(number),

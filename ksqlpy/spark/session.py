@@ -358,6 +358,8 @@ def slots_of(session: SparkSession) -> int:
 def jvm_alive() -> bool:
     """Whether the JVM of this process's session runs."""
     gateway: Any = SparkContext._gateway
+    if gateway is not None and gateway.proc is None:  # it was there before this process
+        return True
     return gateway is not None and gateway.proc.poll() is None
 
 

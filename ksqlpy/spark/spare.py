@@ -1,7 +1,8 @@
 """A spare JVM for the driver of a cluster: when the driver dies, the next session is made in a JVM that is warm.
 
 The spare is started with the settings of the driver, and has no Spark context. A process of its own connects to it and
-runs queries over invented records in it, on one machine (``spark/spare_warmup.py``). Then it waits.
+runs queries over invented records in it, on one machine (``spark/spare_warmup.py``). Then it waits. If the driver dies
+earlier, the warm-up is ended, and the JVM is used as warm as it is.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ log = logging.getLogger(__name__)
 
 _LONGEST = 600.0
 """Seconds in which a spare has to be warm."""
+_ENDING = 5.0
+"""Seconds for a warm-up that is ended early: a new JVM would take about as long."""
 
 
 class Spare:
@@ -41,7 +44,7 @@ class Spare:
         self._given = pickle.dumps((dict(launch.settings), connection, command_log))
         self._gateway: Any = None
         self._warming: subprocess.Popen[bytes] | None = None
-        self._ready = self._over = False
+        self._ready = self._over = self._interrupting = False
         self._lock = threading.Lock()
         threading.Thread(target=self._run, name="spare driver", daemon=True).start()
 
@@ -51,9 +54,12 @@ class Spare:
         return self._over or (self._gateway is not None and self._gateway.proc.poll() is not None)
 
     def take(self) -> Any:
-        """Its gateway, if it is ready; the JVM is the caller's then. None otherwise; then it is ended."""
+        """Its gateway, if it is ready or its warm-up can be ended; the JVM is the caller's then.
+
+        None otherwise; then it is ended.
+        """
         with self._lock:
-            if self._ready and not self.over:
+            if not self.over and (self._ready or self._ended_early()):
                 self._over = True
                 return self._gateway
         self.close()
@@ -66,15 +72,43 @@ class Spare:
                 self._over = True
                 self._end()
 
+    def _ended_early(self) -> bool:
+        """Ends its warm-up, if that has a Spark context by now; whether the JVM can be used."""
+        if self._warming is None or self._warming.poll() is not None:
+            return self._warming is not None and self._warming.returncode == 0
+        self._interrupting = True
+        self._warming.kill()
+        self._warming.wait()
+        ended = threading.Event()
+        ending = threading.Thread(target=self._end_context, args=(ended,), name="spare driver's context", daemon=True)
+        ending.start()
+        ending.join(_ENDING)
+        log.info("the warm-up of the spare driver was ended early: %s", "used" if ended.is_set() else "not used")
+        return ended.is_set()
+
+    def _end_context(self, ended: threading.Event) -> None:
+        jvm = self._gateway.jvm
+        with contextlib.suppress(Py4JError, OSError):
+            sessions = jvm.org.apache.spark.sql.classic.SparkSession
+            found = sessions.getDefaultSession()
+            if found.isEmpty() or found.get().sparkContext().isStopped():  # it is not that far, or near its end
+                return
+            jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+            found.get().sparkContext().stop()
+            sessions.clearDefaultSession()
+            sessions.clearActiveSession()
+            ended.set()
+
     def _run(self) -> None:
         begun = time.monotonic()
         try:
             self._start()
             self._warm()
         except Exception as e:  # the next driver takes longer to start then, nothing else
-            if not self._over:
+            if not self._over and not self._interrupting:
                 log.warning("no spare driver: %s", e)
-            self.close()
+            if not self._interrupting:
+                self.close()
             return
         with self._lock:
             self._ready = not self.over
@@ -115,6 +149,9 @@ class Spare:
             if process is not None and process.poll() is None:
                 process.kill()
                 process.wait()
+                if process.stdin is not None:
+                    with contextlib.suppress(OSError):
+                        process.stdin.close()
         if self._gateway is not None:
             with contextlib.suppress(Py4JError, OSError):
                 self._gateway.shutdown()

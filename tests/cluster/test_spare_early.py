@@ -1,0 +1,70 @@
+"""A spare JVM whose warm-up has not ended can be used as soon as that has a Spark context."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.spark.session import prepare_launch
+from ksqlpy.spark.spare import Spare
+
+pytestmark = pytest.mark.kafka
+
+PATIENCE = 120.0
+
+
+@pytest.fixture
+def spare(tmp_path: Path) -> Iterator[Spare]:
+    with EmbeddedKafka() as broker:
+        launch = prepare_launch("spark://127.0.0.1:7077", "600m", tmp_path)
+        made = Spare(launch, KafkaConnection(broker.bootstrap), "commands")
+        yield made
+        made.close()
+
+
+def session_in(gateway: Any) -> Any:
+    return gateway.jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession()
+
+
+def gateway_of(spare: Spare) -> Any:
+    """The connection to its JVM, when its warm-up has a Spark context."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        gateway: Any = spare._gateway
+        if gateway is not None and not session_in(gateway).isEmpty():
+            return gateway
+        time.sleep(0.1)
+    raise AssertionError(f"no Spark context after {PATIENCE:g} s")
+
+
+def test_the_next_context_is_made_in_its_jvm(spare: Spare) -> None:
+    gateway = gateway_of(spare)
+    assert spare.take() is gateway
+    assert spare.over
+    try:
+        jvm = gateway.jvm
+        assert session_in(gateway).isEmpty()
+        conf = jvm.org.apache.spark.SparkConf(False).setMaster("local[1]").setAppName("next")
+        context = jvm.org.apache.spark.api.java.JavaSparkContext(conf)
+        assert context.parallelize([1, 2]).count() == 2
+        context.stop()
+    finally:
+        gateway.proc.kill()
+        gateway.proc.wait()
+        gateway.proc.stdin.close()
+        gateway.shutdown()
+
+
+def test_before_that_it_is_ended(spare: Spare) -> None:
+    assert spare.take() is None
+    assert spare.over
+    end = time.monotonic() + PATIENCE
+    while spare._gateway is None and time.monotonic() < end:  # the JVM was being started
+        time.sleep(0.1)
+    assert spare._gateway.proc.wait(timeout=PATIENCE) != 0
