@@ -38,6 +38,7 @@ from bench.reads import reads
 from bench.recovery import Recovery, large_state, recover
 from bench.recovery import table as recoveries
 from ksqlpy.config import Config
+from ksqlpy.embedded.process import ended_in_order
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
 
@@ -262,4 +263,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with ended_in_order():  # the servers and brokers with it
+        sys.exit(main())

@@ -44,7 +44,7 @@ class Spare:
         self._given = pickle.dumps((dict(launch.settings), connection, command_log))
         self._gateway: Any = None
         self._warming: subprocess.Popen[bytes] | None = None
-        self._ready = self._over = self._interrupting = False
+        self._ready = self._over = False
         self._lock = threading.Lock()
         threading.Thread(target=self._run, name="spare driver", daemon=True).start()
 
@@ -59,10 +59,12 @@ class Spare:
         None otherwise; then it is ended.
         """
         with self._lock:
-            if not self.over and (self._ready or self._ended_early()):
-                self._over = True
+            if self._over:
+                return None
+            usable, self._over = not self.over, True
+            if usable and (self._ready or self._ended_early()):
                 return self._gateway
-        self.close()
+            self._end()
         return None
 
     def close(self) -> None:
@@ -76,7 +78,6 @@ class Spare:
         """Ends its warm-up, if that has a Spark context by now; whether the JVM can be used."""
         if self._warming is None or self._warming.poll() is not None:
             return self._warming is not None and self._warming.returncode == 0
-        self._interrupting = True
         self._warming.kill()
         self._warming.wait()
         ended = threading.Event()
@@ -105,9 +106,8 @@ class Spare:
             self._start()
             self._warm()
         except Exception as e:  # the next driver takes longer to start then, nothing else
-            if not self._over and not self._interrupting:
+            if not self._over:
                 log.warning("no spare driver: %s", e)
-            if not self._interrupting:
                 self.close()
             return
         with self._lock:
@@ -146,12 +146,14 @@ class Spare:
 
     def _end(self) -> None:
         for process in (self._warming, self._gateway and self._gateway.proc):
-            if process is not None and process.poll() is None:
+            if process is None:
+                continue
+            if process.poll() is None:
                 process.kill()
                 process.wait()
-                if process.stdin is not None:
-                    with contextlib.suppress(OSError):
-                        process.stdin.close()
+            if process.stdin is not None:
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
         if self._gateway is not None:
             with contextlib.suppress(Py4JError, OSError):
                 self._gateway.shutdown()
