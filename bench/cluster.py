@@ -2,8 +2,8 @@
 
 GROUP BY over four partitions: latency of records that come one after the other, then the throughput of a backlog. Both
 servers run all the time, on one broker; rounds alternate, so that what else happens on the machine meets both alike.
-Both read the backlog some times before a round counts: what is compared is compiled code, not compilers. The server on
-executors keeps no spare driver: that would start while it is measured.
+Both read the backlog twice before the rounds that count, so that their code is compiled. The server on executors keeps
+no spare driver, since one would start during a measurement.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.jobs import bulk_producer, send
 from bench.served import serve
+from bench.throughput import LOOK
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.testing.chaos.server import Server
 
@@ -28,8 +29,6 @@ PARTITIONS = 4
 KEYS = 50
 SETTLE = 10.0
 """Seconds of records that are not counted."""
-LOOK = 0.02
-"""Seconds between looks at the ends of a sink."""
 WARM = 2
 """How often both read the backlog ahead of the rounds."""
 
@@ -133,8 +132,9 @@ def _latency(server: Server, bootstrap: str, name: str, rate: int, seconds: int)
 def flow(server: Server, bootstrap: str, topic: str, name: str, records: int) -> float:
     """Results a second of a backlog, over its second half.
 
-    They are counted by the ends of the sink's partitions: a consumer that reads them all would need a processor itself,
-    and be measured where it is the slower one.
+    Results are counted by the end offsets of the sink. A consumer that reads all of them uses a processor itself, and
+    where it is slower than the query its own rate would be measured. Raises RuntimeError when results are missing, or
+    when the second half came between two looks, which is no rate.
     """
     sink = f"out_{name}"
     query = _query(server, topic, sink)
@@ -153,6 +153,8 @@ def flow(server: Server, bootstrap: str, topic: str, name: str, records: int) ->
     server.statements(f"TERMINATE {query};")
     if got < records:
         raise RuntimeError(f"{got} of {records} results came")
+    if got == at:
+        raise RuntimeError(f"{records} records are too few: the second half came within {LOOK:g} s")
     return (got - at) / took
 
 
