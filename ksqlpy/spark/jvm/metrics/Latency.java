@@ -43,12 +43,18 @@ public final class Latency {
     OF_QUERIES.remove(query);
   }
 
-  /** A result of an event time was taken by the brokers; both in ms since 1970. Any thread may call it. */
-  public void add(long eventTime, long now) {
+  /**
+   * So many results of an event time were taken by the brokers; both in ms since 1970. Without an event time (below 0) they
+   * do not count. Any thread may call it.
+   */
+  public void add(long eventTime, long now, int results) {
+    if (eventTime < 0) {
+      return;
+    }
     if (now >= ends) {
       turn(now);
     }
-    current.recordValue(Math.max(0, Math.min(now - eventTime, MOST)));
+    current.recordValueWithCount(Math.max(0, Math.min(now - eventTime, MOST)), results);
   }
 
   private synchronized void turn(long now) {

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.Map;
 import ksqlpy.metrics.ClientFigures;
 import ksqlpy.metrics.Latency;
+import ksqlpy.metrics.LatencySampler;
 import ksqlpy.once.Coordinates;
 import org.apache.kafka.clients.producer.ProducerInterceptor;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -19,10 +20,10 @@ import org.apache.kafka.common.header.Header;
  */
 public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]> {
   private int own;
-  private Latency latency;
+  private LatencySampler latency;
 
   public void configure(Map<String, ?> settings) {
-    latency = Latency.of(String.valueOf(settings.get(ClientFigures.QUERY)));
+    latency = new LatencySampler(Latency.of(String.valueOf(settings.get(ClientFigures.QUERY))));
     own = Coordinates.mark(String.valueOf(settings.get("client.id")));
   }
 
@@ -56,8 +57,8 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
   }
 
   public void onAcknowledgement(RecordMetadata metadata, Exception error) {
-    if (error == null && metadata.timestamp() >= 0) {
-      latency.add(metadata.timestamp(), System.currentTimeMillis());
+    if (error == null) { // without one, it is always the same thread of the producer that calls
+      latency.taken(metadata.timestamp());
     }
   }
 

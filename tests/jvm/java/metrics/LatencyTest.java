@@ -15,9 +15,7 @@ final class LatencyTest {
   private static final long MINUTE = 60_000;
 
   private static void add(Latency to, int times, long ms, long now) {
-    for (int i = 0; i < times; i++) {
-      to.add(now - ms, now);
-    }
+    to.add(now - ms, now, times);
   }
 
   @Test
@@ -26,6 +24,13 @@ final class LatencyTest {
     add(latency, 97, 4, NOON);
     add(latency, 3, 20, NOON);
     assertEquals(Map.of("p50", 4L, "p99", 20L, "max", 20L), Latency.summary(latency.counts(NOON)));
+  }
+
+  @Test
+  void resultsWithoutAnEventTimeDoNotCount() {
+    Latency latency = Latency.of("timeless");
+    latency.add(-1, NOON, 1);
+    assertEquals(Map.of(), latency.counts(NOON));
   }
 
   @Test
@@ -76,7 +81,7 @@ final class LatencyTest {
     Latency latency = Latency.of("busy");
     Thread task = new Thread(() -> {
       for (long i = 0; !Thread.interrupted(); i++) {
-        latency.add(NOON - i % 5000, NOON);
+        latency.add(NOON - i % 5000, NOON, 1);
       }
     });
     task.start();
