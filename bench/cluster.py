@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.jobs import bulk_producer, send
+from bench.results import Results, watch
 from bench.served import serve
-from bench.throughput import LOOK
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.testing.chaos.server import Server
 
@@ -45,11 +45,11 @@ def cluster(rate: int, seconds: int, records: int, rounds: int) -> Iterator[str]
         _declare(list(servers.values())[1], backlog)
         _fill(broker.bootstrap, backlog, records)
         late: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
-        flows: dict[str, list[float]] = {name: [] for name in servers}
+        flows: dict[str, list[Results]] = {name: [] for name in servers}
         for number in range(WARM):
             for name in servers:
                 got = flow(servers[name], broker.bootstrap, backlog, f"w{number}_{len(name)}", records)
-                yield f"not counted, {name}: {got:,.0f} results/s"
+                yield f"not counted, {name}: {_shown(got)}"
         for number in range(rounds):
             order = list(servers)[:: 1 if number % 2 == 0 else -1]
             for name in order:
@@ -58,13 +58,24 @@ def cluster(rate: int, seconds: int, records: int, rounds: int) -> Iterator[str]
                 yield f"round {number + 1}, {name}: latency p50 {p50:.1f} ms, p99 {p99:.1f} ms"
             for name in order:
                 flows[name].append(flow(servers[name], broker.bootstrap, backlog, f"b{number}_{len(name)}", records))
-                yield f"round {number + 1}, {name}: {flows[name][-1]:,.0f} results/s"
+                yield f"round {number + 1}, {name}: {_shown(flows[name][-1])}"
     one, other = MASTERS
     for i, what in enumerate(("p50", "p99")):
         a, b = (statistics.median(each[i] for each in late[name]) for name in (one, other))
         yield f"latency {what}: {one} {a:.1f} ms, {other} {b:.1f} ms, ratio {b / a:.2f} (medians of {rounds})"
-    a, b = (statistics.median(flows[name]) for name in (one, other))
-    yield f"throughput: {one} {a:,.0f}/s, {other} {b:,.0f}/s, ratio {b / a:.2f} (medians of {rounds})"
+    for part, of in _PARTS.items():
+        a, b = (statistics.median(of(each) for each in flows[name]) for name in (one, other))
+        yield f"throughput, {part}: {one} {a:,.0f}/s, {other} {b:,.0f}/s, ratio {b / a:.2f} (medians of {rounds})"
+
+
+_PARTS: dict[str, Callable[[Results], float]] = {
+    "second half": lambda r: r.second_half,
+    "first to last": lambda r: r.flow,
+}
+
+
+def _shown(found: Results) -> str:
+    return ", ".join(f"{part} {of(found):,.0f} results/s" for part, of in _PARTS.items())
 
 
 def _declare(server: Server, topic: str) -> None:
@@ -129,33 +140,16 @@ def _latency(server: Server, bootstrap: str, name: str, rate: int, seconds: int)
     return took[len(took) // 2], took[len(took) * 99 // 100]
 
 
-def flow(server: Server, bootstrap: str, topic: str, name: str, records: int) -> float:
-    """Results a second of a backlog, over its second half.
-
-    Results are counted by the end offsets of the sink. A consumer that reads all of them uses a processor itself, and
-    where it is slower than the query its own rate would be measured. Raises RuntimeError when results are missing, or
-    when the second half came between two looks, which is no rate.
-    """
+def flow(server: Server, bootstrap: str, topic: str, name: str, records: int) -> Results:
+    """The results of a GROUP BY over a backlog of so many records; raises RuntimeError when some are missing."""
     sink = f"out_{name}"
+    begin = time.monotonic()
     query = _query(server, topic, sink)
-    consumer = _consumer(bootstrap, sink)
-    got, half, at, end = 0, 0.0, 0, time.monotonic() + 300
-    while got < records and time.monotonic() < end:
-        time.sleep(LOOK)
-        got = sum(
-            consumer.get_watermark_offsets(TopicPartition(sink, p), timeout=15, cached=False)[1]
-            for p in range(PARTITIONS)
-        )
-        if not half and got >= records // 2:
-            half, at = time.monotonic(), got
-    took = time.monotonic() - half
-    consumer.close()
+    found = watch(bootstrap, sink, records, begin, partitions=PARTITIONS)
     server.statements(f"TERMINATE {query};")
-    if got < records:
-        raise RuntimeError(f"{got} of {records} results came")
-    if got == at:
-        raise RuntimeError(f"{records} records are too few: the second half came within {LOOK:g} s")
-    return (got - at) / took
+    if found.missing:
+        raise RuntimeError(f"{found.missing} of {records} results did not come")
+    return found
 
 
 def _wait_until_running(server: Server, query: str) -> None:
