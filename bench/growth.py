@@ -47,7 +47,6 @@ def growth(records: int, rounds: int, partitions: int = 8, executors: tuple[int,
     first = 0.0
     slots = max(64, 2 * partitions + 16)
     with EmbeddedKafka() as broker:
-        producer = bulk_producer(broker.bootstrap)
         made = False
         for count in executors:
             with SparkCluster(count, slots, "2g") as spark, contextlib.ExitStack() as stack:
@@ -58,9 +57,11 @@ def growth(records: int, rounds: int, partitions: int = 8, executors: tuple[int,
                     f" WITH (KAFKA_TOPIC='backlog', VALUE_FORMAT='JSON', PARTITIONS={partitions});"
                 )
                 if not made:
+                    producer = bulk_producer(broker.bootstrap)
                     for n in range(records):
                         send(producer, "backlog", b"k%d" % (n % (KEYS * 20)), b'{"V":%d,"T":0.0}' % n)
                     producer.flush()
+                    del producer  # it would report that the broker is gone
                     made = True
                 once = partial(flow, server, broker.bootstrap, "backlog", records=records)
                 warm = _warmed(once, count)
