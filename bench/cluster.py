@@ -22,7 +22,7 @@ from bench.served import serve
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.testing.chaos.server import Server
 
-__all__ = ["KEYS", "cluster", "flow"]
+__all__ = ["cluster", "fill", "flow"]
 
 MASTERS = {"one JVM": "local[64]", "two executors": "local-cluster[2,32,1024]"}
 PARTITIONS = 4
@@ -43,7 +43,7 @@ def cluster(rate: int, seconds: int, records: int, rounds: int) -> Iterator[str]
         backlog = "backlog"
         _declare(next(iter(servers.values())), backlog)
         _declare(list(servers.values())[1], backlog)
-        _fill(broker.bootstrap, backlog, records)
+        fill(broker.bootstrap, backlog, records, KEYS)
         late: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
         flows: dict[str, list[Results]] = {name: [] for name in servers}
         for number in range(WARM):
@@ -95,10 +95,11 @@ def _query(server: Server, source: str, sink: str) -> str:
     return found
 
 
-def _fill(bootstrap: str, topic: str, records: int) -> None:
+def fill(bootstrap: str, topic: str, records: int, keys: int) -> None:
+    """Writes a backlog of so many records, with so many keys in turn."""
     producer = bulk_producer(bootstrap)
     for n in range(records):
-        send(producer, topic, b"k%d" % (n % KEYS), b'{"V":%d,"T":0.0}' % n)
+        send(producer, topic, b"k%d" % (n % keys), b'{"V":%d,"T":0.0}' % n)
     producer.flush()
 
 

@@ -19,8 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.cluster import KEYS, flow
-from bench.jobs import bulk_producer, send
+from bench.cluster import fill, flow
 from bench.results import Results
 from bench.served import serve
 from ksqlpy.embedded.kafka import EmbeddedKafka
@@ -30,6 +29,8 @@ __all__ = ["growth"]
 
 SHARE = 0.25
 """Of a processor, for each executor."""
+
+KEYS = 1000
 
 WARM = 3
 """So many flows for each executor before its share is cut: one alone is as quick after two as after thirteen."""
@@ -57,11 +58,7 @@ def growth(records: int, rounds: int, partitions: int = 8, executors: tuple[int,
                     f" WITH (KAFKA_TOPIC='backlog', VALUE_FORMAT='JSON', PARTITIONS={partitions});"
                 )
                 if not made:
-                    producer = bulk_producer(broker.bootstrap)
-                    for n in range(records):
-                        send(producer, "backlog", b"k%d" % (n % (KEYS * 20)), b'{"V":%d,"T":0.0}' % n)
-                    producer.flush()
-                    del producer  # it would report that the broker is gone
+                    fill(broker.bootstrap, "backlog", records, KEYS)
                     made = True
                 once = partial(flow, server, broker.bootstrap, "backlog", records=records)
                 warm = _warmed(once, count)
