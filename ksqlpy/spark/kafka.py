@@ -39,6 +39,9 @@ _LEADERS_CHANGE = {
     KafkaError.OFFSET_NOT_AVAILABLE,
 }
 """While a leader is elected, client and brokers may know different ones: requests for offsets are repeated."""
+_LEARNING = 5.0
+"""Seconds in which all brokers know a new topic. Until then a broker that is asked may know no leader of it, as of a
+topic that was deleted (librdkafka: ``_NOENT``, "No leaders found")."""
 
 _MOST_BYTES = 16_000_000
 """A sample of records is not larger, save for its last few."""
@@ -290,12 +293,14 @@ class Kafka:
         return self._asked(topics, OffsetSpec.latest() if latest else OffsetSpec.earliest())  # type: ignore[no-untyped-call]
 
     def _asked(self, topics: Mapping[str, int], spec: OffsetSpec) -> dict[str, dict[str, int]]:
-        end = time.monotonic() + TIMEOUT
+        begin = time.monotonic()
         while True:
             try:
                 return self._offsets(topics, spec)
             except KafkaException as e:
-                if e.args[0].code() not in _LEADERS_CHANGE or time.monotonic() > end:
+                code = e.args[0].code()
+                patience = TIMEOUT if code in _LEADERS_CHANGE else _LEARNING if code == KafkaError._NOENT else 0.0
+                if time.monotonic() > begin + patience:
                     raise self._away(e) from e
             # The client knows other leaders than the brokers do, and would not ask again for minutes.
             self.topics()

@@ -37,6 +37,12 @@ def test_offsets_are_asked_for_again_while_leaders_change() -> None:
     assert kafka.refreshed == 3  # the client has to learn who leads
 
 
+def test_offsets_of_a_new_topic_are_asked_for_again_until_its_leaders_are_known() -> None:
+    kafka = Electing(KafkaError._NOENT)
+    assert kafka.offsets({"rides": 1}, latest=True) == {"rides": {"0": 7}}
+    assert kafka.refreshed == 1
+
+
 def test_any_other_refusal_is_an_error() -> None:
     kafka = Electing(KafkaError.TOPIC_AUTHORIZATION_FAILED)
     with pytest.raises(EnvironmentProblem):
