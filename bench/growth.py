@@ -31,6 +31,7 @@ SHARE = 0.25
 """Of a processor, for each executor."""
 
 KEYS = 1000
+"""In turn: so many groups."""
 
 WARM = 3
 """So many flows for each executor before its share is cut: one alone is as quick after two as after thirteen."""
