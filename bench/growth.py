@@ -31,7 +31,7 @@ SHARE = 0.25
 """Of a processor, for each executor."""
 
 KEYS = 1000
-"""In turn: so many groups."""
+"""The number of different keys, which records have in turn: so many groups there are."""
 
 WARM = 3
 """So many flows for each executor before its share is cut: one alone is as quick after two as after thirteen."""
