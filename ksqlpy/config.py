@@ -250,6 +250,14 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "max.task.idle.ms",
+        "0",
+        "How many milliseconds a query with several source partitions waits for a record of a partition at its end "
+        "before it goes on with the others, as in Kafka Streams: 0: only while the brokers have more of it; -1: never.",
+        _integer(-1, 2**53),
+        session=True,
+    ),
+    Property(
         "ksql.emit.final.idle.ms",
         "",
         "Of a new query with EMIT FINAL: milliseconds without a record after which windows are closed by the clock, at "

@@ -384,6 +384,7 @@ class Supervisor:
             era=query.state_era,
             registry=brokers.registry,
             identity=kept.identity,
+            idle_ms=config.number("max.task.idle.ms"),
         )
 
     def run_push(
@@ -413,6 +414,7 @@ class Supervisor:
                 exactly_once=False,  # nobody reads its topic after it has ended
                 batch_ms=asked.mode.batch_ms,
                 registry=brokers.registry,
+                idle_ms=config.number("max.task.idle.ms"),
             )
         )
 

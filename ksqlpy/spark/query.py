@@ -1,11 +1,10 @@
 """One running query: a Kafka source over all its topics, a plan, a Kafka sink, a checkpoint.
 
-It goes through up to three phases, each a Spark query on the same checkpoint:
+It goes through up to two phases, each a Spark query on the same checkpoint:
 
-- backlog: where the plan wants it, what is there at the first start is read in event-time order, in one micro-batch;
 - recovery: after a stop or a crash, where rows of several partitions meet, one micro-batch takes the rows since the
-  last checkpoint again, in the order of their results, and leaves out results that are in the sink already
-  (``spark/once.py``);
+  last checkpoint again that results had seen, in the order of their results, and leaves out results that are in the
+  sink already (``spark/once.py``);
 - live: real-time mode, or micro-batches if that is asked for, until it is stopped; after a stop or a crash it leaves
   out what is there, if no recovery did.
 
@@ -60,12 +59,6 @@ ENDING = 120.0
 PLANNING = 30.0
 """Seconds after which the next query is planned, though the tasks of this one do not run yet."""
 
-CATCH_UPS = 3
-"""How often at most a query reads on by event time before it goes live."""
-
-NEAR = 3.0
-"""Seconds for such a reading, after which no more is needed."""
-
 PROVEN = 30.0
 """Seconds after which a query that failed counts as running again, if it commits no batch sooner."""
 
@@ -73,7 +66,6 @@ PROVEN = 30.0
 class Phase(Enum):
     """What a query does just now; the value is how people call it."""
 
-    BACKLOG = "backlog, in event-time order"
     RECOVERY = "recovery"
     LIVE = "real-time"
 
@@ -254,20 +246,11 @@ class RunningQuery:
             self._begin(kafka)
         # Real-time mode cannot skip records that are gone, a micro-batch can.
         changed = tail is not None and spec.order_varies and (batch is None or self._state_changes(kafka, batch))
+        # Read by time, stream rows meet their tables as they did: what has a result is left out, nothing is repeated.
+        changed = changed and not (spec.by_time and not spec.plan.retraced and spec.plan.done_as_read)
         ahead = Phase.RECOVERY if lost or changed else None
         if batch is None:
-            # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
-            # to read a backlog it does that again: the same rows, in the same order.
-            if checkpoint.backlog_planned:
-                checkpoint.clear_state()
-                ahead = Phase.BACKLOG
-            else:
-                checkpoint.clear()
-                if tail is None and spec.plan.ordered_backlog and self._has_backlog(kafka):
-                    checkpoint.begin_backlog()
-                    ahead = Phase.BACKLOG
-        if ahead is None and tail is None and batch is not None and spec.plan.partition_history and spec.order_varies:
-            ahead = Phase.BACKLOG  # nothing to leave out, but records of several partitions, to be taken by their time
+            checkpoint.clear()  # Spark cannot go on from what a query leaves that was killed before its first commit
         log.info(
             "query %s starts after batch %s, %s, first %s",
             spec.id, batch, "nothing to leave out" if tail is None else f"leaves out {tail.start} to {tail.end}",
@@ -280,23 +263,7 @@ class RunningQuery:
             return
         if ahead is not None:
             self._go(ahead, tail)
-            self._catch_up()
         self._go(Phase.LIVE, tail if ahead is None else None)
-
-    def _catch_up(self) -> None:
-        """Reads on by event time while much has come, where one partition that is read ahead of others closes windows.
-
-        Each time it is what came during the time before. What is left to read live is then some seconds' worth, for
-        which GRACE PERIOD is there.
-        """
-        spec = self.spec
-        if not (spec.plan.partition_history and spec.order_varies):
-            return
-        for _ in range(CATCH_UPS):
-            begun = time.monotonic()
-            self._go(Phase.BACKLOG, None)
-            if self._stopping.is_set() or time.monotonic() - begun < NEAR:
-                return
 
     def _begin(self, kafka: Kafka) -> None:
         """Notes where the sink topics end ahead of the first result of all, and then that there may be one."""
@@ -463,11 +430,11 @@ class RunningQuery:
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         if live and spec.batch_ms is None:
             admit_forgetting(session)
-        records = undone(spec.plan, source_records(session, spec), tail)
+        end = self._read_before(tail) if phase is Phase.RECOVERY and tail is not None else None
+        records = undone(spec.plan, source_records(session, spec, end), tail)
         distribution = Distribution(
             spec.shuffle_partitions,
-            spec.shuffled,
-            sorted=phase is Phase.BACKLOG,
+            spec.shuffled if live else spec.order_varies,
             source_partitions=len(spec.offsets[spec.plan.relations[0].source.topic]),
             topic_partitions=tuple(spec.partitions[t] for t in spec.plan.topics) if spec.exactly_once else (),
         )
@@ -500,6 +467,30 @@ class RunningQuery:
             self._query = writer.start()
             return self._query
 
+    def _read_before(self, tail: Tail) -> Offsets | None:
+        """Where a recovery ends: behind the last records that the results in the tail had seen.
+
+        What comes behind has no result. It is read live, by time: the tasks of a batch would each write at their own
+        pace, and queries behind would take results for late. None if results do not tell that.
+        """
+        spec = self.spec
+        topics = spec.plan.told_by_results
+        if not (spec.by_time and topics and spec.until is None):
+            return None
+        jvm: Any = self._session._jvm
+        last = self.checkpoint.last_commit
+        ends = {t: dict((spec.offsets if last is None else self.checkpoint.offsets(last)).get(t, {})) for t in topics}
+        highest = json.loads(jvm.ksqlpy.once.Tail.highest(tail.spec))
+        seen = {(spec.plan.topics[int(place) >> 16], str(int(place) & 0xFFFF)): o for place, o in highest.items()}
+        places = [(t, str(p)) for t in spec.plan.topics for p in range(spec.partitions[t])]
+        if spec.plan.partition_history:
+            for place, offset in zip(places, json.loads(jvm.ksqlpy.once.Tail.farthest(tail.spec)), strict=False):
+                seen[place] = max(offset, seen.get(place, -1))
+        for (topic, partition), offset in seen.items():
+            if topic in ends:
+                ends[topic][partition] = max(ends[topic].get(partition, 0), offset + 1)
+        return ends
+
     @contextlib.contextmanager
     def _read_ahead(self, tail: Tail) -> Iterator[None]:
         """Reads the tail while Spark plans, since rows wait for it; forgets it when no task asks any more."""
@@ -521,11 +512,6 @@ class RunningQuery:
     def _forget(self, tail: Tail) -> None:
         jvm: Any = self._session._jvm
         jvm.ksqlpy.once.Tail.forget(tail.spec)
-
-    def _has_backlog(self, kafka: Kafka) -> bool:
-        spec = self.spec
-        ends = kafka.offsets({t: len(p) for t, p in spec.offsets.items()}, latest=True)
-        return any(ends[t][p] > o for t, ps in spec.offsets.items() for p, o in ps.items())
 
     def note_sink(self, kafka: Kafka) -> None:
         """Notes the ends of the sink topics if a batch was committed since the last note; to be called now and then."""

@@ -11,9 +11,13 @@ from ksqlpy.deadletters import HEADERS
 from ksqlpy.formats.text import string
 from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.marks import first_attempt
+from ksqlpy.spark.once import Offsets
 from ksqlpy.spark.spec import QuerySpec
 
 __all__ = ["source_records"]
+
+BY_TIME = "ksqlpy.source.OrderedKafka"
+"""Spark's name of our source, which reads all partitions in one task, in the order of their records' times."""
 
 EARLIEST = -2
 """How Spark says: the first offset there is."""
@@ -22,6 +26,16 @@ EARLIEST = -2
 def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
     """The first offset of every partition; of one that came later, its start."""
     return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
+
+
+def _by_time(spec: QuerySpec, end: Offsets | None) -> dict[str, str]:
+    """The options of a source that is read by time (``jvm/source/OrderedKafka.java``)."""
+    streams = {r.source.topic for r in spec.plan.streams}
+    options = {
+        "ksqlpy.max.task.idle.ms": str(spec.idle_ms),
+        "ksqlpy.tables": "\n".join(t for t in spec.plan.topics if t not in streams),
+    }
+    return options if end is None else {**options, "ksqlpy.end": json.dumps(end)}
 
 
 def _is_letter(topic: str) -> str:
@@ -33,10 +47,13 @@ def _is_letter(topic: str) -> str:
     return f"(topic != {string(topic)} OR coalesce({about} != cast({string(topic)} as binary), false))"
 
 
-def source_records(session: SparkSession, spec: QuerySpec) -> Any:
-    """Spark's stream of records over all topics of the query."""
+def source_records(session: SparkSession, spec: QuerySpec, end: Offsets | None = None) -> Any:
+    """Spark's stream of records over all topics of the query.
+
+    ``end``: where a micro-batch ends at the latest; only of a query that is read by time.
+    """
     records = (
-        session.readStream.format("kafka")
+        session.readStream.format(BY_TIME if spec.by_time else "kafka")
         .options(**spec.connection.spark_source)
         .option("subscribe", ",".join(spec.partitions))
         .option("startingOffsets", json.dumps(_first(spec)))
@@ -46,6 +63,7 @@ def source_records(session: SparkSession, spec: QuerySpec) -> Any:
         .options(**client_figures(spec.id))
         # Kafka's own reporter registers some 200 metrics of a consumer with JMX, where nobody looks for them.
         .option("kafka.auto.include.jmx.reporter", "false")
+        .options(**(_by_time(spec, end) if spec.by_time else {}))
         .load()
     )
     if spec.until is not None:

@@ -100,6 +100,22 @@ public final class Tail {
     return MAPPER.writeValueAsString(of(spec).highest);
   }
 
+  /** Of each lane of a task, the largest offset that any result had seen, as JSON; empty if results do not say it. */
+  public static String farthest(String spec) throws IOException {
+    List<Long> lanes = new ArrayList<>();
+    for (List<long[]> results : of(spec).groups.values()) {
+      for (long[] result : results) {
+        for (int lane = 1; lane < result.length; lane++) {
+          if (lanes.size() < lane) {
+            lanes.add(Long.valueOf(-1));
+          }
+          lanes.set(lane - 1, Long.valueOf(Math.max(lanes.get(lane - 1).longValue(), result[lane])));
+        }
+      }
+    }
+    return MAPPER.writeValueAsString(lanes);
+  }
+
   /** Frees its memory, when nobody asks any more for what it holds; whoever asks is told that nothing was written. */
   public static void empty(String spec) {
     Reports.tail(spec, false);
