@@ -25,7 +25,8 @@ def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
 
     ``failed``: values that an error made null. ``lag``: in records, None before a consumer knows any. ``latency``: of
     the results of the last one to two minutes, ``p50``, ``p99`` and ``max``, ms from their event time until the brokers
-    had them, as Kafka Streams' ``record-e2e-latency``; None without any. ``executors``: of a cluster, by their ids:
+    had them, as Kafka Streams' ``record-e2e-latency``; None without any. ``waiting``: ``partition`` (topic-partition) for
+    whose records the others wait, and ``since`` when it has none, ms since 1970; None if none does. ``executors``: of a cluster, by their ids:
     ``consumed``, ``sent``, ``lag`` and ``latency`` of those that are there; the other counts are of all, also of
     executors that were lost.
     """
@@ -34,7 +35,16 @@ def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(jvm.ksqlpy.metrics.Figures.read(query_id))
     except (Py4JError, ValueError, OSError) as e:
         log.warning("no figures of query %s: %s", query_id, e)
-        return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0, "latency": None, "executors": {}}
+        return {
+            "consumed": {},
+            "lag": None,
+            "sent": {},
+            "late": 0,
+            "failed": 0,
+            "latency": None,
+            "waiting": None,
+            "executors": {},
+        }
     return found
 
 

@@ -435,6 +435,7 @@ class RunningQuery:
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled if live else spec.order_varies,
+            in_step=live and spec.by_time and self._writers.shared,
             source_partitions=len(spec.offsets[spec.plan.relations[0].source.topic]),
             topic_partitions=tuple(spec.partitions[t] for t in spec.plan.topics) if spec.exactly_once else (),
         )

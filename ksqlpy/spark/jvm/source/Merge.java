@@ -9,7 +9,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import ksqlpy.metrics.Inputs;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
@@ -42,9 +44,9 @@ final class Merge implements AutoCloseable {
   private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
 
   private final Consumer<byte[], byte[]> consumer;
-  private final Map<TopicPartition, Lane> lanes = new HashMap<>();
+  private final Map<TopicPartition, Lane> lanes = new ConcurrentHashMap<>();
   private final EventTime times;
-  private final Waits waits;
+  private final Inputs inputs;
   private Lane[] all = {};
   private long roomOfEach;
   private long idle;
@@ -58,10 +60,11 @@ final class Merge implements AutoCloseable {
   private long looked = System.nanoTime();
   private int given;
 
-  Merge(Consumer<byte[], byte[]> consumer, EventTime times, Waits waits) {
+  /** {@code query}: its id, under which it is told which partition is waited for. */
+  Merge(Consumer<byte[], byte[]> consumer, EventTime times, String query) {
     this.consumer = consumer;
     this.times = times;
-    this.waits = waits;
+    this.inputs = new Inputs(query, this::ahead);
   }
 
   /**
@@ -158,6 +161,12 @@ final class Merge implements AutoCloseable {
   Map<TopicPartition, Long> positions() {
     Map<TopicPartition, Long> found = new HashMap<>();
     lanes.forEach((place, lane) -> found.put(place, Long.valueOf(lane.position)));
+    return found;
+  }
+
+  private Map<String, Long> ahead() {
+    Map<String, Long> found = new HashMap<>();
+    lanes.forEach((place, lane) -> found.put(place.toString(), Long.valueOf(Math.max(0, lane.polled - lane.position))));
     return found;
   }
 
@@ -277,7 +286,7 @@ final class Merge implements AutoCloseable {
     }
     count();
     if (missing == 0) {
-      waits.over();
+      inputs.goesOn();
     }
     current = null;
   }
@@ -295,6 +304,7 @@ final class Merge implements AutoCloseable {
         lane.records.add(record);
       }
     }
+    lane.polled = records.get(records.size() - 1).offset() + 1;
     lane.old = false;
     lane.confirmed = looked;
     lane.ready = true;
@@ -344,7 +354,7 @@ final class Merge implements AutoCloseable {
   private void tellWaits() {
     for (Lane lane : all) {
       if (!lane.ready) {
-        waits.on(lane.place, lane.since);
+        inputs.waitsFor(lane.place.toString(), lane.since);
         return;
       }
     }
@@ -356,7 +366,7 @@ final class Merge implements AutoCloseable {
 
   @Override
   public void close() {
-    waits.over();
+    inputs.close();
     consumer.close(Duration.ZERO);
   }
 
@@ -369,7 +379,8 @@ final class Merge implements AutoCloseable {
     private int rank;
     private boolean table;
     private int leader;
-    private long position;
+    private volatile long position;
+    private volatile long polled;
     private long until;
     private long bytes;
     private boolean paused;
@@ -390,6 +401,7 @@ final class Merge implements AutoCloseable {
       head = null;
       bytes = 0;
       position = from;
+      polled = from;
       since = 0;
     }
 

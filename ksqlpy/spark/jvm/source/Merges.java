@@ -90,6 +90,6 @@ final class Merges {
     return new Merge(
         new KafkaConsumer<>(settings),
         record -> record.timestamp(),
-        new Waits(String.valueOf(settings.get(ClientFigures.QUERY))));
+        String.valueOf(settings.get(ClientFigures.QUERY)));
   }
 }
