@@ -25,10 +25,10 @@ def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
 
     ``failed``: values that an error made null. ``lag``: in records, None before a consumer knows any. ``latency``: of
     the results of the last one to two minutes, ``p50``, ``p99`` and ``max``, ms from their event time until the brokers
-    had them, as Kafka Streams' ``record-e2e-latency``; None without any. ``waiting``: ``partition`` (topic-partition) for
-    whose records the others wait, and ``since`` when it has none, ms since 1970; None if none does. ``executors``: of a cluster, by their ids:
-    ``consumed``, ``sent``, ``lag`` and ``latency`` of those that are there; the other counts are of all, also of
-    executors that were lost.
+    had them, as Kafka Streams' ``record-e2e-latency``; None without any. ``waiting``: ``partition`` (topic-partition)
+    for whose records the others wait, and ``since`` when it has none, ms since 1970; None if none does.
+    ``executors``: of a cluster, by their ids: ``consumed``, ``sent``, ``lag`` and ``latency`` of those that are there;
+    the other counts are of all, also of executors that were lost.
     """
     try:
         jvm: Any = session._jvm

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.deadletters import HEADERS
 from ksqlpy.formats.text import string
+from ksqlpy.spark.compile import event_times
 from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.once import Offsets
@@ -52,7 +53,7 @@ def source_records(session: SparkSession, spec: QuerySpec, end: Offsets | None =
 
     ``end``: where a micro-batch ends at the latest; only of a query that is read by time.
     """
-    records = (
+    reader = (
         session.readStream.format(BY_TIME if spec.by_time else "kafka")
         .options(**spec.connection.spark_source)
         .option("subscribe", ",".join(spec.partitions))
@@ -63,9 +64,14 @@ def source_records(session: SparkSession, spec: QuerySpec, end: Offsets | None =
         .options(**client_figures(spec.id))
         # Kafka's own reporter registers some 200 metrics of a consumer with JMX, where nobody looks for them.
         .option("kafka.auto.include.jmx.reporter", "false")
-        .options(**(_by_time(spec, end) if spec.by_time else {}))
-        .load()
     )
+    if spec.by_time:
+        reader = reader.options(**_by_time(spec, end))
+        times = event_times(spec.plan, reader.load())
+        if times is not None:
+            jvm: Any = session._jvm
+            reader = reader.option("ksqlpy.times", jvm.ksqlpy.internals.EventTimes.keep(times._jdf))
+    records = reader.load()
     if spec.until is not None:
         until = [
             f"topic = {string(t)} AND partition = {p} AND offset >= {o}L"

@@ -89,7 +89,7 @@ final class Merges {
     settings.putIfAbsent("fetch.max.wait.ms", "100");
     return new Merge(
         new KafkaConsumer<>(settings),
-        record -> record.timestamp(),
+        EventTime.by(partition.times),
         String.valueOf(settings.get(ClientFigures.QUERY)));
   }
 }

@@ -17,7 +17,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /**
  * A source of Kafka records for {@code spark.readStream.format(…)}: Spark's own, but that one task reads all partitions
  * and gives their records in the order of their times, as a task of Kafka Streams does with its inputs, see {@link
- * Merge}. It takes the options of Spark's source and {@link #IDLE}, {@link #END}, {@link #TABLES}.
+ * Merge}. It takes the options of Spark's source and {@link #IDLE}, {@link #END},
+ * {@link #TABLES}, {@link #TIMES}.
  */
 public final class OrderedKafka implements TableProvider {
   /** Kafka Streams' {@code max.task.idle.ms}: how long a partition at its end is waited for. */
@@ -38,6 +39,9 @@ public final class OrderedKafka implements TableProvider {
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
     return new Records(schema);
   }
+
+  /** The name of what gives the event times of records, see {@link ksqlpy.internals.EventTimes}; none: as they are. */
+  static final String TIMES = "ksqlpy.times";
 
   private static final class Records implements SupportsRead {
     private final StructType schema;

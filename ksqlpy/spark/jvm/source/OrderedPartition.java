@@ -4,6 +4,7 @@ import java.io.Serializable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import ksqlpy.internals.EventTimes;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.connector.read.InputPartition;
 
@@ -15,12 +16,15 @@ final class OrderedPartition implements InputPartition {
   final Map<String, Object> settings;
   final List<String> tables;
   final long idle;
+  final EventTimes times;
 
-  OrderedPartition(List<Range> ranges, Map<String, Object> settings, List<String> tables, long idle) {
+  OrderedPartition(
+      List<Range> ranges, Map<String, Object> settings, List<String> tables, long idle, EventTimes times) {
     this.ranges = ranges;
     this.settings = new HashMap<>(settings);
     this.tables = tables;
     this.idle = idle;
+    this.times = times;
   }
 
   /** Offsets of one partition; {@code from} is negative for its start, {@code until} the largest long in real time. */

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import ksqlpy.internals.EventTimes;
 import ksqlpy.internals.KafkaParts;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -31,10 +32,13 @@ final class OrderedStream
 
   private final MicroBatchStream kafka;
   private final CaseInsensitiveStringMap options;
+  private final EventTimes times;
 
   OrderedStream(MicroBatchStream kafka, CaseInsensitiveStringMap options) {
     this.kafka = kafka;
     this.options = options;
+    String named = options.get(OrderedKafka.TIMES);
+    this.times = named == null ? null : EventTimes.of(named);
   }
 
   @Override
@@ -63,7 +67,8 @@ final class OrderedStream
           ranges,
           KafkaParts.settings(parts[0]),
           List.of(tables.split("\n")),
-          options.getLong(OrderedKafka.IDLE, 0))
+          options.getLong(OrderedKafka.IDLE, 0),
+          times)
     };
   }
 
@@ -165,6 +170,9 @@ final class OrderedStream
 
   @Override
   public void stop() {
+    if (times != null) {
+      EventTimes.forget(options.get(OrderedKafka.TIMES));
+    }
     kafka.stop();
   }
 
