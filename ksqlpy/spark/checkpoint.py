@@ -3,7 +3,7 @@
     <folder>/spark          Spark's: offsets, commits, state
     <folder>/made.json      the mark that the command log has of this query
     <folder>/plan.json      which plan wrote it, and the number of partitions of its shuffles
-    <folder>/backlog        the first batch is the backlog, in event-time order
+    <folder>/backlog        of earlier versions: the first batch is the backlog, in event-time order
     <folder>/last.json      up to which offsets the last batch of a replaced plan takes records
     <folder>/era.json       how often the state has begun anew, and from which offsets it did so the last time
     <folder>/notes.json     which folder of notes is valid, that of the start that was the last one
@@ -65,11 +65,6 @@ class Checkpoint:
             at: int = files.getFileStatus(path).getModificationTime()
             return at
 
-    @property
-    def backlog_planned(self) -> bool:
-        """Whether the batch with the backlog has been planned: its offsets are fixed."""
-        return "backlog" in self.names() and bool(self._numbers("spark/offsets"))
-
     def offsets(self, batch: int) -> Offsets:
         """The offsets up to which this batch had read, by topic and partition."""
         lines = (self.text(f"spark/offsets/{batch}") or "").splitlines()
@@ -82,7 +77,7 @@ class Checkpoint:
         A full disk or a crash of the machine leaves files torn. Batches after that are done again; results that are
         there already are left out. A batch that is planned but not committed is planned again: an engine that has lost
         the service may have planned it, with other records than this one, which brings its results back to their place
-        by what they had seen. Not so the first batch, whose order is part of its plan. Raises EngineProblem
+        by what they had seen. Raises EngineProblem
         ``checkpoint-damaged``, and removes nothing, where no batch is left to go on from.
         """
         commits, offsets = self._numbers("spark/commits"), self._numbers("spark/offsets")
@@ -122,14 +117,6 @@ class Checkpoint:
         """Removes Spark's part."""
         self._delete("spark")
         self._delete("backlog")
-
-    def begin_backlog(self) -> None:
-        """Notes that the first batch will be the backlog in event-time order, which no other batch is."""
-        self._write("backlog", True)
-
-    def clear_state(self) -> None:
-        """Removes the state, which a batch that was never committed has left."""
-        self._delete("spark/state")
 
     def remove(self) -> None:
         """Removes all."""

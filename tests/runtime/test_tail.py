@@ -120,14 +120,6 @@ def test_a_batch_that_another_engine_has_planned_is_planned_again(spark: SparkSe
     assert (sorted(checkpoint.names("spark/offsets")), checkpoint.last_commit) == (["0", "1"], 1)
 
 
-def test_the_plan_of_a_first_batch_stays(spark: SparkSession, tmp_path: Path) -> None:
-    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
-    checkpoint.begin_backlog()
-    checkpoint.write("spark/offsets/0", 'v1\n{}\n{"in":{"0":1}}')
-    assert checkpoint.mend() == []
-    assert checkpoint.backlog_planned
-
-
 def test_an_engine_that_has_lost_the_service_plans_no_further_batch(engine: Engine) -> None:
     """It may be continued between two phases of a query, long after another one has taken the service."""
     query = started(engine, "CREATE STREAM out WITH (KAFKA_TOPIC = 'out') AS SELECT * FROM orders;")
@@ -135,7 +127,7 @@ def test_an_engine_that_has_lost_the_service_plans_no_further_batch(engine: Engi
     other.take()
     try:
         with pytest.raises(ServiceLost):
-            query._start_spark(Phase.BACKLOG, None)
+            query._start_spark(Phase.RECOVERY, None)
     finally:
         other.close()
 

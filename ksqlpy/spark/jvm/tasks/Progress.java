@@ -32,7 +32,7 @@ public final class Progress {
   private final AtomicInteger waiting = new AtomicInteger();
   private int users = 0;
 
-  private Progress(String name, int tasks) {
+  Progress(String name, int tasks) {
     this.name = name;
     this.tasks = new Pending[tasks];
     for (int i = 0; i < tasks; i++) {
@@ -72,9 +72,14 @@ public final class Progress {
   /** The rows of the present task, the {@code number}-th behind the shuffle. */
   public static Own ofTask(int number, int tasks) {
     Progress batch = ofBatch(tasks);
-    Own own = batch.new Own(number);
+    Own own = batch.own(number);
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> own.end());
     return own;
+  }
+
+  /** That of one task, for its own thread. */
+  Own own(int number) {
+    return new Own(number);
   }
 
   /** What one task says of its own rows. */
@@ -108,7 +113,7 @@ public final class Progress {
         while (!othersReach(needed)) {
           LockSupport.parkNanos(NANOS);
           TaskContext task = TaskContext.get();
-          if (task.isInterrupted() || task.isCompleted() || Thread.currentThread().isInterrupted()) {
+          if (task != null && (task.isInterrupted() || task.isCompleted()) || Thread.currentThread().isInterrupted()) {
             return; // what comes next sees it, too
           }
         }
@@ -137,7 +142,7 @@ public final class Progress {
     }
 
     /** It takes no more rows. */
-    private void end() {
+    void end() {
       own.ended = true;
       if (waiting.get() > 0) {
         wake();
