@@ -42,6 +42,7 @@ from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import kafka_output, undone
 from ksqlpy.spark.session import admit_forgetting, jvm_alive
+from ksqlpy.spark.signing import with_keys
 from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.standing import Standing, State
@@ -229,6 +230,7 @@ class RunningQuery:
         self._wait_for_tasks()
         tell_jvm(self._session, spec.connection)
         tell_registry(self._session, spec.registry)
+        self.spec = spec = with_keys(self._session, checkpoint, spec)
         kafka = Kafka(spec.connection)
         self.topic_ids = kafka.topic_ids(spec.partitions)
         # First of all: an engine that has lost the service must not mend or sign what is another one's by now.
@@ -320,8 +322,7 @@ class RunningQuery:
         spec, found = self.spec, False
         first = kafka.offsets(spec.partitions, latest=False)
         for topic, partitions in read.items():
-            lost = sum(max(0, first.get(topic, {}).get(p, o) - o) for p, o in partitions.items())
-            if lost:
+            if lost := sum(max(0, first.get(topic, {}).get(p, o) - o) for p, o in partitions.items()):
                 said = f"{lost} records of topic {topic} were deleted by its retention before they were read"
                 self.failures.append(Failure(time.time(), "USER", said))
                 log.error("query %s: %s", spec.id, said)
@@ -347,10 +348,10 @@ class RunningQuery:
                 break
         else:
             ends = kafka.offsets(partitions, latest=True)
-        start = self.checkpoint.ends_before(last)
+        start, unsigned = self.checkpoint.ends_before(last), self.checkpoint.unsigned_until(ends)
         plan = spec.plan
         tail = Tail(
-            spec.connection, spec.results_of or spec.id, plan.seen_tables, start, ends,
+            spec.connection, spec.results_of or spec.id, plan.seen_tables, start, ends, spec.keys, unsigned,
             by_seen=plan.regroups_joined or plan.partition_history, by_key=plan.joined_by_key,
             of_tasks=plan.partition_history, results=spec.sink_topics[0],
         )  # fmt: skip
@@ -560,8 +561,8 @@ class RunningQuery:
         jvm: Any = self._session._jvm
         read, topics = self.checkpoint.offsets(last), self.spec.plan.topics
         for place, offset in json.loads(jvm.ksqlpy.once.Tail.highest(tail.spec)).items():
-            topic, partition = topics[int(place) >> 16], int(place) & 0xFFFF
-            if read.get(topic, {}).get(str(partition), 0) <= offset:
+            topic, partition = int(place) >> 16, int(place) & 0xFFFF
+            if topic < len(topics) and read.get(topics[topic], {}).get(str(partition), 0) <= offset:
                 return False
         jvm.ksqlpy.once.Tail.empty(tail.spec)
         self._in_use = None

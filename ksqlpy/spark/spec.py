@@ -41,7 +41,9 @@ class QuerySpec:
     its state has begun anew. ``before``: what OR REPLACE has just replaced; it takes the records up to ``until``, since
     its results may be there, too. ``registry``: where the schemas of records are. ``identity``: the text by which its
     checkpoint knows the plan, see :class:`ksqlpy.plan.stored.Kept`; empty: EXPLAIN's words.
-    ``results_of``: the id of the query whose results are in the sink; empty: its own.
+    ``results_of``: the id of the query whose results are in the sink, and ``results_in`` the folder of its checkpoint;
+    empty: its own. ``keys``: names of the keys by which results are told from what others write; it signs with the
+    first one (:mod:`ksqlpy.spark.signing`).
     """
 
     id: str
@@ -65,6 +67,8 @@ class QuerySpec:
     registry: SchemaRegistry | None = None
     identity: str = ""
     results_of: str = ""
+    results_in: str = ""
+    keys: tuple[str, ...] = ()
 
     @property
     def shuffled(self) -> bool:
