@@ -24,7 +24,7 @@ import json
 import re
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -33,6 +33,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.errors import EngineProblem, reason_of
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.once import Offsets
+from ksqlpy.spark.topics import Topics, recreated, widened
 
 __all__ = ["MADE", "PLAN", "Checkpoint", "damage"]
 
@@ -165,8 +166,8 @@ class Checkpoint:
                 hint="bring back the right one, or drop the query and create it anew",
             )
 
-    def claim(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str], earlier: Iterable[str] = ()) -> bool:
-        """Makes sure that this plan may go on from here, over topics with these ids; gives whether none has begun.
+    def claim(self, plan: str, shuffle_partitions: int, topics: Topics, earlier: Iterable[str] = ()) -> bool:
+        """Makes sure that this plan may go on from here, over these topics; gives whether none has begun.
 
         Then it has to :meth:`sign` ahead of its first result, and no result of it is without a tag. ``earlier``: plans
         that this one has replaced and whose state it takes over; it signs in their place.
@@ -182,13 +183,10 @@ class Checkpoint:
                 raise _damaged(self.folder, f"it has lost its file {PLAN}, which says which plan wrote it")
             self.unsigned_until({})
             return True
-        for topic, known in found.pop("topics", {}).items():
-            if topic in topics and topics[topic] != known:
-                raise EngineProblem(
-                    "topic-recreated",
-                    f"topic {topic} was deleted and made anew: what the query has read belongs to the old one",
-                    hint="drop the query and create it anew",
-                )
+        ids, written = found.pop("topics", {}), found.pop("written", {})
+        for topic, known in ids.items():
+            if topics.ids.get(topic, known) != known:
+                raise recreated(topic, written=topic in topics.written)
         if found.get("plan") in earlier and found.get("shufflePartitions") == shuffle_partitions:
             self.sign(plan, shuffle_partitions, topics)
             return False
@@ -201,11 +199,21 @@ class Checkpoint:
                 f"the checkpoint {self.folder} was written with {what}",
                 hint="drop the query and create it anew, or go back to the version of ksqlpy that wrote it",
             )
+        if set(topics.written) - set(written):  # versions up to 0.1 did not note it
+            self.sign(plan, shuffle_partitions, topics)
         return False
 
-    def sign(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str]) -> None:
-        """Notes that this plan goes on from here."""
-        self._write(PLAN, {"plan": plan, "shufflePartitions": shuffle_partitions, "topics": dict(topics)})
+    def sign(self, plan: str, shuffle_partitions: int, topics: Topics) -> None:
+        """Notes that this plan goes on from here. The first number of partitions that was noted of a topic stays."""
+        written = {**topics.written, **(self._read(PLAN) or {}).get("written", {})}
+        noted = {"topics": dict(topics.ids), "written": {t: written[t] for t in topics.written}}
+        self._write(PLAN, {"plan": plan, "shufflePartitions": shuffle_partitions, **noted})
+
+    def widened(self, topics: Topics) -> list[EngineProblem]:
+        """Which topics of results have more partitions than when the query began."""
+        known = (self._read(PLAN) or {}).get("written", {})
+        now = topics.written.items()
+        return [widened(t, known[t], n, written=True) for t, n in now if n > known.get(t, n)]
 
     def begin_last(self, until: Offsets) -> None:
         """Notes that the next batch takes only records below these offsets, and leaves the others for later ones."""

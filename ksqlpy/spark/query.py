@@ -22,7 +22,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -38,6 +38,7 @@ from ksqlpy.spark.clients import tell_jvm, tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.executors import Losses
 from ksqlpy.spark.failure import Failure, failure_of
+from ksqlpy.spark.figures import checkpoint_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import kafka_output, undone
@@ -47,6 +48,7 @@ from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.tasks import tasks_run
+from ksqlpy.spark.topics import Topics, cut, of_today, results_cut, topics_of
 from ksqlpy.spark.turns import Turns
 from ksqlpy.spark.writers import Writers
 
@@ -84,7 +86,7 @@ class RunningQuery:
 
     ``standing``: its state, since when, and its tries; ``phase`` what it does when it runs; ``failures`` the last ones,
     newest last. ``refused``: in ERROR until there is room for it. ``changed`` is called when the state changes, mostly
-    from the query's own thread. ``topic_ids``: of the source topics, as brokers know them.
+    from the query's own thread. ``topics``: as brokers knew them when it started.
     ``turns``: it has one for as long as Spark plans. ``writers``: the producers of its results.
     """
 
@@ -106,7 +108,7 @@ class RunningQuery:
         self._in_use: Tail | None = None
         self._noting = threading.Lock()
         self._ends: tuple[int, Offsets] | None = None  # of the sink when it was looked at last, and up to which batch
-        self.topic_ids: Mapping[str, str] = {}
+        self.topics = Topics()
         self._changed = changed
         self._turns = turns
         self._writers = writers
@@ -143,6 +145,10 @@ class RunningQuery:
         if self.failures and self.failures[-1].message == trouble.message:
             self.failures.pop()
         self.failures.append(trouble)
+
+    def cut_off(self) -> None:
+        """Gives up results that were not sent: another topic of the name of theirs must not get them."""
+        self._writers.cut_off(self.spec)
 
     def start(self) -> None:
         """Begins to run, in a thread of its own."""
@@ -232,12 +238,13 @@ class RunningQuery:
         tell_registry(self._session, spec.registry)
         self.spec = spec = with_keys(self._session, checkpoint, spec)
         kafka = Kafka(spec.connection)
-        self.topic_ids = kafka.topic_ids(spec.partitions)
+        self.topics = topics_of(kafka, spec, self._writers)
         # First of all: an engine that has lost the service must not mend or sign what is another one's by now.
         alone = self._writers.begin(kafka, spec, self._stopping)
         if spec.mark:
             checkpoint.check_made(spec.mark)
-        new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids, spec.upgraded_from)
+        new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topics, spec.upgraded_from)
+        self._note_problems(checkpoint.widened(self.topics))
         if torn := checkpoint.mend():
             log.warning("query %s: damaged files are removed, their batches are done again: %s", spec.id, torn)
         checkpoint.end_last()
@@ -247,7 +254,8 @@ class RunningQuery:
         batch = checkpoint.last_commit
         if batch is not None and self.state is State.STARTING:
             self._set(State.RECOVERING)
-        lost = self._look_for_loss(kafka, spec.offsets if batch is None else checkpoint.offsets(batch))
+        read = spec.offsets if batch is None else checkpoint.offsets(batch)
+        lost = self._look_for_loss(kafka, read, {})
         with self._noting:
             self._ends = None
             checkpoint.begin_notes(-1 if batch is None else batch)
@@ -282,6 +290,7 @@ class RunningQuery:
             return
         if ahead is not None:
             self._go(ahead, tail)
+            self._look_for_loss(kafka, read, lost)  # a micro-batch leaves out what goes while it runs
             self._catch_up()
         self._go(Phase.LIVE, tail if ahead is None else None)
 
@@ -305,7 +314,7 @@ class RunningQuery:
         spec = self.spec
         if spec.exactly_once:
             self.checkpoint.note(-1, kafka.offsets(kafka.partitions(spec.sink_topics), latest=True))
-        self.checkpoint.sign(spec.fingerprint, spec.shuffle_partitions, self.topic_ids)
+        self.checkpoint.sign(spec.fingerprint, spec.shuffle_partitions, self.topics)
 
     def _state_changes(self, kafka: Kafka, batch: int) -> bool:
         """Whether records came since the batch that change a state which others meet: else any order is the right one.
@@ -317,17 +326,16 @@ class RunningQuery:
         read = self.checkpoint.offsets(batch)
         return any(end != read.get(t, {}).get(p) for t, places in ends.items() for p, end in places.items())
 
-    def _look_for_loss(self, kafka: Kafka, read: Offsets) -> bool:
-        """Whether the brokers deleted records before the query could read them; notes how many."""
-        spec, found = self.spec, False
-        first = kafka.offsets(spec.partitions, latest=False)
-        for topic, partitions in read.items():
-            if lost := sum(max(0, first.get(topic, {}).get(p, o) - o) for p, o in partitions.items()):
-                said = f"{lost} records of topic {topic} were deleted by its retention before they were read"
-                self.failures.append(Failure(time.time(), "USER", said))
-                log.error("query %s: %s", spec.id, said)
-                found = True
-        return found
+    def _look_for_loss(self, kafka: Kafka, read: Offsets, told: Mapping[str, int]) -> dict[str, int]:
+        """How many records the brokers deleted before the query could read them, where more than were told of."""
+        found = cut(kafka, self.spec, read, told)
+        self._note_problems([problem for _, problem in found.values()])
+        return {topic: lost for topic, (lost, _) in found.items()}
+
+    def _note_problems(self, problems: Iterable[EngineProblem]) -> None:
+        for problem in problems:
+            log.error("query %s: %s", self.spec.id, problem.summary())
+            self.tell(failure_of(problem))
 
     def _tail(self, kafka: Kafka, last: int, *, alone: bool) -> Tail | None:
         """What may be written already of rows after batch ``last``; None if nothing is. Notes where that begins.
@@ -348,8 +356,9 @@ class RunningQuery:
                 break
         else:
             ends = kafka.offsets(partitions, latest=True)
-        start, unsigned = self.checkpoint.ends_before(last), self.checkpoint.unsigned_until(ends)
+        start, unsigned = of_today(self.checkpoint.ends_before(last), ends), self.checkpoint.unsigned_until(ends)
         plan = spec.plan
+        self._note_problems(results_cut(kafka, partitions, start, ends))
         tail = Tail(
             spec.connection, spec.results_of or spec.id, plan.seen_tables, start, ends, spec.keys, unsigned,
             by_seen=plan.regroups_joined or plan.partition_history, by_key=plan.joined_by_key,
@@ -464,7 +473,7 @@ class RunningQuery:
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         if live and spec.batch_ms is None:
             admit_forgetting(session)
-        records = undone(spec.plan, source_records(session, spec), tail)
+        records = undone(spec.plan, source_records(session, spec, skipping=not live), tail)
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled,
@@ -573,20 +582,8 @@ class RunningQuery:
 
         Both are null before the first.
         """
-        found: dict[str, Any] = {"lastCommit": None, "stateBytes": None}
-        query = self._query
-        if not self.live.is_set() or self.state in (State.ERROR, State.STOPPED) or query is None:
-            return found
-        try:
-            done = query.lastProgress
-            found["lastCommit"] = self.checkpoint.committed_at
-        except (Py4JError, PySparkException, OSError) as e:
-            log.debug("no progress of %s: %s", self.spec.id, e)
-            return found
-        if done is not None:
-            sizes = [o.customMetrics.get("rocksdbSstFileSize", 0) for o in done.stateOperators]
-            found["stateBytes"] = sum(sizes)
-        return found
+        runs = self.live.is_set() and self.state not in (State.ERROR, State.STOPPED)
+        return checkpoint_figures(self._query if runs else None, self.checkpoint)
 
     def _set(self, state: State, tries: int = 0, next_try: float | None = None) -> None:
         """Takes another state, whose tries may count on."""

@@ -33,14 +33,17 @@ def _is_letter(topic: str) -> str:
     return f"(topic != {string(topic)} OR coalesce({about} != cast({string(topic)} as binary), false))"
 
 
-def source_records(session: SparkSession, spec: QuerySpec) -> Any:
-    """Spark's stream of records over all topics of the query."""
+def source_records(session: SparkSession, spec: QuerySpec, *, skipping: bool) -> Any:
+    """Spark's stream of records over all topics of the query.
+
+    ``skipping``: it goes on behind records that are gone; else it fails, and who starts it again counts them.
+    """
     records = (
         session.readStream.format("kafka")
         .options(**spec.connection.spark_source)
         .option("subscribe", ",".join(spec.partitions))
         .option("startingOffsets", json.dumps(_first(spec)))
-        .option("failOnDataLoss", "false")
+        .option("failOnDataLoss", "false" if skipping else "true")
         .option("includeHeaders", "true")
         .option("groupIdPrefix", spec.id)
         .options(**client_figures(spec.id))

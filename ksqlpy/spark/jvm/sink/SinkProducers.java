@@ -75,6 +75,20 @@ public final class SinkProducers {
     }
   }
 
+  /** Closes the producer that is held, which gives up all that it has not sent; whether one was held. */
+  public static boolean cutOff(String query) {
+    ProducerPool held;
+    synchronized (HELD) {
+      OPTIONS.remove(query);
+      held = HELD.remove(query);
+    }
+    if (held == null) {
+      return false;
+    }
+    held.cutOff();
+    return true;
+  }
+
   /**
    * Ends producers on partitions of topics: when this returns, the brokers take nothing from them any more. A producer
    * that was ended before stays so. Partitions that do not exist are left out.
