@@ -244,7 +244,7 @@ class Queries:
             elif more := [t for t, n in spec.partitions.items() if now[t] > n]:
                 log.warning("query %s starts anew: its topics have got more partitions", spec.id)
                 again = self.start(replace(spec, partitions=now))
-                for topic in more:
+                for topic in more if not again.refused else ():
                     again.tell(failure_of(widened(topic, spec.partitions[topic], now[topic], written=False)))
             else:
                 for topic in [t for t, n in known.written.items() if found[t] > n]:

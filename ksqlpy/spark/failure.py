@@ -34,6 +34,7 @@ _USERS = (
     "topic-deleted",
     "topic-recreated",
     "topic-trimmed",
+    "topic-truncated",
     "topic-widened",
     "missing-topic",
     "checkpoint-mismatch",

@@ -255,7 +255,7 @@ class RunningQuery:
         if batch is not None and self.state is State.STARTING:
             self._set(State.RECOVERING)
         read = spec.offsets if batch is None else checkpoint.offsets(batch)
-        lost = self._look_for_loss(kafka, read, {})
+        lost = self._look_for_loss(kafka, read, None)
         with self._noting:
             self._ends = None
             checkpoint.begin_notes(-1 if batch is None else batch)
@@ -326,7 +326,7 @@ class RunningQuery:
         read = self.checkpoint.offsets(batch)
         return any(end != read.get(t, {}).get(p) for t, places in ends.items() for p, end in places.items())
 
-    def _look_for_loss(self, kafka: Kafka, read: Offsets, told: Mapping[str, int]) -> dict[str, int]:
+    def _look_for_loss(self, kafka: Kafka, read: Offsets, told: Mapping[str, int] | None) -> dict[str, int]:
         """How many records the brokers deleted before the query could read them, where more than were told of."""
         found = cut(kafka, self.spec, read, told)
         self._note_problems([problem for _, problem in found.values()])

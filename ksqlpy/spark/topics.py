@@ -93,19 +93,39 @@ def widened(topic: str, before: int, now: int, *, written: bool) -> EngineProble
     return EngineProblem("topic-widened", message, hint=hint)
 
 
-def cut(kafka: Kafka, spec: QuerySpec, read: Offsets, told: Mapping[str, int]) -> dict[str, tuple[int, EngineProblem]]:
+def cut(
+    kafka: Kafka, spec: QuerySpec, read: Offsets, told: Mapping[str, int] | None
+) -> dict[str, tuple[int, EngineProblem]]:
     """By topic how many records brokers deleted that a query would have read from these offsets on, with the problem.
 
-    ``told``: how many of them were told of before; topics without any more are left out.
+    ``told``: how many of them were told of when it began to read, None if it begins now; topics without any more are
+    left out. Raises EngineProblem ``topic-truncated`` where a topic ends before these offsets.
     """
+    if told is None:
+        _check_ends(kafka, spec, read)
     first = kafka.offsets(spec.partitions, latest=False)
     found = {}
     for topic, partitions in read.items():
         lost = sum(max(0, first.get(topic, {}).get(p, o) - o) for p, o in partitions.items())
-        if lost > told.get(topic, 0):
-            said = f"{lost} records of topic {topic} were deleted by its retention before they were read"
+        if lost > (told or {}).get(topic, 0):
+            most = "up to " if told is not None else ""  # some may have been read before they went
+            said = f"{most}{lost} records of topic {topic} were deleted by its retention before they were read"
             found[topic] = lost, EngineProblem("topic-trimmed", said, hint=_KEEP)
     return found
+
+
+def _check_ends(kafka: Kafka, spec: QuerySpec, read: Offsets) -> None:
+    ends = kafka.offsets(spec.partitions, latest=True)
+    for topic, partitions in read.items():
+        for p, offset in partitions.items():
+            end = ends.get(topic, {}).get(p, offset)
+            if end < offset:
+                raise EngineProblem(
+                    "topic-truncated",
+                    f"partition {p} of topic {topic} ends at offset {end}, and the query has read up to {offset}:"
+                    " the brokers have lost records that it has read",
+                    hint=f"bring them back, or {_ANEW}",
+                )
 
 
 def results_cut(kafka: Kafka, partitions: Mapping[str, int], start: Offsets, ends: Offsets) -> list[EngineProblem]:

@@ -79,7 +79,7 @@ class Writers(ABC):
 
     @abstractmethod
     def cut_off(self, spec: QuerySpec) -> None:
-        """Gives up results that were not sent. On a cluster the brokers refuse them when the query begins again."""
+        """Gives up results that were not sent. Executors do it by themselves when a life of the query has ended."""
 
     @abstractmethod
     def end(self, spec: QuerySpec, *, forget: bool) -> None:

@@ -13,7 +13,9 @@ from pyspark.sql import SparkSession
 from waiting import count, until
 
 from ksqlpy.config import Config
+from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
+from ksqlpy.spark.topics import cut
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -202,6 +204,17 @@ def test_a_source_that_is_cut_before_it_is_read(engine: Engine, mode: str) -> No
         engine.execute(f"RESUME {case.query};")
     case.goes_on(f"4 records of topic {name} were deleted by its retention before they were read", "retention.ms")
     assert until(lambda: case.results() == [1, 6, 7])
+    engine.execute(f"DROP STREAM {case.sink}; DROP STREAM {case.source};")
+
+
+def test_a_source_that_ends_before_what_was_read(engine: Engine) -> None:
+    case = Case(engine, "short_s")
+    case.send(1, 2)
+    query = engine.queries.get(case.query)
+    assert query is not None and cut(engine.kafka, query.spec, {"short_s": {"0": 2}}, None) == {}
+    with pytest.raises(EngineProblem, match="ends at offset 2, and the query has read up to 3") as refused:
+        cut(engine.kafka, query.spec, {"short_s": {"0": 3}}, None)
+    assert refused.value.code == "topic-truncated"
     engine.execute(f"DROP STREAM {case.sink}; DROP STREAM {case.source};")
 
 
