@@ -238,7 +238,7 @@ class RunningQuery:
         tell_registry(self._session, spec.registry)
         self.spec = spec = with_keys(self._session, checkpoint, spec)
         kafka = Kafka(spec.connection)
-        self.topics = topics_of(kafka, spec, self._writers)
+        self.topics = topics_of(kafka, spec, self.cut_off)
         # First of all: an engine that has lost the service must not mend or sign what is another one's by now.
         alone = self._writers.begin(kafka, spec, self._stopping)
         if spec.mark:

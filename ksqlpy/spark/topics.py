@@ -7,7 +7,7 @@ means nothing, so the query does not run. Where records are gone, or partitions 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ksqlpy.spark.kafka import Kafka
     from ksqlpy.spark.once import Offsets
     from ksqlpy.spark.spec import QuerySpec
-    from ksqlpy.spark.writers import Writers
 
 __all__ = ["Topics", "cut", "deleted", "of_today", "recreated", "results_cut", "topics_of", "widened"]
 
@@ -40,10 +39,10 @@ class Topics:
     written: Mapping[str, int] = field(default_factory=dict)
 
 
-def topics_of(kafka: Kafka, spec: QuerySpec, writers: Writers | None = None) -> Topics:
+def topics_of(kafka: Kafka, spec: QuerySpec, cut_off: Callable[[], None]) -> Topics:
     """The topics of a query.
 
-    Raises EngineProblem ``topic-deleted`` for one that it reads or writes; then ``writers`` give up what they have not
+    Raises EngineProblem ``topic-deleted`` for one that it reads or writes. ``cut_off``: gives up results that were not
     sent, which another topic of that name must not get.
     """
     results = spec.sink_topics[0]
@@ -51,8 +50,8 @@ def topics_of(kafka: Kafka, spec: QuerySpec, writers: Writers | None = None) -> 
     end = time.monotonic() + _PATIENCE
     while missing := sorted(names - set(ids := kafka.topic_ids(names))):
         if time.monotonic() > end:
-            if writers is not None and set(missing) & set(spec.sink_topics):
-                writers.cut_off(spec)
+            if set(missing) & set(spec.sink_topics):
+                cut_off()
             raise deleted(spec, missing[0])
         time.sleep(_LOOK)
     of_checkpoint = {t: i for t, i in ids.items() if t in spec.partitions or t == results}
