@@ -31,6 +31,7 @@ from ksqlpy.runtime import statements
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.context import Command, Context, Sandbox, Services
+from ksqlpy.runtime.health import query_health
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.plainpush import PlainPush
 from ksqlpy.runtime.printing import Printing, wanted
@@ -398,7 +399,11 @@ class Engine:
         return self.brokers.loss() if self.brokers.lost else None
 
     def health(self) -> dict[str, Any]:
-        """What GET /healthcheck tells."""
+        """What GET /healthcheck tells.
+
+        ``isHealthy`` is the server's: to start a server again does not help a query that fails, so such queries do
+        not make it false. They stand in ``queries``.
+        """
         lost = None
         try:
             lost = self.brokers.problem()
@@ -416,6 +421,7 @@ class Engine:
             "spark": {"isHealthy": self._ready and self.supervisor.alive},
         }
         healthy = all(d["isHealthy"] for d in details.values())
+        details["queries"] = query_health(self.catalog, self.supervisor)
         return {"isHealthy": healthy, "details": details, "serverState": "READY" if self._ready else "TERMINATING"}
 
 

@@ -208,7 +208,10 @@ class Kafka:
         return {t: len(known[t]) for t in topics if t in known}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """The ids that the brokers gave to the topics; a topic that was made anew has another one."""
+        """The ids that the brokers gave to the topics; a topic that was made anew has another one.
+
+        Topics that do not exist are left out. Raises EngineProblem ``missing-topic`` for one that may not be read.
+        """
         wanted = list(topics)
         if not wanted:
             return {}
@@ -217,7 +220,8 @@ class Kafka:
             try:
                 found[name] = str(self._answer(described).topic_id)
             except KafkaException as e:
-                raise _problem("missing-topic", f"topic {name} cannot be read", e.args[0]) from e
+                if e.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise _problem("missing-topic", f"topic {name} cannot be read", e.args[0]) from e
         return found
 
     def topic_id(self, topic: str) -> str | None:

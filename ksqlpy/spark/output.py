@@ -26,6 +26,7 @@ from ksqlpy.spark.marks import (
 )
 from ksqlpy.spark.once import Tail, sink_value
 from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.signing import KEY_SETTING
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.types import MapType, SqlType
 
@@ -222,6 +223,7 @@ def sink_options(spec: QuerySpec) -> dict[str, str]:
         "kafka.interceptor.classes": "ksqlpy.sink.SinkInterceptor,ksqlpy.sink.SenderRest",
         "kafka.client.id": spec.id,
         **client_figures(spec.id),
+        **({f"kafka.{KEY_SETTING}": spec.keys[0]} if spec.keys else {}),
         # Brokers take any request for the first of a producer that is new to them. With several on their way, one
         # that has to be sent again while a broker starts is passed by later ones, and lost (KAFKA-15591).
         "kafka.max.in.flight.requests.per.connection": "1",

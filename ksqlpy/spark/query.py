@@ -21,7 +21,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -37,14 +37,17 @@ from ksqlpy.spark.clients import tell_jvm, tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.executors import Losses
 from ksqlpy.spark.failure import Failure, failure_of
+from ksqlpy.spark.figures import checkpoint_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import kafka_output, undone
 from ksqlpy.spark.session import admit_forgetting, jvm_alive
+from ksqlpy.spark.signing import with_keys
 from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.tasks import tasks_run
+from ksqlpy.spark.topics import Topics, cut, of_today, results_cut, topics_of
 from ksqlpy.spark.turns import Turns
 from ksqlpy.spark.writers import Writers
 
@@ -75,7 +78,7 @@ class RunningQuery:
 
     ``standing``: its state, since when, and its tries; ``phase`` what it does when it runs; ``failures`` the last ones,
     newest last. ``refused``: in ERROR until there is room for it. ``changed`` is called when the state changes, mostly
-    from the query's own thread. ``topic_ids``: of the source topics, as brokers know them.
+    from the query's own thread. ``topics``: as brokers knew them when it started.
     ``turns``: it has one for as long as Spark plans. ``writers``: the producers of its results.
     """
 
@@ -97,7 +100,7 @@ class RunningQuery:
         self._in_use: Tail | None = None
         self._noting = threading.Lock()
         self._ends: tuple[int, Offsets] | None = None  # of the sink when it was looked at last, and up to which batch
-        self.topic_ids: Mapping[str, str] = {}
+        self.topics = Topics()
         self._changed = changed
         self._turns = turns
         self._writers = writers
@@ -134,6 +137,10 @@ class RunningQuery:
         if self.failures and self.failures[-1].message == trouble.message:
             self.failures.pop()
         self.failures.append(trouble)
+
+    def cut_off(self) -> None:
+        """Gives up results that were not sent: another topic of the name of theirs must not get them."""
+        self._writers.cut_off(self.spec)
 
     def start(self) -> None:
         """Begins to run, in a thread of its own."""
@@ -221,13 +228,15 @@ class RunningQuery:
         self._wait_for_tasks()
         tell_jvm(self._session, spec.connection)
         tell_registry(self._session, spec.registry)
+        self.spec = spec = with_keys(self._session, checkpoint, spec)
         kafka = Kafka(spec.connection)
-        self.topic_ids = kafka.topic_ids(spec.partitions)
+        self.topics = topics_of(kafka, spec, self.cut_off)
         # First of all: an engine that has lost the service must not mend or sign what is another one's by now.
         alone = self._writers.begin(kafka, spec, self._stopping)
         if spec.mark:
             checkpoint.check_made(spec.mark)
-        new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids, spec.upgraded_from)
+        new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topics, spec.upgraded_from)
+        self._note_problems(checkpoint.widened(self.topics))
         if torn := checkpoint.mend():
             log.warning("query %s: damaged files are removed, their batches are done again: %s", spec.id, torn)
         checkpoint.end_last()
@@ -237,7 +246,8 @@ class RunningQuery:
         batch = checkpoint.last_commit
         if batch is not None and self.state is State.STARTING:
             self._set(State.RECOVERING)
-        lost = self._look_for_loss(kafka, spec.offsets if batch is None else checkpoint.offsets(batch))
+        read = spec.offsets if batch is None else checkpoint.offsets(batch)
+        lost = self._look_for_loss(kafka, read, None)
         with self._noting:
             self._ends = None
             checkpoint.begin_notes(-1 if batch is None else batch)
@@ -263,6 +273,7 @@ class RunningQuery:
             return
         if ahead is not None:
             self._go(ahead, tail)
+            self._look_for_loss(kafka, read, lost)  # a micro-batch leaves out what goes while it runs
         self._go(Phase.LIVE, tail if ahead is None else None)
 
     def _begin(self, kafka: Kafka) -> None:
@@ -270,7 +281,7 @@ class RunningQuery:
         spec = self.spec
         if spec.exactly_once:
             self.checkpoint.note(-1, kafka.offsets(kafka.partitions(spec.sink_topics), latest=True))
-        self.checkpoint.sign(spec.fingerprint, spec.shuffle_partitions, self.topic_ids)
+        self.checkpoint.sign(spec.fingerprint, spec.shuffle_partitions, self.topics)
 
     def _state_changes(self, kafka: Kafka, batch: int) -> bool:
         """Whether records came since the batch that change a state which others meet: else any order is the right one.
@@ -282,18 +293,16 @@ class RunningQuery:
         read = self.checkpoint.offsets(batch)
         return any(end != read.get(t, {}).get(p) for t, places in ends.items() for p, end in places.items())
 
-    def _look_for_loss(self, kafka: Kafka, read: Offsets) -> bool:
-        """Whether the brokers deleted records before the query could read them; notes how many."""
-        spec, found = self.spec, False
-        first = kafka.offsets(spec.partitions, latest=False)
-        for topic, partitions in read.items():
-            lost = sum(max(0, first.get(topic, {}).get(p, o) - o) for p, o in partitions.items())
-            if lost:
-                said = f"{lost} records of topic {topic} were deleted by its retention before they were read"
-                self.failures.append(Failure(time.time(), "USER", said))
-                log.error("query %s: %s", spec.id, said)
-                found = True
-        return found
+    def _look_for_loss(self, kafka: Kafka, read: Offsets, told: Mapping[str, int] | None) -> dict[str, int]:
+        """How many records the brokers deleted before the query could read them, where more than were told of."""
+        found = cut(kafka, self.spec, read, told)
+        self._note_problems([problem for _, problem in found.values()])
+        return {topic: lost for topic, (lost, _) in found.items()}
+
+    def _note_problems(self, problems: Iterable[EngineProblem]) -> None:
+        for problem in problems:
+            log.error("query %s: %s", self.spec.id, problem.summary())
+            self.tell(failure_of(problem))
 
     def _tail(self, kafka: Kafka, last: int, *, alone: bool) -> Tail | None:
         """What may be written already of rows after batch ``last``; None if nothing is. Notes where that begins.
@@ -314,10 +323,11 @@ class RunningQuery:
                 break
         else:
             ends = kafka.offsets(partitions, latest=True)
-        start = self.checkpoint.ends_before(last)
+        start, unsigned = of_today(self.checkpoint.ends_before(last), ends), self.checkpoint.unsigned_until(ends)
         plan = spec.plan
+        self._note_problems(results_cut(kafka, partitions, start, ends))
         tail = Tail(
-            spec.connection, spec.results_of or spec.id, plan.seen_tables, start, ends,
+            spec.connection, spec.results_of or spec.id, plan.seen_tables, start, ends, spec.keys, unsigned,
             by_seen=plan.regroups_joined or plan.partition_history, by_key=plan.joined_by_key,
             of_tasks=plan.partition_history, results=spec.sink_topics[0],
         )  # fmt: skip
@@ -430,8 +440,8 @@ class RunningQuery:
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         if live and spec.batch_ms is None:
             admit_forgetting(session)
-        end = self._read_before(tail) if phase is Phase.RECOVERY and tail is not None else None
-        records = undone(spec.plan, source_records(session, spec, end), tail)
+        end = self._read_before(tail) if phase is Phase.RECOVERY else None
+        records = undone(spec.plan, source_records(session, spec, skipping=not live, end=end), tail)
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled if live else spec.order_varies,
@@ -468,8 +478,8 @@ class RunningQuery:
             self._query = writer.start()
             return self._query
 
-    def _read_before(self, tail: Tail) -> Offsets | None:
-        """Where a recovery ends: behind the last records that the results in the tail had seen.
+    def _read_before(self, tail: Tail | None) -> Offsets | None:
+        """Where a recovery ends: behind the last records that the results in the tail had seen, and what was deleted.
 
         What comes behind has no result. It is read live, by time: the tasks of a batch would each write at their own
         pace, and queries behind would take results for late. None if results do not tell that.
@@ -480,7 +490,11 @@ class RunningQuery:
             return None
         jvm: Any = self._session._jvm
         last = self.checkpoint.last_commit
-        ends = {t: dict((spec.offsets if last is None else self.checkpoint.offsets(last)).get(t, {})) for t in topics}
+        read = spec.offsets if last is None else self.checkpoint.offsets(last)
+        first = Kafka(spec.connection).offsets({t: spec.partitions[t] for t in topics}, latest=False)
+        ends = {t: {p: max(o, read.get(t, {}).get(p, o)) for p, o in first[t].items()} for t in topics}
+        if tail is None:
+            return ends
         highest = json.loads(jvm.ksqlpy.once.Tail.highest(tail.spec))
         seen = {(spec.plan.topics[int(place) >> 16], str(int(place) & 0xFFFF)): o for place, o in highest.items()}
         places = [(t, str(p)) for t in spec.plan.topics for p in range(spec.partitions[t])]
@@ -547,8 +561,8 @@ class RunningQuery:
         jvm: Any = self._session._jvm
         read, topics = self.checkpoint.offsets(last), self.spec.plan.topics
         for place, offset in json.loads(jvm.ksqlpy.once.Tail.highest(tail.spec)).items():
-            topic, partition = topics[int(place) >> 16], int(place) & 0xFFFF
-            if read.get(topic, {}).get(str(partition), 0) <= offset:
+            topic, partition = int(place) >> 16, int(place) & 0xFFFF
+            if topic < len(topics) and read.get(topics[topic], {}).get(str(partition), 0) <= offset:
                 return False
         jvm.ksqlpy.once.Tail.empty(tail.spec)
         self._in_use = None
@@ -559,20 +573,8 @@ class RunningQuery:
 
         Both are null before the first.
         """
-        found: dict[str, Any] = {"lastCommit": None, "stateBytes": None}
-        query = self._query
-        if not self.live.is_set() or self.state in (State.ERROR, State.STOPPED) or query is None:
-            return found
-        try:
-            done = query.lastProgress
-            found["lastCommit"] = self.checkpoint.committed_at
-        except (Py4JError, PySparkException, OSError) as e:
-            log.debug("no progress of %s: %s", self.spec.id, e)
-            return found
-        if done is not None:
-            sizes = [o.customMetrics.get("rocksdbSstFileSize", 0) for o in done.stateOperators]
-            found["stateBytes"] = sum(sizes)
-        return found
+        runs = self.live.is_set() and self.state not in (State.ERROR, State.STOPPED)
+        return checkpoint_figures(self._query if runs else None, self.checkpoint)
 
     def _set(self, state: State, tries: int = 0, next_try: float | None = None) -> None:
         """Takes another state, whose tries may count on."""

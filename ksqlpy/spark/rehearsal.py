@@ -64,6 +64,7 @@ def _rehearse(session: SparkSession, spec: QuerySpec, checkpoint: str, enough: C
         spec,
         id=f"{spec.id}-rehearsal",
         results_of=spec.id,
+        results_in=spec.checkpoint,
         offsets=_recent(spec),
         checkpoint=checkpoint,
         interval_ms=min(spec.interval_ms, _INTERVAL),

@@ -48,9 +48,10 @@ def _is_letter(topic: str) -> str:
     return f"(topic != {string(topic)} OR coalesce({about} != cast({string(topic)} as binary), false))"
 
 
-def source_records(session: SparkSession, spec: QuerySpec, end: Offsets | None = None) -> Any:
+def source_records(session: SparkSession, spec: QuerySpec, *, skipping: bool, end: Offsets | None = None) -> Any:
     """Spark's stream of records over all topics of the query.
 
+    ``skipping``: it goes on behind records that are gone; else it fails, and who starts it again counts them.
     ``end``: where a micro-batch ends at the latest; only of a query that is read by time.
     """
     reader = (
@@ -58,7 +59,7 @@ def source_records(session: SparkSession, spec: QuerySpec, end: Offsets | None =
         .options(**spec.connection.spark_source)
         .option("subscribe", ",".join(spec.partitions))
         .option("startingOffsets", json.dumps(_first(spec)))
-        .option("failOnDataLoss", "false")
+        .option("failOnDataLoss", "false" if skipping else "true")
         .option("includeHeaders", "true")
         .option("groupIdPrefix", spec.id)
         .options(**client_figures(spec.id))

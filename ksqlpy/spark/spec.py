@@ -41,8 +41,10 @@ class QuerySpec:
     its state has begun anew. ``before``: what OR REPLACE has just replaced; it takes the records up to ``until``, since
     its results may be there, too. ``registry``: where the schemas of records are. ``identity``: the text by which its
     checkpoint knows the plan, see :class:`ksqlpy.plan.stored.Kept`; empty: EXPLAIN's words.
-    ``results_of``: the id of the query whose results are in the sink; empty: its own. ``idle_ms``: how long a partition
-    at its end is waited for (Kafka Streams, max.task.idle.ms).
+    ``results_of``: the id of the query whose results are in the sink, and ``results_in`` the folder of its checkpoint;
+    empty: its own. ``keys``: names of the keys by which results are told from what others write; it signs with the
+    first one (:mod:`ksqlpy.spark.signing`). ``idle_ms``: how long a partition at its end is waited for (Kafka Streams,
+    max.task.idle.ms).
     """
 
     id: str
@@ -66,6 +68,8 @@ class QuerySpec:
     registry: SchemaRegistry | None = None
     identity: str = ""
     results_of: str = ""
+    results_in: str = ""
+    keys: tuple[str, ...] = ()
     idle_ms: int = 0
 
     @property

@@ -14,6 +14,7 @@ import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -77,6 +78,10 @@ class Writers(ABC):
         """Raises EngineProblem ``service-taken`` when another engine has the service."""
 
     @abstractmethod
+    def cut_off(self, spec: QuerySpec) -> None:
+        """Gives up results that were not sent. Executors do it by themselves when a life of the query has ended."""
+
+    @abstractmethod
     def end(self, spec: QuerySpec, *, forget: bool) -> None:
         """The query has ended; ``forget``: for good."""
 
@@ -113,6 +118,9 @@ class _Unregistered(Writers):
     def check(self) -> None:
         pass
 
+    def cut_off(self, spec: QuerySpec) -> None:
+        pass
+
     def end(self, spec: QuerySpec, *, forget: bool) -> None:
         pass
 
@@ -126,10 +134,22 @@ class _Nowhere(_Unregistered):
     format = "noop"
 
 
+_CUT_OFF: Counter[str] = Counter()
+"""By query how many of its producers were closed. Spark keeps a producer for its settings, also a closed one."""
+
+
 class _OnOneMachine(_Unregistered):
     def __init__(self, session: SparkSession, register: ProducerRegister) -> None:
         super().__init__(session)
         self._register = register
+
+    def options(self, spec: QuerySpec) -> dict[str, str]:
+        number = _CUT_OFF[spec.id]
+        return {**sink_options(spec), **({"kafka.ksqlpy.number": str(number)} if number else {})}
+
+    def cut_off(self, spec: QuerySpec) -> None:
+        if self._jvm.ksqlpy.sink.SinkProducers.cutOff(spec.id):
+            _CUT_OFF[spec.id] += 1
 
     def begin(self, kafka: Kafka, spec: QuerySpec, stopping: threading.Event) -> bool:
         producers, end = self._jvm.ksqlpy.sink.SinkProducers, time.monotonic() + _STARTING
@@ -157,6 +177,8 @@ class _OnOneMachine(_Unregistered):
 
     def end(self, spec: QuerySpec, *, forget: bool) -> None:
         """Gives its producer back to Spark, and notes that nothing writes the query's results, if that is so."""
+        if forget and not self._jvm.ksqlpy.sink.Senders.idle(spec.id):
+            self.cut_off(spec)  # its topic may be gone: what waits for it would go to the next one of that name
         self._jvm.ksqlpy.sink.SinkProducers.release(spec.id)
         if not tasks_run(self._session, spec.id) and self._jvm.ksqlpy.sink.Senders.idle(spec.id):
             self._register.leave(spec.id, forget=forget)

@@ -226,7 +226,8 @@ def test_headers_are_read_as_ever_and_kept_apart(engine: Engine, spark: SparkSes
         producer.produce("results", b"{}", headers=[("ksqlpy.at", bytes.fromhex(header))])
     assert producer.flush(20) == 0
     tell_jvm(engine.session, engine.connection)
-    tail = Tail(engine.connection, "Q_1", 2, {"results": {"0": 0}}, {"results": {"0": len(HEADERS)}})
+    ends = {"results": {"0": len(HEADERS)}}
+    tail = Tail(engine.connection, "Q_1", 2, {"results": {"0": 0}}, ends, unsigned=ends)
     found = []
     for at in HEADERS:
         where, offset = place(at.topic, str(at.partition)), f"{at.offset}L"
@@ -251,6 +252,6 @@ def test_a_dead_letter_does_not_say_that_the_results_before_it_are_there(engine:
     assert producer.flush(20) == 0
     start, end = {"results": {"0": 0}, "dead": {"0": 0}}, {"results": {"0": 1}, "dead": {"0": 1}}
     tell_jvm(engine.session, engine.connection)
-    tail = Tail(engine.connection, "Q_1", 2, start, end, by_key=True, results="results")
+    tail = Tail(engine.connection, "Q_1", 2, start, end, unsigned=end, by_key=True, results="results")
     asked = [tail.is_ahead("3", "6L", f"cast('{key}' as binary)") for key in ("results", "dead")]
     assert list(spark.range(1).selectExpr(*asked).collect()[0]) == [True, False]

@@ -7,6 +7,7 @@ import ksqlpy.metrics.ClientFigures;
 import ksqlpy.metrics.Latency;
 import ksqlpy.metrics.LatencySampler;
 import ksqlpy.once.Coordinates;
+import ksqlpy.once.Key;
 import org.apache.kafka.clients.producer.ProducerInterceptor;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -15,16 +16,19 @@ import org.apache.kafka.common.header.Header;
 /**
  * Takes apart the value of each record that Spark's Kafka sink sends, see {@link SinkValue}: its timestamp is the rowtime
  * (one below 0 is none: no record can be older), and the coordinates, if there are any, become the header {@link
- * Coordinates#HEADER}, with the mark of the query ahead, whose id is that of the client. Coordinates that were copied
- * from a source record go. When the brokers have a record, it counts in the query's {@link Latency}.
+ * Coordinates#HEADER}, with the mark of the query ahead, whose id is that of the client, and the tag of its {@link Key}
+ * behind. Coordinates that were copied from a source record go. When the brokers have a record, it counts in the query's {@link Latency}.
  */
 public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]> {
   private int own;
+  private Key key; // null where results need no tag
   private LatencySampler latency;
 
   public void configure(Map<String, ?> settings) {
     latency = new LatencySampler(Latency.of(String.valueOf(settings.get(ClientFigures.QUERY))));
     own = Coordinates.mark(String.valueOf(settings.get("client.id")));
+    Object name = settings.get(Key.SETTING);
+    key = name == null ? null : Key.named(name.toString());
   }
 
   public ProducerRecord<byte[], byte[]> onSend(ProducerRecord<byte[], byte[]> record) {
@@ -49,8 +53,13 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
     }
     int coordinates = begin + Long.BYTES;
     if (coordinates < end) {
-      byte[] value = Arrays.copyOfRange(given, coordinates - Integer.BYTES, end);
+      int ahead = coordinates - Integer.BYTES;
+      byte[] value = new byte[end - ahead + (key == null ? 0 : Key.TAG)];
+      System.arraycopy(given, ahead, value, 0, end - ahead);
       ByteBuffer.wrap(value).putInt(own);
+      if (key != null) {
+        key.sign(value);
+      }
       result.headers().add(new Own(value));
     }
     return result;

@@ -50,6 +50,7 @@ final class Merge implements AutoCloseable {
   private Lane[] all = {};
   private long roomOfEach;
   private long idle;
+  private boolean failsOnLoss;
   private boolean severalLeaders;
   /** The lanes that are empty, and neither at their end nor done: they are waited for. */
   private int missing;
@@ -69,10 +70,13 @@ final class Merge implements AutoCloseable {
 
   /**
    * Begins to read these ranges. What is at hand of a partition from its first offset on is kept. {@code idle}: ms, as
-   * Kafka Streams' max.task.idle.ms; -1: no partition is waited for. {@code tables}: their topics.
+   * Kafka Streams' max.task.idle.ms; -1: no partition is waited for. {@code tables}: their topics. {@code
+   * failsOnLoss}: whether it fails where records were deleted before they were read.
    */
-  void assign(Collection<OrderedPartition.Range> ranges, Collection<String> tables, long idle) {
+  void assign(
+      Collection<OrderedPartition.Range> ranges, Collection<String> tables, long idle, boolean failsOnLoss) {
     this.idle = idle;
+    this.failsOnLoss = failsOnLoss;
     Map<TopicPartition, OrderedPartition.Range> wanted = new HashMap<>();
     ranges.forEach(range -> wanted.put(range.place(), range));
     if (!wanted.keySet().equals(lanes.keySet())) {
@@ -327,14 +331,14 @@ final class Merge implements AutoCloseable {
     }
   }
 
-  /** Goes on behind records that were deleted before they were read; fails where the topic has become shorter. */
+  /** Goes on behind records that were deleted before they were read, if it may; not where the topic became shorter. */
   private void skipLost(OffsetOutOfRangeException lost) {
     Map<TopicPartition, Long> begins = consumer.beginningOffsets(lost.offsetOutOfRangePartitions().keySet());
     lost.offsetOutOfRangePartitions()
         .forEach(
             (place, offset) -> {
               long begin = begins.get(place).longValue();
-              if (begin < offset.longValue()) {
+              if (failsOnLoss || begin < offset.longValue()) {
                 throw lost;
               }
               LOG.warn("records of {} from offset {} to {} were deleted before they were read", place, offset, begin);

@@ -30,7 +30,7 @@ final class Merges {
     }
     Merge merge = kept != null ? kept.merge() : made(partition);
     try {
-      merge.assign(partition.ranges, partition.tables, partition.idle);
+      merge.assign(partition.ranges, partition.tables, partition.idle, partition.failsOnLoss);
     } catch (RuntimeException e) {
       merge.close();
       throw e;

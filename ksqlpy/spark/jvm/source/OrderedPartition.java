@@ -16,14 +16,21 @@ final class OrderedPartition implements InputPartition {
   final Map<String, Object> settings;
   final List<String> tables;
   final long idle;
+  final boolean failsOnLoss;
   final EventTimes times;
 
   OrderedPartition(
-      List<Range> ranges, Map<String, Object> settings, List<String> tables, long idle, EventTimes times) {
+      List<Range> ranges,
+      Map<String, Object> settings,
+      List<String> tables,
+      long idle,
+      boolean failsOnLoss,
+      EventTimes times) {
     this.ranges = ranges;
     this.settings = new HashMap<>(settings);
     this.tables = tables;
     this.idle = idle;
+    this.failsOnLoss = failsOnLoss;
     this.times = times;
   }
 

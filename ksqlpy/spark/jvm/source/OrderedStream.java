@@ -68,6 +68,7 @@ final class OrderedStream
           KafkaParts.settings(parts[0]),
           List.of(tables.split("\n")),
           options.getLong(OrderedKafka.IDLE, 0),
+          options.getBoolean("failOnDataLoss", true), // of Spark's source
           times)
     };
   }

@@ -93,7 +93,7 @@ final class MergeTest {
       broker.has(place, 0);
       ranges.add(new OrderedPartition.Range(place, 0, until));
     }
-    merge.assign(ranges, tables, idle);
+    merge.assign(ranges, tables, idle, false);
   }
 
   /** What comes within the ms, as {@code topic@time}. */
@@ -190,7 +190,7 @@ final class MergeTest {
     merge.assign(
         List.of(
             new OrderedPartition.Range(A, 1, Long.MAX_VALUE), new OrderedPartition.Range(B, 0, Long.MAX_VALUE)),
-        List.of(), 0);
+        List.of(), 0, false);
     assertEquals(List.of("a@20", "a@30"), all());
   }
 
@@ -199,7 +199,7 @@ final class MergeTest {
     begin(0, A);
     broker.gives(A, 10, 20, 30);
     assertEquals("a@10", next(10_000));
-    merge.assign(List.of(new OrderedPartition.Range(A, 0, Long.MAX_VALUE)), List.of(), 0);
+    merge.assign(List.of(new OrderedPartition.Range(A, 0, Long.MAX_VALUE)), List.of(), 0, false);
     broker.schedulePollTask(() -> broker.addRecord(record(A, 0, 10)));
     assertEquals("a@10", next(10_000));
   }
