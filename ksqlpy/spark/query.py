@@ -41,6 +41,7 @@ from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import kafka_output, undone
+from ksqlpy.spark.readable import losses, wait_until_stable
 from ksqlpy.spark.session import admit_forgetting, jvm_alive
 from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
@@ -245,7 +246,11 @@ class RunningQuery:
         batch = checkpoint.last_commit
         if batch is not None and self.state is State.STARTING:
             self._set(State.RECOVERING)
-        lost = self._look_for_loss(kafka, spec.offsets if batch is None else checkpoint.offsets(batch))
+        read = spec.offsets if batch is None else checkpoint.offsets(batch)
+        if spec.committed:
+            tell = lambda why: self.tell(Failure(time.time(), "USER", why))  # noqa: E731
+            wait_until_stable(kafka, spec.partitions, read, self._stopping, tell)
+        lost = self._look_for_loss(kafka, read)
         with self._noting:
             self._ends = None
             checkpoint.begin_notes(-1 if batch is None else batch)
@@ -311,22 +316,18 @@ class RunningQuery:
         So a join whose tables were quiet goes live at once: the results that are there saw the tables as they are.
         """
         topics = self.spec.plan.changing_topics
-        ends = kafka.offsets({t: n for t, n in self.spec.partitions.items() if t in topics}, latest=True)
+        changing = {t: n for t, n in self.spec.partitions.items() if t in topics}
+        ends = kafka.offsets(changing, latest=True, committed=self.spec.committed)
         read = self.checkpoint.offsets(batch)
         return any(end != read.get(t, {}).get(p) for t, places in ends.items() for p, end in places.items())
 
     def _look_for_loss(self, kafka: Kafka, read: Offsets) -> bool:
         """Whether the brokers deleted records before the query could read them; notes how many."""
-        spec, found = self.spec, False
-        first = kafka.offsets(spec.partitions, latest=False)
-        for topic, partitions in read.items():
-            lost = sum(max(0, first.get(topic, {}).get(p, o) - o) for p, o in partitions.items())
-            if lost:
-                said = f"{lost} records of topic {topic} were deleted by its retention before they were read"
-                self.failures.append(Failure(time.time(), "USER", said))
-                log.error("query %s: %s", spec.id, said)
-                found = True
-        return found
+        lost = losses(kafka, self.spec.partitions, read)
+        for said in lost:
+            self.failures.append(Failure(time.time(), "USER", said))
+            log.error("query %s: %s", self.spec.id, said)
+        return bool(lost)
 
     def _tail(self, kafka: Kafka, last: int, *, alone: bool) -> Tail | None:
         """What may be written already of rows after batch ``last``; None if nothing is. Notes where that begins.
@@ -524,7 +525,7 @@ class RunningQuery:
 
     def _has_backlog(self, kafka: Kafka) -> bool:
         spec = self.spec
-        ends = kafka.offsets({t: len(p) for t, p in spec.offsets.items()}, latest=True)
+        ends = kafka.offsets({t: len(p) for t, p in spec.offsets.items()}, latest=True, committed=spec.committed)
         return any(ends[t][p] > o for t, ps in spec.offsets.items() for p, o in ps.items())
 
     def note_sink(self, kafka: Kafka) -> None:

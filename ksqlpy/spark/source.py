@@ -13,7 +13,7 @@ from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.spec import QuerySpec
 
-__all__ = ["source_records"]
+__all__ = ["isolation", "source_records"]
 
 EARLIEST = -2
 """How Spark says: the first offset there is."""
@@ -22,6 +22,11 @@ EARLIEST = -2
 def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
     """The first offset of every partition; of one that came later, its start."""
     return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
+
+
+def isolation(committed: bool) -> str:
+    """What Kafka's consumers call it: its source ends at the last stable offset where only committed records count."""
+    return "read_committed" if committed else "read_uncommitted"
 
 
 def _is_letter(topic: str) -> str:
@@ -40,6 +45,7 @@ def source_records(session: SparkSession, spec: QuerySpec) -> Any:
         .options(**spec.connection.spark_source)
         .option("subscribe", ",".join(spec.partitions))
         .option("startingOffsets", json.dumps(_first(spec)))
+        .option("kafka.isolation.level", isolation(spec.committed))
         .option("failOnDataLoss", "false")
         .option("includeHeaders", "true")
         .option("groupIdPrefix", spec.id)
