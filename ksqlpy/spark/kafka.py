@@ -5,10 +5,12 @@ Lies left of the engine since a running query asks for its backlog.
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -24,7 +26,9 @@ from ksqlpy.errors import EngineProblem, EnvironmentProblem, reason_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Kafka", "error_code_of"]
+__all__ = ["Kafka", "RecordLimit", "error_code_of"]
+
+log = logging.getLogger(__name__)
 
 TIMEOUT = 15.0
 """Seconds that a request to the brokers may take."""
@@ -79,6 +83,17 @@ _FORBIDDEN = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
+
+
+@dataclass(frozen=True)
+class RecordLimit:
+    """How large a record of a topic may be: ``most`` bytes of a batch that has it alone, as it is compressed.
+
+    ``codec``: how the brokers compress it (``compression.type`` of the topic).
+    """
+
+    most: int
+    codec: str
 
 
 def error_code_of(error: KafkaError) -> int:
@@ -238,6 +253,27 @@ class Kafka:
         except KafkaException as e:
             raise self._away(e) from e
         return settings[name].value if name in settings else None
+
+    def record_limits(self, topics: Iterable[str]) -> dict[str, RecordLimit | None]:
+        """Of each topic how large its records may be; None where it does not exist, or its settings are not shown.
+
+        Raises EnvironmentProblem ``broker-unavailable``.
+        """
+        places = {t: ConfigResource(ConfigResource.Type.TOPIC, t) for t in topics}
+        asked = self._admin.describe_configs(list(places.values()), request_timeout=TIMEOUT)
+        found: dict[str, RecordLimit | None] = {}
+        for topic, place in places.items():
+            try:
+                settings = self._answer(asked[place])
+            except KafkaException as e:
+                if e.args[0].code() not in {*_FORBIDDEN, KafkaError.UNKNOWN_TOPIC_OR_PART}:
+                    raise self._away(e) from e
+                log.warning("topic %s: it is not known how large its records may be: %s", topic, reason_of(e))
+                found[topic] = None
+                continue
+            largest = [int(settings[n].value) for n in ("max.message.bytes", "segment.bytes")]
+            found[topic] = RecordLimit(min(largest), str(settings["compression.type"].value))
+        return found
 
     def create_topic(self, name: str, partitions: int, replicas: int | None, config: Mapping[str, str]) -> None:
         """Makes a topic and waits until it is known; raises EngineProblem ``topic-not-created``."""

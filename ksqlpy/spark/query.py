@@ -232,6 +232,7 @@ class RunningQuery:
         tell_registry(self._session, spec.registry)
         kafka = Kafka(spec.connection)
         self.topic_ids = kafka.topic_ids(spec.partitions)
+        self._writers.limit(kafka, spec, self.topic_ids)
         # First of all: an engine that has lost the service must not mend or sign what is another one's by now.
         alone = self._writers.begin(kafka, spec, self._stopping)
         if spec.mark:
@@ -248,8 +249,7 @@ class RunningQuery:
             self._set(State.RECOVERING)
         read = spec.offsets if batch is None else checkpoint.offsets(batch)
         if spec.committed:
-            tell = lambda why: self.tell(Failure(time.time(), "USER", why))  # noqa: E731
-            wait_until_stable(kafka, spec.partitions, read, self._stopping, tell)
+            wait_until_stable(kafka, spec.partitions, read, self._stopping, self.tell)
         lost = self._look_for_loss(kafka, read)
         with self._noting:
             self._ends = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 
+from ksqlpy.spark.failure import Failure
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets
 
@@ -28,7 +30,11 @@ def losses(kafka: Kafka, partitions: Mapping[str, int], read: Offsets) -> list[s
 
 
 def wait_until_stable(
-    kafka: Kafka, partitions: Mapping[str, int], read: Offsets, stopping: threading.Event, tell: Callable[[str], None]
+    kafka: Kafka,
+    partitions: Mapping[str, int],
+    read: Offsets,
+    stopping: threading.Event,
+    tell: Callable[[Failure], None],
 ) -> None:
     """Waits while a transaction is open that begins ahead of where the query has read on.
 
@@ -47,5 +53,6 @@ def wait_until_stable(
         if not behind:
             return
         places = ", ".join(f"partition {p} of topic {t}" for t, p in sorted(behind))
-        tell(f"it waits for the end of a transaction of which it has read records: {places}")
+        said = f"it waits for the end of a transaction of which it has read records: {places}"
+        tell(Failure(time.time(), "USER", said))
         stopping.wait(_LOOK)

@@ -35,15 +35,23 @@ public final class SinkProducers {
   public static final String JVM = UUID.randomUUID().toString();
 
   private static final Map<String, ProducerPool> HELD = new HashMap<>();
+  private static final Map<String, Map<String, String>> OPTIONS = new HashMap<>();
 
-  /** Takes the producer that Spark's sink takes with these options; gives its id, -1 until the brokers have told it. */
+  /**
+   * Takes the producer that Spark's sink takes with these options; gives its id, -1 until the brokers have told it. One
+   * that is held with other options, of an earlier life of the query, is given back.
+   */
   public static long hold(String query, Map<String, String> options) throws Exception {
     ProducerPool held;
     synchronized (HELD) {
+      if (!options.equals(OPTIONS.get(query))) {
+        release(query);
+      }
       held = HELD.get(query);
       if (held == null) {
         held = ProducerPool.take(options);
         HELD.put(query, held);
+        OPTIONS.put(query, new HashMap<>(options));
       }
     }
     return held.id();
@@ -59,6 +67,7 @@ public final class SinkProducers {
   /** Gives it back to Spark. */
   public static void release(String query) {
     synchronized (HELD) {
+      OPTIONS.remove(query);
       ProducerPool held = HELD.remove(query);
       if (held != null) {
         held.release();
