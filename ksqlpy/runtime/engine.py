@@ -265,7 +265,8 @@ class Engine:
             with _named(parsed[0], []):
                 topics = self.kafka.topics()
                 asked = wanted(parsed[0], topics, readable=partial(may_read, config=self.config))
-                return self.reads.print(asked, len(topics[asked.topic]))
+                committed = self.config.for_statement(properties or {}).committed
+                return self.reads.print(asked, len(topics[asked.topic]), committed=committed)
         if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query | nodes.UnionAll):
             node = parsed[0].node if parsed else None
             raise StatementError(
@@ -276,7 +277,8 @@ class Engine:
                 catalog = self.catalog
                 config = self.config.for_statement(properties or {})
                 read, plan = statements.check_pull(parsed[0], catalog, config)
-                return self.reads.pull(Answering(parsed[0].text, read, plan, config.number(WAIT) / 1000), catalog)
+                wait = config.number(WAIT) / 1000
+                return self.reads.pull(Answering(parsed[0].text, read, plan, wait, config.committed), catalog)
         with _named(parsed[0], []):
             self.brokers.check_owner()
             catalog = self.catalog

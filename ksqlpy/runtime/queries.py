@@ -133,8 +133,9 @@ class Queries:
             running.stop()
             if replaced:  # records since the last checkpoint are not the new plan's, which would give other results
                 try:
-                    until = Kafka(spec.connection).offsets(spec.partitions, latest=True)
-                    spec = replace(spec, before=replace(running.spec, before=None, until=until))
+                    before = replace(running.spec, before=None)
+                    until = Kafka(spec.connection).offsets(spec.partitions, latest=True, committed=before.committed)
+                    spec = replace(spec, before=replace(before, until=until))
                 except KsqlError as e:  # the command is logged, so the new plan must start all the same
                     log.warning("query %s: records since the last checkpoint are read by the new plan: %s", spec.id, e)
         # Nobody but this engine writes the topic of a push query.

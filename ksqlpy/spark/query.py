@@ -41,6 +41,7 @@ from ksqlpy.spark.figures import checkpoint_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import kafka_output, undone
+from ksqlpy.spark.readable import wait_until_stable
 from ksqlpy.spark.session import admit_forgetting, jvm_alive
 from ksqlpy.spark.signing import with_keys
 from ksqlpy.spark.source import source_records
@@ -231,6 +232,7 @@ class RunningQuery:
         self.spec = spec = with_keys(self._session, checkpoint, spec)
         kafka = Kafka(spec.connection)
         self.topics = topics_of(kafka, spec, self.cut_off)
+        self._writers.limit(kafka, spec, {t: i for t, i in self.topics.ids.items() if t in spec.partitions})
         # First of all: an engine that has lost the service must not mend or sign what is another one's by now.
         alone = self._writers.begin(kafka, spec, self._stopping)
         if spec.mark:
@@ -247,6 +249,8 @@ class RunningQuery:
         if batch is not None and self.state is State.STARTING:
             self._set(State.RECOVERING)
         read = spec.offsets if batch is None else checkpoint.offsets(batch)
+        if spec.committed:
+            wait_until_stable(kafka, spec.partitions, read, self._stopping, self.tell)
         lost = self._look_for_loss(kafka, read, None)
         with self._noting:
             self._ends = None
@@ -289,7 +293,8 @@ class RunningQuery:
         So a join whose tables were quiet goes live at once: the results that are there saw the tables as they are.
         """
         topics = self.spec.plan.changing_topics
-        ends = kafka.offsets({t: n for t, n in self.spec.partitions.items() if t in topics}, latest=True)
+        changing = {t: n for t, n in self.spec.partitions.items() if t in topics}
+        ends = kafka.offsets(changing, latest=True, committed=self.spec.committed)
         read = self.checkpoint.offsets(batch)
         return any(end != read.get(t, {}).get(p) for t, places in ends.items() for p, end in places.items())
 

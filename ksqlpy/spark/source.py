@@ -15,7 +15,7 @@ from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.once import Offsets
 from ksqlpy.spark.spec import QuerySpec
 
-__all__ = ["source_records"]
+__all__ = ["isolation", "source_records"]
 
 BY_TIME = "ksqlpy.source.OrderedKafka"
 """Spark's name of our source, which reads all partitions in one task, in the order of their records' times."""
@@ -39,6 +39,11 @@ def _by_time(spec: QuerySpec, end: Offsets | None) -> dict[str, str]:
     return options if end is None else {**options, "ksqlpy.end": json.dumps(end)}
 
 
+def isolation(committed: bool) -> str:
+    """What Kafka's consumers call it: its source ends at the last stable offset where only committed records count."""
+    return "read_committed" if committed else "read_uncommitted"
+
+
 def _is_letter(topic: str) -> str:
     """Spark text: whether a record is a dead letter, if it is of this topic; not a note of a replay.
 
@@ -59,6 +64,7 @@ def source_records(session: SparkSession, spec: QuerySpec, *, skipping: bool, en
         .options(**spec.connection.spark_source)
         .option("subscribe", ",".join(spec.partitions))
         .option("startingOffsets", json.dumps(_first(spec)))
+        .option("kafka.isolation.level", isolation(spec.committed))
         .option("failOnDataLoss", "false" if skipping else "true")
         .option("includeHeaders", "true")
         .option("groupIdPrefix", spec.id)

@@ -35,7 +35,8 @@ class QuerySpec:
     ``sink``: a source, or the topic of a transient query. ``offsets``: first offset to read, by topic and partition.
     ``partitions``: of the source topics. ``shuffle_partitions``: of every shuffle; part of the checkpoint.
     ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
-    ``exactly_once``: results say where they came from, and a restart repeats none. ``upgraded_from``: fingerprints of
+    ``exactly_once``: results say where they came from, and a restart repeats none. ``committed``: records of aborted
+    and open transactions are not read. ``upgraded_from``: fingerprints of
     plans whose checkpoint it takes over. ``batch_ms``: time between micro-batches, each of which is a checkpoint; None
     in real time. ``mark``: what its checkpoint was made with; empty: it makes its checkpoint itself. ``era``: how often
     its state has begun anew. ``before``: what OR REPLACE has just replaced; it takes the records up to ``until``, since
@@ -58,6 +59,7 @@ class QuerySpec:
     checkpoint: str
     interval_ms: int
     exactly_once: bool = True
+    committed: bool = True
     retry: Retry = Retry()
     upgraded_from: tuple[str, ...] = ()
     batch_ms: int | None = None

@@ -196,6 +196,9 @@ public final class Tail {
     Map<String, Object> settings = Connections.settings(spec.get("connection").asText(), "consumer");
     settings.put("enable.auto.commit", "false");
     settings.put("auto.offset.reset", "earliest");
+    // Results are written without transactions. An open one of another writer must not hide those behind it, which would
+    // be written again.
+    settings.put("isolation.level", "read_uncommitted");
     settings.put("auto.include.jmx.reporter", "false"); // it lives for a moment
     settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
     settings.put("value.deserializer", ByteArrayDeserializer.class.getName());

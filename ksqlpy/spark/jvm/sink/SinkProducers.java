@@ -35,12 +35,11 @@ public final class SinkProducers {
   public static final String JVM = UUID.randomUUID().toString();
 
   private static final Map<String, ProducerPool> HELD = new HashMap<>();
-
   private static final Map<String, Map<String, String>> OPTIONS = new HashMap<>();
 
   /**
    * Takes the producer that Spark's sink takes with these options; gives its id, -1 until the brokers have told it. One
-   * that it has taken with other options it gives back.
+   * that is held with other options, of an earlier life of the query, is given back.
    */
   public static long hold(String query, Map<String, String> options) throws Exception {
     Map<String, String> wanted = new HashMap<>(options);
