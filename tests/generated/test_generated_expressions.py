@@ -16,7 +16,6 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from generated_expressions import COLUMNS, OPERATORS, TEXTS, Generator, Made
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +29,7 @@ from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.output import kafka_output
 from ksqlpy.types import BIGINT, INTEGER, STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+from tests.generated.generated_expressions import COLUMNS, OPERATORS, TEXTS, Generator, Made
 
 pytestmark = pytest.mark.spark
 

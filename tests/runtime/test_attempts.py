@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+from tests.support.waiting import until
 
 CALLS = """
 CREATE STREAM calls (line STRING KEY, held INT)

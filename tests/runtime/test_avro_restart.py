@@ -12,7 +12,6 @@ import fastavro
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
@@ -20,6 +19,7 @@ from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import codec
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import Registry
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 

@@ -16,14 +16,14 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 from pyspark.sql import SparkSession
-from waiting import count as written
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.spark import header
+from tests.support.waiting import count as written
+from tests.support.waiting import until
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 

@@ -9,13 +9,13 @@ from functools import partial
 
 import pytest
 from confluent_kafka import Consumer
-from waiting import until as wait_until
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import ownership
 from ksqlpy.runtime.ownership import Ownership
 from ksqlpy.spark.kafka import Kafka
+from tests.support.waiting import until as wait_until
 
 until = partial(wait_until, seconds=60)
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, KsqlError, StatementError
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.printing import Printing
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

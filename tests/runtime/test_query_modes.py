@@ -15,8 +15,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from pyspark.sql import SparkSession
-from waiting import count
-from waiting import until as wait_until
 
 from ksqlpy.analysis import CreateAs, analyze_create
 from ksqlpy.catalog import Catalog
@@ -26,6 +24,8 @@ from ksqlpy.plan import build_plan, mode_of, plan_json, plan_text
 from ksqlpy.plan.operators import Filter
 from ksqlpy.runtime import Engine
 from ksqlpy.sql import parse
+from tests.support.waiting import count
+from tests.support.waiting import until as wait_until
 
 until = partial(wait_until, seconds=180)
 

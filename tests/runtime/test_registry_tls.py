@@ -12,9 +12,6 @@ from typing import Any
 import pytest
 from py4j.java_gateway import get_field
 from pyspark.sql import SparkSession
-from secured import STORE, Certificates
-from test_avro_restart import EARLIEST, results, schema, send
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.java import find_java
@@ -24,6 +21,9 @@ from ksqlpy.registry import SchemaRegistry
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.entities import properties
 from ksqlpy.testing.registry import Registry
+from tests.runtime.secured import STORE, Certificates
+from tests.runtime.test_avro_restart import EARLIEST, results, schema, send
+from tests.support.waiting import until
 
 PREFIX = "ksql.schema.registry."
 KEY_PASSWORD = "key-71d0"

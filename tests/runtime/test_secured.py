@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 from confluent_kafka import Producer
-from secured import CLIENT_SECRET, PASSWORD, SECRETS, STORE, Secured, quoted, secured_broker
-from waiting import until
 
 from ksqlpy.client import Client
 from ksqlpy.connection import KafkaConnection
@@ -25,6 +23,8 @@ from ksqlpy.spark.clients import check_python, tell_jvm
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.records import write_record
 from ksqlpy.testing.chaos.server import Server
+from tests.runtime.secured import CLIENT_SECRET, PASSWORD, SECRETS, STORE, Secured, quoted, secured_broker
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from pyspark.sql import SparkSession
-from waiting import count, until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.standing import Standing, State
+from tests.support.waiting import count, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

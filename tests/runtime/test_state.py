@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from waiting import count
-from waiting import until as wait_until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
+from tests.support.waiting import count
+from tests.support.waiting import until as wait_until
 
 until = partial(wait_until, seconds=120)
 

@@ -7,11 +7,10 @@ import signal
 import time
 from pathlib import Path
 
-from waiting import until
-
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.testing.chaos.broker import Broker
 from ksqlpy.testing.chaos.server import Server
+from tests.support.waiting import until
 
 STATEMENTS = """
 CREATE STREAM orders (item STRING KEY, n INT) WITH (KAFKA_TOPIC = 'orders', VALUE_FORMAT = 'JSON', PARTITIONS = 1);

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.query import RunningQuery
+from tests.support.waiting import until
 
 SOURCE = (
     "CREATE STREAM timed (k STRING KEY, moment STRING, v INT) WITH (KAFKA_TOPIC='timed', VALUE_FORMAT='JSON',"

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from waiting import count as written
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.errors import ServiceLost
@@ -23,6 +21,8 @@ from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.fencing import ProducerRegister
 from ksqlpy.spark.once import Tail, place, sink_value
 from ksqlpy.spark.query import Phase, RunningQuery
+from tests.support.waiting import count as written
+from tests.support.waiting import until
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 SOURCES = """

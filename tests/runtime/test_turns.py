@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from waiting import count, until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 from ksqlpy.spark import query as queries
 from ksqlpy.spark.turns import SIDE_BY_SIDE, Turns
+from tests.support.waiting import count, until
 
 CALLS = """
 CREATE STREAM calls (line STRING KEY, held INT)

@@ -14,10 +14,10 @@ import h2.events
 import h2.settings
 import httpx
 import pytest
-from fake_engine import FakeEngine, FakePush
 
 from ksqlpy.server.queries import AHEAD
 from ksqlpy.server.run import ServerThread
+from tests.support.fake_engine import FakeEngine, FakePush
 
 HEADER = {"queryId": "q1", "columnNames": ["ID", "name"], "columnTypes": ["BIGINT", "STRING"]}
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fake_engine import FakeEngine
 
 from ksqlpy.config import Config
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.server.run import ServerThread, listen, serve
+from tests.support.fake_engine import FakeEngine
 
 Start = Callable[..., "subprocess.Popen[str]"]
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_engine import FakeEngine
 
 from ksqlpy.__main__ import main
 from ksqlpy.shell.commands import split
+from tests.support.fake_engine import FakeEngine
 
 Run = Callable[..., Any]
 Start = Callable[..., "subprocess.Popen[str]"]

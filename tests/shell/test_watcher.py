@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from catalog_engine import CAUGHT_UP, CatalogEngine
 
 from ksqlpy.server.run import ServerThread
 from ksqlpy.shell.progress import Progress
 from ksqlpy.shell.toolbar import toolbar
 from ksqlpy.shell.watcher import Watcher
+from tests.shell.catalog_engine import CAUGHT_UP, CatalogEngine
 
 
 def until(passes: Callable[[], object], what: str) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from lark import Lark
-from sql_sentences import sentences
 from sqlglot import exp
 
 from ksqlpy.grammar import reserved
 from ksqlpy.sql import Parsed, parse, span_of, to_sql
 from ksqlpy.sql.generator import KsqlGenerator
+from tests.sql.sql_sentences import sentences
 
 HERE = Path(__file__).parent
 TEXT = (HERE / "roundtrip.sql").read_text(encoding="utf-8")
