@@ -20,6 +20,8 @@ from ksqlpy.embedded.java import find_java
 if sys.platform != "linux":  # elsewhere there is neither /proc nor SCHED_IDLE, and the code does nothing
     pytest.skip("only Linux schedules threads like that", allow_module_level=True)
 
+pytestmark = pytest.mark.java
+
 PATIENCE = 30.0
 OPTIMIZER = "C2 CompilerThre"
 

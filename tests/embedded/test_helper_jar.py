@@ -14,6 +14,8 @@ from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark.jvm import build
 from ksqlpy.spark.jvm.build import helper_jar
 
+pytestmark = pytest.mark.java
+
 # Left out: faults in the jars of others.
 LINT = "-Xlint:all,-classfile,-path"
 

@@ -26,6 +26,8 @@ from ksqlpy.spark.version import SPARK_VERSION, check_spark
 from tests.jvm.class_files import ClassFile, Library, Member, classes_of
 from tests.jvm.java_readme import FOLDER, Internal, internals, sources, stubs
 
+pytestmark = pytest.mark.java  # our classes may have to be compiled
+
 CONTRACT = Path(__file__).with_name("spark_internals.txt")
 
 PUBLIC = re.compile(

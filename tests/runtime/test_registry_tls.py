@@ -25,6 +25,8 @@ from tests.runtime.secured import STORE, Certificates
 from tests.runtime.test_avro_restart import EARLIEST, results, schema, send
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.java  # keytool
+
 PREFIX = "ksql.schema.registry."
 KEY_PASSWORD = "key-71d0"
 

@@ -7,6 +7,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.testing.chaos.broker import Broker
 from ksqlpy.testing.chaos.server import Server
@@ -19,6 +21,8 @@ INSERT INTO orders VALUES ('pen', 1);
 """
 
 
+@pytest.mark.kafka
+@pytest.mark.spark
 def test_sigterm_ends_a_server_whose_broker_is_away(tmp_path: Path) -> None:
     """It takes less than the 20 seconds after which the harness would complain, also where requests hang."""
     broker = Broker(tmp_path / "broker")
