@@ -12,7 +12,7 @@ from ksqlpy.spark.session import start_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytest_plugins = ["tests.support.tiers"]
+pytest_plugins = ["tests.support.brokers", "tests.support.tiers"]
 
 SPARK_MASTER, SPARK_MEMORY = "local[128]", "1g"
 

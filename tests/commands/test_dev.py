@@ -113,6 +113,7 @@ def test_the_log_does_not_go_over_the_prompt(
 
 @pytest.mark.kafka
 @pytest.mark.spark
+@pytest.mark.extended("a server as a process")
 class TestOnItsBroker:
     """In the order in which they stand: the last ends the process."""
 

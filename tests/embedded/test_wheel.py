@@ -28,7 +28,7 @@ print(build.helper_jar().parent, session.sql("SELECT ksqlpy.`{\\"exact\\":\\"cbr
 end_session(session)
 """
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.extended("wheels are built")]
 
 
 @pytest.fixture(scope="module")

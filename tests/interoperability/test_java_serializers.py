@@ -23,7 +23,12 @@ from tests.interoperability.test_serializers import AVRO, JSON, ORDERS, named, v
 if TYPE_CHECKING:
     pass
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.slow,
+    pytest.mark.extended("a schema registry of others, and Maven"),
+]
 
 PROJECT = Path(__file__).parent / "java"
 FORMATS = ("AVRO", "JSON_SR", "PROTOBUF")

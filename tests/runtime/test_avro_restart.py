@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -24,12 +23,6 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 EARLIEST = {"auto.offset.reset": "earliest"}
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[EmbeddedKafka]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as started:
-        yield started
 
 
 def schema(*more: str) -> str:

@@ -28,12 +28,6 @@ from tests.support.waiting import until
 EARLIEST = {"auto.offset.reset": "earliest"}
 
 
-@pytest.fixture(scope="module")
-def broker() -> Iterator[EmbeddedKafka]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as started:
-        yield started
-
-
 @pytest.fixture
 def config(broker: EmbeddedKafka, tmp_path: Path, request: pytest.FixtureRequest) -> Config:
     service = "".join(c if c.isalnum() else "_" for c in request.node.name)

@@ -23,11 +23,10 @@ TOPIC, GROUP = "commands", "engines"
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[Kafka]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        found = Kafka(KafkaConnection(broker.bootstrap))
-        found.create_topic(TOPIC, 1, None, {})
-        yield found
+def kafka(broker: EmbeddedKafka) -> Iterator[Kafka]:
+    found = Kafka(KafkaConnection(broker.bootstrap))
+    found.create_topic(TOPIC, 1, None, {})
+    yield found
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ INSERT INTO orders VALUES ('pen', 1);
 
 @pytest.mark.kafka
 @pytest.mark.spark
+@pytest.mark.extended("a server as a process")
 def test_sigterm_ends_a_server_whose_broker_is_away(tmp_path: Path) -> None:
     """It takes less than the 20 seconds after which the harness would complain, also where requests hang."""
     broker = Broker(tmp_path / "broker")

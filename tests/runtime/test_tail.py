@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ServiceLost
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.checkpoint import Checkpoint
@@ -32,8 +33,12 @@ CREATE TABLE items (item STRING PRIMARY KEY, n INT) WITH (KAFKA_TOPIC = 'items',
 
 
 @pytest.fixture
-def engine(spark: SparkSession, tmp_path: Path) -> Iterator[Engine]:
-    made = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path), "ksqlpy.warm.up": "false"}))
+def engine(spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Path) -> Iterator[Engine]:
+    made = Engine(
+        Config.of(
+            {"bootstrap.servers": fresh_broker.bootstrap, "ksqlpy.data.dir": str(tmp_path), "ksqlpy.warm.up": "false"}
+        )
+    )
     made.start()
     made.execute(SOURCES)
     yield made

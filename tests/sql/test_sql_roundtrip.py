@@ -46,6 +46,7 @@ def test_statement_is_in_the_grammar(statement: Parsed, grammar: Lark) -> None:
     grammar.parse(statement.text)
 
 
+@pytest.mark.slow
 def test_every_sentence_of_the_grammar_parses() -> None:
     for sentence in sentences(GRAMMAR, count=400, seed=7):
         try:

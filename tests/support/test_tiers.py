@@ -74,12 +74,20 @@ def test_another_program_may_be_started(tmp_path: Path) -> None:
     assert "1 passed" in said, said
 
 
-def extended() -> Iterator[tuple[str, str]]:
-    """Each file with tests of ``make test-all`` only, and the reason."""
+def extended() -> Iterator[str]:
+    """The rows of the page: each file with tests of ``make test-all`` only, and why."""
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and ast.unparse(node) == f"pytest.mark.{EXTENDED}":
-                [call] = [c for c in ast.walk(ast.parse(file.read_text())) if isinstance(c, ast.Call) and c.func == node]
-                yield str(file.relative_to(ROOT)), ast.unparse(call.args[0])
+        reasons: dict[str, None] = {}
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            if ast.unparse(call.func) == f"pytest.mark.{EXTENDED}":
+                reasons[ast.literal_eval(call.args[0])] = None
+        marks = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == EXTENDED]
+        assert len(marks) >= len(reasons) and (reasons or not marks), f"{file}: each mark names its reason"
+        if reasons:
+            yield f"| `{file.relative_to(ROOT)}` | {'; '.join(reasons)} |"
 
 
+def test_the_page_lists_what_make_test_leaves_out() -> None:
+    _, _, table = PAGE.read_text(encoding="utf-8").partition("| file | why |\n|---|---|\n")
+    assert table.partition("\n\n")[0].splitlines() == list(extended())

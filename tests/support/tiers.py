@@ -1,8 +1,8 @@
 """The tiers of tests, as a pytest plugin: ``make check`` starts no Java, ``make test`` leaves out what is ``extended``.
 
 A test that starts Java carries one of the marks ``spark``, ``kafka`` and ``java``; who uses the fixture ``spark`` or
-``broker`` gets the mark by that. With ``--no-java`` a Java that cannot run stands in front of all others, and a test that
-starts it, or another one, fails.
+``broker`` gets the mark by that. With ``--no-java`` a Java that cannot run stands in front of all others, and a test
+that starts it, or another one, fails.
 """
 
 from __future__ import annotations
