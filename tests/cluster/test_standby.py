@@ -116,6 +116,7 @@ def test_a_standby_that_nobody_wants_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.extended("several servers as processes")
 def test_a_standby_rehearses_the_queries_while_it_waits(spark: SparkSession, tmp_path: Path) -> None:
     """So the takeover finds them planned and compiled. Their results go nowhere."""
     folders = [tmp_path / "active", tmp_path / "standby"]

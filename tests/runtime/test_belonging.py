@@ -36,9 +36,9 @@ CREATE STREAM copies WITH (KAFKA_TOPIC = 'copies', QUERY_ID = 'copies') AS SELEC
 
 
 @pytest.fixture(scope="module")
-def brokers() -> Iterator[tuple[EmbeddedKafka, EmbeddedKafka]]:
-    with EmbeddedKafka() as right, EmbeddedKafka() as wrong:
-        yield right, wrong
+def brokers(broker: EmbeddedKafka) -> Iterator[tuple[EmbeddedKafka, EmbeddedKafka]]:
+    with EmbeddedKafka() as wrong:
+        yield broker, wrong
 
 
 class Life:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tiers import EXTENDED
+from tests.support.tiers import EXTENDED, LONGEST
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "internals" / "tests.md"
@@ -52,6 +52,10 @@ def test_it(tmp_path):
     subprocess.run([own, '-c', ''])
 """,
 }
+
+
+def test_the_longest_files_are_there() -> None:
+    assert all((ROOT / name).is_file() for name in LONGEST)
 
 
 def run(folder: Path, text: str) -> str:

@@ -20,6 +20,15 @@ __all__ = ["EXTENDED", "JAVA", "needs_java"]
 JAVA = ("spark", "kafka", "java")
 """The marks of tests that start a Java process."""
 
+LONGEST = (
+    "tests/streams/test_streams_on_kafka.py",
+    "tests/streams/test_streams.py",
+    "tests/runtime/test_lifecycle.py",
+    "tests/generated/test_generated_expressions.py",
+    "tests/runtime/test_engine.py",
+)
+"""Files that come first, as one at the end would keep the other process waiting."""
+
 EXTENDED = "extended"
 """The mark of tests that only ``make test-all`` runs; its argument is the reason."""
 
@@ -49,13 +58,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks by fixtures; files that need Java come first, so that the short ones fill the end of a run."""
+    """Marks by fixtures; long files and those that need Java come first, so that short ones fill the end of a run."""
     for item in items:
         for fixture, mark in _BY_FIXTURE.items():
             if fixture in getattr(item, "fixturenames", ()) and item.get_closest_marker(mark) is None:
                 item.add_marker(mark)
-    first = {item.path for item in items if needs_java(item)}
-    items.sort(key=lambda item: item.path not in first)
+    java = {item.path for item in items if needs_java(item)}
+
+    def place(item: pytest.Item) -> int:
+        name = item.nodeid.partition("::")[0]
+        return LONGEST.index(name) if name in LONGEST else len(LONGEST) + (item.path not in java)
+
+    items.sort(key=place)
 
 
 def needs_java(item: pytest.Item) -> bool:
