@@ -83,7 +83,7 @@ def on_kafka(
     engine.stop()
 
 
-@pytest.mark.parametrize("case", parameters())
+@pytest.mark.parametrize("case", list(parameters()))
 def test_on_kafka(case: Case, on_kafka: Wait) -> None:
     on_kafka(case)
 
