@@ -75,6 +75,7 @@ def test_all_come_out_once(
         Config.of(
             {
                 "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.warm.up": "false",
                 "ksqlpy.data.dir": str(tmp_path_factory.mktemp("many")),
                 "ksql.service.id": "many_",
                 "ksql.schema.registry.url": url,

@@ -37,6 +37,7 @@ def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.
         Config.of(
             {
                 "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.warm.up": "false",
                 "ksqlpy.data.dir": str(tmp_path_factory.mktemp("letters")),
                 "ksql.service.id": "letters_",
             }

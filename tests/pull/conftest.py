@@ -18,6 +18,7 @@ def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.
     registry, name = shared_registry()
     settings = {
         "bootstrap.servers": broker.bootstrap,
+        "ksqlpy.warm.up": "false",
         "ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")),
         "ksql.max.push.queries": "20",
         "ksql.schema.registry.url": registry.url(name),

@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.pull import Pulled, PullQuery
@@ -165,9 +166,16 @@ def test_a_lookup_whose_shape_is_known_is_answered_at_once(engine: Engine) -> No
 
 
 def test_a_copy_goes_on_where_it_was_and_is_made_again_when_it_is_torn(
-    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, broker: EmbeddedKafka, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    config = Config.of({"ksqlpy.data.dir": str(tmp_path)})
+    config = Config.of(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "ksql.service.id": "kept_",
+            "ksqlpy.data.dir": str(tmp_path),
+            "ksqlpy.warm.up": "false",
+        }
+    )
     ask = "SELECT v FROM kept WHERE id = 1;"
     first = Engine(config)
     first.start()

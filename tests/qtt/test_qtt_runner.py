@@ -181,6 +181,7 @@ def test_verdicts(folder: Path, spark: SparkSession, tmp_path: Path) -> None:
 def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     settings = {
         "bootstrap.servers": broker.bootstrap,
+        "ksqlpy.warm.up": "false",
         "ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")),
         "ksql.service.id": "qtt_",
     }

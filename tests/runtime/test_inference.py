@@ -20,7 +20,12 @@ def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.
     folder = tmp_path_factory.mktemp("inference")
     engine = Engine(
         Config.of(
-            {"bootstrap.servers": broker.bootstrap, "ksqlpy.data.dir": str(folder), "ksql.service.id": "inference_"}
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.warm.up": "false",
+                "ksqlpy.data.dir": str(folder),
+                "ksql.service.id": "inference_",
+            }
         )
     )
     engine.start()

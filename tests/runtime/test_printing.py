@@ -24,6 +24,7 @@ def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.
         Config.of(
             {
                 "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.warm.up": "false",
                 "ksqlpy.data.dir": str(tmp_path_factory.mktemp("printing")),
                 "ksql.service.id": "printing_",
             }

@@ -49,7 +49,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def engine(spark: SparkSession, broker: EmbeddedKafka, folder: Path) -> Iterator[Engine]:
     patch = pytest.MonkeyPatch()
     patch.setattr(processinglog, "COUNT_SECONDS", 0.5)
-    made = Engine(Config.of({**ON, "bootstrap.servers": broker.bootstrap, "ksqlpy.data.dir": str(folder)}))
+    made = Engine(
+        Config.of(
+            {**ON, "bootstrap.servers": broker.bootstrap, "ksqlpy.warm.up": "false", "ksqlpy.data.dir": str(folder)}
+        )
+    )
     made.start()
     yield made
     made.stop()

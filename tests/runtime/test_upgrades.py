@@ -46,7 +46,12 @@ def test_upgrade_keeps_state_and_offsets_through_a_restart(
     spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Path
 ) -> None:
     config = Config.of(
-        {"bootstrap.servers": fresh_broker.bootstrap, "ksqlpy.data.dir": str(tmp_path), "commit.interval.ms": 1000}
+        {
+            "bootstrap.servers": fresh_broker.bootstrap,
+            "ksqlpy.warm.up": "false",
+            "ksqlpy.data.dir": str(tmp_path),
+            "commit.interval.ms": 1000,
+        }
     )
     first = Engine(config)
     first.start()
@@ -84,7 +89,12 @@ def test_the_filter_of_a_table_begins_anew_through_a_restart(
     spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Path
 ) -> None:
     config = Config.of(
-        {"bootstrap.servers": fresh_broker.bootstrap, "ksqlpy.data.dir": str(tmp_path), "commit.interval.ms": 1000}
+        {
+            "bootstrap.servers": fresh_broker.bootstrap,
+            "ksqlpy.warm.up": "false",
+            "ksqlpy.data.dir": str(tmp_path),
+            "commit.interval.ms": 1000,
+        }
     )
     first = Engine(config)
     first.start()

@@ -15,7 +15,7 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.testing.chaos.server import Server
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.extended("several servers as processes")]
 
 ASK = "SELECT * FROM known WHERE id = 2;"
 READERS = {"pull_reader1", "pull_reader2"}

@@ -70,6 +70,7 @@ def on_kafka(
         Config.of(
             {
                 "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.warm.up": "false",
                 "ksqlpy.data.dir": str(tmp_path_factory.mktemp("streams")),
                 "ksqlpy.spark.master": spark.sparkContext.master,
                 "ksql.service.id": "streams_",
