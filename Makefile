@@ -7,10 +7,10 @@ STAMP := .venv/.setup
 TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
-.PHONY: help setup demo demo-avro demo-cluster test test-cluster test-chaos test-restore test-leaks test-generated test-damage qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
+.PHONY: help setup demo demo-avro demo-cluster check test test-all test-cluster test-chaos test-restore test-leaks test-generated test-damage qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
 
 help:
-	@echo "make demo | demo-avro | demo-cluster | test | test-cluster | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
+	@echo "make demo | demo-avro | demo-cluster | check | test | test-all | test-cluster | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
 	@echo "     bench | jars [TO=DIR] | wheel | lock | clean"
 
 setup: $(STAMP)
@@ -36,10 +36,21 @@ demo-avro: setup
 demo-cluster: setup
 	$(BIN)/ksqlpy demo --cluster
 
-# Two processes, each with a Spark session of its own: most tests wait for brokers and checkpoints. A file's tests stay
-# together, as they share what its fixtures start.
+# Two processes, each with a Spark session and a broker of its own: most tests wait for brokers and checkpoints. A file's
+# tests stay together, as they share what its fixtures start; files that need Java go first (tests/support/tiers.py).
+PYTEST = $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+# Without Java: a minute or two.
+check: setup
+	$(PYTEST) --no-java -m 'not spark and not kafka and not java and not slow and not extended' $(ARGS)
+
+# What docs/internals/tests.md lists is left out.
 test: setup
-	$(BIN)/pytest --numprocesses 2 --dist loadfile $(ARGS)
+	$(PYTEST) -m 'not extended' $(ARGS)
+
+# Also on a Spark cluster, with clients of other languages, from a wheel, with killed and damaged servers.
+test-all: setup
+	$(PYTEST) $(ARGS)
 
 # Kills under load, some 45 minutes; every seed is another course. One round of them:
 # make test-chaos SEEDS=7 ARGS='--kinds server,stop --kills 3'

@@ -12,6 +12,8 @@ from ksqlpy.spark.session import start_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest_plugins = ["tests.support.brokers", "tests.support.tiers"]
+
 SPARK_MASTER, SPARK_MEMORY = "local[128]", "1g"
 
 

@@ -7,7 +7,12 @@ import pytest
 
 from ksqlpy.testing.chaos import Options, Report, run
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.extended("a server that is killed again and again"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import struct
 from collections.abc import Callable, Sequence
 
 import pytest
-from faultless import COUNTING, Row, busiest, fed, figures, results, rows_of
 
 from ksqlpy.testing.chaos.jobs import JOBS
 from ksqlpy.testing.chaos.jobs.job import amount
@@ -16,6 +15,7 @@ from ksqlpy.testing.chaos.jobs.owned import agent
 from ksqlpy.testing.chaos.records import Result, Sent
 from ksqlpy.testing.chaos.steps import Step, check_moving, check_steps
 from ksqlpy.testing.chaos.verdict import SHOWN, Verdict
+from tests.chaos.faultless import COUNTING, Row, busiest, fed, figures, results, rows_of
 
 EACH = [n for n in JOBS if n not in ("owned", "best")]
 """Jobs of which it is known how many results there must be."""

@@ -58,6 +58,7 @@ def falls_silent(taken: socket.socket) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("brokers", [False, True])
 def test_a_worker_is_cut_off(brokers: bool) -> None:
     before = set(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else set()

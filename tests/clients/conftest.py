@@ -17,21 +17,22 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def server(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerThread]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        engine = Engine(
-            Config.of(
-                {
-                    "bootstrap.servers": broker.bootstrap,
-                    "ksql.service.id": "clients_",
-                    "ksqlpy.data.dir": str(tmp_path_factory.mktemp("data")),
-                    "ksqlpy.warm.up": "false",
-                }
-            )
+def server(
+    spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServerThread]:
+    engine = Engine(
+        Config.of(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksql.service.id": "clients_",
+                "ksqlpy.data.dir": str(tmp_path_factory.mktemp("data")),
+                "ksqlpy.warm.up": "false",
+            }
         )
-        engine.start()
-        try:
-            with ServerThread(engine) as running:
-                yield running
-        finally:
-            engine.stop()
+    )
+    engine.start()
+    try:
+        with ServerThread(engine) as running:
+            yield running
+    finally:
+        engine.stop()

@@ -22,7 +22,11 @@ import pytest
 from ksqlpy.embedded.cache import digest, locked
 from ksqlpy.server.run import ServerThread
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.extended("clients of other languages, fetched and built"),
+]
 
 HERE = Path(__file__).parent
 FETCHED = HERE.parents[1] / "build" / "clients"

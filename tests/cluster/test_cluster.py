@@ -23,7 +23,7 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.embedded.spark_home import spark_home
 from ksqlpy.testing.chaos.server import Server
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.extended("a Spark cluster")]
 
 MASTER = "local-cluster[2,8,1024]"
 PATIENCE = 180.0

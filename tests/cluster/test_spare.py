@@ -17,7 +17,7 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.testing.chaos.server import Server
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.extended("a Spark cluster")]
 
 PATIENCE = 240.0
 

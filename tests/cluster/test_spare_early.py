@@ -13,8 +13,9 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.spark.session import prepare_launch
 from ksqlpy.spark.spare import Spare
+from tests.support.waiting import until
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.extended("a second driver")]
 
 PATIENCE = 120.0
 
@@ -64,7 +65,5 @@ def test_the_next_context_is_made_in_its_jvm(spare: Spare) -> None:
 def test_before_that_it_is_ended(spare: Spare) -> None:
     assert spare.take() is None
     assert spare.over
-    end = time.monotonic() + PATIENCE
-    while spare._gateway is None and time.monotonic() < end:  # the JVM was being started
-        time.sleep(0.1)
+    assert until(lambda: spare._gateway is not None, PATIENCE)  # the JVM was being started
     assert spare._gateway.proc.wait(timeout=PATIENCE) != 0

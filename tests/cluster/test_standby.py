@@ -21,6 +21,7 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.chaos.server import Server
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.kafka
 
@@ -57,6 +58,7 @@ def counts(broker: EmbeddedKafka, wanted: int) -> Counter[tuple[str, int]]:
     return found
 
 
+@pytest.mark.extended("several servers as processes")
 def test_it_takes_over_without_a_double(tmp_path: Path) -> None:
     more = {"ksqlpy.warm.up": "false", "ksqlpy.checkpoint.dir": str(tmp_path / "checkpoints")}
     folders = [tmp_path / "active", tmp_path / "standby"]
@@ -77,9 +79,7 @@ def test_it_takes_over_without_a_double(tmp_path: Path) -> None:
             assert counts(broker, 100).total() == 100
             starting = threading.Thread(target=standby.start, daemon=True)
             starting.start()
-            end = time.monotonic() + 60
-            while status(standby) == 0 and time.monotonic() < end:
-                time.sleep(0.2)
+            until(lambda: status(standby) != 0, 60)
             time.sleep(3)
             assert status(standby) == 503 and status(active) == 200
             active.kill()
@@ -93,6 +93,7 @@ def test_it_takes_over_without_a_double(tmp_path: Path) -> None:
             standby.close()
 
 
+@pytest.mark.extended("several servers as processes")
 def test_a_standby_that_nobody_wants_ends(tmp_path: Path) -> None:
     folders = [tmp_path / "active", tmp_path / "standby"]
     for folder in folders:
@@ -105,9 +106,7 @@ def test_a_standby_that_nobody_wants_ends(tmp_path: Path) -> None:
             active.start()
             starting = threading.Thread(target=_failing, args=(standby,), daemon=True)
             starting.start()
-            end = time.monotonic() + 60
-            while status(standby) != 503 and time.monotonic() < end:
-                time.sleep(0.2)
+            until(lambda: status(standby) == 503, 60)
             standby.stop(seconds=30)
             starting.join(30)
             assert status(standby) == 0 and status(active) == 200
@@ -117,6 +116,7 @@ def test_a_standby_that_nobody_wants_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.extended("several servers as processes")
 def test_a_standby_rehearses_the_queries_while_it_waits(spark: SparkSession, tmp_path: Path) -> None:
     """So the takeover finds them planned and compiled. Their results go nowhere."""
     folders = [tmp_path / "active", tmp_path / "standby"]
@@ -156,6 +156,7 @@ def test_a_standby_rehearses_the_queries_while_it_waits(spark: SparkSession, tmp
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.extended("several servers as processes")
 def test_a_server_whose_jvm_is_gone_gives_the_service_to_a_standby_that_is_ready(tmp_path: Path) -> None:
     with EmbeddedKafka() as broker:
         connection = KafkaConnection(broker.bootstrap)

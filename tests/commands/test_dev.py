@@ -27,17 +27,13 @@ from ksqlpy.client import Client
 from ksqlpy.commands import dev as command
 from ksqlpy.demo import sample
 from ksqlpy.demo.data import find_files, int_key, read_rides, read_statements
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))  # the engine that is none
-
-from fake_engine import FakeEngine
-
 from ksqlpy.errors import KsqlError
 from ksqlpy.server.run import ServerThread
 from ksqlpy.testing.memory import MemoryEngine
+from tests.support.fake_engine import FakeEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Run = Callable[..., Any]
 
@@ -117,6 +113,7 @@ def test_the_log_does_not_go_over_the_prompt(
 
 @pytest.mark.kafka
 @pytest.mark.spark
+@pytest.mark.extended("a server as a process")
 class TestOnItsBroker:
     """In the order in which they stand: the last ends the process."""
 

@@ -15,6 +15,7 @@ pytest.importorskip("ksqlpy.commands.shell")
 
 @pytest.mark.kafka
 @pytest.mark.spark
+@pytest.mark.extended("a server as a process")
 def test_leaving_the_shell_ends_everything(tmp_path: Path) -> None:
     environment = {
         **os.environ,

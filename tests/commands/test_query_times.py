@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,34 +43,33 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[str]:
-    with EmbeddedKafka() as kafka:
-        made = Kafka(KafkaConnection(kafka.bootstrap))
-        producer = Producer({"bootstrap.servers": kafka.bootstrap})
-        for topic in ("moves", "names", "many", "avro"):
-            made.create_topic(topic, 2, None, {"retention.ms": "-1"})  # else records of 1970 are deleted soon
-        for partition, time, key, n in MOVES:
-            producer.produce("moves", f'{{"N": {n}}}', key, partition, timestamp=time)
-        for partition, time, key, name in NAMES:
-            producer.produce("names", f'{{"NAME": "{name}"}}', key, partition, timestamp=time)
-        for n in range(100):
-            producer.produce("many", f'{{"N": {n}}}', None, int(n >= 30), timestamp=1000 + n)
-        assert producer.flush(30) == 0
-        yield kafka.bootstrap
+def filled(broker: EmbeddedKafka) -> str:
+    made = Kafka(KafkaConnection(broker.bootstrap))
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for topic in ("moves", "names", "many", "avro"):
+        made.create_topic(topic, 2, None, {"retention.ms": "-1"})  # else records of 1970 are deleted soon
+    for partition, time, key, n in MOVES:
+        producer.produce("moves", f'{{"N": {n}}}', key, partition, timestamp=time)
+    for partition, time, key, name in NAMES:
+        producer.produce("names", f'{{"NAME": "{name}"}}', key, partition, timestamp=time)
+    for n in range(100):
+        producer.produce("many", f'{{"N": {n}}}', None, int(n >= 30), timestamp=1000 + n)
+    assert producer.flush(30) == 0
+    return broker.bootstrap
 
 
 @pytest.fixture
-def answer(broker: str, ksqlpy: Run, spark: SparkSession) -> Callable[..., list[str]]:
+def answer(filled: str, ksqlpy: Run, spark: SparkSession) -> Callable[..., list[str]]:
     def ask(sql: str, *options: object) -> list[str]:
-        done = ksqlpy("query", "-e", SOURCES, "--bootstrap-servers", broker, "--output", "csv", *options, sql)
+        done = ksqlpy("query", "-e", SOURCES, "--bootstrap-servers", filled, "--output", "csv", *options, sql)
         assert (done.code, re.sub(r"\d+ rows? in [\d.]+ s\n", "", done.err)) == (0, "")
         return str(done.out).split()[1:]
 
     return ask
 
 
-def test_the_first_record_of_a_time(broker: str) -> None:
-    kafka = Kafka(KafkaConnection(broker))
+def test_the_first_record_of_a_time(filled: str) -> None:
+    kafka = Kafka(KafkaConnection(filled))
     assert kafka.offsets_since({"moves": 2}, 2000) == {"moves": {"0": 1, "1": 1}}
     assert kafka.offsets_since({"moves": 2}, 2501) == {"moves": {"0": 2, "1": -1}}
     assert kafka.offsets_since({"moves": 2}, 0) == {"moves": {"0": 0, "1": 0}}
@@ -143,18 +142,18 @@ def test_records_are_counted_while_they_are_read(
         assert (sql, made[-1].records()) == (sql, 100)
 
 
-def test_records_whose_schema_the_registry_has(broker: str, ksqlpy: Run, spark: SparkSession, tmp_path: Path) -> None:
+def test_records_whose_schema_the_registry_has(filled: str, ksqlpy: Run, spark: SparkSession, tmp_path: Path) -> None:
     registry, name = shared_registry()
     schema = {"type": "record", "name": "R", "fields": [{"name": "N", "type": "int"}]}
     url = registry.url(name)
     answer = httpx.post(f"{url}/subjects/avro-value/versions", json={"schema": json.dumps(schema)})
     value = io.BytesIO()
     fastavro.schemaless_writer(value, fastavro.parse_schema(schema), {"N": 7})
-    producer = Producer({"bootstrap.servers": broker})
+    producer = Producer({"bootstrap.servers": filled})
     producer.produce("avro", b"\0" + answer.json()["id"].to_bytes(4, "big") + value.getvalue(), "a", 0, timestamp=1000)
     assert producer.flush(30) == 0
     config = tmp_path / "server.properties"
-    config.write_text(f"ksql.schema.registry.url={url}\nbootstrap.servers={broker}\n")
+    config.write_text(f"ksql.schema.registry.url={url}\nbootstrap.servers={filled}\n")
     source = "CREATE STREAM avro (who STRING KEY, n INT) WITH (kafka_topic='avro', value_format='AVRO');"
     done = ksqlpy("query", "-e", source, "--config", str(config), "--output", "csv", "SELECT who, n FROM avro")
     assert (done.code, done.out.split()[1:]) == (0, ["a,7"]), done.err

@@ -6,12 +6,12 @@ import io
 import re
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
 from ksqlpy.commands import readingbar
 from ksqlpy.commands.readingbar import ReadingBar
+from tests.support.waiting import until
 
 
 class Terminal(io.StringIO):
@@ -33,17 +33,10 @@ def shown(terminal: Terminal) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.getvalue())
 
 
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def test_it_shows_the_largest_number_until_now_and_no_more_than_there_are() -> None:
     terminal, numbers = Terminal(), iter([1, 1234, 3, 9999])
     with ReadingBar(5000, lambda: next(numbers), terminal):
-        until(lambda: "5,000 of 5,000 records" in shown(terminal))
+        assert until(lambda: "5,000 of 5,000 records" in shown(terminal), every=0.01)
     assert "3 of 5,000" not in shown(terminal).replace("1,23", "")
     assert terminal.getvalue().rstrip().endswith("\x1b[2K")  # the line is empty again
 
@@ -54,7 +47,7 @@ def test_an_error_ends_it_and_nothing_else() -> None:
 
     terminal = Terminal()
     with ReadingBar(10, gone, terminal) as bar:
-        until(lambda: not bar._thread.is_alive())  # type: ignore[union-attr]
+        assert until(lambda: not bar._thread.is_alive(), every=0.01)  # type: ignore[union-attr]
         bar.end()
         before = terminal.getvalue()
     assert terminal.getvalue() == before

@@ -209,6 +209,7 @@ def test_refused_at_the_start_with_the_reason_and_without_secrets(case: str, tmp
     assert SECRET not in refused.value.render()
 
 
+@pytest.mark.java
 def test_a_truststore_with_another_password_is_refused(tmp_path: Path) -> None:
     if shutil.which("keytool") is None:
         pytest.skip("keytool makes the file")

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.config import Config
 from ksqlpy.deadletters import read_letters, replay
 from ksqlpy.deadletters.letters import records
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.formats import codec
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.runtime import Engine
@@ -62,13 +63,19 @@ def ways(registry: SchemaRegistry) -> dict[str, list[Callable[[bytes], bytes]]]:
 
 
 def test_all_come_out_once(
-    spark: SparkSession, registry: Registry, generated: Callable[[int], int], tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession,
+    broker: EmbeddedKafka,
+    registry: Registry,
+    generated: Callable[[int], int],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     count = generated(2000)
     url = registry.url("many")
     engine = Engine(
         Config.of(
             {
+                "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.warm.up": "false",
                 "ksqlpy.data.dir": str(tmp_path_factory.mktemp("many")),
                 "ksql.service.id": "many_",
                 "ksql.schema.registry.url": url,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,8 +19,10 @@ from ksqlpy.__main__ import main
 from ksqlpy.config import Config
 from ksqlpy.deadletters import Letter, read_letters, replay
 from ksqlpy.deadletters.letters import records
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ConfigProblem, EngineProblem
 from ksqlpy.runtime import Engine
+from tests.support.waiting import enough
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -31,21 +32,20 @@ T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     made = Engine(
-        Config.of({"ksqlpy.data.dir": str(tmp_path_factory.mktemp("letters")), "ksql.service.id": "letters_"})
+        Config.of(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.warm.up": "false",
+                "ksqlpy.data.dir": str(tmp_path_factory.mktemp("letters")),
+                "ksql.service.id": "letters_",
+            }
+        )
     )
     made.start()
     yield made
     made.stop()
-
-
-def until(look: Callable[[], Sequence[T]], count: int) -> Sequence[T]:
-    """What is there once there is so much; less if it does not come in time."""
-    end = time.monotonic() + 60
-    while len(found := look()) < count and time.monotonic() < end:
-        time.sleep(0.3)
-    return found
 
 
 def values(engine: Engine, topic: str) -> list[int]:
@@ -68,7 +68,7 @@ def test_mended_records_come_out_once(engine: Engine, tmp_path: Path, capsys: py
         value = BROKEN[i // 20 % len(BROKEN)] if i % 20 == 0 else b'{"v":%d}' % (1000 + i)
         producer.produce("s", value=value, partition=i // 20 % 2, timestamp=1_700_000_000_000 + i)
     producer.flush()
-    found = until(lambda: letters_of(engine, "OUT"), 10)
+    found = enough(lambda: letters_of(engine, "OUT"), 10)
     assert len(found) == 10
     assert {x.topic for x in found} == {"s"}
     assert all(x.reason and x.timestamp >= 1_700_000_000_000 for x in found)
@@ -90,7 +90,7 @@ def test_mended_records_come_out_once(engine: Engine, tmp_path: Path, capsys: py
         "0 records replayed, 10 were before",
     ]
     wanted = Counter([*(1000 + i for i in range(200) if i % 20), *(x.offset for x in found)])
-    assert Counter(until(lambda: values(engine, "O"), 200)) == wanted
+    assert Counter(enough(lambda: values(engine, "O"), 200)) == wanted
     back = [m for m in records(engine.connection, {"s": {}}) if m.headers()]
     assert sorted((m.partition(), m.timestamp()[1]) for m in back) == sorted((x.partition, x.timestamp) for x in found)
     assert main(["deadletters", "list", "--output", "json", *where]) == 0
@@ -108,7 +108,7 @@ def test_a_replay_that_was_killed_goes_on(engine: Engine, monkeypatch: pytest.Mo
     for _ in range(6):
         producer.produce("t", value=b"broken")
     producer.flush()
-    mine = until(lambda: letters_of(engine, "OTHER"), 6)
+    mine = enough(lambda: letters_of(engine, "OTHER"), 6)
     topic, module = engine.topics.dead_letters, sys.modules["ksqlpy.deadletters.replay"]
     write = module._write
 
@@ -126,7 +126,7 @@ def test_a_replay_that_was_killed_goes_on(engine: Engine, monkeypatch: pytest.Mo
     again = read_letters(engine.connection, topic)
     assert again.done.issuperset(x.id for x in mine)
     assert replay(engine.connection, again, mine) == 0
-    assert sorted(until(lambda: values(engine, "P"), 6)) == list(range(6))
+    assert sorted(enough(lambda: values(engine, "P"), 6)) == list(range(6))
 
 
 @pytest.mark.parametrize("written", [0, 3, 6])
@@ -256,7 +256,7 @@ def test_headers_are_kept(engine: Engine) -> None:
     producer.produce("h", key=b"\0\0\0\1", value=b"broken")
     producer.flush()
     for name in SHAPES:
-        found = until(partial(letters_of, engine, name), 3)
+        found = enough(partial(letters_of, engine, name), 3)
         assert [x.headers for x in sorted(found, key=lambda x: x.offset)] == [tuple(HEADERS), (), ()], name
         assert all(x.reason.startswith("not JSON") for x in found)
     letters = read_letters(engine.connection, engine.topics.dead_letters)
@@ -267,7 +267,7 @@ def test_headers_are_kept(engine: Engine) -> None:
         m.headers() for m in records(engine.connection, {"h": {}}) if dict(m.headers() or ()).get("ksqlpy.replayed")
     ]
     assert back == [wanted]
-    assert until(lambda: values(engine, "PLAIN"), 1) == [mine.offset]
+    assert enough(lambda: values(engine, "PLAIN"), 1) == [mine.offset]
     [result] = [m.headers() for m in records(engine.connection, {"PLAIN": {}})]
     assert [h for h in result if h[0] != "ksqlpy.at"] == wanted
 
@@ -281,7 +281,7 @@ def test_a_result_goes_to_its_own_topic(engine: Engine) -> None:
     producer = Producer({"bootstrap.servers": engine.bootstrap})
     producer.produce("a", value=b'{"v":-5}', timestamp=1_700_000_000_000, headers=[("trace", b"1")])
     producer.flush()
-    until(lambda: letters_of(engine, "TIMED"), 1)
+    enough(lambda: letters_of(engine, "TIMED"), 1)
     letters = read_letters(engine.connection, engine.topics.dead_letters)
     [mine] = [x for x in letters.letters if x.query == "TIMED"]
     assert (mine.topic, mine.result, mine.headers) == ("a", "TIMED", (("trace", b"1"),))

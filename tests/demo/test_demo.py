@@ -178,6 +178,7 @@ COMMAND = [sys.executable, "-m", "ksqlpy", "demo"]
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.extended("the whole demo, as make demo runs it")
 @pytest.mark.parametrize("options", [[], ["--format", "AVRO"], ["--format", "PROTOBUF"]], ids=" ".join)
 def test_the_whole_demo(options: list[str]) -> None:
     done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=240)
@@ -193,6 +194,7 @@ def test_the_whole_demo(options: list[str]) -> None:
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.extended("the whole demo, as make demo runs it")
 @pytest.mark.parametrize("moment", ["starting Spark", "CREATE STREAM large_rides"])
 def test_interrupt_ends_everything(tmp_path: Path, moment: str) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}

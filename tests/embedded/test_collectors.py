@@ -33,6 +33,7 @@ def test_the_serial_collector_is_for_few_processors_and_small_heaps(
     assert small_collector(heap, options) == (("-XX:+UseSerialGC",) if serial else ())
 
 
+@pytest.mark.java
 def test_java_knows_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     command = [str(find_java().executable), *small_collector("1g", ""), "-XX:+PrintFlagsFinal", "-version"]

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -16,9 +16,12 @@ import pytest
 from ksqlpy.embedded import compilers
 from ksqlpy.embedded.compilers import hold_optimizer_back, optimizer_held_back
 from ksqlpy.embedded.java import find_java
+from tests.support.waiting import until
 
 if sys.platform != "linux":  # elsewhere there is neither /proc nor SCHED_IDLE, and the code does nothing
     pytest.skip("only Linux schedules threads like that", allow_module_level=True)
+
+pytestmark = pytest.mark.java
 
 PATIENCE = 30.0
 OPTIMIZER = "C2 CompilerThre"
@@ -47,13 +50,6 @@ def policies(pid: int) -> dict[str, set[int]]:
     return found
 
 
-def wait_for(what: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def optimizer_of(pid: int) -> set[int]:
     return policies(pid).get(OPTIMIZER, set())
 
@@ -63,22 +59,22 @@ def test_it_waits_for_idle_cores_and_then_runs_as_all_threads_do() -> None:
         pytest.skip("this process may not give a thread its priority back")
     with ExitStack() as stack:
         other = stack.enter_context(jvm())
-        wait_for(lambda: optimizer_of(other) != set())
+        assert until(lambda: optimizer_of(other) != set(), PATIENCE)
         with optimizer_held_back(1.0):
             pid = stack.enter_context(jvm())
-            wait_for(lambda: optimizer_of(pid) == {os.SCHED_IDLE})
+            assert until(lambda: optimizer_of(pid) == {os.SCHED_IDLE}, PATIENCE)
             others = policies(pid)
             del others[OPTIMIZER]
             assert "C1 CompilerThre" in others
             assert set.union(*others.values()) == {os.SCHED_OTHER}
             assert optimizer_of(other) == {os.SCHED_OTHER}  # was there before
-        wait_for(lambda: optimizer_of(pid) == {os.SCHED_OTHER})
+        assert until(lambda: optimizer_of(pid) == {os.SCHED_OTHER}, PATIENCE)
 
 
 def test_nothing_is_held_back_that_could_not_be_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilers, "_can_undo", lambda: False)
     with optimizer_held_back(60.0), jvm() as pid:
-        wait_for(lambda: optimizer_of(pid) != set())
+        assert until(lambda: optimizer_of(pid) != set(), PATIENCE)
         time.sleep(3 * compilers._LOOK)
         assert optimizer_of(pid) == {os.SCHED_OTHER}
 
@@ -87,7 +83,7 @@ def test_it_can_be_held_back_in_a_jvm_that_runs() -> None:
     if not compilers._can_undo():
         pytest.skip("this process may not give a thread its priority back")
     with jvm() as pid:
-        wait_for(lambda: optimizer_of(pid) == {os.SCHED_OTHER})
+        assert until(lambda: optimizer_of(pid) == {os.SCHED_OTHER}, PATIENCE)
         hold_optimizer_back(pid, 1.0)
         assert optimizer_of(pid) == {os.SCHED_IDLE}
-        wait_for(lambda: optimizer_of(pid) == {os.SCHED_OTHER})
+        assert until(lambda: optimizer_of(pid) == {os.SCHED_OTHER}, PATIENCE)

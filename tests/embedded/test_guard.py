@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from ksqlpy.embedded.guard import Guarded
+from tests.support.waiting import until
 
 
 def wait_for(text: str, log: Path) -> None:
-    end = time.monotonic() + 10
-    while text not in log.read_text():
-        assert time.monotonic() < end, log.read_text()
-        time.sleep(0.02)
+    assert until(lambda: text in log.read_text(), every=0.02), log.read_text()
 
 
 def test_status_and_output(tmp_path: Path) -> None:
@@ -27,9 +24,7 @@ def test_status_and_output(tmp_path: Path) -> None:
     assert child.stop() in (3, 143)
     child = Guarded(["sh", "-c", "echo out; echo err >&2; exit 3"], log=log)
     wait_for("err", log)
-    end = time.monotonic() + 10
-    while child.poll() is None and time.monotonic() < end:
-        time.sleep(0.02)
+    until(lambda: child.poll() is not None, every=0.02)
     assert child.poll() == child.stop() == 3
 
 
@@ -66,7 +61,4 @@ def test_killed_guard(tmp_path: Path) -> None:
     guard.kill()
     assert child.stop() != 0
     psutil.wait_procs([p for p in [guard] if p.is_running()], timeout=5)
-    end = time.monotonic() + 5
-    while psutil.pid_exists(child.pid) and time.monotonic() < end:
-        time.sleep(0.02)
-    assert not psutil.pid_exists(child.pid)
+    assert until(lambda: not psutil.pid_exists(child.pid), every=0.02)

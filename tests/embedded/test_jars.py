@@ -95,6 +95,7 @@ def test_fill(own_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert jars.spark_jars() == filled
 
 
+@pytest.mark.java
 def test_what_cannot_be_fetched_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = tmp_path / "settings.xml"
     settings.write_text(

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EnvironmentProblem
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.kafka
 
@@ -34,12 +34,10 @@ def create(bootstrap: str, topic: str) -> None:
 
 
 def gone(pid: int, within: float) -> bool:
-    end = time.monotonic() + within
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
+    def ended() -> bool:
+        return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+    return until(ended, within, every=0.05)
 
 
 def test_produce_and_consume(broker: EmbeddedKafka) -> None:

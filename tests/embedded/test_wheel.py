@@ -28,7 +28,7 @@ print(build.helper_jar().parent, session.sql("SELECT ksqlpy.`{\\"exact\\":\\"cbr
 end_session(session)
 """
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.extended("wheels are built")]
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +55,9 @@ def java(files: list[str]) -> set[str]:
 
 
 @pytest.mark.spark
-@pytest.mark.skipif(build.find_javac() is None, reason="no JDK here")
 def test_a_session_runs_on_the_jar_of_the_wheel(sources: Path, tmp_path: Path) -> None:
+    if build.find_javac() is None:
+        pytest.skip("no JDK here")
     with zipfile.ZipFile(wheel(sources, tmp_path)) as z:
         assert java(z.namelist()) == {f"ksqlpy/spark/jvm/{build.JAR}"}
         z.extractall(tmp_path / "site")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pairs import Pairs
 
 import ksqlpy
 from ksqlpy.analysis import Declare, analyze_create
@@ -22,6 +21,7 @@ from ksqlpy.sql import parse
 from ksqlpy.testing import MemoryRunner, check, read_cases
 from ksqlpy.testing.memory import MemoryEngine
 from ksqlpy.types import BIGINT, STRING
+from tests.formats.pairs import Pairs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 import pytest
 from hypothesis import strategies as st
-from test_codecs_and_spark import assert_writes_alike, by_spark, in_json
 
-from examples import NESTED, SCALARS, drawn, values
 from ksqlpy.catalog import Column, KeySpec, PartSpec, Schema, ValueSpec
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import Unreadable, codec
@@ -41,6 +39,8 @@ from ksqlpy.types import (
     SqlType,
     StructType,
 )
+from tests.formats.examples import NESTED, SCALARS, drawn, values
+from tests.formats.test_codecs_and_spark import assert_writes_alike, by_spark, in_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

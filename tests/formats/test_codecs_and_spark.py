@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import strategies as st
 
-from examples import NESTED, SCALARS, drawn, json_scalars, json_texts, lines, mutated, values
 from ksqlpy.catalog import Column, KeySpec, PartSpec, ValueSpec
 from ksqlpy.formats import JSON, Unreadable, Written, codec, read, text, write
 from ksqlpy.formats.java import double_text
 from ksqlpy.types import BIGINT, BYTES, DOUBLE, INTEGER, STRING, ArrayType, MapType, SqlType, StructType
+from tests.formats.examples import NESTED, SCALARS, drawn, json_scalars, json_texts, lines, mutated, values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,9 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_codecs_and_spark import assert_writes_alike, by_python, by_spark, reason
 
-from examples import NESTED, SCALARS, drawn, values
 from ksqlpy.catalog import Column, KeySpec, ValueSpec
 from ksqlpy.errors import AnalysisProblem, EngineProblem
 from ksqlpy.formats import codec
@@ -34,6 +32,8 @@ from ksqlpy.types import (
     SqlType,
     StructType,
 )
+from tests.formats.examples import NESTED, SCALARS, drawn, values
+from tests.formats.test_codecs_and_spark import assert_writes_alike, by_python, by_spark, reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

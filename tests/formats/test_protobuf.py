@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.protobuf import message_factory
 from hypothesis import strategies as st
-from test_codecs_and_spark import assert_writes_alike, by_python, by_spark, in_json
 
-from examples import NESTED, SCALARS, drawn, values
 from ksqlpy.catalog import Column, Nulls, PartSpec, ValueSpec
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import FORMATS, Unreadable, codec
@@ -40,6 +38,8 @@ from ksqlpy.types import (
     SqlType,
     StructType,
 )
+from tests.formats.examples import NESTED, SCALARS, drawn, values
+from tests.formats.test_codecs_and_spark import assert_writes_alike, by_python, by_spark, in_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

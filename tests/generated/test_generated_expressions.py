@@ -16,7 +16,6 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from generated_expressions import COLUMNS, OPERATORS, TEXTS, Generator, Made
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +29,7 @@ from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.output import kafka_output
 from ksqlpy.types import BIGINT, INTEGER, STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+from tests.generated.generated_expressions import COLUMNS, OPERATORS, TEXTS, Generator, Made
 
 pytestmark = pytest.mark.spark
 
@@ -259,6 +259,7 @@ def test_where(bench: Bench, some: int) -> None:
     check_all(count)
 
 
+@pytest.mark.extended("generated expressions in further places of a query")
 def test_where_of_one_condition(bench: Bench, some: int) -> None:
     count, made = Count("WHERE, one condition"), Generator(SEED + 7)
     bench.all(
@@ -287,6 +288,7 @@ def test_aggregates(bench: Bench, number: int) -> None:
     check(count)
 
 
+@pytest.mark.extended("generated expressions in further places of a query")
 def test_arguments_of_aggregates(bench: Bench, some: int) -> None:
     count = Count("arguments of aggregates")
     bench.all(
@@ -297,6 +299,7 @@ def test_arguments_of_aggregates(bench: Bench, some: int) -> None:
     check_all(count)
 
 
+@pytest.mark.extended("generated expressions in further places of a query")
 def test_having(bench: Bench, some: int) -> None:
     count = Count("HAVING")
     of_group = {f"LATEST_BY_OFFSET({n})": t for n, t in COLUMNS.items()}
@@ -317,6 +320,7 @@ def test_on(bench: Bench, some: int, table: str) -> None:
     check(count)
 
 
+@pytest.mark.extended("generated expressions in further places of a query")
 def test_on_with_all_functions(bench: Bench, some: int) -> None:
     count = Count("ON")
     bench.all(
@@ -336,6 +340,7 @@ def test_table_functions(bench: Bench, number: int) -> None:
     check(count)
 
 
+@pytest.mark.extended("generated expressions in further places of a query")
 def test_arguments_of_table_functions(bench: Bench, some: int) -> None:
     count = Count("arguments of table functions")
     bench.all(

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from generated_texts import distinct, like, name, pattern, quote
 
 from ksqlpy.analysis.typed import SYSTEM
 from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.sql import parse, to_sql
 from ksqlpy.testing.memory import EARLIEST, MemoryEngine, run_query
 from ksqlpy.testing.records import Record
+from tests.generated.generated_texts import distinct, like, name, pattern, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

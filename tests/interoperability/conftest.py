@@ -24,20 +24,19 @@ def registry() -> Iterator[EmbeddedRegistry]:
 
 @pytest.fixture(scope="module")
 def engine(
-    spark: SparkSession, registry: EmbeddedRegistry, tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession, broker: EmbeddedKafka, registry: EmbeddedRegistry, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Engine]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        started = Engine(
-            Config.of(
-                {
-                    "bootstrap.servers": broker.bootstrap,
-                    "ksql.service.id": "serializers_",
-                    "ksqlpy.data.dir": str(tmp_path_factory.mktemp("data")),
-                    "ksqlpy.warm.up": "false",
-                    "ksql.schema.registry.url": registry.url,
-                }
-            )
+    started = Engine(
+        Config.of(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksql.service.id": "serializers_",
+                "ksqlpy.data.dir": str(tmp_path_factory.mktemp("data")),
+                "ksqlpy.warm.up": "false",
+                "ksql.schema.registry.url": registry.url,
+            }
         )
-        started.start()
-        yield started
-        started.stop()
+    )
+    started.start()
+    yield started
+    started.stop()

@@ -12,18 +12,23 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from test_serializers import AVRO, JSON, ORDERS, named, values
 
 from ksqlpy.embedded.cache import locked
 from ksqlpy.embedded.java import find_java
 from ksqlpy.embedded.registry import EmbeddedRegistry
 from ksqlpy.formats.protofile import proto_file
 from ksqlpy.runtime import Engine
+from tests.interoperability.test_serializers import AVRO, JSON, ORDERS, named, values
 
 if TYPE_CHECKING:
     pass
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.kafka,
+    pytest.mark.slow,
+    pytest.mark.extended("a schema registry of others, and Maven"),
+]
 
 PROJECT = Path(__file__).parent / "java"
 FORMATS = ("AVRO", "JSON_SR", "PROTOBUF")

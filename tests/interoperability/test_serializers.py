@@ -23,7 +23,7 @@ from ksqlpy.runtime import Engine
 if TYPE_CHECKING:
     pass
 
-pytestmark = [pytest.mark.spark, pytest.mark.kafka]
+pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.extended("a schema registry of others")]
 
 AVRO = {
     "type": "record",

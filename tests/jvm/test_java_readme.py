@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from java_readme import classes, sources
+from tests.jvm.java_readme import classes, sources
 
 
 def test_each_class_has_its_line() -> None:

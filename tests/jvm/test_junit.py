@@ -14,6 +14,8 @@ from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark.jvm import build
 
+pytestmark = pytest.mark.java
+
 HERE = Path(__file__).parent
 SOURCES = HERE / "java"
 

@@ -16,8 +16,6 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from class_files import ClassFile, Library, Member, classes_of
-from java_readme import FOLDER, Internal, internals, sources, stubs
 from pyspark.sql import SparkSession
 
 from ksqlpy.embedded.jars import pyspark_jars_folder, spark_jars
@@ -25,6 +23,10 @@ from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark import session as sessions
 from ksqlpy.spark.jvm.build import compiler, helper_jar, libraries
 from ksqlpy.spark.version import SPARK_VERSION, check_spark
+from tests.jvm.class_files import ClassFile, Library, Member, classes_of
+from tests.jvm.java_readme import FOLDER, Internal, internals, sources, stubs
+
+pytestmark = pytest.mark.java  # our classes may have to be compiled
 
 CONTRACT = Path(__file__).with_name("spark_internals.txt")
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from first_of_key import FirstOfKey, build
 from pyspark.sql import SparkSession
 
 import ksqlpy
@@ -26,6 +25,7 @@ from ksqlpy.spark.rows import Col, StepCol
 from ksqlpy.spark.spec import fingerprint_of, slots
 from ksqlpy.testing.memory import EARLIEST, MemoryEngine, run_query
 from ksqlpy.testing.records import Record
+from tests.plan.first_of_key import FirstOfKey, build
 
 
 def classes(of: type[Operator] = Operator) -> list[type[Operator]]:

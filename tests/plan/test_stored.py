@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stored_plans import plans_of, plans_of_streams, sources_of_streams
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.catalog import Column, KeySpec, Schema, Source, ValueSpec
@@ -21,6 +20,7 @@ from ksqlpy.plan.stored import codec
 from ksqlpy.plan.stored.migrations import migrated
 from ksqlpy.plan.stored.names import CLASSES, FIELDS
 from ksqlpy.types import BOOLEAN, DOUBLE, INTEGER, STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+from tests.plan.stored_plans import plans_of, plans_of_streams, sources_of_streams
 
 NAMES = Path(__file__).with_name("stored_names.txt")
 

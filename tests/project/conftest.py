@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # engine_server
-
-from engine_server import EngineServer, Ran
-
 from ksqlpy.__main__ import main
 from ksqlpy.server.run import ServerThread
+from tests.project.engine_server import EngineServer, Ran
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pexpect
 import pytest
-from engine_server import EngineServer, Ran
+
+from tests.project.engine_server import EngineServer, Ran
 
 Command = Callable[..., Ran]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_server import Ran
 
 from ksqlpy.errors import ConfigProblem, KsqlError, StatementError
 from ksqlpy.project.metadata import CURRENT, Event, Metadata
 from ksqlpy.project.migrate import Selection, apply_migrations, current_version, resolve, validate
 from ksqlpy.project.migrations import create, migrations_of, new_project, read_project, steps_of
 from ksqlpy.sql import nodes, parse
+from tests.project.engine_server import Ran
 
 
 class EventServer:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from engine_server import EngineServer
 
 from ksqlpy.errors import KsqlError
 from ksqlpy.project import show
@@ -20,6 +19,7 @@ from ksqlpy.project.mirror import replacing
 from ksqlpy.project.plan import Plan, Step, make_plan
 from ksqlpy.project.state import read_state
 from ksqlpy.sql import parse
+from tests.project.engine_server import EngineServer
 
 FILE = Path(__file__).with_name("plans.txt")
 INTRODUCTION, *TEXTS = FILE.read_text(encoding="utf-8").split("\n=== ")

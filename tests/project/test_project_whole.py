@@ -23,22 +23,21 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def url(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        folder = tmp_path_factory.mktemp("engine")
-        values = {
-            "bootstrap.servers": broker.bootstrap,
-            "ksqlpy.data.dir": str(folder),
-            "ksqlpy.warm.up": "false",
-            "commit.interval.ms": 1000,
-        }
-        engine = Engine(Config.of(values))
-        engine.start()
-        try:
-            with ServerThread(engine) as server:
-                yield server.url
-        finally:
-            engine.stop()
+def url(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("engine")
+    values = {
+        "bootstrap.servers": broker.bootstrap,
+        "ksqlpy.data.dir": str(folder),
+        "ksqlpy.warm.up": "false",
+        "commit.interval.ms": 1000,
+    }
+    engine = Engine(Config.of(values))
+    engine.start()
+    try:
+        with ServerThread(engine) as server:
+            yield server.url
+    finally:
+        engine.stop()
 
 
 @pytest.fixture

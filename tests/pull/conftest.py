@@ -8,14 +8,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     registry, name = shared_registry()
     settings = {
+        "bootstrap.servers": broker.bootstrap,
+        "ksqlpy.warm.up": "false",
         "ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")),
         "ksql.max.push.queries": "20",
         "ksql.schema.registry.url": registry.url(name),

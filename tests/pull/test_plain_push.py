@@ -13,6 +13,7 @@ from ksqlpy.reading import Gone, Token
 from ksqlpy.reading.batch import Batch
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.plainpush import OwnPush, SharedPush
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -70,10 +71,7 @@ def test_the_same_text_from_now_on_shares_a_reader(engine: Engine) -> None:
     assert read(late.rows(), 1) == [[4]]
     for query in (*queries, other, late):
         query.close()
-    end = time.monotonic() + 10
-    while not all(f._over for f in feeds) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert all(f._over for f in feeds)
+    assert until(lambda: all(f._over for f in feeds))
 
 
 def test_who_subscribes_gets_the_rows_that_came_before(engine: Engine) -> None:
@@ -143,7 +141,5 @@ def test_no_more_push_queries_than_are_allowed(engine: Engine) -> None:
     assert (refused.value.code, refused.value.error_code) == ("too-many-queries", 40003)
     for query in open_ones:
         query.close()
-    end = time.monotonic() + 20
-    while engine.open_push_queries and time.monotonic() < end:
-        time.sleep(0.1)
+    assert until(lambda: not engine.open_push_queries)
     engine.query(sql).close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-import time
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -17,11 +16,13 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.pull import Pulled, PullQuery
 from ksqlpy.testing.restore import PACE
 from ksqlpy.testing.served import Served
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -165,9 +166,16 @@ def test_a_lookup_whose_shape_is_known_is_answered_at_once(engine: Engine) -> No
 
 
 def test_a_copy_goes_on_where_it_was_and_is_made_again_when_it_is_torn(
-    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, broker: EmbeddedKafka, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    config = Config.of({"ksqlpy.data.dir": str(tmp_path)})
+    config = Config.of(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "ksql.service.id": "kept_",
+            "ksqlpy.data.dir": str(tmp_path),
+            "ksqlpy.warm.up": "false",
+        }
+    )
     ask = "SELECT v FROM kept WHERE id = 1;"
     first = Engine(config)
     first.start()
@@ -261,10 +269,7 @@ def test_rows_go_with_the_records_that_the_topic_deletes(engine: Engine, monkeyp
     admin = AdminClient(engine.connection.admin({}))
     [deleted] = admin.delete_records([TopicPartition("fading", 0, 3)]).values()
     assert deleted.result(30).low_watermark == 3
-    end = time.monotonic() + 30
-    while len(rows := answer(engine, "SELECT id FROM fading;", {})[1]) > 2 and time.monotonic() < end:
-        time.sleep(0.1)
-    assert sorted(rows) == [[3], [4]]
+    assert until(lambda: sorted(answer(engine, "SELECT id FROM fading;", {})[1]) == [[3], [4]])
 
 
 def test_a_run_over_the_history_ends_when_nobody_wants_its_rows(engine: Engine) -> None:

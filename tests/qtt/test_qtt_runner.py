@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import AnalysisProblem, SyntaxProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
@@ -177,8 +178,13 @@ def test_verdicts(folder: Path, spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    settings = {"ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")), "ksql.service.id": "qtt_"}
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    settings = {
+        "bootstrap.servers": broker.bootstrap,
+        "ksqlpy.warm.up": "false",
+        "ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")),
+        "ksql.service.id": "qtt_",
+    }
     registry, name = shared_registry()
     settings["ksql.schema.registry.url"] = registry.url(name)
     made = Engine(Config.of({**settings, "ksqlpy.spark.master": spark.sparkContext.master}))

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
+from tests.support.waiting import until
 
 CALLS = """
 CREATE STREAM calls (line STRING KEY, held INT)
@@ -25,11 +26,12 @@ CREATE TABLE held AS SELECT line, COUNT(*) AS n FROM calls GROUP BY line;
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder: Path = tmp_path_factory.mktemp("attempts")
     made = Engine(
         Config.of(
             {
+                "bootstrap.servers": broker.bootstrap,
                 "ksqlpy.data.dir": str(folder),
                 "ksqlpy.warm.up": "false",
                 "commit.interval.ms": 60_000,  # so all results are of a batch that is not committed

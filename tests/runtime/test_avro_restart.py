@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import fastavro
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
@@ -20,16 +18,11 @@ from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import codec
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import Registry
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 
 EARLIEST = {"auto.offset.reset": "earliest"}
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[EmbeddedKafka]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as started:
-        yield started
 
 
 def schema(*more: str) -> str:

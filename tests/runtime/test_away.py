@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from waiting import count, until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.chaos.broker import Broker
+from tests.support.waiting import count, until
 
 STATEMENTS = """
 CREATE STREAM orders (item STRING KEY, n INT) WITH (KAFKA_TOPIC = 'orders', VALUE_FORMAT = 'JSON', PARTITIONS = 1);

@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
-from waiting import count
-from waiting import until as wait_until
 
 from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
@@ -21,6 +19,8 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.kafka import Kafka
+from tests.support.waiting import count
+from tests.support.waiting import until as wait_until
 
 until = partial(wait_until, seconds=60)
 
@@ -36,9 +36,9 @@ CREATE STREAM copies WITH (KAFKA_TOPIC = 'copies', QUERY_ID = 'copies') AS SELEC
 
 
 @pytest.fixture(scope="module")
-def brokers() -> Iterator[tuple[EmbeddedKafka, EmbeddedKafka]]:
-    with EmbeddedKafka() as right, EmbeddedKafka() as wrong:
-        yield right, wrong
+def brokers(broker: EmbeddedKafka) -> Iterator[tuple[EmbeddedKafka, EmbeddedKafka]]:
+    with EmbeddedKafka() as wrong:
+        yield broker, wrong
 
 
 class Life:

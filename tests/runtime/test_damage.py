@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.standing import State
+from tests.support.waiting import until
 
 CALLS = """
 CREATE STREAM calls (line STRING KEY, held INT)
@@ -122,11 +123,12 @@ class Counts:
 
 
 @pytest.fixture(scope="module")
-def counts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counts]:
+def counts(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counts]:
     folder: Path = tmp_path_factory.mktemp("damage")
     engine = Engine(
         Config.of(
             {
+                "bootstrap.servers": broker.bootstrap,
                 "ksqlpy.data.dir": str(folder),
                 "ksqlpy.warm.up": "false",
                 "commit.interval.ms": 1500,
@@ -149,6 +151,7 @@ def newest(folder: Path, files: str) -> Path | None:
 
 @pytest.mark.kafka
 @pytest.mark.slow
+@pytest.mark.extended("each file of a checkpoint damaged")
 def test_a_damaged_file_makes_no_wrong_result(counts: Counts, generated: Callable[[int], int], tmp_path: Path) -> None:
     """With ``--generated N``: N of all files and ways."""
     number = generated(0)

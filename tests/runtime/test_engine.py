@@ -13,12 +13,12 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
-from waiting import until as wait_until
 
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, SyntaxProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.commandlog import CommandLog
+from tests.support.waiting import until as wait_until
 
 until = partial(wait_until, seconds=60)
 

@@ -14,52 +14,52 @@ OLD, NEW, LATE = (SinkProducer(jvm, n, ("results", "dead")) for n, jvm in enumer
 
 
 @pytest.mark.kafka
-def test_a_takeover_ends_what_was_noted_and_refuses_what_comes_later() -> None:
-    with EmbeddedKafka() as broker:
-        kafka = Kafka(KafkaConnection(broker.bootstrap))
-        first, second = (ProducerRegister(kafka, "register", name) for name in ("first", "second"))
-        first.take()
-        assert first.enter("Q", OLD) is None  # nothing is known of before
-        assert first.enter("Q", OLD) == ()
-        second.take()
-        with pytest.raises(ServiceLost):
-            first.check()
-        with pytest.raises(ServiceLost):
-            first.enter("Q", LATE)  # it is noted, though it must not write
-        second.check()
-        assert set(second.enter("Q", NEW) or ()) == {OLD, LATE}
-        second.settle("Q", NEW)
-        first.leave("Q")  # its query has ended now; that says nothing of the second engine's
-        first.close()
-        assert second.enter("Q", NEW) == ()
-        third = ProducerRegister(kafka, "register", "third")
-        third.take()
-        assert third.enter("Q", LATE) == (NEW,)
-        for register in (second, third):
-            register.close()
+def test_a_takeover_ends_what_was_noted_and_refuses_what_comes_later(fresh_broker: EmbeddedKafka) -> None:
+    kafka = Kafka(KafkaConnection(fresh_broker.bootstrap))
+    first, second = (ProducerRegister(kafka, "register", name) for name in ("first", "second"))
+    first.take()
+    assert first.enter("Q", OLD) is None  # nothing is known of before
+    assert first.enter("Q", OLD) == ()
+    second.take()
+    with pytest.raises(ServiceLost):
+        first.check()
+    with pytest.raises(ServiceLost):
+        first.enter("Q", LATE)  # it is noted, though it must not write
+    second.check()
+    assert set(second.enter("Q", NEW) or ()) == {OLD, LATE}
+    second.settle("Q", NEW)
+    first.leave("Q")  # its query has ended now; that says nothing of the second engine's
+    first.close()
+    assert second.enter("Q", NEW) == ()
+    third = ProducerRegister(kafka, "register", "third")
+    third.take()
+    assert third.enter("Q", LATE) == (NEW,)
+    for register in (second, third):
+        register.close()
 
 
 @pytest.mark.kafka
-def test_on_a_cluster_only_producers_of_the_present_life_are_admitted_and_all_are_known_to_the_next() -> None:
-    with EmbeddedKafka() as broker:
-        kafka = Kafka(KafkaConnection(broker.bootstrap))
-        first = ProducerRegister(kafka, "register", "first")
-        first.take()
-        assert first.begin_life("Q", "1", ("results", "dead")) is None  # nothing is known of before
-        first.settle("Q")
-        assert first.admit("Q", "1", "a", 7) is None
-        assert first.admit("Q", "1", "b", 8) is None
-        assert first.admit("Q", "1", "b", 8) is None  # it asks again
-        assert set(first.begin_life("Q", "2", ("results", "dead")) or ()) == {OLD, NEW}
-        assert first.admit("Q", "1", "c", 9) == "the query has been started again since, or has ended"
-        first.settle("Q")
-        assert first.admit("Q", "2", "c", 9) is None
-        second = ProducerRegister(kafka, "register", "second")
-        second.take()
-        late = first.admit("Q", "2", "a", 7)  # it is noted, and must not write
-        assert late is not None and "another engine has taken this service" in late
-        assert set(second.begin_life("Q", "3", ("results", "dead")) or ()) == {LATE, OLD}
-        first.end_life("Q", "2")
-        assert first.admit("Q", "2", "c", 9) == "the query has been started again since, or has ended"
-        for register in (first, second):
-            register.close()
+def test_on_a_cluster_only_producers_of_the_present_life_are_admitted_and_all_are_known_to_the_next(
+    fresh_broker: EmbeddedKafka,
+) -> None:
+    kafka = Kafka(KafkaConnection(fresh_broker.bootstrap))
+    first = ProducerRegister(kafka, "register", "first")
+    first.take()
+    assert first.begin_life("Q", "1", ("results", "dead")) is None  # nothing is known of before
+    first.settle("Q")
+    assert first.admit("Q", "1", "a", 7) is None
+    assert first.admit("Q", "1", "b", 8) is None
+    assert first.admit("Q", "1", "b", 8) is None  # it asks again
+    assert set(first.begin_life("Q", "2", ("results", "dead")) or ()) == {OLD, NEW}
+    assert first.admit("Q", "1", "c", 9) == "the query has been started again since, or has ended"
+    first.settle("Q")
+    assert first.admit("Q", "2", "c", 9) is None
+    second = ProducerRegister(kafka, "register", "second")
+    second.take()
+    late = first.admit("Q", "2", "a", 7)  # it is noted, and must not write
+    assert late is not None and "another engine has taken this service" in late
+    assert set(second.begin_life("Q", "3", ("results", "dead")) or ()) == {LATE, OLD}
+    first.end_life("Q", "2")
+    assert first.admit("Q", "2", "c", 9) == "the query has been started again since, or has ended"
+    for register in (first, second):
+        register.close()

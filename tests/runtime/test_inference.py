@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.kafka import Kafka
 
@@ -15,9 +16,18 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("inference")
-    engine = Engine(Config.of({"ksqlpy.data.dir": str(folder), "ksql.service.id": "inference_"}))
+    engine = Engine(
+        Config.of(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.warm.up": "false",
+                "ksqlpy.data.dir": str(folder),
+                "ksql.service.id": "inference_",
+            }
+        )
+    )
     engine.start()
     engine.execute(
         "CREATE STREAM rides (id INT KEY, city STRING) WITH (kafka_topic='rides', value_format='JSON', partitions=3);"

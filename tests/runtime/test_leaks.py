@@ -12,7 +12,7 @@ from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.leaks import kills, left_over, queries
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.extended("a server that is killed again and again")]
 
 
 @pytest.fixture

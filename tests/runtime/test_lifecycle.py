@@ -16,8 +16,6 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 from pyspark.sql import SparkSession
-from waiting import count as written
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
@@ -25,14 +23,10 @@ from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.spark import header
 from ksqlpy.spark.topics import Topics
+from tests.support.waiting import count as written
+from tests.support.waiting import until
 
 EARLIEST = {"auto.offset.reset": "earliest"}
-
-
-@pytest.fixture(scope="module")
-def broker() -> Iterator[EmbeddedKafka]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as started:
-        yield started
 
 
 @pytest.fixture
@@ -189,6 +183,7 @@ def cities(rows: Sequence[tuple[str, object, int]]) -> tuple[dict[str, set[int]]
     return {c: {n for city, n in there.values() if city == c} for c, _ in there.values()}, results
 
 
+@pytest.mark.extended("exactly once whatever ends, of further kinds of queries")
 def test_several_results_of_one_record_come_once_each(spark: SparkSession, config: Config) -> None:
     """Items of arrays, and the old and the new group of a table's row: none is lost or repeated by a restart."""
     sent: list[tuple[str, object, int]] = []
@@ -264,6 +259,7 @@ def versions(first: int, count: int, keys: int = 5) -> list[tuple[str, object, i
     ]
 
 
+@pytest.mark.extended("exactly once whatever ends, of further kinds of queries")
 def test_joined_tables_take_each_change_once_whatever_ends(spark: SparkSession, config: Config) -> None:
     """Paused, resumed, stopped and started between checkpoints: no version of a row is skipped, repeated or undone."""
     step = 40
@@ -361,6 +357,7 @@ def coordinates(engine: Engine, topic: str) -> list[tuple[int, int, int]]:
     return found
 
 
+@pytest.mark.extended("exactly once whatever ends, of further kinds of queries")
 def test_composed_queries_come_once_each(spark: SparkSession, config: Config) -> None:
     """Branches of a union, two of them over one topic, and items that are grouped: none is lost or repeated."""
     # Each cart holds one good twice: two results of one record in one group.

@@ -9,13 +9,13 @@ from functools import partial
 
 import pytest
 from confluent_kafka import Consumer
-from waiting import until as wait_until
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import ownership
 from ksqlpy.runtime.ownership import Ownership
 from ksqlpy.spark.kafka import Kafka
+from tests.support.waiting import until as wait_until
 
 until = partial(wait_until, seconds=60)
 
@@ -23,11 +23,10 @@ TOPIC, GROUP = "commands", "engines"
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[Kafka]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        found = Kafka(KafkaConnection(broker.bootstrap))
-        found.create_topic(TOPIC, 1, None, {})
-        yield found
+def kafka(broker: EmbeddedKafka) -> Iterator[Kafka]:
+    found = Kafka(KafkaConnection(broker.bootstrap))
+    found.create_topic(TOPIC, 1, None, {})
+    yield found
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.runtime.catalog_service import Turn
 from ksqlpy.testing.memory import MemoryEngine
+from tests.support.waiting import until
 
 RIDES = "CREATE STREAM rides (id INT KEY, km INT) WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS=1);"
 

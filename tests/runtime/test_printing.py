@@ -7,20 +7,28 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import AnalysisProblem, KsqlError, StatementError
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.printing import Printing
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     made = Engine(
-        Config.of({"ksqlpy.data.dir": str(tmp_path_factory.mktemp("printing")), "ksql.service.id": "printing_"})
+        Config.of(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.warm.up": "false",
+                "ksqlpy.data.dir": str(tmp_path_factory.mktemp("printing")),
+                "ksql.service.id": "printing_",
+            }
+        )
     )
     made.start()
     made.execute(

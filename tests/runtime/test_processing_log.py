@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +18,12 @@ from pyspark.sql import SparkSession
 from ksqlpy.config import Config
 from ksqlpy.deadletters import HEADERS
 from ksqlpy.deadletters.letters import records
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.runtime import Engine, processinglog
 from ksqlpy.runtime.processinglog import ProcessingLog
 from ksqlpy.spark.failure import Failure
+from tests.support.waiting import enough
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -44,22 +46,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, folder: Path) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, folder: Path) -> Iterator[Engine]:
     patch = pytest.MonkeyPatch()
     patch.setattr(processinglog, "COUNT_SECONDS", 0.5)
-    made = Engine(Config.of({**ON, "ksqlpy.data.dir": str(folder)}))
+    made = Engine(
+        Config.of(
+            {**ON, "bootstrap.servers": broker.bootstrap, "ksqlpy.warm.up": "false", "ksqlpy.data.dir": str(folder)}
+        )
+    )
     made.start()
     yield made
     made.stop()
     patch.undo()
-
-
-def until(look: Callable[[], Sequence[T]], count: int) -> Sequence[T]:
-    """What is there once there is so much; less if it does not come in time."""
-    end = time.monotonic() + 60
-    while len(found := look()) < count and time.monotonic() < end:
-        time.sleep(0.3)
-    return found
 
 
 def lying(engine: Engine, topic: str) -> list[Message]:
@@ -98,7 +96,7 @@ def test_the_streams_are_declared_and_read(engine: Engine) -> None:
     producer.produce(engine.topics.dead_letters, headers=[(HEADERS[n], v.encode()) for n, v in about.items()])
     producer.flush()
     send(engine, "s", (None, b"last"))
-    found = until(lambda: [json.loads(m.value() or b"") for m in lying(engine, "LOST")], 3)
+    found = enough(lambda: [json.loads(m.value() or b"") for m in lying(engine, "LOST")], 3)
     assert [f["SOURCE_OFFSET"] for f in found] == [0, 1, 2]
     assert {(f["QUERY_ID"], f["SOURCE_TOPIC"], f["SOURCE_PARTITION"], f["RESULT_TOPIC"]) for f in found} == {
         ("O", "s", 0, None)
@@ -107,7 +105,7 @@ def test_the_streams_are_declared_and_read(engine: Engine) -> None:
     assert {f["SOURCE_TIME"] for f in found} == {1_700_000_000_000}
     assert found[1]["REASON"] == "key: an INTEGER has 4 bytes, not 5"
     assert [m.key() for m in lying(engine, "LOST")] == [b"\0\0\0\1", b"short", None]
-    seen = until(lambda: [json.loads(m.value() or b"") for m in lying(engine, "SEEN")], 4)
+    seen = enough(lambda: [json.loads(m.value() or b"") for m in lying(engine, "SEEN")], 4)
     assert [f["TARGET"] for f in seen if f["SAID"] != "letter"] == ["value", "key", "value"]
     assert {f["SOURCE"] for f in seen if f["SAID"] != "letter"} == {"s"}
     [shown] = engine.execute("SHOW STREAMS;")
@@ -129,7 +127,7 @@ def test_entries_of_records_and_results(engine: Engine) -> None:
         EARLIEST,
     )
     send(engine, "r", (None, b"no"), (None, b'{"v": -5}'))
-    [read] = until(lambda: entries(engine, 0, "processing.RT."), 1)
+    [read] = enough(lambda: entries(engine, 0, "processing.RT."), 1)
     assert read["deserializationError"].pop("errorMessage").startswith("not JSON: ")
     assert read["deserializationError"] == {
         "target": "value",
@@ -140,10 +138,10 @@ def test_entries_of_records_and_results(engine: Engine) -> None:
     assert [k for k, v in read.items() if v is None] == [
         "recordProcessingError", "productionError", "serializationError", "kafkaStreamsThreadError"
     ]  # fmt: skip
-    [result] = until(lambda: entries(engine, 1, "processing.RT."), 1)
+    [result] = enough(lambda: entries(engine, 1, "processing.RT."), 1)
     assert json.loads(result["recordProcessingError"]["record"]) == {"V": -5, "W": -5}
     for query in ("RF", "RG", "RW"):
-        [failed] = until(partial(entries, engine, 1, f"processing.{query}"), 1)
+        [failed] = enough(partial(entries, engine, 1, f"processing.{query}"), 1)
         assert failed["recordProcessingError"]["errorMessage"].startswith("1 expression failed")
         assert engine.queries.figures(query)["failed"] == 1
     [described] = engine.execute("DESCRIBE r EXTENDED;")
@@ -169,7 +167,7 @@ def test_an_entry_of_a_query_that_failed_and_none_twice(engine: Engine) -> None:
             engine.kafka, "letters", "kept", rows=rows, check=lambda: None, queries=lambda: queries, failed=lambda _: 0
         )
         kept.start(make=True)
-        until(lambda: lying(engine, "kept"), wanted)
+        enough(lambda: lying(engine, "kept"), wanted)
         kept.stop()
         return [json.loads(m.value() or b"{}") for m in lying(engine, "kept")]
 
@@ -199,8 +197,8 @@ def test_headers_of_results_and_those_of_exactly_once(engine: Engine) -> None:
     producer = Producer({"bootstrap.servers": engine.bootstrap})
     producer.produce("hs", value=b'{"v": 1}', headers=[("trace", b"1")])
     producer.flush()
-    [marked] = until(lambda: lying(engine, "HM"), 1)
-    [passed] = until(lambda: lying(engine, "HN"), 1)
+    [marked] = enough(lambda: lying(engine, "HM"), 1)
+    [passed] = enough(lambda: lying(engine, "HN"), 1)
     for message in (marked, passed):
         (name, value), (last, at) = message.headers() or ()
         assert (name, value, last) == ("v", b"1", "ksqlpy.at")

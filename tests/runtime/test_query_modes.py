@@ -15,17 +15,18 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from pyspark.sql import SparkSession
-from waiting import count
-from waiting import until as wait_until
 
 from ksqlpy.analysis import CreateAs, analyze_create
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.plan import build_plan, mode_of, plan_json, plan_text
 from ksqlpy.plan.operators import Filter
 from ksqlpy.runtime import Engine
 from ksqlpy.sql import parse
+from tests.support.waiting import count
+from tests.support.waiting import until as wait_until
 
 until = partial(wait_until, seconds=180)
 
@@ -88,9 +89,18 @@ LATE = ("late_in_batches", "late_in_real_time")
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("modes")
-    made = Engine(Config.of({"ksqlpy.data.dir": str(folder), "ksqlpy.warm.up": "false", "commit.interval.ms": 3000}))
+    made = Engine(
+        Config.of(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.data.dir": str(folder),
+                "ksqlpy.warm.up": "false",
+                "commit.interval.ms": 3000,
+            }
+        )
+    )
     made.start()
     yield made
     made.stop()

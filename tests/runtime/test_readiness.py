@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -13,29 +10,22 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime.readiness import Readiness
 from ksqlpy.spark.kafka import Kafka
-
-
-def until(seen: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 30
-    while not seen() and time.monotonic() < end:
-        time.sleep(0.2)
-    return seen()
+from tests.support.waiting import until
 
 
 @pytest.mark.kafka
-def test_a_standby_is_seen_while_it_is_ready() -> None:
-    with EmbeddedKafka() as broker:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        admin.create_topics([NewTopic("commands", 1, 1)])["commands"].result()
-        active, standby = (Readiness(Kafka(KafkaConnection(broker.bootstrap)), "ready", "commands") for _ in range(2))
-        assert not active.any()
-        standby.say(ready=True)
-        assert until(active.any)
-        standby.say(ready=False)
-        assert until(lambda: not active.any())
-        standby.say(ready=True)
-        assert until(active.any), "it is ready again"
-        standby.say(ready=False)
+def test_a_standby_is_seen_while_it_is_ready(broker: EmbeddedKafka) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.create_topics([NewTopic("commands", 1, 1)])["commands"].result()
+    active, standby = (Readiness(Kafka(KafkaConnection(broker.bootstrap)), "ready", "commands") for _ in range(2))
+    assert not active.any()
+    standby.say(ready=True)
+    assert until(active.any)
+    standby.say(ready=False)
+    assert until(lambda: not active.any())
+    standby.say(ready=True)
+    assert until(active.any), "it is ready again"
+    standby.say(ready=False)
 
 
 def test_brokers_that_do_not_say_keep_nobody_from_recovery(monkeypatch: pytest.MonkeyPatch) -> None:

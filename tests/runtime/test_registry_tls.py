@@ -12,9 +12,6 @@ from typing import Any
 import pytest
 from py4j.java_gateway import get_field
 from pyspark.sql import SparkSession
-from secured import STORE, Certificates
-from test_avro_restart import EARLIEST, results, schema, send
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.java import find_java
@@ -24,6 +21,11 @@ from ksqlpy.registry import SchemaRegistry
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.entities import properties
 from ksqlpy.testing.registry import Registry
+from tests.runtime.secured import STORE, Certificates
+from tests.runtime.test_avro_restart import EARLIEST, results, schema, send
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.java  # keytool
 
 PREFIX = "ksql.schema.registry."
 KEY_PASSWORD = "key-71d0"
@@ -185,28 +187,27 @@ def test_refused_at_the_start_with_the_reason_and_without_secrets(case: str, mad
 @pytest.mark.spark
 @pytest.mark.kafka
 def test_a_query_reads_and_writes_by_mutual_tls(
-    spark: SparkSession, made: Made, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    spark: SparkSession, broker: EmbeddedKafka, made: Made, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     registry = serving(made, mutual=True)
     theirs = registry.register("s-value", schema())
     settings = own(made, "jks")
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        whole = config(registry.url(), settings)
-        given = {"bootstrap.servers": broker.bootstrap, "ksqlpy.data.dir": str(tmp_path), "ksqlpy.warm.up": "false"}
-        engine = Engine(Config.of({**whole.values, **given, "ksql.service.id": "tls_"}))
-        engine.start()
-        try:
-            created = "CREATE STREAM s (b STRING, a BIGINT) WITH (kafka_topic='s', value_format='AVRO', partitions=1);"
-            engine.execute(created)
-            engine.execute("CREATE STREAM o AS SELECT * FROM s;", EARLIEST)
-            asked = len(registry.asked)
-            send(engine, theirs, schema(), {"a": 1})
-            assert results(engine, 1) == [(None, 1)]
-            assert until(lambda: f"GET /schemas/ids/{theirs}" in registry.asked[asked:])
-            query = engine.catalog.sources["O"].query
-            shown = [str(engine.execute(f"EXPLAIN {query};")), json.dumps(properties("", engine.config, {}))]
-        finally:
-            engine.stop()
+    whole = config(registry.url(), settings)
+    given = {"bootstrap.servers": broker.bootstrap, "ksqlpy.data.dir": str(tmp_path), "ksqlpy.warm.up": "false"}
+    engine = Engine(Config.of({**whole.values, **given, "ksql.service.id": "tls_"}))
+    engine.start()
+    try:
+        created = "CREATE STREAM s (b STRING, a BIGINT) WITH (kafka_topic='s', value_format='AVRO', partitions=1);"
+        engine.execute(created)
+        engine.execute("CREATE STREAM o AS SELECT * FROM s;", EARLIEST)
+        asked = len(registry.asked)
+        send(engine, theirs, schema(), {"a": 1})
+        assert results(engine, 1) == [(None, 1)]
+        assert until(lambda: f"GET /schemas/ids/{theirs}" in registry.asked[asked:])
+        query = engine.catalog.sources["O"].query
+        shown = [str(engine.execute(f"EXPLAIN {query};")), json.dumps(properties("", engine.config, {}))]
+    finally:
+        engine.stop()
     registry.stop()
     shown += [f.read_bytes().decode(errors="replace") for f in tmp_path.rglob("*") if f.is_file()]
     secrets = (STORE, KEY_PASSWORD, made.text("client.key").splitlines()[5])

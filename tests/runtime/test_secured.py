@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 from confluent_kafka import Producer
-from secured import CLIENT_SECRET, PASSWORD, SECRETS, STORE, Secured, quoted, secured_broker
-from waiting import until
 
 from ksqlpy.client import Client
 from ksqlpy.connection import KafkaConnection
@@ -25,6 +23,8 @@ from ksqlpy.spark.clients import check_python, tell_jvm
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.records import write_record
 from ksqlpy.testing.chaos.server import Server
+from tests.runtime.secured import CLIENT_SECRET, PASSWORD, SECRETS, STORE, Secured, quoted, secured_broker
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -185,6 +185,7 @@ def results(kafka: Kafka, topic: str) -> list[bytes]:
 
 @pytest.mark.kafka
 @pytest.mark.spark
+@pytest.mark.extended("a server as a process")
 def test_server_is_exactly_once_over_sasl_ssl_and_shows_no_secret(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +252,7 @@ def forms() -> set[str]:
 
 @pytest.mark.kafka
 @pytest.mark.spark
+@pytest.mark.extended("the whole demo")
 def test_demo_passes_on_a_secured_broker(secured: Secured, tmp_path: Path) -> None:
     file = tmp_path / "kafka.properties"
     file.write_text("".join(f"{n}={v}\n" for n, v in plain(secured).items() if n != "sasl.password"))

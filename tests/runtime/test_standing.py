@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from pyspark.sql import SparkSession
-from waiting import count, until
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.standing import Standing, State
+from tests.support.waiting import count, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
@@ -25,11 +26,12 @@ CREATE STREAM letters (sender STRING KEY, body STRING)
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder: Path = tmp_path_factory.mktemp("standing")
     made = Engine(
         Config.of(
             {
+                "bootstrap.servers": broker.bootstrap,
                 "ksqlpy.data.dir": str(folder),
                 "ksqlpy.warm.up": "false",
                 "commit.interval.ms": "1000",

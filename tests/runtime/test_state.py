@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from waiting import count
-from waiting import until as wait_until
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
+from tests.support.waiting import count
+from tests.support.waiting import until as wait_until
 
 until = partial(wait_until, seconds=120)
 
@@ -30,9 +31,18 @@ CREATE STREAM placed WITH (QUERY_ID='placed') AS SELECT t.city AS city, n, land,
 
 
 @pytest.fixture
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("state")
-    made = Engine(Config.of({"ksqlpy.data.dir": str(folder), "ksqlpy.warm.up": "false", "commit.interval.ms": 2000}))
+    made = Engine(
+        Config.of(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.data.dir": str(folder),
+                "ksqlpy.warm.up": "false",
+                "commit.interval.ms": 2000,
+            }
+        )
+    )
     made.start()
     yield made
     made.stop()

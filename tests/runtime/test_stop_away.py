@@ -7,11 +7,12 @@ import signal
 import time
 from pathlib import Path
 
-from waiting import until
+import pytest
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.testing.chaos.broker import Broker
 from ksqlpy.testing.chaos.server import Server
+from tests.support.waiting import until
 
 STATEMENTS = """
 CREATE STREAM orders (item STRING KEY, n INT) WITH (KAFKA_TOPIC = 'orders', VALUE_FORMAT = 'JSON', PARTITIONS = 1);
@@ -20,6 +21,9 @@ INSERT INTO orders VALUES ('pen', 1);
 """
 
 
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.extended("a server as a process")
 def test_sigterm_ends_a_server_whose_broker_is_away(tmp_path: Path) -> None:
     """It takes less than the 20 seconds after which the harness would complain, also where requests hang."""
     broker = Broker(tmp_path / "broker")

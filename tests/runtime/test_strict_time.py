@@ -7,11 +7,12 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.query import RunningQuery
+from tests.support.waiting import until
 
 SOURCE = (
     "CREATE STREAM timed (k STRING KEY, moment STRING, v INT) WITH (KAFKA_TOPIC='timed', VALUE_FORMAT='JSON',"
@@ -20,8 +21,10 @@ SOURCE = (
 RESULT = "CREATE STREAM {} AS SELECT k, v FROM timed;"
 
 
-def test_one_query_throws_and_the_other_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    engine = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path), "ksqlpy.warm.up": "false"}))
+def test_one_query_throws_and_the_other_goes_on(spark: SparkSession, broker: EmbeddedKafka, tmp_path: Path) -> None:
+    engine = Engine(
+        Config.of({"bootstrap.servers": broker.bootstrap, "ksqlpy.data.dir": str(tmp_path), "ksqlpy.warm.up": "false"})
+    )
     engine.start()
     try:
         engine.execute(SOURCE)

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from waiting import count as written
-from waiting import until
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ServiceLost
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.checkpoint import Checkpoint
@@ -23,6 +22,8 @@ from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.fencing import ProducerRegister
 from ksqlpy.spark.once import Tail, place, sink_value
 from ksqlpy.spark.query import Phase, RunningQuery
+from tests.support.waiting import count as written
+from tests.support.waiting import until
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 SOURCES = """
@@ -32,8 +33,12 @@ CREATE TABLE items (item STRING PRIMARY KEY, n INT) WITH (KAFKA_TOPIC = 'items',
 
 
 @pytest.fixture
-def engine(spark: SparkSession, tmp_path: Path) -> Iterator[Engine]:
-    made = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path), "ksqlpy.warm.up": "false"}))
+def engine(spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Path) -> Iterator[Engine]:
+    made = Engine(
+        Config.of(
+            {"bootstrap.servers": fresh_broker.bootstrap, "ksqlpy.data.dir": str(tmp_path), "ksqlpy.warm.up": "false"}
+        )
+    )
     made.start()
     made.execute(SOURCES)
     yield made

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
-from waiting import count, until
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.spark import query as queries
 from ksqlpy.spark.turns import SIDE_BY_SIDE, Turns
+from tests.support.waiting import count, until
 
 CALLS = """
 CREATE STREAM calls (line STRING KEY, held INT)
@@ -55,9 +56,11 @@ def test_who_is_to_stop_does_not_wait() -> None:
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     folder: Path = tmp_path_factory.mktemp("turns")
-    made = Engine(Config.of({"ksqlpy.data.dir": str(folder), "ksqlpy.warm.up": "false"}))
+    made = Engine(
+        Config.of({"bootstrap.servers": broker.bootstrap, "ksqlpy.data.dir": str(folder), "ksqlpy.warm.up": "false"})
+    )
     made.start()
     made.execute(CALLS)
     yield made

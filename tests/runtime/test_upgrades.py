@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.checkpoint import Checkpoint
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -41,8 +42,17 @@ def values(engine: Engine, topic: str, count: int, deadline: float = 60) -> list
     return found
 
 
-def test_upgrade_keeps_state_and_offsets_through_a_restart(spark: SparkSession, tmp_path: Path) -> None:
-    config = Config.of({"ksqlpy.data.dir": str(tmp_path), "commit.interval.ms": 1000})
+def test_upgrade_keeps_state_and_offsets_through_a_restart(
+    spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Path
+) -> None:
+    config = Config.of(
+        {
+            "bootstrap.servers": fresh_broker.bootstrap,
+            "ksqlpy.warm.up": "false",
+            "ksqlpy.data.dir": str(tmp_path),
+            "commit.interval.ms": 1000,
+        }
+    )
     first = Engine(config)
     first.start()
     try:
@@ -75,8 +85,17 @@ def test_upgrade_keeps_state_and_offsets_through_a_restart(spark: SparkSession, 
         second.stop()
 
 
-def test_the_filter_of_a_table_begins_anew_through_a_restart(spark: SparkSession, tmp_path: Path) -> None:
-    config = Config.of({"ksqlpy.data.dir": str(tmp_path), "commit.interval.ms": 1000})
+def test_the_filter_of_a_table_begins_anew_through_a_restart(
+    spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Path
+) -> None:
+    config = Config.of(
+        {
+            "bootstrap.servers": fresh_broker.bootstrap,
+            "ksqlpy.warm.up": "false",
+            "ksqlpy.data.dir": str(tmp_path),
+            "commit.interval.ms": 1000,
+        }
+    )
     first = Engine(config)
     first.start()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.runtime.warmups import REST, WarmUps
 from ksqlpy.spark import rehearsal
 from ksqlpy.spark.warmup import WarmUp
+from tests.support.waiting import until
 
 
 @dataclass
@@ -223,9 +223,6 @@ def test_executors_alone_need_no_broker(spark: SparkSession, tmp_path: Path) -> 
 
     warm_up = WarmUp(spark, KafkaConnection("127.0.0.1:1"), "commands", folder, executors=2, driver=False)
     warm_up.start()
-    end = time.monotonic() + 60
-    while not warm_up.ended:
-        assert time.monotonic() < end, "it does not end"
-        time.sleep(0.1)
+    assert until(lambda: warm_up.ended, 60), "it does not end"
     assert warm_up.complete
     assert len(folders) == 1 and not folders[0].exists()

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from fake_engine import FakeEngine
 
 from ksqlpy.server.run import ServerThread
+from tests.support.fake_engine import FakeEngine
 
 
 @pytest.fixture

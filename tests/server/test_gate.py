@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from fake_engine import FakeEngine
 
 from ksqlpy.config import Config
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.server.run import ServerThread, listen, serve
+from tests.support.fake_engine import FakeEngine
 
 SHOW = b'{"ksql": "SHOW STREAMS;"}'
 ENDPOINTS = ["/ksql", "/query-stream", "/close-query", "/inserts-stream", "/info", "/healthcheck", "/", "/nothing"]

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.server.bodies import MAX_BODY
 from ksqlpy.server.run import ServerThread
@@ -32,8 +33,18 @@ Answer = tuple[int, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def server(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerThread]:
-    engine = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path_factory.mktemp("hostile")), "ksqlpy.warm.up": "false"}))
+def server(
+    spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServerThread]:
+    engine = Engine(
+        Config.of(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.data.dir": str(tmp_path_factory.mktemp("hostile")),
+                "ksqlpy.warm.up": "false",
+            }
+        )
+    )
     engine.start()
     try:
         engine.execute(RIDES)

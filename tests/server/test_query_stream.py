@@ -14,10 +14,11 @@ import h2.events
 import h2.settings
 import httpx
 import pytest
-from fake_engine import FakeEngine, FakePush
 
 from ksqlpy.server.queries import AHEAD
 from ksqlpy.server.run import ServerThread
+from tests.support.fake_engine import FakeEngine, FakePush
+from tests.support.waiting import until
 
 HEADER = {"queryId": "q1", "columnNames": ["ID", "name"], "columnTypes": ["BIGINT", "STRING"]}
 
@@ -31,18 +32,12 @@ def lookup(rows: int) -> dict[str, str]:
 
 
 def wait_for_push(engine: FakeEngine, id: str = "q1") -> FakePush:
-    until = time.monotonic() + 5
-    while id not in engine.pushes:
-        assert time.monotonic() < until
-        time.sleep(0.005)
+    assert until(lambda: id in engine.pushes, every=0.005)
     return engine.pushes[id]
 
 
 def wait_for_no_push(engine: FakeEngine) -> None:
-    until = time.monotonic() + 5
-    while engine.pushes:
-        assert time.monotonic() < until
-        time.sleep(0.005)
+    assert until(lambda: not engine.pushes, every=0.005)
 
 
 @pytest.fixture(params=["http", "http2"])
@@ -299,10 +294,7 @@ def test_client_that_leaves_in_an_answer_leaves_nothing(server: ServerThread, ac
         connection.post(1, "/query-stream", lookup(20_000), accept=accept)
         connection.data(1)
         assert connections() == 1
-    until = time.monotonic() + 10
-    while connections():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    assert until(lambda: not connections(), every=0.05)
 
 
 def test_hundred_queries_and_a_statement(server: ServerThread, http2: httpx.Client, engine: FakeEngine) -> None:
@@ -316,10 +308,7 @@ def test_hundred_queries_and_a_statement(server: ServerThread, http2: httpx.Clie
     started: list[str] = []
     with ThreadPoolExecutor(100) as pool:
         results = [pool.submit(one, n) for n in range(100)]
-        until = time.monotonic() + 15
-        while len(started) < 100:
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        assert until(lambda: len(started) == 100, every=0.02)
         assert http2.post("/ksql", json={"ksql": "SHOW STREAMS;"}).status_code == 200
         for push in list(engine.pushes.values()):
             push.source.put([1, "x"])

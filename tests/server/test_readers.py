@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -14,8 +13,9 @@ import pytest
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.testing.chaos.server import Server
+from tests.support.waiting import until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.extended("several servers as processes")]
 
 ASK = "SELECT * FROM known WHERE id = 2;"
 READERS = {"pull_reader1", "pull_reader2"}
@@ -23,20 +23,19 @@ PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with EmbeddedKafka(settings={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        settings = {"ksqlpy.readers": "2", "ksqlpy.warm.up": "false", "ksql.service.id": "readers_"}
-        made = Server(KafkaConnection(broker.bootstrap), tmp_path_factory.mktemp("readers"), settings)
-        made.start()
-        made.statements(
-            "CREATE TABLE known (id INT PRIMARY KEY, v STRING) WITH (KAFKA_TOPIC='known', FORMAT='JSON', PARTITIONS=1);"
-            "INSERT INTO known VALUES (1, 'one'); INSERT INTO known VALUES (2, 'two');"
-            "CREATE STREAM live (id INT KEY, v INT) WITH (KAFKA_TOPIC='live', FORMAT='JSON', PARTITIONS=1);"
-        )
-        yield made
-        made.stop()
-        _, outlived = made.wait_for_children()
-        assert outlived == []
+def server(broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    settings = {"ksqlpy.readers": "2", "ksqlpy.warm.up": "false", "ksql.service.id": "readers_"}
+    made = Server(KafkaConnection(broker.bootstrap), tmp_path_factory.mktemp("readers"), settings)
+    made.start()
+    made.statements(
+        "CREATE TABLE known (id INT PRIMARY KEY, v STRING) WITH (KAFKA_TOPIC='known', FORMAT='JSON', PARTITIONS=1);"
+        "INSERT INTO known VALUES (1, 'one'); INSERT INTO known VALUES (2, 'two');"
+        "CREATE STREAM live (id INT KEY, v INT) WITH (KAFKA_TOPIC='live', FORMAT='JSON', PARTITIONS=1);"
+    )
+    yield made
+    made.stop()
+    _, outlived = made.wait_for_children()
+    assert outlived == []
 
 
 def http(server: Server, **more: Any) -> httpx.Client:
@@ -53,13 +52,6 @@ def lookup(server: Server) -> tuple[str, list[Any]]:
         return header["queryId"].rpartition("_")[0], rows
 
 
-def until(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def all_answer(server: Server) -> None:
     """Waits until both readers have answered."""
     seen: set[str] = set()
@@ -70,7 +62,7 @@ def all_answer(server: Server) -> None:
         seen.add(by)
         return seen >= READERS
 
-    until(look)
+    assert until(look, PATIENCE)
 
 
 def test_lookups_are_answered_by_all_processes(server: Server) -> None:
@@ -107,7 +99,7 @@ def test_a_push_query_ends_with_its_client_and_by_another_connection(server: Ser
         (shown,) = server.statements("SHOW QUERIES;")
         return sum(q["queryType"] == "PUSH" for q in shown["queries"])
 
-    until(lambda: count() == 0)
+    assert until(lambda: count() == 0, PATIENCE)
     ask = {"sql": "SELECT v FROM live EMIT CHANGES;"}
     for number in range(6):
         with http(server) as client, client.stream("POST", "/query-stream", json=ask) as stream:
@@ -118,7 +110,7 @@ def test_a_push_query_ends_with_its_client_and_by_another_connection(server: Ser
                 with http(server) as other:
                     assert other.post("/close-query", json={"queryId": query_id}).status_code == 200
                 assert list(lines) == []
-        until(lambda: count() == 0)
+        assert until(lambda: count() == 0, PATIENCE)
 
 
 def test_a_change_is_seen_by_all(server: Server) -> None:
@@ -131,9 +123,9 @@ def test_a_change_is_seen_by_all(server: Server) -> None:
         latest[by] = rows
         return set(latest) >= READERS and all(rows == [[2, "second"]] for rows in latest.values())
 
-    until(look)
+    assert until(look, PATIENCE)
     server.statements("INSERT INTO known VALUES (2, 'two');")
-    until(lambda: all(lookup(server)[1] == [[2, "two"]] for _ in range(5)))
+    assert until(lambda: all(lookup(server)[1] == [[2, "two"]] for _ in range(5)), PATIENCE)
 
 
 def test_a_reader_that_was_killed_is_made_again(server: Server) -> None:
@@ -142,7 +134,7 @@ def test_a_reader_that_was_killed_is_made_again(server: Server) -> None:
     assert len(readers) == 2
     for process in readers:
         process.kill()
-    until(lambda: lookup(server)[1] == [[2, "two"]])
+    assert until(lambda: lookup(server)[1] == [[2, "two"]], PATIENCE)
     all_answer(server)
 
 
@@ -154,8 +146,8 @@ def test_a_table_that_is_gone_is_gone_for_all(server: Server) -> None:
         with http(server) as client:
             return client.post("/query-stream", json={"sql": ASK}).status_code == 400
 
-    until(refused)
-    until(lambda: all(refused() for _ in range(12)))
+    assert until(refused, PATIENCE)
+    assert until(lambda: all(refused() for _ in range(12)), PATIENCE)
 
 
 def test_a_killed_server_takes_its_readers_along_and_its_port_is_free(server: Server) -> None:

@@ -8,10 +8,10 @@ import time
 
 import httpx
 import pytest
-from fake_engine import FakeEngine
 
 from ksqlpy.server.backend import State
 from ksqlpy.server.run import ServerThread
+from tests.support.fake_engine import FakeEngine
 
 
 def test_statements_and_properties(http: httpx.Client, engine: FakeEngine) -> None:

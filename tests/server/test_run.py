@@ -13,12 +13,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fake_engine import FakeEngine
 
 from ksqlpy.config import Config
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.server.run import ServerThread, listen, serve
+from tests.support.fake_engine import FakeEngine
 
+PROGRAM = Path(__file__).parents[1] / "support" / "fake_engine.py"
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -28,7 +29,7 @@ def start() -> Iterator[Start]:
     processes = []
 
     def start(port: int, engine: float | str = 0) -> subprocess.Popen[str]:
-        command = [sys.executable, str(Path(__file__).with_name("fake_engine.py")), str(port), str(engine)]
+        command = [sys.executable, str(PROGRAM), str(port), str(engine)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         processes.append(process)
         return process

@@ -6,12 +6,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fake_engine import FakeEngine, FakePush
-
 from ksqlpy.catalog import Column
 from ksqlpy.errors import EngineProblem, KsqlError, Span
 from ksqlpy.testing.memory import MemoryEngine
 from ksqlpy.types import BIGINT, STRING, DecimalType
+from tests.support.fake_engine import FakeEngine, FakePush
 
 RIDES = (Column("ID", BIGINT, True), Column("CITY", STRING), Column("FARE", DecimalType(10, 2)))
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))  # the engine that is none
-
-from fake_engine import FakeEngine
-
 from ksqlpy.__main__ import main
 from ksqlpy.server.run import ServerThread
+from tests.support.fake_engine import FakeEngine
 
 
 @pytest.fixture

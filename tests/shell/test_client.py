@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from fake_engine import FakeEngine
 
 from ksqlpy.client import Client
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, Span, StatementError
+from tests.support.fake_engine import FakeEngine
 
 
 @pytest.fixture

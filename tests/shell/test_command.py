@@ -7,16 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_engine import FakeEngine
 
 from ksqlpy.__main__ import main
 from ksqlpy.shell.commands import split
+from tests.support.fake_engine import FakeEngine
+from tests.support.waiting import until
 
 Run = Callable[..., Any]
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -227,10 +227,7 @@ def test_reader_that_leaves(url: str, engine: FakeEngine) -> None:
     os.close(read)
     _, err = process.communicate(timeout=10)
     assert (process.returncode, err) == (141, "")
-    until = time.monotonic() + 5
-    while engine.pushes:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    assert until(lambda: not engine.pushes, every=0.01)
 
 
 def test_nothing_heavy_is_imported(url: str) -> None:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_engine import FakeEngine
 
 from ksqlpy.__main__ import main
 from ksqlpy.client import Client, Connection
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem
+from tests.support.fake_engine import FakeEngine
 
 Run = Callable[..., Any]
 PEM = Path(__file__).with_name("loopback.pem")

@@ -13,10 +13,10 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from catalog_engine import CAUGHT_UP, RIDES, CatalogEngine
-from terminal import CTRL_C, ENTER, Terminal
 
 from ksqlpy.server.run import ServerThread
+from tests.shell.catalog_engine import CAUGHT_UP, RIDES, CatalogEngine
+from tests.shell.terminal import CTRL_C, ENTER, Terminal
 
 FILE = Path(__file__).parents[2] / "examples" / "shell" / "README.md"
 BLOCK = re.compile(r"(<!-- screen: (\w+) -->\n\n)(.*?)(\n\n<!-- end -->)", re.DOTALL)

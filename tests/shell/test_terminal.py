@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from catalog_engine import CAUGHT_UP, CatalogEngine
-from terminal import CTRL_C, CTRL_D, CTRL_R, DOWN, ENTER, ESCAPE, TAB, UP, Terminal
 
 from ksqlpy.catalog import Column
 from ksqlpy.server.run import ServerThread
 from ksqlpy.types import STRING
+from tests.shell.catalog_engine import CAUGHT_UP, CatalogEngine
+from tests.shell.terminal import CTRL_C, CTRL_D, CTRL_R, DOWN, ENTER, ESCAPE, TAB, UP, Terminal
 
 RIDES = [[1, "Oslo", 12.5], [2, "Bergen", 40.0], [3, "Oslo", 7.25]]
 

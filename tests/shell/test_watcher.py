@@ -5,23 +5,16 @@ from __future__ import annotations
 import io
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from catalog_engine import CAUGHT_UP, CatalogEngine
 
 from ksqlpy.server.run import ServerThread
 from ksqlpy.shell.progress import Progress
 from ksqlpy.shell.toolbar import toolbar
 from ksqlpy.shell.watcher import Watcher
-
-
-def until(passes: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + 30
-    while not passes():
-        assert time.monotonic() < end, what
-        time.sleep(0.01)
+from tests.shell.catalog_engine import CAUGHT_UP, CatalogEngine
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -44,35 +37,35 @@ def columns(watcher: Watcher, source: str) -> list[str]:
 
 
 def test_names(watcher: Watcher, catalog: CatalogEngine) -> None:
-    until(lambda: columns(watcher, "RIDES") == ["ID", "CITY", "FARE"], "columns")
+    assert until(lambda: columns(watcher, "RIDES") == ["ID", "CITY", "FARE"], every=0.01), "columns"
     assert watcher.state == "ready" and watcher.names.topics == ("rides", "zones")
-    until(lambda: columns(watcher, "ZONES"), "columns of the table")
+    assert until(lambda: columns(watcher, "ZONES"), every=0.01), "columns of the table"
     zones = watcher.names.sources["ZONES"].columns or ()
     assert [f.name for f in zones[2].fields] == ["LAT", "LON"]
     catalog.memory.execute("ALTER STREAM rides ADD COLUMN tip INT;")
     watcher.refresh(source="RIDES")
-    until(lambda: columns(watcher, "RIDES")[-1:] == ["TIP"], "the new column")
+    assert until(lambda: columns(watcher, "RIDES")[-1:] == ["TIP"], every=0.01), "the new column"
     catalog.memory.execute("DROP TABLE zones;")
     watcher.refresh()
-    until(lambda: "ZONES" not in watcher.names.sources, "the dropped table")
+    assert until(lambda: "ZONES" not in watcher.names.sources, every=0.01), "the dropped table"
 
 
 def test_backlog(watcher: Watcher, catalog: CatalogEngine) -> None:
     catalog.memory.execute("CREATE STREAM far AS SELECT * FROM rides;", {"auto.offset.reset": "earliest"})
     catalog.figures = {"state": "RUNNING", "live": True, "rowsIn": 1, "lag": 3}
     watcher.refresh("CSAS_FAR_0")
-    until(lambda: watcher.backlog == {"CSAS_FAR_0": "1 of 4 rows, 25 %"}, "the backlog")
+    assert until(lambda: watcher.backlog == {"CSAS_FAR_0": "1 of 4 rows, 25 %"}, every=0.01), "the backlog"
     catalog.figures = CAUGHT_UP
-    until(lambda: not watcher.backlog and watcher.queries == 1, "the end of the backlog")
+    assert until(lambda: not watcher.backlog and watcher.queries == 1, every=0.01), "the end of the backlog"
 
 
 def test_another_server(watcher: Watcher) -> None:
-    until(lambda: watcher.names.sources, "names")
+    assert until(lambda: watcher.names.sources, every=0.01), "names"
     with ServerThread(CatalogEngine("CREATE TYPE a AS INT;")) as other:
         watcher.move(other.url)
-        until(lambda: watcher.names.types == {"A": "INTEGER"}, "names of the other server")
+        assert until(lambda: watcher.names.types == {"A": "INTEGER"}, every=0.01), "names of the other server"
         assert not watcher.names.sources
-    until(lambda: watcher.state == "away", "the end of the server")
+    assert until(lambda: watcher.state == "away", every=0.01), "the end of the server"
 
 
 def test_server_that_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +73,7 @@ def test_server_that_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         watcher = Watcher(f"http://127.0.0.1:{listener.getsockname()[1]}")
         watcher.start()
-        until(lambda: watcher.state == "slow", "that it is slow")
+        assert until(lambda: watcher.state == "slow", every=0.01), "that it is slow"
         watcher.stop()
 
 
@@ -103,7 +96,7 @@ def test_progress_is_shown_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> No
     screen = Screen()
     progress = Progress(screen)
     with progress.doing("waiting\x1b for it", patience=0):
-        until(lambda: "waiting\\x1b for it (0 s)" in screen.getvalue(), "the line")
+        assert until(lambda: "waiting\\x1b for it (0 s)" in screen.getvalue(), every=0.01), "the line"
         with progress.hidden():
             assert screen.getvalue().endswith("\r\x1b[2K")
     assert screen.getvalue().endswith("\r\x1b[2K")

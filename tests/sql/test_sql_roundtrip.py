@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from lark import Lark
-from sql_sentences import sentences
 from sqlglot import exp
 
 from ksqlpy.grammar import reserved
 from ksqlpy.sql import Parsed, parse, span_of, to_sql
 from ksqlpy.sql.generator import KsqlGenerator
+from tests.sql.sql_sentences import sentences
 
 HERE = Path(__file__).parent
 TEXT = (HERE / "roundtrip.sql").read_text(encoding="utf-8")
@@ -46,6 +46,7 @@ def test_statement_is_in_the_grammar(statement: Parsed, grammar: Lark) -> None:
     grammar.parse(statement.text)
 
 
+@pytest.mark.slow
 def test_every_sentence_of_the_grammar_parses() -> None:
     for sentence in sentences(GRAMMAR, count=400, seed=7):
         try:

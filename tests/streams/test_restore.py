@@ -35,6 +35,7 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.extended("the JVM killed between the records of 30 cases")
 @pytest.mark.parametrize("name", CASES)
 def test_a_kill_changes_nothing(name: str, failures: dict[str, str | None]) -> None:
     failure = failures[name]
