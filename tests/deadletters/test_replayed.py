@@ -145,7 +145,7 @@ def test_two_queries_have_letters_about_one_record(
     for value in (b'{"v":100}', *[b"broken"] * 6):
         producer.produce(source, key=b"\0\0\0\1", value=value)
     producer.flush()
-    found = [until(partial(letters_of, engine, query), 6) for query in queries]
+    found = [enough(partial(letters_of, engine, query), 6) for query in queries]
     assert [len(x) for x in found] == [6, 6]
     topic, module = engine.topics.dead_letters, sys.modules["ksqlpy.deadletters.replay"]
     write = module._write
@@ -171,8 +171,8 @@ def test_two_queries_have_letters_about_one_record(
     assert again.done.issuperset(x.id for x in (*found[0], *found[1]))
     assert replay(engine.connection, again, [*found[0], *found[1]]) == 0
     other.abort_transaction(30)
-    assert until(lambda: [v for v in values(engine, f"C{written}") if v == 7], 1) == [7]
-    assert until(lambda: [v for v in values(engine, f"D{written}") if v == 121], 1) == [
+    assert enough(lambda: [v for v in values(engine, f"C{written}") if v == 7], 1) == [7]
+    assert enough(lambda: [v for v in values(engine, f"D{written}") if v == 121], 1) == [
         121
     ]  # offsets 1 to 6 are their values
     assert max(values(engine, f"C{written}")) == 7
@@ -180,7 +180,7 @@ def test_two_queries_have_letters_about_one_record(
 
     # A query that comes to the records later has letters about them, too: they are done.
     engine.execute(f"CREATE STREAM e{written} WITH (query_id='E{written}') AS SELECT * FROM {source};", EARLIEST)
-    late = until(partial(letters_of, engine, f"E{written}"), 6)
+    late = enough(partial(letters_of, engine, f"E{written}"), 6)
     assert replay(engine.connection, read_letters(engine.connection, topic), late) == 0
     engine.execute("".join(f"TERMINATE {q};" for q in (*queries, f"E{written}")))
 
@@ -197,7 +197,7 @@ def test_unmended_copies_make_no_more_letters(
     producer = Producer({"bootstrap.servers": engine.bootstrap})
     producer.produce("back", value=b"broken")
     producer.flush()
-    mine = [until(partial(letters_of, engine, q), 1)[0] for q in ("B1", "B2")]
+    mine = [enough(partial(letters_of, engine, q), 1)[0] for q in ("B1", "B2")]
     where = ["--bootstrap-servers", engine.bootstrap, "-D", "ksql.service.id=letters_", "--topic", "back"]
 
     def ran(*arguments: str) -> str:
@@ -206,7 +206,7 @@ def test_unmended_copies_make_no_more_letters(
         return capsys.readouterr().out.strip()
 
     assert ran() == "1 records replayed"
-    copies = [until(partial(letters_of, engine, q), 2)[1] for q in ("B1", "B2")]
+    copies = [enough(partial(letters_of, engine, q), 2)[1] for q in ("B1", "B2")]
     assert {c.copy_of for c in copies} == {f"{engine.topics.dead_letters}:{mine[0].id.replace('-', ':')}"}
     left = "1 came back from a replay (mend them, or --again writes them as they are)"
     for _ in range(2):
@@ -222,7 +222,7 @@ def test_unmended_copies_make_no_more_letters(
     file = tmp_path / "letters.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)))
     assert ran(str(file)) == "1 records replayed, 1 were before"
-    assert [until(partial(values, engine, topic), 1) for topic in ("B1", "B2")] == [[5], [5]]
+    assert [enough(partial(values, engine, topic), 1) for topic in ("B1", "B2")] == [[5], [5]]
     assert [len(letters_of(engine, q)) for q in ("B1", "B2")] == [2, 2]
     assert ran() == "0 records replayed, 2 were before"
 
