@@ -379,6 +379,7 @@ def in_lambdas(seed: int) -> Iterator[Made]:
             yield next(found).within(LAMBDAS[i % len(LAMBDAS)].format(array=array))
 
 
+@pytest.mark.extended("generated expressions in further places of a query")
 def test_lambdas(bench: Bench, some: int) -> None:
     count = Count("lambdas")
     bodies = (made for made in in_lambdas(SEED + 12) if "V" in made.holds)

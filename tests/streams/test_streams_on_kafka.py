@@ -1,13 +1,11 @@
 """The cases of the statement files on Kafka, in real-time mode.
 
-``make test`` runs all cases of the files whose results depend on Kafka or on when records come, and of each other file
-the first of every three; ``make test-all`` runs all.
+``make test`` runs some of them, see ``side_by_side.py``; ``make test-all`` runs all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,48 +15,24 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.testing import Case, KafkaRunner
 from ksqlpy.testing.registry import shared_registry
-from tests.streams.side_by_side import CASES, Wait, parameter, side_by_side
+from tests.streams.side_by_side import (
+    CASES,
+    DEPENDING,
+    ON_KAFKA,
+    Wait,
+    chosen_for_kafka,
+    chosen_for_memory,
+    parameter,
+    side_by_side,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 AT_ONCE = 6
 
-DEPENDING = {
-    "aggregate_tables",
-    "bad_input",
-    "debezium",
-    "final",
-    "final_results",
-    "foreign_keys",
-    "header_formats",
-    "headers",
-    "joins",
-    "late_records",
-    "many_topics",
-    "sessions",
-    "stream_joins",
-    "table_joins",
-    "tables",
-    "windowed_sources",
-    "writers",
-    "writing_headers",
-}
-"""Files of whose cases all run in ``make test``: tables, joins, windows, headers, late records, what cannot be read."""
-
-EVERY = 3
-
-
-def parameters() -> Iterator[object]:
-    of_file: dict[Path, int] = {}
-    for case in CASES:
-        if case.error is None:
-            place = of_file[case.file] = of_file.get(case.file, -1) + 1
-            left_out = case.file.stem not in DEPENDING and place % EVERY
-            yield parameter(
-                case,
-                [pytest.mark.extended("two of three cases whose results do not depend on Kafka")] if left_out else [],
-            )
+CHOSEN = {id(case) for case in chosen_for_kafka()}
+LEFT_OUT = pytest.mark.extended("two of three cases whose results do not depend on Kafka")
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +58,11 @@ def on_kafka(
     engine.stop()
 
 
-@pytest.mark.parametrize("case", list(parameters()))
+@pytest.mark.parametrize("case", [parameter(c, [] if id(c) in CHOSEN else [LEFT_OUT]) for c in ON_KAFKA])
 def test_on_kafka(case: Case, on_kafka: Wait) -> None:
     on_kafka(case)
 
 
-def test_the_files_that_depend_on_kafka_are_there() -> None:
+def test_each_case_runs_in_make_test() -> None:
     assert {case.file.stem for case in CASES} >= DEPENDING
+    assert set(map(id, CASES)) == CHOSEN | {id(c) for c in chosen_for_memory()}
