@@ -72,6 +72,8 @@ def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list
         return list(_in_sessions(stream))
     if job.name in ("between", "padded"):
         return list(_joined(stream, sent[job.feeds[1].topic], WITHIN + GRACE if job.name == "padded" else None))
+    if job.name in ("behind", "deep"):
+        return list(_behind([sent[f.topic] for f in job.feeds]))
     if job.name == "final":
         return list(_final(stream))
     if job.name == "owned":
@@ -136,6 +138,23 @@ def _joined(left: Sequence[Sent], right: Sequence[Sent], over: int | None) -> It
                 yield r.key.encode(), {"CALL": call.number, "ANSWER": answer.number}
             if not found and side == 0:
                 alone.append(r)
+
+
+def _behind(inputs: Sequence[Sequence[Sent]]) -> Iterator[Row]:
+    met = [(r.key, r.number, r.time) for r in inputs[0]]
+    for others in inputs[1:]:
+        met = [
+            (key, number * 100_000 + o.number, max(time, o.time))
+            for key, number, time in met
+            for o in others
+            if o.key == key and abs(o.time - time) <= 250
+        ]
+    state: dict[bytes, tuple[int, int]] = {}
+    for key, number, time in met:
+        group = key.encode() + struct.pack(">q", time // 2000 * 2000)
+        n, total = state.get(group, (0, 0))
+        state[group] = n + 1, total + number
+        yield group, {"N": n + 1, "TOTAL": total + number}
 
 
 def _final(stream: Sequence[Sent]) -> Iterator[Row]:

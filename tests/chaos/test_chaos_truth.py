@@ -17,7 +17,10 @@ from ksqlpy.testing.chaos.steps import Step, check_moving, check_steps
 from ksqlpy.testing.chaos.verdict import SHOWN, Verdict
 from tests.chaos.faultless import COUNTING, Row, busiest, fed, figures, results, rows_of
 
-EACH = [n for n in JOBS if n not in ("owned", "best")]
+BEHIND = ("behind", "deep")
+"""Windows behind joins: few records of the load meet, so they have tests of their own."""
+
+EACH = [n for n in JOBS if n not in ("owned", "best", *BEHIND)]
 """Jobs of which it is known how many results there must be."""
 
 SEVERAL = ("explode", "moves", "moves-having", "session", "between", "padded", "final")
@@ -418,3 +421,31 @@ def test_a_rank_with_a_result_again_an_earlier_one_or_that_of_another_team() -> 
     wrong = job.check(sent, results([*rows, (key, others)]))
     assert figures(wrong) == (0, 0, 0, 1), wrong.differences
     assert value is not None
+
+
+# ---------------------------------------------------------------- windows behind joins
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_windows_behind_joins(name: str) -> None:
+    """Each pair or triple is counted once, in the window of its last record, whatever their order."""
+    job = JOBS[name]
+    sent = fed(job, 3000, partitions=4, scatter=True)
+    rows = rows_of(job, sent)
+    assert job.due(sent) == len(rows) > 50
+    assert job.check(sent, results(rows)).ok
+    lost = busiest(rows)[-1]
+    assert figures(job.check(sent, results(rows[:lost] + rows[lost + 1 :]))) == (0, 1, 0, 0)
+    twice = job.check(sent, results([*rows[: lost + 1], rows[lost], *rows[lost + 1 :]]))
+    assert (twice.twice, twice.missing, twice.wrong) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_a_result_that_was_late_for_its_window(name: str) -> None:
+    job = JOBS[name]
+    sent = fed(job, 3000)
+    first = job.feeds[0].topic
+    met = rows_of(job, {**sent, first: [r for r in sent[first] if r.number % 100]})
+    missing = job.due(sent) - len(met)
+    assert missing > 0
+    assert figures(job.check(sent, results(met))) == (0, missing, 0, 0)

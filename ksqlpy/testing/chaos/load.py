@@ -98,7 +98,7 @@ class Load:
         self._thread.start()
 
     def burst(self, seconds: float) -> None:
-        """Lets every second feed, which of two that are joined is one, have :data:`BURST` times its records for so long."""
+        """Lets every second feed, one of two that are joined, have :data:`BURST` times its records for so long."""
         self._more = time.monotonic() + seconds
         time.sleep(seconds)
 
