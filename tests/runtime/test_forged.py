@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from pyspark.sql import SparkSession
-from waiting import until
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
@@ -19,6 +18,7 @@ from ksqlpy.spark.header import HEADER, TAG, coordinates, mark
 from ksqlpy.spark.output import sink_options
 from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.standing import State
+from tests.support.waiting import until
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 SOURCE = """

@@ -23,7 +23,7 @@ class Electing(Kafka):
         self.refreshed += 1
         return {}
 
-    def _offsets(self, topics: Mapping[str, int], latest: bool) -> dict[str, dict[str, int]]:
+    def _offsets(self, topics: Mapping[str, int], latest: bool, committed: bool) -> dict[str, dict[str, int]]:
         if self.codes:
             raise KafkaException(KafkaError(self.codes.pop(0)))
         return {t: {str(p): 7 for p in range(n)} for t, n in topics.items()}

@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
-from waiting import count, until
 
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.topics import cut
+from tests.support.waiting import count, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
