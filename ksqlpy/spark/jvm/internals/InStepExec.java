@@ -100,7 +100,10 @@ public final class InStepExec extends SparkPlan {
             given = false;
             own.done();
           }
-          return rows.hasNext();
+          own.asks(true);
+          boolean more = rows.hasNext();
+          own.asks(false);
+          return more;
         }
 
         @Override

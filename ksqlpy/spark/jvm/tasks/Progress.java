@@ -25,6 +25,12 @@ public final class Progress {
 
   private static final long NANOS = 500_000;
 
+  /**
+   * After so many looks, seconds in which this JVM was not stopped, a task that asks for rows is not waited for: a row
+   * takes milliseconds to it, so what was noted for it did not come.
+   */
+  private static final int LOOKS = 10_000;
+
   private static final Map<String, Progress> OF = new HashMap<>();
 
   private final String name;
@@ -93,6 +99,11 @@ public final class Progress {
       own.thread = Thread.currentThread();
     }
 
+    /** It asks for its next row, or has it. */
+    public void asks(boolean asking) {
+      own.asking = asking;
+    }
+
     /** Its row is done. */
     public void done() {
       own.remove();
@@ -104,13 +115,13 @@ public final class Progress {
     /** Waits until no other task is far behind a row of this time, which is the task's next. */
     public void await(long time) {
       long needed = time - SLACK;
-      if (othersReach(needed)) {
+      if (othersReach(needed, false)) {
         return;
       }
       own.needed = needed;
       waiting.incrementAndGet();
       try {
-        while (!othersReach(needed)) {
+        for (int looks = 0; !othersReach(needed, looks > LOOKS); looks++) {
           LockSupport.parkNanos(NANOS);
           TaskContext task = TaskContext.get();
           if (task != null && (task.isInterrupted() || task.isCompleted()) || Thread.currentThread().isInterrupted()) {
@@ -123,9 +134,9 @@ public final class Progress {
       }
     }
 
-    private boolean othersReach(long needed) {
+    private boolean othersReach(long needed, boolean inVain) {
       for (int i = 0; i < tasks.length; i++) {
-        if (i != number && tasks[i].oldest() < needed) {
+        if (i != number && tasks[i].oldest() < needed && !(inVain && tasks[i].asking)) {
           return false;
         }
       }
@@ -159,6 +170,7 @@ public final class Progress {
     private volatile long added = 0;
     private Part last = first;
     private volatile boolean ended = false;
+    private volatile boolean asking = false;
     private volatile Thread thread;
     private volatile long needed = Long.MAX_VALUE;
 

@@ -41,6 +41,15 @@ final class ProgressTest {
   }
 
   @Test
+  void aRowThatDoesNotComeHoldsNobodyForEver() {
+    Progress progress = new Progress("q", 2);
+    progress.sent(0, 1_000);
+    progress.sent(1, 5_000);
+    progress.own(0).asks(true);
+    progress.own(1).await(5_000);
+  }
+
+  @Test
   void resultsOfTasksLieInTheOrderOfTime() throws InterruptedException {
     int tasks = 4;
     Random random = new Random(7);
