@@ -82,7 +82,7 @@ def test_change_events_of_debezium_are_recognised(engine: Engine) -> None:
 
 @pytest.mark.parametrize("limit", [1, 5, 500])
 def test_a_sample_has_so_many_records(engine: Engine, limit: int) -> None:
-    found = engine.kafka.last_records("rides", 3, limit, 5.0)
+    found = engine.kafka.last_records("rides", 3, limit, 5.0, committed=True)
     assert len(found) == min(limit, 13)
     assert all(key is not None for key, _ in found)
 
@@ -92,10 +92,10 @@ def test_a_topic_is_read_once_for_a_request(engine: Engine, monkeypatch: pytest.
     records = Kafka.last_records
 
     def counted(
-        self: Kafka, topic: str, partitions: int, most: int, seconds: float
+        self: Kafka, topic: str, partitions: int, most: int, seconds: float, *, committed: bool
     ) -> list[tuple[bytes | None, bytes | None]]:
         read.append(topic)
-        return records(self, topic, partitions, most, seconds)
+        return records(self, topic, partitions, most, seconds, committed=committed)
 
     monkeypatch.setattr(Kafka, "last_records", counted)
     engine.execute("CREATE STREAM once WITH (kafka_topic='rides'); CREATE STREAM twice WITH (kafka_topic='rides');")
