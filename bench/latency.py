@@ -140,7 +140,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
 
 def _read(engine: Engine, job: Job, topic: str, samples: list[tuple[float, float]], done: threading.Event) -> None:
     sink = engine.catalog.sources.get(topic)
-    consumer = engine.kafka.reader()  # sees what is committed only, as is the client's default
+    consumer = engine.kafka.reader(committed=True)  # as peers write in transactions
     consumer.assign([TopicPartition(topic, 0, 0)])
     while not done.is_set():
         message = consumer.poll(0.2)

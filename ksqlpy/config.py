@@ -235,6 +235,15 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "isolation.level",
+        "read_uncommitted",
+        "Which records of transactions are read from source topics with processing.guarantee = at_least_once. "
+        "read_uncommitted: all, when they come; read_committed: those of committed transactions, when they are "
+        "committed. With exactly_once it is always read_committed.",
+        _one_of("read_uncommitted", "read_committed"),
+        session=True,
+    ),
+    Property(
         "ksql.query.parallelism",
         "0",
         "Partitions of a new query's stateful steps, fixed with its state; 0: as many as its largest source topic has.",
@@ -247,6 +256,14 @@ _DEFINED = (
         "Topic for the records that come too late for a window of a new query, as they are, with their place and the "
         "reason in headers; made if it is not there. Empty: they are counted and dropped.",
         _topic,
+        session=True,
+    ),
+    Property(
+        "max.task.idle.ms",
+        "0",
+        "How many milliseconds a query with several source partitions waits for a record of a partition at its end "
+        "before it goes on with the others, as in Kafka Streams: 0: only while the brokers have more of it; -1: never.",
+        _integer(-1, 2**53),
         session=True,
     ),
     Property(
@@ -581,7 +598,10 @@ class Config:
                 clients[setting.canonical] = setting.checked(str(value), name.strip())
         for warning in warnings_of(own):
             log.warning("%s", warning)
-        return cls({p.name: text for p, text in _checked(own.items())}, clients, spark)
+        made = cls({p.name: text for p, text in _checked(own.items())}, clients, spark)
+        if made.values.get("isolation.level") == "read_uncommitted" and made.committed:
+            log.warning("property isolation.level changes nothing: exactly_once reads what is committed")
+        return made
 
     @property
     def all_given(self) -> dict[str, str]:
@@ -647,6 +667,14 @@ class Config:
     def is_set(self, name: str) -> bool:
         """Whether somebody set it, so that its default does not apply."""
         return name in self.values
+
+    @property
+    def committed(self) -> bool:
+        """Whether source topics are read up to their last stable offset, without records of aborted transactions.
+
+        As in Kafka Streams: always with exactly_once, else as the consumers' property isolation.level says.
+        """
+        return self.get("processing.guarantee") == "exactly_once" or self.get("isolation.level") == "read_committed"
 
     def number(self, name: str) -> int:
         """The value of a numeric property."""

@@ -45,8 +45,8 @@ class Sample:
 class Samples(Protocol):
     """Where samples come from: a seam, since a statement may be checked where there is no Kafka."""
 
-    def of(self, topic: str) -> Sample:
-        """Some records of the topic; for one statement always the same.
+    def of(self, topic: str, *, committed: bool) -> Sample:
+        """Some records of the topic; for one statement always the same. ``committed``: of those that are.
 
         Raises AnalysisProblem ``missing-topic``, and EngineProblem where the brokers do not answer.
         """
@@ -87,7 +87,7 @@ def infer(
     value = properties.value_format or config.get("ksql.persistence.default.format.value") or None
     if properties.topic is None:
         return Inferred(key or default, value or "", ())
-    side = _Side(properties.topic, properties, registry, samples)
+    side = _Side(properties.topic, properties, registry, samples, config.committed)
     # What ksqlDB knows means the same here: a side that is not listed has columns of a schema, or none.
     known = value is not None and (bool(listed) or FORMATS[value].schemas is not DECLARED)
     if values:
@@ -142,6 +142,7 @@ class _Side:
     properties: SourceProperties
     registry: Callable[[], SchemaRegistry | None]
     samples: Samples | None
+    committed: bool
 
     def registered(self, which: Which, format_: Format) -> _Found:
         """The columns that the schema registry has for a format with schemas there; none for others."""
@@ -202,7 +203,7 @@ class _Side:
 
     def _records(self, which: Which) -> list[bytes]:
         assert self.samples is not None
-        found = self.samples.of(self.topic).of(which)
+        found = self.samples.of(self.topic, committed=self.committed).of(which)
         window = self.properties.window
         if which == "value" or window is None:
             return found
@@ -211,7 +212,7 @@ class _Side:
     def _none(self, which: Which, *, may_lack: bool) -> _Found:
         """Of a side that all records lack."""
         assert self.samples is not None
-        count = len(self.samples.of(self.topic).records)
+        count = len(self.samples.of(self.topic, committed=self.committed).records)
         if count and may_lack:
             return _Found(NONE.name, (), _of(count, self.topic))
         if not count:

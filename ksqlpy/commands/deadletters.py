@@ -14,7 +14,7 @@ from ksqlpy.errors import ConfigProblem, file_reason
 
 if TYPE_CHECKING:
     from ksqlpy.connection import KafkaConnection
-    from ksqlpy.deadletters import Letter, Letters
+    from ksqlpy.deadletters import Choice, Letter, Letters
 
 __all__ = ["add_arguments", "run"]
 
@@ -38,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     replay = command("replay", "write their records to where they came from, each once")
     replay.add_argument(
         "file", metavar="FILE", nargs="?", type=Path, help="lines of show, mended (default: as they are)"
+    )
+    replay.add_argument(
+        "--again", action="store_true", help="write records that came back from a replay once more, as they are"
     )
     replay.add_argument("--dry-run", action="store_true", help="say how many, and write nothing")
 
@@ -85,12 +88,13 @@ def _place(options: argparse.Namespace) -> tuple[KafkaConnection, str]:
 def _list(output: str, letters: Letters, wanted: Sequence[Letter]) -> None:
     from ksqlpy.shell.output import Printer
 
+    replayed = letters.replayed
     groups: dict[tuple[str, str, str], list[Letter]] = {}
     for letter in wanted:
         groups.setdefault((letter.query, letter.topic, letter.reason), []).append(letter)
     names = ("Query", "Topic", "Reason", "Letters", "Replayed", "First", "Last")
     rows = [
-        (*group, len(found), sum(x.id in letters.done for x in found), found[0].id, found[-1].id)
+        (*group, len(found), sum(x.record in replayed for x in found), found[0].id, found[-1].id)
         for group, found in groups.items()
     ]
     if output == "json":
@@ -104,9 +108,9 @@ def _show(output: str, letters: Letters, wanted: Sequence[Letter]) -> None:
     from ksqlpy.deadletters import letter_json
     from ksqlpy.shell.output import Printer
 
-    printer = Printer("json" if output == "json" else "table")
+    printer, replayed = Printer("json" if output == "json" else "table"), letters.replayed
     for letter in wanted:
-        shown = letter_json(letter, replayed=letter.id in letters.done)
+        shown = letter_json(letter, replayed=letter.record in replayed)
         if output == "json":
             printer.data(shown)
         else:
@@ -115,7 +119,7 @@ def _show(output: str, letters: Letters, wanted: Sequence[Letter]) -> None:
 
 
 def _replay(options: argparse.Namespace, brokers: KafkaConnection, letters: Letters, wanted: Sequence[Letter]) -> None:
-    from ksqlpy.deadletters import mended, replay
+    from ksqlpy.deadletters import choice, mended, replay
     from ksqlpy.embedded.cache import StatusLine
 
     if options.file is not None:
@@ -126,13 +130,24 @@ def _replay(options: argparse.Namespace, brokers: KafkaConnection, letters: Lett
             raise ConfigProblem("file-unreadable", f"{options.file} cannot be read: {file_reason(e)}", hint=hint) from e
         among = {letter.id for letter in wanted}
         wanted = [letter for letter in mended(lines, letters, str(options.file)) if letter.id in among]
-    left = [letter for letter in wanted if letter.id not in letters.done]
-    already = f", {len(wanted) - len(left):,} were before" if len(left) < len(wanted) else ""
+    found = choice(letters, wanted, again=options.again)
+    left = len(found.letters)
     if options.dry_run:
-        print(f"{len(left):,} records would be replayed{already}")
+        print(f"{left:,} records would be replayed{_others(found, found.before)}")
         return
     tell = StatusLine()
-    written = replay(brokers, letters, wanted, lambda n: tell(f"{n:,} of {len(left):,} records replayed"))
+    written = replay(
+        brokers, letters, wanted, lambda n: tell(f"{n:,} of {left:,} records replayed"), again=options.again
+    )
     tell("")
-    already = f", {len(wanted) - written:,} were before" if written < len(wanted) else ""
-    print(f"{written:,} records replayed{already}", file=sys.stdout)
+    print(f"{written:,} records replayed{_others(found, found.before + left - written)}", file=sys.stdout)
+
+
+def _others(found: Choice, before: int) -> str:
+    """What became of the other records."""
+    said = [f", {before:,} were before"] if before else []
+    if found.returned:
+        said.append(f", {found.returned:,} came back from a replay (mend them, or --again writes them as they are)")
+    if found.cut:
+        said.append(f", of {found.cut:,} the letters hold a part only (mend them)")
+    return "".join(said)

@@ -126,7 +126,8 @@ def run(options: argparse.Namespace) -> int:
     from ksqlpy.local.query import Wanted, ask, inputs_of, read_question
     from ksqlpy.local.session import LocalSpark
 
-    question, emit = read_question(_declared(options))
+    declared = _declared(options)
+    question, emit = read_question(declared)
     wanted = Wanted(
         changes=emit or options.changelog,
         follow=options.follow,
@@ -136,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
         since=options.start if isinstance(options.start, int) else None,
         until=options.end,
     )
-    config = Config.of(kafka_settings(options))
+    config = Config.of(kafka_settings(options)).for_statement(declared.properties)
     with contextlib.ExitStack() as stack:
         stack.enter_context(ended_in_order())
         folder = stack.enter_context(scratch_folder("ksqlpy-query-"))

@@ -112,9 +112,7 @@ FIXED: Mapping[str, Fixed] = {
     "group.protocol": Fixed(_GROUPS),
     "group.remote.assignor": Fixed(_GROUPS),
     "interceptor.classes": Fixed(_OWN_CLASSES),
-    "isolation.level": Fixed(
-        "sources and sinks are read up to their last record, also where a transaction is open", ("read_uncommitted",)
-    ),
+    "isolation.level": Fixed("the property isolation.level says which records of transactions are read"),
     "key.deserializer": Fixed(_BYTES),
     "key.serializer": Fixed(_BYTES),
     "max.in.flight.requests.per.connection": Fixed(_LOSSLESS, ("1",)),

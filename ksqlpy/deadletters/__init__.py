@@ -5,8 +5,22 @@ The topic is that of the service, or one for late records (``ksql.late.records.t
 
 from __future__ import annotations
 
-from ksqlpy.deadletters.letters import HEADERS, RESULT, Letter, Letters, letter_of, read_letters
-from ksqlpy.deadletters.replay import replay
+from ksqlpy.deadletters.letters import CUT, HEADERS, RESULT, TOPIC_ID, Letter, Letters, letter_of, read_letters
+from ksqlpy.deadletters.replay import Choice, choice, replay
 from ksqlpy.deadletters.text import letter_json, mended
 
-__all__ = ["HEADERS", "RESULT", "Letter", "Letters", "letter_json", "letter_of", "mended", "read_letters", "replay"]
+__all__ = [
+    "CUT",
+    "HEADERS",
+    "RESULT",
+    "TOPIC_ID",
+    "Choice",
+    "Letter",
+    "Letters",
+    "choice",
+    "letter_json",
+    "letter_of",
+    "mended",
+    "read_letters",
+    "replay",
+]

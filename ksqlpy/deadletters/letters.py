@@ -13,10 +13,13 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, reason_of
 
 __all__ = [
+    "CUT",
     "HEADERS",
     "NOTE",
+    "READER",
     "REPLAYED",
     "RESULT",
+    "TOPIC_ID",
     "Begun",
     "Headers",
     "Letter",
@@ -40,6 +43,13 @@ HEADERS = {
 They follow the headers that the record itself had, so the last one of a name counts.
 """
 
+TOPIC_ID = "ksqlpy.source.topic.id"
+"""Header with the id that the brokers gave to the source topic: one that was made anew has other records."""
+
+CUT = "ksqlpy.cut"
+"""Header of a dead letter that holds only a part of the record or the result, as all of it did not fit: the bytes of
+the whole key and the whole value with a colon between them, -1 for null."""
+
 RESULT = "ksqlpy.result"
 """Header of a dead letter that is a result, not a record that was read: the topic that it was meant for."""
 
@@ -49,6 +59,13 @@ NOTE = "ksqlpy.replay"
 REPLAYED = "ksqlpy.replayed"
 """Header of a record that was replayed: topic, partition and offset of its dead letter, with colons between them."""
 
+READER: Mapping[str, object] = {
+    "group.id": "ksqlpy-reader",
+    "enable.auto.commit": False,
+    "isolation.level": "read_uncommitted",
+}
+"""Settings of the consumers."""
+
 TIMEOUT = 15.0
 """Seconds for which brokers are waited for."""
 
@@ -57,7 +74,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 @dataclass(frozen=True)
 class Letter:
-    """One record. ``id``: partition and offset of the letter; ``offset``: of the record in its own topic.
+    """One letter. ``id``: partition and offset of the letter; ``offset``: of the record in its own topic.
 
     ``timestamp``: ms. ``headers``: those that the record had. ``result``: the topic that it was meant for, if it is a
     result of that record, else None.
@@ -74,6 +91,26 @@ class Letter:
     value: bytes | None
     headers: Headers = ()
     result: str | None = None
+    topic_id: str = ""
+    cut: str | None = None
+
+    @property
+    def record(self) -> object:
+        """What tells its record from all others: the letters of several queries may be about one. A result is its own.
+
+        Letters of older versions do not say which topic of that name it was.
+        """
+        if self.result is not None:
+            return self.id
+        if self.topic_id:
+            return self.topic, self.topic_id, self.partition, self.offset
+        return self.topic, self.partition, self.offset, self.timestamp, self.key, self.value
+
+    @property
+    def copy_of(self) -> str | None:
+        """Which letter was replayed as this record, None if none was: the record came back."""
+        value = dict(self.headers).get(REPLAYED)
+        return None if value is None else value.decode(errors="replace")
 
     @property
     def target(self) -> str:
@@ -97,6 +134,11 @@ class Letters:
     letters: list[Letter] = field(default_factory=list)
     done: set[str] = field(default_factory=set)
     begun: list[Begun] = field(default_factory=list)
+
+    @property
+    def replayed(self) -> set[object]:
+        """The records (:attr:`Letter.record`) that were replayed: all letters about them are done, also later ones."""
+        return {letter.record for letter in self.letters if letter.id in self.done}
 
     def take(self, message: Message) -> None:
         """Adds what a record of the topic says; records of others are passed over."""
@@ -126,6 +168,7 @@ def letter_of(message: Message) -> Letter | None:
         return None
     names = [n for n, _ in given]
     had = len(names) - 1 - names[::-1].index(HEADERS["topic"])  # the first that was added
+    own = dict(given[had:])
     return Letter(
         f"{message.partition()}-{message.offset()}",
         found["query"] or "",
@@ -137,7 +180,9 @@ def letter_of(message: Message) -> Letter | None:
         message.key(),
         message.value(),
         given[:had],
-        _text(dict(given[had:]).get(RESULT)),
+        _text(own.get(RESULT)),
+        _text(own.get(TOPIC_ID)) or "",
+        _text(own.get(CUT)),
     )
 
 
@@ -166,11 +211,10 @@ def read_letters(connection: KafkaConnection, topic: str) -> Letters:
 def records(connection: KafkaConnection, begin: Mapping[str, Mapping[int, int]]) -> Iterator[Message]:
     """The records of topics up to their present ends; ``begin``: where to begin, by partition, for others at 0.
 
-    Raises as :func:`read_letters` does.
+    Letters and replayed records are written without transactions; open ones of others must not hide them. Raises as
+    :func:`read_letters` does.
     """
-    consumer = Consumer(
-        connection.consumer({"group.id": "ksqlpy-reader", "enable.auto.commit": False, "enable.partition.eof": True})
-    )
+    consumer = Consumer(connection.consumer({**READER, "enable.partition.eof": True}))
     try:
         places = [p for topic, given in begin.items() for p in _places(consumer, topic, given)]
         consumer.assign(places)

@@ -25,6 +25,8 @@ def letter_json(letter: Letter, *, replayed: bool) -> dict[str, Any]:
         "timestamp": letter.timestamp,
         "reason": letter.reason,
         **({"result": letter.result} if letter.result is not None else {}),
+        **({"copy_of": letter.copy_of} if letter.copy_of is not None else {}),
+        **({"cut": letter.cut} if letter.cut is not None else {}),
         **_shown("key", letter.key),
         **_shown("value", letter.value),
         "headers": [{"name": n, **_shown("value", v)} for n, v in letter.headers],

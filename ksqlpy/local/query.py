@@ -172,7 +172,8 @@ def _value(value: Any, column: Column) -> Any:
 def inputs_of(question: Question, config: Config, files: Mapping[str, Path], wanted: Wanted, folder: Path) -> Inputs:
     """Where the records of the question are: in topics, from first to last, or in files, by the names of sources.
 
-    ``config``: how brokers and schema registry are reached; ``folder``: for files on the way. Raises KsqlError:
+    ``config``: how brokers and schema registry are reached, and which records count (``committed``); ``folder``: for
+    files on the way. Raises KsqlError:
     ``no-kafka``, ``missing-topic``, ``unknown-input``, and for what is wrong in a file, also rows of a stream without a
     time that has to be known.
     """
@@ -191,7 +192,7 @@ def inputs_of(question: Question, config: Config, files: Mapping[str, Path], wan
         rows += _as_lines(file, source, place, timed=cut and source.kind == "STREAM")
         places[source.topic] = (source, place)
     topics = {s.topic: s for s in by_name.values() if s.name not in given}
-    start, end = _offsets(topics, connection, wanted) if topics else ({}, {})
+    start, end = _offsets(topics, connection, wanted, committed=config.committed) if topics else ({}, {})
     return Inputs(
         connection,
         start,
@@ -203,6 +204,7 @@ def inputs_of(question: Question, config: Config, files: Mapping[str, Path], wan
         rows=rows,
         at_once=_AT_ONCE,
         registry=config.registry(),
+        committed=config.committed,
     )
 
 
@@ -234,7 +236,9 @@ def _as_lines(file: Path, source: Source, folder: Path, *, timed: bool) -> int:
     return number
 
 
-def _offsets(topics: Mapping[str, Source], connection: KafkaConnection, wanted: Wanted) -> tuple[Offsets, Offsets]:
+def _offsets(
+    topics: Mapping[str, Source], connection: KafkaConnection, wanted: Wanted, *, committed: bool
+) -> tuple[Offsets, Offsets]:
     if not connection.bootstrap:
         names = ", ".join(s.name for s in topics.values())
         raise ConfigProblem(
@@ -255,13 +259,13 @@ def _offsets(topics: Mapping[str, Source], connection: KafkaConnection, wanted: 
                 hint="a server makes it when it runs the statement" if source.statement else None,
             )
     partitions = {topic: len(known[topic]) for topic in topics}
-    end = kafka.offsets(partitions, latest=True)
+    end = kafka.offsets(partitions, latest=True, committed=committed)
     whole = not wanted.latest and wanted.since is None
     first = {topic: n for topic, n in partitions.items() if whole or topics[topic].kind == "TABLE"}
     start = {**end, **(kafka.offsets(first, latest=False) if first else {})}
     streams = {topic: n for topic, n in partitions.items() if topic not in first}
     if streams and wanted.since is not None:
-        for topic, found in kafka.offsets_since(streams, wanted.since).items():
+        for topic, found in kafka.offsets_since(streams, wanted.since, committed=committed).items():
             # -1: there is no such record; what has come since the end was asked for is not looked at
             start[topic] = {p: min(o, end[topic][p]) if o >= 0 else end[topic][p] for p, o in found.items()}
     return start, end

@@ -50,6 +50,6 @@ def plan_json(plan: Plan, mode: Mode = REAL_TIME) -> dict[str, Any]:
 
 def _mode(plan: Plan, mode: Mode) -> str:
     text = mode.text
-    if plan.ordered_backlog:
-        text += "; the backlog is read first, in event-time order"
+    if plan.by_time:
+        text += "; records of all partitions are read in event-time order"
     return text

@@ -110,6 +110,14 @@ class Plan:
         """
         return (self.stateful and len(self.topics) > 1) or self.window is not None or self.partition_history
 
+    @property
+    def by_time(self) -> bool:
+        """Whether the records of all partitions are read in the order of their times, as a task of Kafka Streams does.
+
+        So where the backlog is, and where a union without a state writes the records of several topics.
+        """
+        return len(self.topics) > 1 or self.ordered_backlog
+
     # ---------------------------------------------------------------- after a restart
 
     @property
@@ -158,6 +166,18 @@ class Plan:
             return self.topics
         tables = (r for n in self.nodes for table in n.lookups for r in table.relations)
         return tuple(dict.fromkeys(r.source.topic for r in tables))
+
+    @property
+    def told_by_results(self) -> tuple[str, ...]:
+        """The topics of which results tell how far they were read, so that a restart need not repeat more of them.
+
+        No row behind those changed a state that a result had seen. None where rows without a result change a state
+        that others meet, and what results had seen is told by key or group; nor topics of tables in joins.
+        """
+        tables = {r.source.topic for n in self.nodes for table in n.lookups for r in table.relations}
+        if self.hides_groups or any(map(_mixes_history, self.nodes)):
+            return ()
+        return tuple(t for t in self.topics if t not in tables)
 
     @property
     def hides_groups(self) -> bool:

@@ -330,5 +330,5 @@ def first_offsets(
             if (reset == "latest" and (explicit or s.kind == "STREAM")) == latest
         }
         if topics:
-            offsets |= brokers.kafka.offsets(topics, latest=latest)
+            offsets |= brokers.kafka.offsets(topics, latest=latest, committed=config.committed)
     return offsets

@@ -31,6 +31,7 @@ from ksqlpy.runtime import statements
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.context import Command, Context, Sandbox, Services
+from ksqlpy.runtime.health import query_health
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.plainpush import PlainPush
 from ksqlpy.runtime.printing import Printing, wanted
@@ -264,7 +265,8 @@ class Engine:
             with _named(parsed[0], []):
                 topics = self.kafka.topics()
                 asked = wanted(parsed[0], topics, readable=partial(may_read, config=self.config))
-                return self.reads.print(asked, len(topics[asked.topic]))
+                committed = self.config.for_statement(properties or {}).committed
+                return self.reads.print(asked, len(topics[asked.topic]), committed=committed)
         if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query | nodes.UnionAll):
             node = parsed[0].node if parsed else None
             raise StatementError(
@@ -275,7 +277,8 @@ class Engine:
                 catalog = self.catalog
                 config = self.config.for_statement(properties or {})
                 read, plan = statements.check_pull(parsed[0], catalog, config)
-                return self.reads.pull(Answering(parsed[0].text, read, plan, config.number(WAIT) / 1000), catalog)
+                wait = config.number(WAIT) / 1000
+                return self.reads.pull(Answering(parsed[0].text, read, plan, wait, config.committed), catalog)
         with _named(parsed[0], []):
             self.brokers.check_owner()
             catalog = self.catalog
@@ -398,7 +401,11 @@ class Engine:
         return self.brokers.loss() if self.brokers.lost else None
 
     def health(self) -> dict[str, Any]:
-        """What GET /healthcheck tells."""
+        """What GET /healthcheck tells.
+
+        ``isHealthy`` is the server's: to start a server again does not help a query that fails, so such queries do
+        not make it false. They stand in ``queries``.
+        """
         lost = None
         try:
             lost = self.brokers.problem()
@@ -416,6 +423,7 @@ class Engine:
             "spark": {"isHealthy": self._ready and self.supervisor.alive},
         }
         healthy = all(d["isHealthy"] for d in details.values())
+        details["queries"] = query_health(self.catalog, self.supervisor)
         return {"isHealthy": healthy, "details": details, "serverState": "READY" if self._ready else "TERMINATING"}
 
 

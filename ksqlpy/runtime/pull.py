@@ -65,13 +65,15 @@ class _NotWanted(Exception):
 class Answering:
     """A checked pull query with the plan of its rows, in which a table is read as records of a stream.
 
-    ``wait``: for how many seconds it waits at most for its inputs, see ``ksqlpy.pull.wait.ms``.
+    ``wait``: for how many seconds it waits at most for its inputs, see ``ksqlpy.pull.wait.ms``. ``committed``: whether
+    it reads committed records only, see ``isolation.level``.
     """
 
     statement: str
     read: PullRead
     plan: Plan
     wait: float = 0.0
+    committed: bool = True
 
     @property
     def used(self) -> set[str]:
@@ -206,7 +208,7 @@ class Pulled:
 
         with self._scratch.folder() as folder:
             identity = identity_of(typed) if table else ()
-            inputs = Inputs(self._connection(), start, end, registry=self._registry)
+            inputs = Inputs(self._connection(), start, end, registry=self._registry, committed=asked.committed)
             run = Run(self._session(), asked.plan, identity, inputs, folder)
             with contextlib.suppress(_NotWanted):
                 run.changes(take, follow=False, timeout=None, wanted=lambda: not closing.is_set())
@@ -261,7 +263,10 @@ class Pulled:
 
         typed = asked.read.typed
         names = [o.name for o in typed.outputs]
-        inputs = Inputs(self._connection(), start or {}, end or {}, given=given or {}, registry=self._registry)
+        inputs = Inputs(
+            self._connection(), start or {}, end or {}, given=given or {}, registry=self._registry,
+            committed=asked.committed,
+        )  # fmt: skip
         with self._scratch.folder() as folder:
             run = Run(self._session(), asked.plan, (), inputs, folder, typed.order)
             for change in run.batch(typed.limit):

@@ -24,6 +24,7 @@ from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.session import at_rest, slots_of
 from ksqlpy.spark.spec import QuerySpec, slots
 from ksqlpy.spark.standing import Standing, State
+from ksqlpy.spark.topics import widened
 from ksqlpy.spark.turns import Turns
 from ksqlpy.spark.writers import writers_of
 
@@ -132,8 +133,9 @@ class Queries:
             running.stop()
             if replaced:  # records since the last checkpoint are not the new plan's, which would give other results
                 try:
-                    until = Kafka(spec.connection).offsets(spec.partitions, latest=True)
-                    spec = replace(spec, before=replace(running.spec, before=None, until=until))
+                    before = replace(running.spec, before=None)
+                    until = Kafka(spec.connection).offsets(spec.partitions, latest=True, committed=before.committed)
+                    spec = replace(spec, before=replace(before, until=until))
                 except KsqlError as e:  # the command is logged, so the new plan must start all the same
                     log.warning("query %s: records since the last checkpoint are read by the new plan: %s", spec.id, e)
         # Nobody but this engine writes the topic of a push query.
@@ -222,22 +224,35 @@ class Queries:
         checkpoints.clean(ended, known)
 
     def follow_partitions(self, kafka: Kafka) -> None:
-        """Starts queries anew, on their checkpoints, whose topics have got more partitions, or were made anew.
+        """Starts queries anew, on their checkpoints, whose topics have got more partitions, are gone or were made anew.
 
-        Without that a query over what was one partition would read only the first one (it has no shuffle). Over another
-        topic of the same name it fails when it starts, and says so.
+        Without that a query over what was one partition would read only the first one (it has no shuffle). Without a
+        topic, or over another one of the same name, it fails when it starts, and says so.
         """
         running = [q for q in self.all() if q.live.is_set() and not q.refused]
-        found = kafka.partitions({t for q in running for t in q.spec.partitions})
+        found = kafka.partitions({t for q in running for t in (*q.spec.partitions, *q.spec.sink_topics)})
         ids = kafka.topic_ids(found)
         for query in running:
-            now = {t: found.get(t, n) for t, n in query.spec.partitions.items()}
-            if any(ids.get(t, i) != i for t, i in query.topic_ids.items()):
-                log.warning("query %s starts anew: a topic of it was made anew", query.spec.id)
-                self.start(query.spec)
-            elif any(now[t] > n for t, n in query.spec.partitions.items()):
-                log.warning("query %s starts anew: its topics have got more partitions", query.spec.id)
-                self.start(replace(query.spec, partitions=now))
+            spec, known = query.spec, query.topics
+            gone = [t for t in (*spec.partitions, *spec.sink_topics) if ids.get(t) != known.ids.get(t, ids.get(t))
+                    or t not in ids]  # fmt: skip
+            now = {t: found.get(t, n) for t, n in spec.partitions.items()}
+            if gone:
+                log.warning("query %s starts anew: topic %s is gone or was made anew", spec.id, gone[0])
+                if set(gone) & set(spec.sink_topics):
+                    query.cut_off()  # its tasks would wait for the topic
+                self.start(spec)
+            elif more := [t for t, n in spec.partitions.items() if now[t] > n]:
+                log.warning("query %s starts anew: its topics have got more partitions", spec.id)
+                again = self.start(replace(spec, partitions=now))
+                for topic in more if not again.refused else ():
+                    again.tell(failure_of(widened(topic, spec.partitions[topic], now[topic], written=False)))
+            else:
+                for topic in [t for t, n in known.written.items() if found[t] > n]:
+                    problem = widened(topic, known.written[topic], found[topic], written=True)
+                    log.warning("query %s: %s", spec.id, problem.summary())
+                    query.topics = replace(known, written={topic: found[topic]})
+                    query.tell(failure_of(problem))
 
     def tell(self, trouble: Exception) -> None:
         """Takes down, for all that run, what may be why they come no further: brokers that do not answer, mostly."""

@@ -50,7 +50,7 @@ class Reader:
         self._lookups = Lookups(registry, PullLimits(config))
         self._replay = Replay(config)
         self._log = Topics(self._kafka, config.get("ksql.service.id")).command_log
-        self._copying: set[str] = set()
+        self._copying: set[tuple[str, bool]] = set()
         self._lock = threading.Lock()
         self._ready = False
         self._stopping = threading.Event()
@@ -85,28 +85,32 @@ class Reader:
             [parsed] = parse(text)
             return check_lookup(parsed, catalog, self.config.for_statement(given))
 
-        return self._lookups.answer(sql, catalog, given, analyze, self._copy_of)
+        def copy_of(source: Source) -> Copy | None:
+            return self._copy_of(source, (self.config.for_statement(given) if given else self.config).committed)
 
-    def _copy_of(self, source: Source) -> Copy | None:
+        return self._lookups.answer(sql, catalog, given, analyze, copy_of)
+
+    def _copy_of(self, source: Source, committed: bool) -> Copy | None:
         """The copy of a table; where there is none, it is begun, and the server answers meanwhile."""
-        found = self._copies.ready(source)
+        found = self._copies.ready(source, committed=committed)
         if found is None:
             with self._lock:
-                if source.name in self._copying:
+                if (source.name, committed) in self._copying:
                     return None
-                self._copying.add(source.name)
-            threading.Thread(target=self._copy, args=(source,), name=f"first {source.name}", daemon=True).start()
+                self._copying.add((source.name, committed))
+            name = f"first {source.name}"
+            threading.Thread(target=self._copy, args=(source, committed), name=name, daemon=True).start()
         return found
 
-    def _copy(self, source: Source) -> None:
+    def _copy(self, source: Source, committed: bool) -> None:
         try:
-            self._copies.of(source, self.catalog.sources.values())
+            self._copies.of(source, self.catalog.sources.values(), committed=committed)
         except KsqlError as e:
             log.warning("table %s is not copied here: %s", source.name, e)
             self._stopping.wait(1.0)  # before the next try
         finally:
             with self._lock:
-                self._copying.discard(source.name)
+                self._copying.discard((source.name, committed))
 
     # ------------------------------------------------------------ the command log
 

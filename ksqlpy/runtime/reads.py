@@ -26,7 +26,7 @@ from ksqlpy.runtime.pulllimits import PullLimits
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.waiting import wait_for_inputs
-from ksqlpy.tables import Copies
+from ksqlpy.tables import Copies, Copy
 
 __all__ = ["Reads"]
 
@@ -43,7 +43,7 @@ class Reads:
         self._supervisor = supervisor
         self._push: dict[str, PushQuery | PlainPush] = {}
         self._printing: dict[str, Printing] = {}
-        self._feeds: dict[tuple[str, Source], Feed] = {}
+        self._feeds: dict[tuple[str, Source, bool], Feed] = {}
         self._feeding = threading.Lock()
         self._limits = PullLimits(brokers.config)
         self._lookups = Lookups(brokers.registry, self._limits)
@@ -63,7 +63,12 @@ class Reads:
         analyze: Callable[[str], tuple[PullRead, set[str]]],
     ) -> tuple[tuple[Column, ...], list[list[Any]]] | None:
         """Columns and rows of a lookup, at once; None for everything else: see :meth:`Lookups.answer`."""
-        return self._lookups.answer(sql, catalog, properties, analyze, self.copies.ready)
+
+        def copy_of(source: Source) -> Copy | None:
+            config = self._brokers.config.for_statement(properties) if properties else self._brokers.config
+            return self.copies.ready(source, committed=config.committed)
+
+        return self._lookups.answer(sql, catalog, properties, analyze, copy_of)
 
     def pull(self, asked: Answering, catalog: Catalog) -> PullQuery:
         """Starts to answer a checked pull query; raises EngineProblem. The caller reads its rows and closes it."""
@@ -86,17 +91,19 @@ class Reads:
             topics = sorted({s.topic for s in asked.read.typed.sources})
             partitions = self._brokers.topics.partitions(topics)
             self._supervisor.queries.check_room(asked.plan, partitions, max(partitions.values()))
-            begin, end = (self._brokers.kafka.offsets(partitions, latest=latest) for latest in (False, True))
+            read = partial(self._brokers.kafka.offsets, partitions, committed=asked.committed)
+            begin, end = (read(latest=latest) for latest in (False, True))
             return self._pulled.of_history(asked, begin, end, closing)
         if source.kind == "TABLE":
-            copy = self.copies.of(source, catalog.sources.values())
+            copy = self.copies.of(source, catalog.sources.values(), committed=asked.committed)
             if until is not None:
-                copy.wait(self.copies.ends(source), max(0.0, until - time.monotonic()))
+                copy.wait(self.copies.ends(copy), max(0.0, until - time.monotonic()))
             return self._pulled.of_table(asked, copy)
         partitions = self._brokers.topics.partitions([source.topic])
         kafka = self._brokers.kafka
-        first, last = (kafka.offsets(partitions, latest=latest)[source.topic] for latest in (False, True))
-        return self._pulled.of_stream(asked, first, last, partial(kafka.reader, ends=True))
+        read = partial(kafka.offsets, partitions, committed=asked.committed)
+        first, last = (read(latest=latest)[source.topic] for latest in (False, True))
+        return self._pulled.of_stream(asked, first, last, partial(kafka.reader, ends=True, committed=asked.committed))
 
     def push_plain(self, asked: Asked, how: Plain, token: str | None = None) -> PlainPush:
         """Starts a checked push query that needs no Spark; raises EngineProblem.
@@ -112,34 +119,35 @@ class Reads:
         push: PlainPush
         tokens = token is not None or config.get(TOKENS) == "true"
         if live and config.get("auto.offset.reset") == "latest" and not tokens:
-            push = self._shared(query_id, asked, how)
+            push = self._shared(query_id, asked, how, committed=config.committed)
         else:
             partitions = self._brokers.topics.partitions([source.topic])
             if token is not None:
                 offsets = offsets_of(token, source.topic, partitions[source.topic])
             else:
                 offsets = first_offsets(self._brokers, sources, partitions, config)
-            reader = self._brokers.kafka.reader()
+            reader = self._brokers.kafka.reader(committed=config.committed)
             push = OwnPush(query_id, asked, how, offsets, reader, self._forget, tokens=tokens)
         self._push[query_id] = push
         return push
 
-    def _shared(self, query_id: str, asked: Asked, how: Plain) -> SharedPush:
+    def _shared(self, query_id: str, asked: Asked, how: Plain, *, committed: bool) -> SharedPush:
         source = asked.plan.relations[0].source
-        key = (asked.statement, source)
+        key = (asked.statement, source, committed)
         with self._feeding:
             feed = self._feeds.get(key)
             push = SharedPush(query_id, asked, feed, self._forget) if feed is not None else None
             if push is None or not push.joined:
                 partitions = self._brokers.topics.partitions([source.topic])
-                offsets = self._brokers.kafka.offsets(partitions, latest=True)
+                offsets = self._brokers.kafka.offsets(partitions, latest=True, committed=committed)
                 name = f"{source.name}_{uuid.uuid4().hex[:8]}"
-                feed = Feed(name, how, offsets, self._brokers.kafka.reader(), partial(self._fed, key))
+                reader = self._brokers.kafka.reader(committed=committed)
+                feed = Feed(name, how, offsets, reader, partial(self._fed, key))
                 self._feeds[key] = feed
                 push = SharedPush(query_id, asked, feed, self._forget)
         return push
 
-    def _fed(self, key: tuple[str, Source], feed: Feed) -> None:
+    def _fed(self, key: tuple[str, Source, bool], feed: Feed) -> None:
         with self._feeding:
             if self._feeds.get(key) is feed:
                 del self._feeds[key]
@@ -164,10 +172,10 @@ class Reads:
         self._push[query_id] = push
         return push
 
-    def print(self, asked: Wanted, partitions: int) -> Printing:
+    def print(self, asked: Wanted, partitions: int, *, committed: bool) -> Printing:
         """Starts a checked PRINT; raises EngineProblem. The caller reads its lines and closes it."""
         query_id = f"print_{uuid.uuid4().hex[:12]}"
-        reader = self._brokers.kafka.reader()
+        reader = self._brokers.kafka.reader(committed=committed)
         found = Printing(query_id, asked, partitions, reader, self._brokers.registry, self._printed)
         self._printing[query_id] = found
         return found

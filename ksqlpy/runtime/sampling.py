@@ -28,17 +28,17 @@ class Sampling:
     def __init__(self, kafka: Kafka, readable: Callable[[str], bool]) -> None:
         self._kafka = kafka
         self._readable = readable
-        self._samples: dict[str, Sample] = {}
+        self._samples: dict[tuple[str, bool], Sample] = {}
 
-    def of(self, topic: str) -> Sample:
-        """The last records of the topic's partitions.
+    def of(self, topic: str, *, committed: bool) -> Sample:
+        """The last records of the topic's partitions; ``committed``: of those that are (``isolation.level``).
 
         Raises AnalysisProblem ``missing-topic`` and ``internal-topic``, EnvironmentProblem where the brokers do not
         answer, and EngineProblem where they do not let the server read.
         """
         if not self._readable(topic):
             raise unreadable(topic)
-        if topic not in self._samples:
+        if (topic, committed) not in self._samples:
             topics = self._kafka.topics()
             if topic not in topics:
                 raise AnalysisProblem(
@@ -47,6 +47,6 @@ class Sampling:
                     similar=similar_names(topic, [t for t in topics if not is_internal(t)]),
                     hint="name VALUE_FORMAT and list the columns, or name a topic that has records",
                 )
-            found = self._kafka.last_records(topic, len(topics[topic]), RECORDS, SECONDS)
-            self._samples[topic] = Sample(topic, found)
-        return self._samples[topic]
+            found = self._kafka.last_records(topic, len(topics[topic]), RECORDS, SECONDS, committed=committed)
+            self._samples[topic, committed] = Sample(topic, found)
+        return self._samples[topic, committed]

@@ -305,6 +305,7 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
         "rowsIn": sum(counts["consumed"].values()),
         "rowsOut": sum(n for t, n in counts["sent"].items() if t not in aside),
         "lag": counts["lag"],
+        "waitsFor": counts.get("waiting"),
         "latency": counts["latency"],
         "lateRows": counts["late"],
         "lateTopic": late_topic,

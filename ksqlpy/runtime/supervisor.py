@@ -357,6 +357,10 @@ class Supervisor:
         """Starts a persistent query, or lets it go on from its checkpoint."""
         self.queries.start(self._spec(query, kept, sink))
 
+    def committed(self, query: PersistentQuery) -> bool:
+        """Whether it reads committed records only, see :attr:`ksqlpy.config.Config.committed`."""
+        return self._brokers.config.for_statement(query.properties).committed
+
     def _spec(self, query: PersistentQuery, kept: Kept, sink: Source) -> QuerySpec:
         brokers, plan = self._brokers, kept.plan
         found = brokers.kafka.partitions(query.offsets)  # a topic may have got more since
@@ -374,6 +378,7 @@ class Supervisor:
             self.queries.checkpoint(query.id),
             config.number("commit.interval.ms"),
             exactly_once=config.get("processing.guarantee") == "exactly_once",
+            committed=config.committed,
             retry=Retry(
                 config.number("ksql.query.retry.backoff.initial.ms") / 1000,
                 config.number("ksql.query.retry.backoff.max.ms") / 1000,
@@ -384,6 +389,7 @@ class Supervisor:
             era=query.state_era,
             registry=brokers.registry,
             identity=kept.identity,
+            idle_ms=config.number("max.task.idle.ms"),
         )
 
     def run_push(
@@ -411,8 +417,10 @@ class Supervisor:
                 self.queries.checkpoint(query_id),
                 config.number("commit.interval.ms"),
                 exactly_once=False,  # nobody reads its topic after it has ended
+                committed=config.committed,
                 batch_ms=asked.mode.batch_ms,
                 registry=brokers.registry,
+                idle_ms=config.number("max.task.idle.ms"),
             )
         )
 

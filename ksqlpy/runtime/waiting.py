@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.errors import EngineProblem
@@ -27,7 +28,8 @@ def wait_for_inputs(
     """
     for query in _inputs_first(sources, catalog):
         partitions = kafka.partitions(query.offsets)
-        begins, ends = (kafka.offsets(partitions, latest=latest) for latest in (False, True))
+        read = partial(kafka.offsets, partitions, committed=supervisor.committed(query))
+        begins, ends = (read(latest=latest) for latest in (False, True))
         while not supervisor.queries.has_worked_on(query.id, begins, ends):
             standing = supervisor.standing(query.id, catalog)
             if standing.failed or standing.state is State.PAUSED:

@@ -156,6 +156,8 @@ def _values(name: str, names: Names) -> Iterator[_Offer]:
         yield from (_Offer(w) for w in ("earliest", "latest"))
     elif name == "PROCESSING.GUARANTEE":
         yield from (_Offer(w) for w in ("exactly_once", "at_least_once"))
+    elif name == "ISOLATION.LEVEL":
+        yield from (_Offer(w) for w in ("read_committed", "read_uncommitted"))
 
 
 # ------------------------------------------------------------ places that the parser knows

@@ -172,13 +172,14 @@ def _describe_query(out: Output, d: Entity) -> None:
 
 def _query_figures(out: Output, figures: Entity) -> None:
     """What ksqlpy's servers tell of a running query."""
-    commit, took = figures.get("lastCommit"), figures.get("latency")
+    commit, took, waits = figures.get("lastCommit"), figures.get("latency"), figures.get("waitsFor")
     out.facts(
         {
             "Mode": figures.get("mode"),
             "Rows in": figures.get("rowsIn"),
             "Rows out": figures.get("rowsOut"),
             "Lag": figures.get("lag"),
+            "Waits for": waits and f"partition {waits['partition']}, since {_time(waits['since'])}",
             "Latency": took and f"p50 {took['p50']:,} ms, p99 {took['p99']:,} ms, at most {took['max']:,} ms",
             "Late rows": figures.get("lateRows"),
             "Failed expressions": figures.get("failedValues"),

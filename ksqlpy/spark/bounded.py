@@ -37,6 +37,7 @@ from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.once import Offsets
 from ksqlpy.spark.rows import Col
+from ksqlpy.spark.source import isolation
 from ksqlpy.types import STRING
 
 __all__ = ["Change", "Held", "Inputs", "Run", "Unread"]
@@ -58,7 +59,7 @@ class Inputs:
     ``since``: by topic, a time in ms: records of earlier timestamps are left out; ``until``: a time in ms: so are those
     of it and later ones, of all topics. ``rows``: how many the files have. ``at_once``: where rows are given out as
     they are read, no more records of a partition are a task; None: all of them are. ``registry``: for formats whose
-    records name their schemas.
+    records name their schemas. ``committed``: whether records of aborted and open transactions are left out.
     """
 
     connection: KafkaConnection
@@ -72,6 +73,7 @@ class Inputs:
     rows: int = 0
     at_once: int | None = None
     registry: SchemaRegistry | None = None
+    committed: bool = True
 
     @property
     def records(self) -> int:
@@ -266,6 +268,7 @@ class Run:
             reader.options(**self._inputs.connection.spark_source)
             .option("subscribe", ",".join(self._inputs.start))
             .option("startingOffsets", json.dumps(self._inputs.start))
+            .option("kafka.isolation.level", isolation(self._inputs.committed))
             .option("failOnDataLoss", "false")
             .option("includeHeaders", str(headers).lower())
         )

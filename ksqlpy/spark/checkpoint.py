@@ -3,9 +3,11 @@
     <folder>/spark          Spark's: offsets, commits, state
     <folder>/made.json      the mark that the command log has of this query
     <folder>/plan.json      which plan wrote it, and the number of partitions of its shuffles
-    <folder>/backlog        the first batch is the backlog, in event-time order
+    <folder>/backlog        of earlier versions: the first batch is the backlog, in event-time order
     <folder>/last.json      up to which offsets the last batch of a replaced plan takes records
     <folder>/era.json       how often the state has begun anew, and from which offsets it did so the last time
+    <folder>/keys/<name>    a secret key with which the query signs its results; all that are there are good
+    <folder>/unsigned.json  below which offsets of the sink topics its results need no signature
     <folder>/notes.json     which folder of notes is valid, that of the start that was the last one
     <folder>/sink/<start>/<batch>
                             end offsets of the sink topics, noted before any result of a later batch was written
@@ -22,7 +24,7 @@ import json
 import re
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -31,11 +33,13 @@ from pyspark.sql import SparkSession
 from ksqlpy.errors import EngineProblem, reason_of
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.once import Offsets
+from ksqlpy.spark.topics import Topics, recreated, widened
 
 __all__ = ["MADE", "PLAN", "Checkpoint", "damage"]
 
 KEPT_NOTES = 4
 MADE, PLAN, ERA, LAST, NOTES = "made.json", "plan.json", "era.json", "last.json", "notes.json"
+KEYS, UNSIGNED = "keys", "unsigned.json"
 
 
 class Checkpoint:
@@ -65,11 +69,6 @@ class Checkpoint:
             at: int = files.getFileStatus(path).getModificationTime()
             return at
 
-    @property
-    def backlog_planned(self) -> bool:
-        """Whether the batch with the backlog has been planned: its offsets are fixed."""
-        return "backlog" in self.names() and bool(self._numbers("spark/offsets"))
-
     def offsets(self, batch: int) -> Offsets:
         """The offsets up to which this batch had read, by topic and partition."""
         lines = (self.text(f"spark/offsets/{batch}") or "").splitlines()
@@ -82,7 +81,7 @@ class Checkpoint:
         A full disk or a crash of the machine leaves files torn. Batches after that are done again; results that are
         there already are left out. A batch that is planned but not committed is planned again: an engine that has lost
         the service may have planned it, with other records than this one, which brings its results back to their place
-        by what they had seen. Not so the first batch, whose order is part of its plan. Raises EngineProblem
+        by what they had seen. Raises EngineProblem
         ``checkpoint-damaged``, and removes nothing, where no batch is left to go on from.
         """
         commits, offsets = self._numbers("spark/commits"), self._numbers("spark/offsets")
@@ -123,14 +122,6 @@ class Checkpoint:
         self._delete("spark")
         self._delete("backlog")
 
-    def begin_backlog(self) -> None:
-        """Notes that the first batch will be the backlog in event-time order, which no other batch is."""
-        self._write("backlog", True)
-
-    def clear_state(self) -> None:
-        """Removes the state, which a batch that was never committed has left."""
-        self._delete("spark/state")
-
     def remove(self) -> None:
         """Removes all."""
         self._delete("")
@@ -162,11 +153,11 @@ class Checkpoint:
                 hint="bring back the right one, or drop the query and create it anew",
             )
 
-    def claim(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str], earlier: Iterable[str] = ()) -> bool:
-        """Makes sure that this plan may go on from here, over topics with these ids; gives whether none has begun.
+    def claim(self, plan: str, shuffle_partitions: int, topics: Topics, earlier: Iterable[str] = ()) -> bool:
+        """Makes sure that this plan may go on from here, over these topics; gives whether none has begun.
 
-        Then it has to :meth:`sign` ahead of its first result. ``earlier``: plans that this one has replaced and whose
-        state it takes over; it signs in their place.
+        Then it has to :meth:`sign` ahead of its first result, and no result of it is without a tag. ``earlier``: plans
+        that this one has replaced and whose state it takes over; it signs in their place.
 
         Raises EngineProblem ``checkpoint-mismatch`` when another plan, or one with other shuffles, has written it:
         Spark would mistake its state; ``topic-recreated`` when its offsets belong to topics that are gone;
@@ -177,14 +168,12 @@ class Checkpoint:
         if found is None:
             if set(self.names()) & {"spark", "backlog"} or (self.noted or -1) >= 0:
                 raise _damaged(self.folder, f"it has lost its file {PLAN}, which says which plan wrote it")
+            self.unsigned_until({})
             return True
-        for topic, known in found.pop("topics", {}).items():
-            if topic in topics and topics[topic] != known:
-                raise EngineProblem(
-                    "topic-recreated",
-                    f"topic {topic} was deleted and made anew: what the query has read belongs to the old one",
-                    hint="drop the query and create it anew",
-                )
+        ids, written = found.pop("topics", {}), found.pop("written", {})
+        for topic, known in ids.items():
+            if topics.ids.get(topic, known) != known:
+                raise recreated(topic, written=topic in topics.written)
         if found.get("plan") in earlier and found.get("shufflePartitions") == shuffle_partitions:
             self.sign(plan, shuffle_partitions, topics)
             return False
@@ -197,11 +186,21 @@ class Checkpoint:
                 f"the checkpoint {self.folder} was written with {what}",
                 hint="drop the query and create it anew, or go back to the version of ksqlpy that wrote it",
             )
+        if set(topics.written) - set(written):  # versions up to 0.1 did not note it
+            self.sign(plan, shuffle_partitions, topics)
         return False
 
-    def sign(self, plan: str, shuffle_partitions: int, topics: Mapping[str, str]) -> None:
-        """Notes that this plan goes on from here."""
-        self._write(PLAN, {"plan": plan, "shufflePartitions": shuffle_partitions, "topics": dict(topics)})
+    def sign(self, plan: str, shuffle_partitions: int, topics: Topics) -> None:
+        """Notes that this plan goes on from here. The first number of partitions that was noted of a topic stays."""
+        written = {**topics.written, **(self._read(PLAN) or {}).get("written", {})}
+        noted = {"topics": dict(topics.ids), "written": {t: written[t] for t in topics.written}}
+        self._write(PLAN, {"plan": plan, "shufflePartitions": shuffle_partitions, **noted})
+
+    def widened(self, topics: Topics) -> list[EngineProblem]:
+        """Which topics of results have more partitions than when the query began."""
+        known = (self._read(PLAN) or {}).get("written", {})
+        now = topics.written.items()
+        return [widened(t, known[t], n, written=True) for t, n in now if n > known.get(t, n)]
 
     def begin_last(self, until: Offsets) -> None:
         """Notes that the next batch takes only records below these offsets, and leaves the others for later ones."""
@@ -289,6 +288,30 @@ class Checkpoint:
             if number <= batch and found is None:
                 found = self._read(f"{valid}/{number}")
         return found or {}
+
+    def keys(self) -> dict[str, str]:
+        """The keys with which results are signed, by their names; none before the first :meth:`add_key`.
+
+        Raises EngineProblem ``checkpoint-damaged`` where one was there that is lost: its results would not be known.
+        """
+        names = sorted(n for n in self.names(KEYS) if not n.startswith("."))  # those are of writes that were cut off
+        found = {name: self._read(f"{KEYS}/{name}") for name in names}
+        if not all(found.values()) or (not found and UNSIGNED in self.names()):
+            raise _damaged(self.folder, "it has lost a key with which results are signed")
+        return {name: str(key["secret"]) for name, key in found.items()}
+
+    def add_key(self, name: str, secret: str) -> None:
+        """Keeps one more key."""
+        self._write(f"{KEYS}/{name}", {"secret": secret})
+
+    def unsigned_until(self, ends: Offsets) -> Offsets:
+        """Below which offsets results need no signature: below ``ends`` of today, where that was not noted before."""
+        found: Offsets | None = self._read(UNSIGNED)
+        if found is None:
+            if UNSIGNED in self.names():
+                raise _damaged(self.folder, f"{UNSIGNED} is not as it was written")
+            self._write(UNSIGNED, found := ends)
+        return found
 
     # ------------------------------------------------------------ files
 

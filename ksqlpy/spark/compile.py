@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame
 
 from ksqlpy.formats import text
 from ksqlpy.plan import Plan
+from ksqlpy.plan.operators import Scan
 from ksqlpy.spark.marks import source_place
 from ksqlpy.spark.once import HEADER, Tail
-from ksqlpy.spark.operators import Context, Distribution, builder_of
+from ksqlpy.spark.operators import Context, Distribution, builder_of, scan
 from ksqlpy.spark.rows import Col, Rows, RowShape
 
-__all__ = ["Distribution", "compile_plan"]
+__all__ = ["Distribution", "compile_plan", "event_times"]
 
 
 def compile_plan(
@@ -30,6 +33,23 @@ def compile_plan(
     headers = "headers" in records.columns
     context = Context(plan, builder_of, distribution, tail, name=name, headers=headers)
     return context.changed(context.build(plan.root.input, _unread(context, records)))
+
+
+def event_times(plan: Plan, records: DataFrame) -> DataFrame | None:
+    """The event time of each record in ms, null where it says none; None where all have that of their record.
+
+    For a source that orders records by it, before they are read.
+    """
+    scans = [n for n in plan.nodes if isinstance(n, Scan) and n.relation.source.timestamp is not None]
+    if not scans:
+        return None
+    plan = replace(plan, strict_time=False)
+    distribution = Distribution(1, shuffled=False)
+    context = Context(plan, builder_of, distribution, None, name="", headers="headers" in records.columns)
+    rows = _unread(context, records)
+    for each in scans:
+        rows = scan.build(each, context, rows.drop(Col.READ), placed=False)
+    return rows.select(("time", Col.ROWTIME)).frame
 
 
 def _unread(context: Context, records: DataFrame) -> Rows:

@@ -31,7 +31,11 @@ _FILES = (
 """What helps a query that has too many files open: almost all of them are connections between its tasks."""
 
 _USERS = (
+    "topic-deleted",
     "topic-recreated",
+    "topic-trimmed",
+    "topic-truncated",
+    "topic-widened",
     "missing-topic",
     "checkpoint-mismatch",
     "checkpoint-missing",

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-__all__ = ["client_figures", "figures", "forget_figures", "read_up_to"]
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from ksqlpy.spark.checkpoint import Checkpoint
+
+__all__ = ["checkpoint_figures", "client_figures", "figures", "forget_figures", "read_up_to"]
 
 log = logging.getLogger(__name__)
 
@@ -25,16 +31,26 @@ def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
 
     ``failed``: values that an error made null. ``lag``: in records, None before a consumer knows any. ``latency``: of
     the results of the last one to two minutes, ``p50``, ``p99`` and ``max``, ms from their event time until the brokers
-    had them, as Kafka Streams' ``record-e2e-latency``; None without any. ``executors``: of a cluster, by their ids:
-    ``consumed``, ``sent``, ``lag`` and ``latency`` of those that are there; the other counts are of all, also of
-    executors that were lost.
+    had them, as Kafka Streams' ``record-e2e-latency``; None without any. ``waiting``: ``partition`` (topic-partition)
+    for whose records the others wait, and ``since`` when it has none, ms since 1970; None if none does.
+    ``executors``: of a cluster, by their ids: ``consumed``, ``sent``, ``lag`` and ``latency`` of those that are there;
+    the other counts are of all, also of executors that were lost.
     """
     try:
         jvm: Any = session._jvm
         found: dict[str, Any] = json.loads(jvm.ksqlpy.metrics.Figures.read(query_id))
     except (Py4JError, ValueError, OSError) as e:
         log.warning("no figures of query %s: %s", query_id, e)
-        return {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0, "latency": None, "executors": {}}
+        return {
+            "consumed": {},
+            "lag": None,
+            "sent": {},
+            "late": 0,
+            "failed": 0,
+            "latency": None,
+            "waiting": None,
+            "executors": {},
+        }
     return found
 
 
@@ -55,6 +71,23 @@ def read_up_to(
         topic: {p: first + found[f"{topic}-{p}"] for p, first in partitions.items() if f"{topic}-{p}" in found}
         for topic, partitions in begins.items()
     }
+
+
+def checkpoint_figures(query: StreamingQuery | None, checkpoint: Checkpoint) -> dict[str, Any]:
+    """``lastCommit`` (ms since 1970) and ``stateBytes`` (of files on disk) of a query that runs; null if not known."""
+    found: dict[str, Any] = {"lastCommit": None, "stateBytes": None}
+    if query is None:
+        return found
+    try:
+        done = query.lastProgress
+        found["lastCommit"] = checkpoint.committed_at
+    except (Py4JError, PySparkException, OSError) as e:
+        log.debug("no progress of %s: %s", query.name, e)
+        return found
+    if done is not None:
+        sizes = [o.customMetrics.get("rocksdbSstFileSize", 0) for o in done.stateOperators]
+        found["stateBytes"] = sum(sizes)
+    return found
 
 
 def forget_figures(session: SparkSession, query_id: str) -> None:

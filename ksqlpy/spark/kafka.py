@@ -5,13 +5,15 @@ Lies left of the engine since a running query asks for its backlog.
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._group import MemberDescription
@@ -24,7 +26,9 @@ from ksqlpy.errors import EngineProblem, EnvironmentProblem, reason_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Kafka", "error_code_of"]
+__all__ = ["Kafka", "RecordLimit", "error_code_of"]
+
+log = logging.getLogger(__name__)
 
 TIMEOUT = 15.0
 """Seconds that a request to the brokers may take."""
@@ -79,6 +83,17 @@ _FORBIDDEN = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
+
+
+@dataclass(frozen=True)
+class RecordLimit:
+    """How large a record of a topic may be: ``most`` bytes of a batch that has it alone, as it is compressed.
+
+    ``codec``: how the brokers compress it (``compression.type`` of the topic).
+    """
+
+    most: int
+    codec: str
 
 
 def error_code_of(error: KafkaError) -> int:
@@ -208,7 +223,10 @@ class Kafka:
         return {t: len(known[t]) for t in topics if t in known}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """The ids that the brokers gave to the topics; a topic that was made anew has another one."""
+        """The ids that the brokers gave to the topics; a topic that was made anew has another one.
+
+        Topics that do not exist are left out. Raises EngineProblem ``missing-topic`` for one that may not be read.
+        """
         wanted = list(topics)
         if not wanted:
             return {}
@@ -217,7 +235,8 @@ class Kafka:
             try:
                 found[name] = str(self._answer(described).topic_id)
             except KafkaException as e:
-                raise _problem("missing-topic", f"topic {name} cannot be read", e.args[0]) from e
+                if e.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise _problem("missing-topic", f"topic {name} cannot be read", e.args[0]) from e
         return found
 
     def topic_id(self, topic: str) -> str | None:
@@ -238,6 +257,27 @@ class Kafka:
         except KafkaException as e:
             raise self._away(e) from e
         return settings[name].value if name in settings else None
+
+    def record_limits(self, topics: Iterable[str]) -> dict[str, RecordLimit | None]:
+        """Of each topic how large its records may be; None where it does not exist, or its settings are not shown.
+
+        Raises EnvironmentProblem ``broker-unavailable``.
+        """
+        places = {t: ConfigResource(ConfigResource.Type.TOPIC, t) for t in topics}
+        asked = self._admin.describe_configs(list(places.values()), request_timeout=TIMEOUT)
+        found: dict[str, RecordLimit | None] = {}
+        for topic, place in places.items():
+            try:
+                settings = self._answer(asked[place])
+            except KafkaException as e:
+                if e.args[0].code() not in {*_FORBIDDEN, KafkaError.UNKNOWN_TOPIC_OR_PART}:
+                    raise self._away(e) from e
+                log.warning("topic %s: it is not known how large its records may be: %s", topic, reason_of(e))
+                found[topic] = None
+                continue
+            largest = [int(settings[n].value) for n in ("max.message.bytes", "segment.bytes")]
+            found[topic] = RecordLimit(min(largest), str(settings["compression.type"].value))
+        return found
 
     def create_topic(self, name: str, partitions: int, replicas: int | None, config: Mapping[str, str]) -> None:
         """Makes a topic and waits until it is known; raises EngineProblem ``topic-not-created``."""
@@ -278,25 +318,29 @@ class Kafka:
             except KafkaException as e:
                 raise _problem("topic-not-deleted", f"topic {name} cannot be deleted", e.args[0]) from e
 
-    def offsets_since(self, topics: Mapping[str, int], time_ms: int) -> dict[str, dict[str, int]]:
+    def offsets_since(
+        self, topics: Mapping[str, int], time_ms: int, *, committed: bool = False
+    ) -> dict[str, dict[str, int]]:
         """Of all partitions the offset of the first record that has this time (in ms since 1970) or a later one.
 
-        -1 where there is none. Records behind it may be older. Raises EnvironmentProblem ``broker-unavailable``.
+        -1 where there is none. Records behind it may be older. ``committed``: see :meth:`offsets`. Raises
+        EnvironmentProblem ``broker-unavailable``.
         """
-        return self._asked(topics, OffsetSpec.for_timestamp(time_ms))
+        return self._asked(topics, OffsetSpec.for_timestamp(time_ms), committed)
 
-    def offsets(self, topics: Mapping[str, int], *, latest: bool) -> dict[str, dict[str, int]]:
+    def offsets(self, topics: Mapping[str, int], *, latest: bool, committed: bool = False) -> dict[str, dict[str, int]]:
         """First or end offsets of all partitions of the topics (name to number of partitions).
 
-        Raises EnvironmentProblem ``broker-unavailable``.
+        ``committed``: the end is the last stable offset, which is ahead of all open transactions: as far as a reader
+        of that kind comes (:meth:`reader`). Raises EnvironmentProblem ``broker-unavailable``.
         """
-        return self._asked(topics, OffsetSpec.latest() if latest else OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        return self._asked(topics, OffsetSpec.latest() if latest else OffsetSpec.earliest(), committed)  # type: ignore[no-untyped-call]
 
-    def _asked(self, topics: Mapping[str, int], spec: OffsetSpec) -> dict[str, dict[str, int]]:
+    def _asked(self, topics: Mapping[str, int], spec: OffsetSpec, committed: bool) -> dict[str, dict[str, int]]:
         begin = time.monotonic()
         while True:
             try:
-                return self._offsets(topics, spec)
+                return self._offsets(topics, spec, committed)
             except KafkaException as e:
                 code = e.args[0].code()
                 patience = TIMEOUT if code in _LEADERS_CHANGE else _LEARNING if code == KafkaError._NOENT else 0.0
@@ -306,10 +350,12 @@ class Kafka:
             self.topics()
             time.sleep(0.05)
 
-    def _offsets(self, topics: Mapping[str, int], spec: OffsetSpec) -> dict[str, dict[str, int]]:
+    def _offsets(self, topics: Mapping[str, int], spec: OffsetSpec, committed: bool) -> dict[str, dict[str, int]]:
         wanted = {TopicPartition(t, p): spec for t, n in topics.items() for p in range(n)}
         found: dict[str, dict[str, int]] = {t: {} for t in topics}
-        for place, answer in self._admin.list_offsets(wanted, request_timeout=TIMEOUT).items():
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        answers = self._admin.list_offsets(wanted, request_timeout=TIMEOUT, isolation_level=level)
+        for place, answer in answers.items():
             found[place.topic][str(place.partition)] = self._answer(answer).offset
         return found
 
@@ -341,31 +387,34 @@ class Kafka:
             raise self._away(e) from e
 
     def last_records(
-        self, topic: str, partitions: int, most: int, seconds: float
+        self, topic: str, partitions: int, most: int, seconds: float, *, committed: bool
     ) -> list[tuple[bytes | None, bytes | None]]:
         """Keys and values of the last records of a topic, of each partition about as many.
 
         ``most``: of all partitions together; what has not come within the seconds is left out. Where the last offsets
-        of all partitions are no records (marks of transactions, or compacted away), the first records are taken. Raises
-        EnvironmentProblem ``broker-unavailable``, and EngineProblem ``missing-topic`` where reading is not allowed.
+        of all partitions are no records (marks of transactions, or compacted away), the first records are taken.
+        ``committed``: see :meth:`offsets`. Raises EnvironmentProblem ``broker-unavailable``, and EngineProblem
+        ``missing-topic`` where reading is not allowed.
         """
-        first, ends = (self.offsets({topic: partitions}, latest=latest)[topic] for latest in (False, True))
+        place = {topic: partitions}
+        first, ends = (self.offsets(place, latest=latest, committed=committed)[topic] for latest in (False, True))
         filled = [p for p in range(partitions) if ends[str(p)] > first[str(p)]]
         each = -(-most // max(1, len(filled)))
         for begins in (
             {p: max(first[str(p)], ends[str(p)] - each) for p in filled},
             {p: first[str(p)] for p in filled},
         ):
-            found = self._records(topic, begins, most, seconds) if filled else []
+            found = self._records(topic, begins, most, seconds, committed=committed) if filled else []
             if found:
                 return found
         return []
 
     def _records(
-        self, topic: str, begins: Mapping[int, int], most: int, seconds: float
+        self, topic: str, begins: Mapping[int, int], most: int, seconds: float, *, committed: bool
     ) -> list[tuple[bytes | None, bytes | None]]:
         found: list[tuple[bytes | None, bytes | None]] = []
-        consumer, end, open_, size = self.reader(ends=True), time.monotonic() + seconds, set(begins), 0
+        consumer, end = self.reader(ends=True, committed=committed), time.monotonic() + seconds
+        open_, size = set(begins), 0
         try:
             consumer.assign([TopicPartition(topic, p, offset) for p, offset in begins.items()])
             while open_ and len(found) < most and size < _MOST_BYTES and (left := end - time.monotonic()) > 0:
@@ -383,11 +432,13 @@ class Kafka:
             consumer.close()
         return found
 
-    def reader(self, *, ends: bool = False) -> Consumer:
+    def reader(self, *, ends: bool = False, committed: bool = False) -> Consumer:
         """A consumer without a group, for partitions that are assigned by hand.
 
         ``ends``: it also gives a message with the error ``_PARTITION_EOF`` at the end of each partition. The last
-        offsets may be control records, which consumers never see.
+        offsets may be control records, which consumers never see. ``committed``: for source topics, where the property
+        says so (:attr:`ksqlpy.config.Config.committed`). The service's own topics, and what it has written itself, are
+        read as they are: it writes without transactions, and an open one of somebody else must not hide that.
         """
         return Consumer(
             self.connection.consumer(
@@ -396,6 +447,7 @@ class Kafka:
                     "enable.auto.commit": False,
                     "auto.offset.reset": "earliest",
                     "enable.partition.eof": ends,
+                    "isolation.level": "read_committed" if committed else "read_uncommitted",
                     # When it has read far ahead it looks again after so long; the default of a second is most of the
                     # time of a consumer that is faster.
                     "fetch.queue.backoff.ms": 10,

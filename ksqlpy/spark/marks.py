@@ -23,6 +23,7 @@ __all__ = [
     "needed_while",
     "reached_on_lane",
     "row_in_window",
+    "sent_to",
     "source_place",
     "stream_time",
     "touched",
@@ -81,6 +82,12 @@ def touched(condition: str) -> str:
 def stream_time(place: str, time: str) -> str:
     """Spark text of the stream time of a record's partition, as its records are read one after the other."""
     return f"ksqlpy.{text.name(json.dumps({'clock': True}))}({place}, {time})"
+
+
+def sent_to(keys: Sequence[str], partitions: int, time: str) -> str:
+    """Spark text of a row's time, which notes that the row goes to the task of these keys (``jvm/tasks/Sent.java``)."""
+    task = f"pmod(hash({', '.join(keys)}), {partitions})"
+    return f"ksqlpy.{text.name(json.dumps({'sent': partitions}))}({task}, {time})"
 
 
 def source_place(plan: Plan, topic: str, partition: str) -> str:

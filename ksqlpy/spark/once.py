@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.formats import text
@@ -56,6 +56,12 @@ class Tail:
     tables: int
     start: Offsets
     end: Offsets
+    keys: tuple[str, ...] = ()
+    """Names of the keys by which its results are signed (:mod:`ksqlpy.spark.signing`)."""
+
+    unsigned: Offsets = field(default_factory=dict)
+    """Results below these offsets count without a tag."""
+
     by_seen: bool = False
     """Whether the results of one group may lie in several sink partitions, so that what they had seen orders them."""
 
@@ -80,6 +86,8 @@ class Tail:
             {
                 "connection": self.connection.key,
                 "query": self.query_id,
+                "keys": self.keys,
+                "unsigned": self.unsigned,
                 "tables": self.tables,
                 "bySeen": self.by_seen,
                 "byKey": self.by_key,

@@ -26,6 +26,7 @@ from ksqlpy.spark.marks import (
 )
 from ksqlpy.spark.once import Tail, sink_value
 from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.signing import KEY_SETTING
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.types import MapType, SqlType
 
@@ -49,13 +50,14 @@ def kafka_output(
     columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers; late
     records likewise to a topic of their own, if the plan has one. A result without time by the sink's TIMESTAMP is
     a dead letter, too, with its own bytes.
-    ``at``: every record says where it came from. ``tail``: what is there already is left out, if :func:`undone` did not
-    do so. ``counted_as``: the name under which failed rows are counted, if not ``query_id``.
+    ``at``: every record says where it came from; else only the JVM's class ``DeadLetters`` is told. ``tail``: what is
+    there already is left out, if :func:`undone` did not do so. ``counted_as``: the name under which failed rows are
+    counted, if not ``query_id``.
     """
     counted_as = counted_as or query_id
     timed = not isinstance(sink, str) and sink.timestamp is not None
     rows = _timed(sink, plan, rows) if timed and not isinstance(sink, str) else rows
-    rows = _placed(plan, rows, tail, counted_as) if at or tail is not None else rows
+    rows = _placed(plan, rows, tail, counted_as) if not isinstance(sink, str) or tail is not None else rows
     outputs = [Written(o.name, o.expr.type, _column(plan, o, counted_as)) for o in plan.root.outputs]
     by_name = {o.name: o for o in outputs}
     if isinstance(sink, str):
@@ -75,14 +77,19 @@ def kafka_output(
     if tail is not None and plan.joined_by_key:
         over = tail.is_ahead("__at", "__at_offset", key)
         rows = rows.where(f"NOT CASE WHEN {Col.RAW} IS NULL THEN {over} ELSE false END")
-    coordinates = ("__at", "__at_offset", "__at_window") if at else ()
-    of_group = list(rows.shape.seen_of_group or rows.shape.progress)
+    coordinates: tuple[str, ...] = ()
+    seen, of_group = list[str](), list[str]()
+    if at:
+        coordinates = ("__at", "__at_offset", "__at_window")
+        seen, of_group = list(rows.shape.seen_of_tables), list(rows.shape.seen_of_group or rows.shape.progress)
+    elif not isinstance(sink, str):
+        coordinates = ("(-1 - __at)", "__at_offset", "__at_window")
     if timed:
         of_group = [f"CASE WHEN {Col.UNTIMED} IS NULL THEN {c} END" for c in of_group]
     sent = sink_value(
         f"CASE WHEN {Col.RAW} IS NULL THEN {rowtime} ELSE {Col.RAW}.ts END",
         f"CASE WHEN {Col.RAW} IS NOT NULL THEN {Col.RAW}.value WHEN NOT {Col.DELETED} THEN {value} END",
-        coordinates, rows.shape.seen_of_tables, of_group,
+        coordinates, seen, of_group,
     )  # fmt: skip
     late_topic = plan.late_topic
     late = f" WHEN {Col.RAW}.late IS NOT NULL THEN {text.string(late_topic)}" if late_topic is not None else ""
@@ -161,8 +168,9 @@ def _placed(plan: Plan, rows: Rows, tail: Tail | None, query_id: str) -> Rows:
     """Adds the source coordinates of each row, also of unread ones; leaves out the rows that the tail holds."""
     raw = source_place(plan, f"{Col.RAW}.topic", f"{Col.RAW}.partition")
     number = which_result(rows.shape, plan.window)
+    as_letter = f"({UNTIMED} + {number})"
     if rows.shape.untimed and not plan.done_as_read:  # its place among dead letters orders no results
-        number = f"if({Col.UNTIMED} IS NULL, {number}, {UNTIMED} + {number})"
+        number = f"if({Col.UNTIMED} IS NULL, {number}, {as_letter})"
     rows = rows.plus(
         ("__at", f"CASE WHEN {Col.RAW} IS NULL THEN {Col.PARTITION} ELSE {raw} END"),
         ("__at_offset", f"CASE WHEN {Col.RAW} IS NULL THEN {Col.OFFSET} ELSE {Col.RAW}.offset END"),
@@ -170,7 +178,9 @@ def _placed(plan: Plan, rows: Rows, tail: Tail | None, query_id: str) -> Rows:
     )
     if tail is None or plan.done_as_read:
         return rows
+    # A result that was too large for its topic is among the dead letters.
     written = tail.position("__at", "__at_offset", "__at_window")
+    written = f"coalesce({written}, {tail.position('__at', '__at_offset', as_letter)})"
     # A row that a result had seen is done, with or without a result of its own. Where joined tables are grouped, what
     # was seen is of the join, and says nothing of the several results of a record.
     if rows.shape.seen_of_group and not plan.regroups_joined:
@@ -212,16 +222,21 @@ def _column(plan: Plan, output: Output, query_id: str) -> str:
     return value if made_of <= keys else f"CASE WHEN NOT {Col.DELETED} THEN {value} END"
 
 
-def sink_options(spec: QuerySpec) -> dict[str, str]:
-    """Options of Spark's Kafka sink for the query's only producer."""
+def sink_options(spec: QuerySpec, largest: int) -> dict[str, str]:
+    """Options of Spark's Kafka sink for the query's only producer.
+
+    ``largest``: no topic takes batches of less bytes.
+    """
+    # Fewer, larger requests where results come faster than they can be sent.
+    options = {"kafka.linger.ms": "0", "kafka.batch.size": "131072", **spec.connection.spark_sink}
     return {
-        # Fewer, larger requests where results come faster than they can be sent.
-        "kafka.linger.ms": "0",
-        "kafka.batch.size": "131072",
-        **spec.connection.spark_sink,
+        **options,
+        # A batch that the brokers refuse is split into batches of this size, again and again (KAFKA-8350).
+        "kafka.batch.size": str(min(int(options["kafka.batch.size"]), largest)),
         "kafka.interceptor.classes": "ksqlpy.sink.SinkInterceptor,ksqlpy.sink.SenderRest",
         "kafka.client.id": spec.id,
         **client_figures(spec.id),
+        **({f"kafka.{KEY_SETTING}": spec.keys[0]} if spec.keys else {}),
         # Brokers take any request for the first of a producer that is new to them. With several on their way, one
         # that has to be sent again while a broker starts is passed by later ones, and lost (KAFKA-15591).
         "kafka.max.in.flight.requests.per.connection": "1",

@@ -1,11 +1,10 @@
 """One running query: a Kafka source over all its topics, a plan, a Kafka sink, a checkpoint.
 
-It goes through up to three phases, each a Spark query on the same checkpoint:
+It goes through up to two phases, each a Spark query on the same checkpoint:
 
-- backlog: where the plan wants it, what is there at the first start is read in event-time order, in one micro-batch;
 - recovery: after a stop or a crash, where rows of several partitions meet, one micro-batch takes the rows since the
-  last checkpoint again, in the order of their results, and leaves out results that are in the sink already
-  (``spark/once.py``);
+  last checkpoint again that results had seen, in the order of their results, and leaves out results that are in the
+  sink already (``spark/once.py``);
 - live: real-time mode, or micro-batches if that is asked for, until it is stopped; after a stop or a crash it leaves
   out what is there, if no recovery did.
 
@@ -22,7 +21,7 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -38,14 +37,18 @@ from ksqlpy.spark.clients import tell_jvm, tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.executors import Losses
 from ksqlpy.spark.failure import Failure, failure_of
+from ksqlpy.spark.figures import checkpoint_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import kafka_output, undone
+from ksqlpy.spark.readable import wait_until_stable
 from ksqlpy.spark.session import admit_forgetting, jvm_alive
+from ksqlpy.spark.signing import with_keys
 from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.tasks import tasks_run
+from ksqlpy.spark.topics import Topics, cut, of_today, results_cut, topics_of
 from ksqlpy.spark.turns import Turns
 from ksqlpy.spark.writers import Writers
 
@@ -60,12 +63,6 @@ ENDING = 120.0
 PLANNING = 30.0
 """Seconds after which the next query is planned, though the tasks of this one do not run yet."""
 
-CATCH_UPS = 3
-"""How often at most a query reads on by event time before it goes live."""
-
-NEAR = 3.0
-"""Seconds for such a reading, after which no more is needed."""
-
 PROVEN = 30.0
 """Seconds after which a query that failed counts as running again, if it commits no batch sooner."""
 
@@ -73,7 +70,6 @@ PROVEN = 30.0
 class Phase(Enum):
     """What a query does just now; the value is how people call it."""
 
-    BACKLOG = "backlog, in event-time order"
     RECOVERY = "recovery"
     LIVE = "real-time"
 
@@ -83,7 +79,7 @@ class RunningQuery:
 
     ``standing``: its state, since when, and its tries; ``phase`` what it does when it runs; ``failures`` the last ones,
     newest last. ``refused``: in ERROR until there is room for it. ``changed`` is called when the state changes, mostly
-    from the query's own thread. ``topic_ids``: of the source topics, as brokers know them.
+    from the query's own thread. ``topics``: as brokers knew them when it started.
     ``turns``: it has one for as long as Spark plans. ``writers``: the producers of its results.
     """
 
@@ -105,7 +101,7 @@ class RunningQuery:
         self._in_use: Tail | None = None
         self._noting = threading.Lock()
         self._ends: tuple[int, Offsets] | None = None  # of the sink when it was looked at last, and up to which batch
-        self.topic_ids: Mapping[str, str] = {}
+        self.topics = Topics()
         self._changed = changed
         self._turns = turns
         self._writers = writers
@@ -142,6 +138,10 @@ class RunningQuery:
         if self.failures and self.failures[-1].message == trouble.message:
             self.failures.pop()
         self.failures.append(trouble)
+
+    def cut_off(self) -> None:
+        """Gives up results that were not sent: another topic of the name of theirs must not get them."""
+        self._writers.cut_off(self.spec)
 
     def start(self) -> None:
         """Begins to run, in a thread of its own."""
@@ -229,13 +229,16 @@ class RunningQuery:
         self._wait_for_tasks()
         tell_jvm(self._session, spec.connection)
         tell_registry(self._session, spec.registry)
+        self.spec = spec = with_keys(self._session, checkpoint, spec)
         kafka = Kafka(spec.connection)
-        self.topic_ids = kafka.topic_ids(spec.partitions)
+        self.topics = topics_of(kafka, spec, self.cut_off)
+        self._writers.limit(kafka, spec, {t: i for t, i in self.topics.ids.items() if t in spec.partitions})
         # First of all: an engine that has lost the service must not mend or sign what is another one's by now.
         alone = self._writers.begin(kafka, spec, self._stopping)
         if spec.mark:
             checkpoint.check_made(spec.mark)
-        new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topic_ids, spec.upgraded_from)
+        new = checkpoint.claim(spec.fingerprint, spec.shuffle_partitions, self.topics, spec.upgraded_from)
+        self._note_problems(checkpoint.widened(self.topics))
         if torn := checkpoint.mend():
             log.warning("query %s: damaged files are removed, their batches are done again: %s", spec.id, torn)
         checkpoint.end_last()
@@ -245,7 +248,10 @@ class RunningQuery:
         batch = checkpoint.last_commit
         if batch is not None and self.state is State.STARTING:
             self._set(State.RECOVERING)
-        lost = self._look_for_loss(kafka, spec.offsets if batch is None else checkpoint.offsets(batch))
+        read = spec.offsets if batch is None else checkpoint.offsets(batch)
+        if spec.committed:
+            wait_until_stable(kafka, spec.partitions, read, self._stopping, self.tell)
+        lost = self._look_for_loss(kafka, read, None)
         with self._noting:
             self._ends = None
             checkpoint.begin_notes(-1 if batch is None else batch)
@@ -254,20 +260,11 @@ class RunningQuery:
             self._begin(kafka)
         # Real-time mode cannot skip records that are gone, a micro-batch can.
         changed = tail is not None and spec.order_varies and (batch is None or self._state_changes(kafka, batch))
+        # Read by time, stream rows meet their tables as they did: what has a result is left out, nothing is repeated.
+        changed = changed and not (spec.by_time and not spec.plan.retraced and spec.plan.done_as_read)
         ahead = Phase.RECOVERY if lost or changed else None
         if batch is None:
-            # Spark cannot go on from what a query leaves that was killed before its first commit. Where it had planned
-            # to read a backlog it does that again: the same rows, in the same order.
-            if checkpoint.backlog_planned:
-                checkpoint.clear_state()
-                ahead = Phase.BACKLOG
-            else:
-                checkpoint.clear()
-                if tail is None and spec.plan.ordered_backlog and self._has_backlog(kafka):
-                    checkpoint.begin_backlog()
-                    ahead = Phase.BACKLOG
-        if ahead is None and tail is None and batch is not None and spec.plan.partition_history and spec.order_varies:
-            ahead = Phase.BACKLOG  # nothing to leave out, but records of several partitions, to be taken by their time
+            checkpoint.clear()  # Spark cannot go on from what a query leaves that was killed before its first commit
         log.info(
             "query %s starts after batch %s, %s, first %s",
             spec.id, batch, "nothing to leave out" if tail is None else f"leaves out {tail.start} to {tail.end}",
@@ -280,30 +277,15 @@ class RunningQuery:
             return
         if ahead is not None:
             self._go(ahead, tail)
-            self._catch_up()
+            self._look_for_loss(kafka, read, lost)  # a micro-batch leaves out what goes while it runs
         self._go(Phase.LIVE, tail if ahead is None else None)
-
-    def _catch_up(self) -> None:
-        """Reads on by event time while much has come, where one partition that is read ahead of others closes windows.
-
-        Each time it is what came during the time before. What is left to read live is then some seconds' worth, for
-        which GRACE PERIOD is there.
-        """
-        spec = self.spec
-        if not (spec.plan.partition_history and spec.order_varies):
-            return
-        for _ in range(CATCH_UPS):
-            begun = time.monotonic()
-            self._go(Phase.BACKLOG, None)
-            if self._stopping.is_set() or time.monotonic() - begun < NEAR:
-                return
 
     def _begin(self, kafka: Kafka) -> None:
         """Notes where the sink topics end ahead of the first result of all, and then that there may be one."""
         spec = self.spec
         if spec.exactly_once:
             self.checkpoint.note(-1, kafka.offsets(kafka.partitions(spec.sink_topics), latest=True))
-        self.checkpoint.sign(spec.fingerprint, spec.shuffle_partitions, self.topic_ids)
+        self.checkpoint.sign(spec.fingerprint, spec.shuffle_partitions, self.topics)
 
     def _state_changes(self, kafka: Kafka, batch: int) -> bool:
         """Whether records came since the batch that change a state which others meet: else any order is the right one.
@@ -311,22 +293,21 @@ class RunningQuery:
         So a join whose tables were quiet goes live at once: the results that are there saw the tables as they are.
         """
         topics = self.spec.plan.changing_topics
-        ends = kafka.offsets({t: n for t, n in self.spec.partitions.items() if t in topics}, latest=True)
+        changing = {t: n for t, n in self.spec.partitions.items() if t in topics}
+        ends = kafka.offsets(changing, latest=True, committed=self.spec.committed)
         read = self.checkpoint.offsets(batch)
         return any(end != read.get(t, {}).get(p) for t, places in ends.items() for p, end in places.items())
 
-    def _look_for_loss(self, kafka: Kafka, read: Offsets) -> bool:
-        """Whether the brokers deleted records before the query could read them; notes how many."""
-        spec, found = self.spec, False
-        first = kafka.offsets(spec.partitions, latest=False)
-        for topic, partitions in read.items():
-            lost = sum(max(0, first.get(topic, {}).get(p, o) - o) for p, o in partitions.items())
-            if lost:
-                said = f"{lost} records of topic {topic} were deleted by its retention before they were read"
-                self.failures.append(Failure(time.time(), "USER", said))
-                log.error("query %s: %s", spec.id, said)
-                found = True
-        return found
+    def _look_for_loss(self, kafka: Kafka, read: Offsets, told: Mapping[str, int] | None) -> dict[str, int]:
+        """How many records the brokers deleted before the query could read them, where more than were told of."""
+        found = cut(kafka, self.spec, read, told)
+        self._note_problems([problem for _, problem in found.values()])
+        return {topic: lost for topic, (lost, _) in found.items()}
+
+    def _note_problems(self, problems: Iterable[EngineProblem]) -> None:
+        for problem in problems:
+            log.error("query %s: %s", self.spec.id, problem.summary())
+            self.tell(failure_of(problem))
 
     def _tail(self, kafka: Kafka, last: int, *, alone: bool) -> Tail | None:
         """What may be written already of rows after batch ``last``; None if nothing is. Notes where that begins.
@@ -347,10 +328,11 @@ class RunningQuery:
                 break
         else:
             ends = kafka.offsets(partitions, latest=True)
-        start = self.checkpoint.ends_before(last)
+        start, unsigned = of_today(self.checkpoint.ends_before(last), ends), self.checkpoint.unsigned_until(ends)
         plan = spec.plan
+        self._note_problems(results_cut(kafka, partitions, start, ends))
         tail = Tail(
-            spec.connection, spec.results_of or spec.id, plan.seen_tables, start, ends,
+            spec.connection, spec.results_of or spec.id, plan.seen_tables, start, ends, spec.keys, unsigned,
             by_seen=plan.regroups_joined or plan.partition_history, by_key=plan.joined_by_key,
             of_tasks=plan.partition_history, results=spec.sink_topics[0],
         )  # fmt: skip
@@ -463,11 +445,12 @@ class RunningQuery:
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         if live and spec.batch_ms is None:
             admit_forgetting(session)
-        records = undone(spec.plan, source_records(session, spec), tail)
+        end = self._read_before(tail) if phase is Phase.RECOVERY else None
+        records = undone(spec.plan, source_records(session, spec, skipping=not live, end=end), tail)
         distribution = Distribution(
             spec.shuffle_partitions,
-            spec.shuffled,
-            sorted=phase is Phase.BACKLOG,
+            spec.shuffled if live else spec.order_varies,
+            in_step=live and spec.by_time and self._writers.shared,
             source_partitions=len(spec.offsets[spec.plan.relations[0].source.topic]),
             topic_partitions=tuple(spec.partitions[t] for t in spec.plan.topics) if spec.exactly_once else (),
         )
@@ -500,6 +483,34 @@ class RunningQuery:
             self._query = writer.start()
             return self._query
 
+    def _read_before(self, tail: Tail | None) -> Offsets | None:
+        """Where a recovery ends: behind the last records that the results in the tail had seen, and what was deleted.
+
+        What comes behind has no result. It is read live, by time: the tasks of a batch would each write at their own
+        pace, and queries behind would take results for late. None if results do not tell that.
+        """
+        spec = self.spec
+        topics = spec.plan.told_by_results
+        if not (spec.by_time and topics and spec.until is None):
+            return None
+        jvm: Any = self._session._jvm
+        last = self.checkpoint.last_commit
+        read = spec.offsets if last is None else self.checkpoint.offsets(last)
+        first = Kafka(spec.connection).offsets({t: spec.partitions[t] for t in topics}, latest=False)
+        ends = {t: {p: max(o, read.get(t, {}).get(p, o)) for p, o in first[t].items()} for t in topics}
+        if tail is None:
+            return ends
+        highest = json.loads(jvm.ksqlpy.once.Tail.highest(tail.spec))
+        seen = {(spec.plan.topics[int(place) >> 16], str(int(place) & 0xFFFF)): o for place, o in highest.items()}
+        places = [(t, str(p)) for t in spec.plan.topics for p in range(spec.partitions[t])]
+        if spec.plan.partition_history:
+            for place, offset in zip(places, json.loads(jvm.ksqlpy.once.Tail.farthest(tail.spec)), strict=False):
+                seen[place] = max(offset, seen.get(place, -1))
+        for (topic, partition), offset in seen.items():
+            if topic in ends:
+                ends[topic][partition] = max(ends[topic].get(partition, 0), offset + 1)
+        return ends
+
     @contextlib.contextmanager
     def _read_ahead(self, tail: Tail) -> Iterator[None]:
         """Reads the tail while Spark plans, since rows wait for it; forgets it when no task asks any more."""
@@ -521,11 +532,6 @@ class RunningQuery:
     def _forget(self, tail: Tail) -> None:
         jvm: Any = self._session._jvm
         jvm.ksqlpy.once.Tail.forget(tail.spec)
-
-    def _has_backlog(self, kafka: Kafka) -> bool:
-        spec = self.spec
-        ends = kafka.offsets({t: len(p) for t, p in spec.offsets.items()}, latest=True)
-        return any(ends[t][p] > o for t, ps in spec.offsets.items() for p, o in ps.items())
 
     def note_sink(self, kafka: Kafka) -> None:
         """Notes the ends of the sink topics if a batch was committed since the last note; to be called now and then."""
@@ -560,8 +566,8 @@ class RunningQuery:
         jvm: Any = self._session._jvm
         read, topics = self.checkpoint.offsets(last), self.spec.plan.topics
         for place, offset in json.loads(jvm.ksqlpy.once.Tail.highest(tail.spec)).items():
-            topic, partition = topics[int(place) >> 16], int(place) & 0xFFFF
-            if read.get(topic, {}).get(str(partition), 0) <= offset:
+            topic, partition = int(place) >> 16, int(place) & 0xFFFF
+            if topic < len(topics) and read.get(topics[topic], {}).get(str(partition), 0) <= offset:
                 return False
         jvm.ksqlpy.once.Tail.empty(tail.spec)
         self._in_use = None
@@ -572,20 +578,8 @@ class RunningQuery:
 
         Both are null before the first.
         """
-        found: dict[str, Any] = {"lastCommit": None, "stateBytes": None}
-        query = self._query
-        if not self.live.is_set() or self.state in (State.ERROR, State.STOPPED) or query is None:
-            return found
-        try:
-            done = query.lastProgress
-            found["lastCommit"] = self.checkpoint.committed_at
-        except (Py4JError, PySparkException, OSError) as e:
-            log.debug("no progress of %s: %s", self.spec.id, e)
-            return found
-        if done is not None:
-            sizes = [o.customMetrics.get("rocksdbSstFileSize", 0) for o in done.stateOperators]
-            found["stateBytes"] = sum(sizes)
-        return found
+        runs = self.live.is_set() and self.state not in (State.ERROR, State.STOPPED)
+        return checkpoint_figures(self._query if runs else None, self.checkpoint)
 
     def _set(self, state: State, tries: int = 0, next_try: float | None = None) -> None:
         """Takes another state, whose tries may count on."""

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -64,6 +65,7 @@ def _rehearse(session: SparkSession, spec: QuerySpec, checkpoint: str, enough: C
         spec,
         id=f"{spec.id}-rehearsal",
         results_of=spec.id,
+        results_in=spec.checkpoint,
         offsets=_recent(spec),
         checkpoint=checkpoint,
         interval_ms=min(spec.interval_ms, _INTERVAL),
@@ -82,7 +84,8 @@ def _rehearse(session: SparkSession, spec: QuerySpec, checkpoint: str, enough: C
 
 def _recent(spec: QuerySpec) -> dict[str, dict[str, int]]:
     kafka = Kafka(spec.connection)
-    first, ends = (kafka.offsets(spec.partitions, latest=latest) for latest in (False, True))
+    read = partial(kafka.offsets, spec.partitions, committed=spec.committed)
+    first, ends = (read(latest=latest) for latest in (False, True))
     return {t: {p: max(first[t][p], end - _RECENT) for p, end in ps.items()} for t, ps in ends.items()}
 
 

@@ -276,6 +276,13 @@ class Rows:
         """The rows of one key in one partition, as they come."""
         return Rows(self.frame.repartition(partitions, *(F.expr(k) for k in keys)), self.shape)
 
+    def in_step(self, time: str) -> Rows:
+        """The rows of tasks that go on in step by this column, see ``jvm/tasks/Progress.java``; without the column."""
+        session = self.frame.sparkSession
+        jvm: Any = session._jvm
+        made = DataFrame(jvm.ksqlpy.internals.InStepNode.add(self.frame._jdf, time), session)
+        return Rows(made, self.shape).drop(time)
+
     def together(self) -> Rows:
         """All rows in one partition, without a shuffle."""
         return Rows(self.frame.coalesce(1), self.shape)

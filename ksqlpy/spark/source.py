@@ -9,11 +9,16 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.deadletters import HEADERS
 from ksqlpy.formats.text import string
+from ksqlpy.spark.compile import event_times
 from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.marks import first_attempt
+from ksqlpy.spark.once import Offsets
 from ksqlpy.spark.spec import QuerySpec
 
-__all__ = ["source_records"]
+__all__ = ["isolation", "source_records"]
+
+BY_TIME = "ksqlpy.source.OrderedKafka"
+"""Spark's name of our source, which reads all partitions in one task, in the order of their records' times."""
 
 EARLIEST = -2
 """How Spark says: the first offset there is."""
@@ -22,6 +27,21 @@ EARLIEST = -2
 def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
     """The first offset of every partition; of one that came later, its start."""
     return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
+
+
+def _by_time(spec: QuerySpec, end: Offsets | None) -> dict[str, str]:
+    """The options of a source that is read by time (``jvm/source/OrderedKafka.java``)."""
+    streams = {r.source.topic for r in spec.plan.streams}
+    options = {
+        "ksqlpy.max.task.idle.ms": str(spec.idle_ms),
+        "ksqlpy.tables": "\n".join(t for t in spec.plan.topics if t not in streams),
+    }
+    return options if end is None else {**options, "ksqlpy.end": json.dumps(end)}
+
+
+def isolation(committed: bool) -> str:
+    """What Kafka's consumers call it: its source ends at the last stable offset where only committed records count."""
+    return "read_committed" if committed else "read_uncommitted"
 
 
 def _is_letter(topic: str) -> str:
@@ -33,21 +53,32 @@ def _is_letter(topic: str) -> str:
     return f"(topic != {string(topic)} OR coalesce({about} != cast({string(topic)} as binary), false))"
 
 
-def source_records(session: SparkSession, spec: QuerySpec) -> Any:
-    """Spark's stream of records over all topics of the query."""
-    records = (
-        session.readStream.format("kafka")
+def source_records(session: SparkSession, spec: QuerySpec, *, skipping: bool, end: Offsets | None = None) -> Any:
+    """Spark's stream of records over all topics of the query.
+
+    ``skipping``: it goes on behind records that are gone; else it fails, and who starts it again counts them.
+    ``end``: where a micro-batch ends at the latest; only of a query that is read by time.
+    """
+    reader = (
+        session.readStream.format(BY_TIME if spec.by_time else "kafka")
         .options(**spec.connection.spark_source)
         .option("subscribe", ",".join(spec.partitions))
         .option("startingOffsets", json.dumps(_first(spec)))
-        .option("failOnDataLoss", "false")
+        .option("kafka.isolation.level", isolation(spec.committed))
+        .option("failOnDataLoss", "false" if skipping else "true")
         .option("includeHeaders", "true")
         .option("groupIdPrefix", spec.id)
         .options(**client_figures(spec.id))
         # Kafka's own reporter registers some 200 metrics of a consumer with JMX, where nobody looks for them.
         .option("kafka.auto.include.jmx.reporter", "false")
-        .load()
     )
+    if spec.by_time:
+        reader = reader.options(**_by_time(spec, end))
+        times = event_times(spec.plan, reader.load())
+        if times is not None:
+            jvm: Any = session._jvm
+            reader = reader.option("ksqlpy.times", jvm.ksqlpy.internals.EventTimes.keep(times._jdf))
+    records = reader.load()
     if spec.until is not None:
         until = [
             f"topic = {string(t)} AND partition = {p} AND offset >= {o}L"

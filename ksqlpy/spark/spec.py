@@ -35,13 +35,17 @@ class QuerySpec:
     ``sink``: a source, or the topic of a transient query. ``offsets``: first offset to read, by topic and partition.
     ``partitions``: of the source topics. ``shuffle_partitions``: of every shuffle; part of the checkpoint.
     ``checkpoint``: folder of the checkpoint, a path or a URI; ``interval_ms``: time between checkpoints.
-    ``exactly_once``: results say where they came from, and a restart repeats none. ``upgraded_from``: fingerprints of
+    ``exactly_once``: results say where they came from, and a restart repeats none. ``committed``: records of aborted
+    and open transactions are not read. ``upgraded_from``: fingerprints of
     plans whose checkpoint it takes over. ``batch_ms``: time between micro-batches, each of which is a checkpoint; None
     in real time. ``mark``: what its checkpoint was made with; empty: it makes its checkpoint itself. ``era``: how often
     its state has begun anew. ``before``: what OR REPLACE has just replaced; it takes the records up to ``until``, since
     its results may be there, too. ``registry``: where the schemas of records are. ``identity``: the text by which its
     checkpoint knows the plan, see :class:`ksqlpy.plan.stored.Kept`; empty: EXPLAIN's words.
-    ``results_of``: the id of the query whose results are in the sink; empty: its own.
+    ``results_of``: the id of the query whose results are in the sink, and ``results_in`` the folder of its checkpoint;
+    empty: its own. ``keys``: names of the keys by which results are told from what others write; it signs with the
+    first one (:mod:`ksqlpy.spark.signing`). ``idle_ms``: how long a partition at its end is waited for (Kafka Streams,
+    max.task.idle.ms).
     """
 
     id: str
@@ -55,6 +59,7 @@ class QuerySpec:
     checkpoint: str
     interval_ms: int
     exactly_once: bool = True
+    committed: bool = True
     retry: Retry = Retry()
     upgraded_from: tuple[str, ...] = ()
     batch_ms: int | None = None
@@ -65,16 +70,24 @@ class QuerySpec:
     registry: SchemaRegistry | None = None
     identity: str = ""
     results_of: str = ""
+    results_in: str = ""
+    keys: tuple[str, ...] = ()
+    idle_ms: int = 0
+
+    @property
+    def by_time(self) -> bool:
+        """Whether one task reads all source partitions, in the order of their records' times."""
+        return reads_by_time(self.plan, self.partitions)
 
     @property
     def shuffled(self) -> bool:
-        """Whether a stateful step shuffles: not with one source partition in all."""
-        return sum(self.partitions.values()) > 1
+        """Whether a stateful step shuffles: not where one task reads and one takes all rows."""
+        return sum(self.partitions.values()) > 1 and not (self.by_time and self.shuffle_partitions == 1)
 
     @property
     def order_varies(self) -> bool:
         """Whether rows of several partitions meet in a state, in an order that is not the same each time."""
-        return self.plan.stateful and self.shuffled
+        return self.plan.stateful and sum(self.partitions.values()) > 1
 
     @property
     def sink_topics(self) -> tuple[str, ...]:
@@ -100,4 +113,11 @@ def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) ->
     sources = sum(partitions.values())
     if sources <= 1:
         return max(sources, 1)
+    if reads_by_time(plan, partitions):
+        return 1 if shuffle_partitions == 1 else 1 + plan.stages * shuffle_partitions
     return sources + plan.stages * shuffle_partitions
+
+
+def reads_by_time(plan: Plan, partitions: Mapping[str, int]) -> bool:
+    """Whether one task reads all source partitions, in the order of their records' times."""
+    return plan.by_time and sum(partitions.values()) > 1

@@ -14,7 +14,8 @@ import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -23,6 +24,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.errors import EngineProblem
 from ksqlpy.spark.fencing import ProducerRegister, SinkProducer
 from ksqlpy.spark.kafka import Kafka
+from ksqlpy.spark.limits import limits_of
 from ksqlpy.spark.output import sink_options
 from ksqlpy.spark.session import is_local
 from ksqlpy.spark.spec import QuerySpec
@@ -34,6 +36,9 @@ log = logging.getLogger(__name__)
 
 _STARTING = 130.0
 """Seconds that a producer may take to get its id from the brokers."""
+
+_ANY = 2**31 - 1
+"""Bytes, where no limit is known."""
 
 SENDING = 130.0
 """Seconds in which a producer of this JVM has to send what the query gave it before it ended."""
@@ -47,6 +52,13 @@ class Writers(ABC):
 
     format = "kafka"
     """The name of Spark's sink."""
+
+    @abstractmethod
+    def limit(self, kafka: Kafka, spec: QuerySpec, topic_ids: Mapping[str, str]) -> None:
+        """Asks how large records of the query may be in this life; ``topic_ids``: of its source topics.
+
+        To be called ahead of all others. Raises EnvironmentProblem ``broker-unavailable``.
+        """
 
     @abstractmethod
     def begin(self, kafka: Kafka, spec: QuerySpec, stopping: threading.Event) -> bool:
@@ -77,6 +89,10 @@ class Writers(ABC):
         """Raises EngineProblem ``service-taken`` when another engine has the service."""
 
     @abstractmethod
+    def cut_off(self, spec: QuerySpec) -> None:
+        """Gives up results that were not sent. Executors do it by themselves when a life of the query has ended."""
+
+    @abstractmethod
     def end(self, spec: QuerySpec, *, forget: bool) -> None:
         """The query has ended; ``forget``: for good."""
 
@@ -92,6 +108,16 @@ class _Unregistered(Writers):
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._jvm: Any = session._jvm
+        self._largest = _ANY
+
+    def limit(self, kafka: Kafka, spec: QuerySpec, topic_ids: Mapping[str, str]) -> None:
+        found = kafka.record_limits(spec.sink_topics)
+        self._largest = min((limit.most for limit in found.values() if limit is not None), default=_ANY)
+        self._keep(spec, limits_of(spec, found, topic_ids))
+
+    def _keep(self, spec: QuerySpec, limits: str) -> None:
+        """Lets those know who send."""
+        self._jvm.ksqlpy.sink.Limits.set(spec.id, limits)
 
     def begin(self, kafka: Kafka, spec: QuerySpec, stopping: threading.Event) -> bool:
         return False
@@ -105,7 +131,7 @@ class _Unregistered(Writers):
             stopping.wait(0.05)
 
     def options(self, spec: QuerySpec) -> dict[str, str]:
-        return sink_options(spec)
+        return sink_options(spec, self._largest)
 
     def mark(self, spec: QuerySpec) -> None:
         pass
@@ -113,8 +139,12 @@ class _Unregistered(Writers):
     def check(self) -> None:
         pass
 
-    def end(self, spec: QuerySpec, *, forget: bool) -> None:
+    def cut_off(self, spec: QuerySpec) -> None:
         pass
+
+    def end(self, spec: QuerySpec, *, forget: bool) -> None:
+        if forget:
+            self._jvm.ksqlpy.sink.Limits.forget(spec.id)
 
 
 def writers_of_rehearsal(session: SparkSession) -> Writers:
@@ -125,11 +155,26 @@ def writers_of_rehearsal(session: SparkSession) -> Writers:
 class _Nowhere(_Unregistered):
     format = "noop"
 
+    def end(self, spec: QuerySpec, *, forget: bool) -> None:
+        super().end(spec, forget=True)
+
+
+_CUT_OFF: Counter[str] = Counter()
+"""By query how many of its producers were closed. Spark keeps a producer for its settings, also a closed one."""
+
 
 class _OnOneMachine(_Unregistered):
     def __init__(self, session: SparkSession, register: ProducerRegister) -> None:
         super().__init__(session)
         self._register = register
+
+    def options(self, spec: QuerySpec) -> dict[str, str]:
+        number = _CUT_OFF[spec.id]
+        return {**super().options(spec), **({"kafka.ksqlpy.number": str(number)} if number else {})}
+
+    def cut_off(self, spec: QuerySpec) -> None:
+        if self._jvm.ksqlpy.sink.SinkProducers.cutOff(spec.id):
+            _CUT_OFF[spec.id] += 1
 
     def begin(self, kafka: Kafka, spec: QuerySpec, stopping: threading.Event) -> bool:
         producers, end = self._jvm.ksqlpy.sink.SinkProducers, time.monotonic() + _STARTING
@@ -157,9 +202,12 @@ class _OnOneMachine(_Unregistered):
 
     def end(self, spec: QuerySpec, *, forget: bool) -> None:
         """Gives its producer back to Spark, and notes that nothing writes the query's results, if that is so."""
+        if forget and not self._jvm.ksqlpy.sink.Senders.idle(spec.id):
+            self.cut_off(spec)  # its topic may be gone: what waits for it would go to the next one of that name
         self._jvm.ksqlpy.sink.SinkProducers.release(spec.id)
         if not tasks_run(self._session, spec.id) and self._jvm.ksqlpy.sink.Senders.idle(spec.id):
             self._register.leave(spec.id, forget=forget)
+            super().end(spec, forget=forget)
 
 
 _LIVES = itertools.count(1)
@@ -173,6 +221,10 @@ class _OnCluster(_Unregistered):
         super().__init__(session)
         self._register = register
         self._life = ""
+        self._limits = ""
+
+    def _keep(self, spec: QuerySpec, limits: str) -> None:
+        self._limits = limits
 
     def begin(self, kafka: Kafka, spec: QuerySpec, stopping: threading.Event) -> bool:
         self._end_life(spec.id)
@@ -194,7 +246,7 @@ class _OnCluster(_Unregistered):
 
     def options(self, spec: QuerySpec) -> dict[str, str]:
         # The pool of producers of an executor finds them by their settings, so that each life has its own.
-        return {**sink_options(spec), "kafka.ksqlpy.life": self._life}
+        return {**super().options(spec), "kafka.ksqlpy.life": self._life, "kafka.ksqlpy.limits": self._limits}
 
     def mark(self, spec: QuerySpec) -> None:
         writers = self._jvm.ksqlpy.sink.Writers

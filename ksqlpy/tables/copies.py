@@ -29,47 +29,53 @@ class Topics(Protocol):
 
     def topic_id(self, topic: str) -> str | None: ...
     def partitions(self, topics: Collection[str]) -> dict[str, int]: ...
-    def offsets(self, topics: dict[str, int], *, latest: bool) -> dict[str, dict[str, int]]: ...
-    def reader(self, *, ends: bool = False) -> Consumer: ...
+    def offsets(
+        self, topics: dict[str, int], *, latest: bool, committed: bool = False
+    ) -> dict[str, dict[str, int]]: ...
+    def reader(self, *, ends: bool = False, committed: bool = False) -> Consumer: ...
 
 
 class Copies:
-    """The copies, by the names of their tables. A table is copied from the first read on."""
+    """The copies, by the names of their tables. A table is copied from the first read on.
+
+    It has another copy for reads that count other records (``isolation.level``).
+    """
 
     def __init__(self, folder: Path, kafka: Topics, registry: SchemaRegistry | None) -> None:
         self._registry = registry
         self._folder = folder
         self._kafka = kafka
-        self._open: dict[str, Copy] = {}
+        self._open: dict[tuple[str, bool], Copy] = {}
         self._lock = threading.Lock()
         self._swept = False
 
-    def of(self, source: Source, known: Collection[Source]) -> Copy:
+    def of(self, source: Source, known: Collection[Source], *, committed: bool) -> Copy:
         """The copy of a table, which has all that its topic had when it was first read, and follows it.
 
-        ``known``: all sources that there are; copies of others are removed. Raises EngineProblem.
+        ``known``: all sources that there are; copies of others are removed. ``committed``: of committed records only.
+        Raises EngineProblem.
         """
-        found = self.ready(source)
+        found, place = self.ready(source, committed=committed), (source.name, committed)
         if found is not None:
             return found
         with self._lock:
             self._sweep(known)
-            found = self._open.get(source.name)
+            found = self._open.get(place)
             if found is None or found.source != source or found.failed:
                 if found is not None:
-                    del self._open[source.name]
+                    del self._open[place]
                     found.close(forget=found.source.topic != source.topic)
-                found = self._made(source)
-                self._open[source.name] = found
+                found = self._made(source, committed)
+                self._open[place] = found
         if not found.ready:
-            found.wait(self.ends(source), PATIENCE)
+            found.wait(self.ends(found), PATIENCE)
             found.ready = True
         found.source = source  # equal to the one before
         return found
 
-    def ready(self, source: Source) -> Copy | None:
+    def ready(self, source: Source, *, committed: bool) -> Copy | None:
         """The copy of a table that was read before, and needs no waiting; None otherwise."""
-        found = self._open.get(source.name)
+        found = self._open.get((source.name, committed))
         return found if found is not None and found.source is source and found.ready and not found.failed else None
 
     def keep(self, known: Collection[Source]) -> None:
@@ -77,46 +83,48 @@ class Copies:
         with self._lock:
             self._sweep(known)
 
-    def ends(self, source: Source) -> dict[int, int]:
-        """The offsets behind the last records of a table's topic now."""
-        return self._offsets(source.topic, latest=True)
+    def ends(self, copy: Copy) -> dict[int, int]:
+        """The offsets behind the last records of a table's topic now that the copy will have."""
+        return self._offsets(copy.source.topic, latest=True, committed=copy.committed)
 
     def standing(self, name: str) -> dict[str, int] | None:
         """``lag``: how many records the copy of a table is behind, ``rows``: about how many it has; None without one.
 
         Raises EngineProblem where the brokers do not answer.
         """
-        found = self._open.get(name)
-        if found is None or found.failed:
-            return None
-        return {"lag": found.lag(self.ends(found.source)), "rows": found.estimate()}
+        copies = (self._open.get((name, committed)) for committed in (True, False))
+        found = next((c for c in copies if c is not None and not c.failed), None)
+        return None if found is None else {"lag": found.lag(self.ends(found)), "rows": found.estimate()}
 
-    def _offsets(self, topic: str, *, latest: bool) -> dict[int, int]:
+    def _offsets(self, topic: str, *, latest: bool, committed: bool) -> dict[int, int]:
         partitions = self._kafka.partitions([topic])
-        return {int(p): o for p, o in self._kafka.offsets(partitions, latest=latest)[topic].items()}
+        found = self._kafka.offsets(partitions, latest=latest, committed=committed)[topic]
+        return {int(p): o for p, o in found.items()}
 
-    def _made(self, source: Source) -> Copy:
+    def _made(self, source: Source, committed: bool) -> Copy:
         topic_id = self._kafka.topic_id(source.topic)
         if topic_id is None:
             raise EngineProblem("copy-failed", f"topic {source.topic} of table {source.name} does not exist")
-        begins = self._offsets(source.topic, latest=False)
-        reader = partial(self._kafka.reader, ends=True)
-        place = self._place(source, topic_id)
+        begins = self._offsets(source.topic, latest=False, committed=committed)
+        reader = partial(self._kafka.reader, ends=True, committed=committed)
+        places = [self._place(source, topic_id, of) for of in (True, False)]
         for folder in self._folder.glob(f"{_safe(source.name)}-*"):
-            if folder != place:  # of an earlier definition, or of a topic that is gone
+            if folder not in places:  # of an earlier definition, or of a topic that is gone
                 Store.remove(folder)
-        return Copy(source, place, reader, begins, self._registry)
+        place = places[0 if committed else 1]
+        return Copy(source, place, reader, begins, self._registry, committed=committed)
 
-    def _place(self, source: Source, topic_id: str) -> Path:
-        """The folder of a copy: another topic, or other formats, have another one."""
-        what = repr((topic_id, source.key, source.value, source.window, source.envelope, source.headers))
+    def _place(self, source: Source, topic_id: str, committed: bool) -> Path:
+        """The folder of a copy: another topic, other formats, or other records that count, have another one."""
+        kept = (topic_id, source.key, source.value, source.window, source.envelope, source.headers)
+        what = repr(kept if committed else (*kept, "read_uncommitted"))
         return self._folder / f"{_safe(source.name)}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
 
     def _sweep(self, known: Collection[Source]) -> None:
         """Ends and removes the copies of tables that are no longer there."""
         names = {s.name for s in known}
-        for name in [n for n in self._open if n not in names]:
-            self._open.pop(name).close(forget=True)
+        for place in [p for p in self._open if p[0] not in names]:
+            self._open.pop(place).close(forget=True)
         if self._swept or not self._folder.exists():
             return
         self._swept = True

@@ -60,8 +60,12 @@ class Copy:
         consumer: Callable[[], Consumer],
         begins: Mapping[int, int],
         registry: SchemaRegistry | None = None,
+        *,
+        committed: bool,
     ) -> None:
         self.source = source
+        self.committed = committed
+        """Whether its consumer gives committed records only."""
         self.ready = False
         """Whether it had, once, all that its topic had then."""
         self.remade: str | None = None

@@ -239,11 +239,11 @@ class MemoryKafka(Kafka):
             self.log.pop(name, None)
 
     def last_records(
-        self, topic: str, partitions: int, most: int, seconds: float
+        self, topic: str, partitions: int, most: int, seconds: float, *, committed: bool
     ) -> list[tuple[bytes | None, bytes | None]]:
         return [(s.record.key, s.record.value) for s in self.log[topic][-most:]]
 
-    def offsets(self, topics: Mapping[str, int], *, latest: bool) -> dict[str, dict[str, int]]:
+    def offsets(self, topics: Mapping[str, int], *, latest: bool, committed: bool = False) -> dict[str, dict[str, int]]:
         return {t: {str(p): len(self.log[t]) if latest and p == 0 else 0 for p in range(n)} for t, n in topics.items()}
 
 

@@ -266,7 +266,7 @@ def test_settings_go_to_the_clients_that_they_are_for() -> None:
         ("kafka.producer.acks", "1", "reserved-setting"),
         ("ksql.streams.producer.enable.idempotence", "false", "reserved-setting"),
         ("kafka.producer.max.in.flight.requests.per.connection", "5", "reserved-setting"),
-        ("ksql.streams.consumer.isolation.level", "read_committed", "reserved-setting"),
+        ("kafka.consumer.isolation.level", "read_committed", "reserved-setting"),
         ("kafka.interceptor.classes", "my.Interceptor", "reserved-setting"),
         ("kafka.consumer.group.id", "g", "reserved-setting"),
         ("kafka.bootstrap.servers", "b:1", "reserved-setting"),

@@ -129,6 +129,104 @@ def test_a_replay_that_was_killed_goes_on(engine: Engine, monkeypatch: pytest.Mo
     assert sorted(enough(lambda: values(engine, "P"), 6)) == list(range(6))
 
 
+@pytest.mark.parametrize("written", [0, 3, 6])
+def test_two_queries_have_letters_about_one_record(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    """Also where the replay is killed when it had written so many of the records."""
+    source, queries = f"two{written}", [f"COUNTS{written}", f"SUMS{written}"]
+    engine.execute(
+        f"CREATE STREAM {source} (id INT KEY, v INT) WITH (kafka_topic='{source}', value_format='JSON', partitions=1);"
+        f"CREATE TABLE c{written} WITH (query_id='{queries[0]}') AS SELECT id, COUNT(*) AS v FROM {source} GROUP BY id;"
+        f"CREATE TABLE d{written} WITH (query_id='{queries[1]}') AS SELECT id, SUM(v) AS v FROM {source} GROUP BY id;",
+        EARLIEST,
+    )
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    for value in (b'{"v":100}', *[b"broken"] * 6):
+        producer.produce(source, key=b"\0\0\0\1", value=value)
+    producer.flush()
+    found = [enough(partial(letters_of, engine, query), 6) for query in queries]
+    assert [len(x) for x in found] == [6, 6]
+    topic, module = engine.topics.dead_letters, sys.modules["ksqlpy.deadletters.replay"]
+    write = module._write
+
+    def killed(out: Producer, letters_topic: str, letters: Sequence[Letter]) -> None:
+        write(out, letters_topic, letters[:written])
+        raise EngineProblem("not-written", "killed")
+
+    # Somebody else's transaction in the source topic hides what a replay wrote from whoever reads what is committed.
+    other = Producer({"bootstrap.servers": engine.bootstrap, "transactional.id": source})
+    other.init_transactions(30)
+    other.begin_transaction()
+    other.produce(source, key=b"\0\0\0\2", value=b'{"v":0}')
+    other.flush()
+    monkeypatch.setattr(module, "_write", killed)
+    with pytest.raises(EngineProblem, match="killed"):
+        replay(engine.connection, read_letters(engine.connection, topic), found[0])
+    monkeypatch.undo()
+    again = read_letters(engine.connection, topic)
+    assert again.done.isdisjoint(x.id for x in (*found[0], *found[1]))
+    assert replay(engine.connection, again, [*found[1], *found[0]]) == 6 - written
+    again = read_letters(engine.connection, topic)
+    assert again.done.issuperset(x.id for x in (*found[0], *found[1]))
+    assert replay(engine.connection, again, [*found[0], *found[1]]) == 0
+    other.abort_transaction(30)
+    assert enough(lambda: [v for v in values(engine, f"C{written}") if v == 7], 1) == [7]
+    assert enough(lambda: [v for v in values(engine, f"D{written}") if v == 121], 1) == [
+        121
+    ]  # offsets 1 to 6 are their values
+    assert max(values(engine, f"C{written}")) == 7
+    assert max(values(engine, f"D{written}")) == 121
+
+    # A query that comes to the records later has letters about them, too: they are done.
+    engine.execute(f"CREATE STREAM e{written} WITH (query_id='E{written}') AS SELECT * FROM {source};", EARLIEST)
+    late = enough(partial(letters_of, engine, f"E{written}"), 6)
+    assert replay(engine.connection, read_letters(engine.connection, topic), late) == 0
+    engine.execute("".join(f"TERMINATE {q};" for q in (*queries, f"E{written}")))
+
+
+def test_unmended_copies_make_no_more_letters(
+    engine: Engine, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    engine.execute(
+        "CREATE STREAM back (v INT) WITH (kafka_topic='back', value_format='JSON', partitions=1);"
+        "CREATE STREAM b1 WITH (query_id='B1') AS SELECT v FROM back;"
+        "CREATE STREAM b2 WITH (query_id='B2') AS SELECT v FROM back;",
+        EARLIEST,
+    )
+    producer = Producer({"bootstrap.servers": engine.bootstrap})
+    producer.produce("back", value=b"broken")
+    producer.flush()
+    mine = [enough(partial(letters_of, engine, q), 1)[0] for q in ("B1", "B2")]
+    where = ["--bootstrap-servers", engine.bootstrap, "-D", "ksql.service.id=letters_", "--topic", "back"]
+
+    def ran(*arguments: str) -> str:
+        capsys.readouterr()
+        assert main(["deadletters", "replay", *arguments, *where]) == 0
+        return capsys.readouterr().out.strip()
+
+    assert ran() == "1 records replayed"
+    copies = [enough(partial(letters_of, engine, q), 2)[1] for q in ("B1", "B2")]
+    assert {c.copy_of for c in copies} == {f"{engine.topics.dead_letters}:{mine[0].id.replace('-', ':')}"}
+    left = "1 came back from a replay (mend them, or --again writes them as they are)"
+    for _ in range(2):
+        assert ran("--dry-run") == f"0 records would be replayed, 1 were before, {left}"
+        assert ran() == f"0 records replayed, 1 were before, {left}"
+    assert [len(letters_of(engine, q)) for q in ("B1", "B2")] == [2, 2]
+
+    # One of its letters is mended, the other one is not.
+    assert main(["deadletters", "show", "--output", "json", *where]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [x.get("copy_of") for x in lines] == [None, None, *(c.copy_of for c in copies)]
+    lines[-1]["value"] = '{"v":5}'
+    file = tmp_path / "letters.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert ran(str(file)) == "1 records replayed, 1 were before"
+    assert [enough(partial(values, engine, topic), 1) for topic in ("B1", "B2")] == [[5], [5]]
+    assert [len(letters_of(engine, q)) for q in ("B1", "B2")] == [2, 2]
+    assert ran() == "0 records replayed, 2 were before"
+
+
 SHAPES = {
     "PLAIN": "CREATE STREAM {0} WITH (query_id='{0}') AS SELECT id, v FROM h;",
     "GROUPED": "CREATE TABLE {0} WITH (query_id='{0}') AS SELECT id, COUNT(*) AS n FROM h GROUP BY id;",

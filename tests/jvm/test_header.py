@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ def test_vectors(vector: dict[str, Any]) -> None:
         return
     header = bytes.fromhex(vector["header"])
     at = vector["at"]
-    assert coordinates(header, len(at["seen"])) == Coordinates(
+    wanted = Coordinates(
         mark(vector["query"]), at["place"], at["offset"], at["window"], tuple(at["seen"]), tuple(at["group"] or ())
     )
+    tag = bytes.fromhex(vector["tag"])
+    assert coordinates(header, len(at["seen"]), signed=False) == wanted
+    assert coordinates(header + tag, len(at["seen"])) == replace(wanted, tag=tag)

@@ -22,6 +22,7 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.spark import header
+from ksqlpy.spark.topics import Topics
 from tests.support.waiting import count as written
 from tests.support.waiting import until
 
@@ -524,7 +525,8 @@ def test_what_retention_took_is_said_and_the_query_goes_on(engine: Engine) -> No
     [shown] = engine.execute("SHOW QUERIES EXTENDED;")[0]["queryDescriptions"]
     assert shown["state"] == "RUNNING"
     assert [e["errorMessage"] for e in shown["queryErrors"]] == [
-        "3 records of topic short were deleted by its retention before they were read"
+        "3 records of topic short were deleted by its retention before they were read (hint: keep records for longer"
+        " (retention.ms, retention.bytes of the topic))"
     ]
 
 
@@ -635,10 +637,10 @@ def test_another_plan_on_a_checkpoint_is_refused(engine: Engine) -> None:
     running = engine.queries.get(query)
     assert running is not None and until(lambda: running.live.is_set())
     with pytest.raises(EngineProblem, match="another plan") as refused:
-        running.checkpoint.claim("another", 1, {})
+        running.checkpoint.claim("another", 1, Topics())
     assert refused.value.code == "checkpoint-mismatch"
     with pytest.raises(EngineProblem, match="1 shuffle partitions"):
-        running.checkpoint.claim(running.spec.fingerprint, 7, {})
+        running.checkpoint.claim(running.spec.fingerprint, 7, Topics())
 
 
 FORGETFUL = {

@@ -125,14 +125,6 @@ def test_a_batch_that_another_engine_has_planned_is_planned_again(spark: SparkSe
     assert (sorted(checkpoint.names("spark/offsets")), checkpoint.last_commit) == (["0", "1"], 1)
 
 
-def test_the_plan_of_a_first_batch_stays(spark: SparkSession, tmp_path: Path) -> None:
-    checkpoint = Checkpoint(spark, str(tmp_path / "q"))
-    checkpoint.begin_backlog()
-    checkpoint.write("spark/offsets/0", 'v1\n{}\n{"in":{"0":1}}')
-    assert checkpoint.mend() == []
-    assert checkpoint.backlog_planned
-
-
 def test_an_engine_that_has_lost_the_service_plans_no_further_batch(engine: Engine) -> None:
     """It may be continued between two phases of a query, long after another one has taken the service."""
     query = started(engine, "CREATE STREAM out WITH (KAFKA_TOPIC = 'out') AS SELECT * FROM orders;")
@@ -140,7 +132,7 @@ def test_an_engine_that_has_lost_the_service_plans_no_further_batch(engine: Engi
     other.take()
     try:
         with pytest.raises(ServiceLost):
-            query._start_spark(Phase.BACKLOG, None)
+            query._start_spark(Phase.RECOVERY, None)
     finally:
         other.close()
 
@@ -239,7 +231,8 @@ def test_headers_are_read_as_ever_and_kept_apart(engine: Engine, spark: SparkSes
         producer.produce("results", b"{}", headers=[("ksqlpy.at", bytes.fromhex(header))])
     assert producer.flush(20) == 0
     tell_jvm(engine.session, engine.connection)
-    tail = Tail(engine.connection, "Q_1", 2, {"results": {"0": 0}}, {"results": {"0": len(HEADERS)}})
+    ends = {"results": {"0": len(HEADERS)}}
+    tail = Tail(engine.connection, "Q_1", 2, {"results": {"0": 0}}, ends, unsigned=ends)
     found = []
     for at in HEADERS:
         where, offset = place(at.topic, str(at.partition)), f"{at.offset}L"
@@ -264,6 +257,6 @@ def test_a_dead_letter_does_not_say_that_the_results_before_it_are_there(engine:
     assert producer.flush(20) == 0
     start, end = {"results": {"0": 0}, "dead": {"0": 0}}, {"results": {"0": 1}, "dead": {"0": 1}}
     tell_jvm(engine.session, engine.connection)
-    tail = Tail(engine.connection, "Q_1", 2, start, end, by_key=True, results="results")
+    tail = Tail(engine.connection, "Q_1", 2, start, end, unsigned=end, by_key=True, results="results")
     asked = [tail.is_ahead("3", "6L", f"cast('{key}' as binary)") for key in ("results", "dead")]
     assert list(spark.range(1).selectExpr(*asked).collect()[0]) == [True, False]

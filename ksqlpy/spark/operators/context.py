@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ksqlpy.formats import text
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Operator
-from ksqlpy.spark.marks import stream_time
+from ksqlpy.spark.marks import sent_to, stream_time
 from ksqlpy.spark.once import Tail
 from ksqlpy.spark.rows import Col, Rows
 
@@ -27,12 +27,14 @@ class Distribution:
 
     ``partitions``: of every shuffle. ``shuffled``: False where all rows come from one source partition, so that a
     shuffle would only cost latency. ``sorted``: for the micro-batch that reads a backlog in event-time order.
+    ``in_step``: the rows come from one task, by their time, and tasks behind the first shuffle go on in step.
     ``source_partitions``: of the first source when the query was made; part of the state of queries with HAVING.
     """
 
     partitions: int
     shuffled: bool
     sorted: bool = False
+    in_step: bool = False
     source_partitions: int = 1
     topic_partitions: tuple[int, ...] = ()
     """Of each topic of the plan, in order: of how many partitions the tasks of JVM steps say what they had seen. None
@@ -80,6 +82,7 @@ class Context:
         """The number of the branch of a union that is being built."""
         self._builders = builders
         self._distributed = False
+        self._stepped = False
 
     def build(self, node: Operator, records: Rows) -> Rows:
         """The rows that come out of an operator."""
@@ -108,11 +111,22 @@ class Context:
         if self._distributed:
             return rows
         self._distributed = True
+        if d.in_step:
+            return self._in_step(rows, keys)
         if d.sorted:
             table_first = [f"{Col.SIDE} DESC"] if rows.shape.sided else []
             rows = rows.plus((Col.TURN, stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")))
             return self._sorted(rows, keys, [Col.TURN, *table_first, *AS_READ]).drop(Col.SOURCE, Col.TURN)
         return rows
+
+    def _in_step(self, rows: Rows, keys: Sequence[str]) -> Rows:
+        """Rows of one key together, as they come; behind the first shuffle of those that are read by time, in step."""
+        n = self.distribution.partitions
+        if self._stepped or not self.distribution.in_step:
+            return rows.repartitioned(n, keys)
+        self._stepped = True
+        rows = rows.plus((Col.TURN, sent_to(keys, n, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts, 0L)")))
+        return rows.repartitioned(n, keys).in_step(Col.TURN)
 
     def _sorted(self, rows: Rows, keys: Sequence[str], order: Sequence[str]) -> Rows:
         number = [Col.ROW] if rows.shape.numbered else []
@@ -150,7 +164,7 @@ class Context:
         if not d.shuffled:
             return rows.together()
         if not d.sorted and self.tail is None:
-            return rows.repartitioned(d.partitions, keys)
+            return self._in_step(rows, keys)
         own = [Col.TURN] if turn is None else []  # a time that is given is still needed
         if turn is None and Col.SOURCE in rows.shape.columns:
             turn = Col.TURN

@@ -53,6 +53,14 @@ class Broker:
         self._kafka = self._made()
         self._kafka.start()
 
+    def stall(self, away: float) -> None:
+        """Stops the broker with SIGSTOP, and lets it go on ``away`` seconds later."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            time.sleep(away)
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
+
     def end(self) -> None:
         """Ends it in order."""
         self._kafka.stop()

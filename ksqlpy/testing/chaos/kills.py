@@ -9,6 +9,7 @@ from random import Random
 
 from ksqlpy.testing.chaos.broker import Broker
 from ksqlpy.testing.chaos.cluster import Cluster
+from ksqlpy.testing.chaos.load import Load
 from ksqlpy.testing.chaos.server import OUTLIVE, Server
 from ksqlpy.testing.chaos.watch import Mark, Watch
 
@@ -20,6 +21,10 @@ KINDS = {
     "broker": "the broker gets SIGKILL and is started again some seconds later",
     "stop": "the server is stopped in order and started again",
     "pause": "all queries are paused and resumed some seconds later",
+    "stall": "Spark's JVM gets SIGSTOP, and goes on some seconds later",
+    "lull": "the broker gets SIGSTOP, and goes on some seconds later",
+    "slow": "Spark's JVM is stopped nine tenths of the time for some seconds, so that queries fall behind",
+    "burst": "one topic of each job gets many times the records for some seconds",
     "takeover": "server and JVM get SIGSTOP, another server takes the service, both go on for some seconds",
     "deaf": "as takeover, but the JVM of the first server is not stopped",
     "standby": "the server gets SIGKILL while a standby waits, which takes its place",
@@ -33,7 +38,10 @@ KINDS = {
 }
 """The kinds by name."""
 
-ON_ONE_MACHINE = ("jvm", "server", "broker", "stop", "pause", "takeover", "deaf", "standby", "handover", "orphan")
+ON_ONE_MACHINE = (
+    "jvm", "server", "broker", "stop", "pause", "stall", "lull", "slow", "burst", "takeover", "deaf", "standby",
+    "handover", "orphan",
+)  # fmt: skip
 """Those that need no cluster, where all tasks run in the driver's JVM."""
 
 ON_CLUSTER = ("jvm", "server", "broker", "executor", "frozen", "worker")
@@ -48,6 +56,8 @@ FROZEN = 30.0
 AWAY = (2.0, 6.0)
 """Seconds, from and to, that a broker is away or queries are paused."""
 
+SLICE = 0.5
+"""Seconds of a slow JVM: mostly stopped, a moment at work."""
 
 PATIENCE = 60.0
 """Seconds that the server gets when it is about to recover from the kill before."""
@@ -91,7 +101,13 @@ def plan(seed: int, kills: int, kinds: Sequence[str], min_gap: float, max_gap: f
 
 
 def carry_out(
-    planned: Planned, began: float, server: Server, broker: Broker, watch: Watch, cluster: Cluster | None = None
+    planned: Planned,
+    began: float,
+    server: Server,
+    broker: Broker,
+    watch: Watch,
+    load: Load,
+    cluster: Cluster | None = None,
 ) -> Kill:
     """Does it, and returns when the harness has done its part; ``began``: when the load did, by the monotonic clock.
 
@@ -129,6 +145,20 @@ def carry_out(
             server.statements(" ".join(f"PAUSE {q};" for q in queries), PATIENCE)
             time.sleep(planned.away)
             server.statements(" ".join(f"RESUME {q};" for q in queries), PATIENCE)
+            mark = watch.mark()
+        case "stall" | "slow":
+            if planned.kind == "stall":
+                server.stop_jvm(planned.away)
+            else:
+                for _ in range(int(planned.away / SLICE)):
+                    server.stop_jvm(SLICE * 0.9)
+                    time.sleep(SLICE * 0.1)
+            mark = watch.mark()
+        case "lull":
+            broker.stall(planned.away)
+            mark = watch.mark()
+        case "burst":
+            load.burst(planned.away)
             mark = watch.mark()
         case "takeover" | "deaf":
             problems += server.be_taken_over(planned.away, jvm=planned.kind == "takeover")

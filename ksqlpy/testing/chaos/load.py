@@ -21,6 +21,8 @@ __all__ = ["Load", "partition_of", "record"]
 
 TICK = 0.01
 """Seconds between two looks at how many records are due."""
+BURST = 10
+"""How many times as many records some topics get in a burst."""
 FLUSH = 120.0
 """Seconds that the broker gets to take what is left at the end."""
 
@@ -80,6 +82,7 @@ class Load:
                 }
             )
         )
+        self._more = 0.0  # until then, a burst
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)
 
@@ -93,6 +96,11 @@ class Load:
     def start(self) -> None:
         """Begins to send, in a thread of its own."""
         self._thread.start()
+
+    def burst(self, seconds: float) -> None:
+        """Lets every second feed, which of two that are joined is one, have :data:`BURST` times its records for so long."""
+        self._more = time.monotonic() + seconds
+        time.sleep(seconds)
 
     def finish(self) -> None:
         """Stops sending and waits until the broker has taken all.
@@ -111,6 +119,10 @@ class Load:
                 due = int((time.monotonic() - begin) * self._rate)
                 for i in range(done, due):
                     self._send(self._round[i % len(self._round)])
+                if time.monotonic() < self._more:
+                    for feed in self._feeds[::2]:
+                        for _ in range(max(1, (due - done) * BURST // len(self._feeds))):
+                            self._send(feed)
                 done = max(done, due)
                 self._producer.poll(0)
         except Exception as e:  # must come out where finish() is called

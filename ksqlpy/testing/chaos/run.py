@@ -138,7 +138,7 @@ class _Run:
         for number, planned in enumerate(self._kills, 1):
             time.sleep(planned.gap)
             self._tell(f"kill {number} of {len(self._kills)}: {planned.kind} at {time.monotonic() - begin:.1f} s")
-            kill = carry_out(planned, begin, self._server, self._broker, watch, self._cluster)
+            kill = carry_out(planned, begin, self._server, self._broker, watch, self._load, self._cluster)
             report.kills.append(kill)
             report.problems += [f"kill {number} ({kill.kind}): {problem}" for problem in kill.problems]
 
@@ -206,5 +206,5 @@ class _Run:
             report.problems.append(e.message)
             return
         report.problems += [f"query {q} is {state}" for q, state in states.items() if state != "RUNNING"]
-        if len(states) != len(self._jobs):
-            report.problems.append(f"there are {len(states)} queries instead of {len(self._jobs)}")
+        if len(states) != (wanted := sum(j.queries for j in self._jobs)):
+            report.problems.append(f"there are {len(states)} queries instead of {wanted}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -179,6 +180,18 @@ class Server:
         for process in found:
             os.kill(process.pid, signal.SIGKILL)
         _wait_until_gone(found, 5)
+
+    def stop_jvm(self, seconds: float) -> None:
+        """Stops Spark's JVM with SIGSTOP for so long, if there is one just now."""
+        found = drivers(psutil.Process(self.pid).children(recursive=True))
+        for process in found:
+            process.suspend()
+        try:
+            time.sleep(seconds)
+        finally:
+            for process in found:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.resume()
 
     def stand_by(self, *, jvm: bool = False) -> Callable[[], None]:
         """Starts a standby, and waits until it has come to rest; gives what kills the active server with SIGKILL.

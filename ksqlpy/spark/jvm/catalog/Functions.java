@@ -19,6 +19,7 @@ import ksqlpy.once.TailPosition;
 import ksqlpy.read.Reader;
 import ksqlpy.sink.SinkValue;
 import ksqlpy.tasks.Attempts;
+import ksqlpy.tasks.Sent;
 import ksqlpy.write.AvroWriter;
 import ksqlpy.write.ProtobufWriter;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
@@ -37,7 +38,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * part of it, it is $ and its bytes in hexadecimal digits.
  * {@code read} names a reader, JSON the class JsonReader; see {@link Reader} for the result and {@link ksqlpy.read.Type} for the type. The other kinds are
  * {@code {"of":"row","tail":…}}, {@code {"of":"group",…}} and {@code {"of":"key",…}}, see {@link ksqlpy.once.Tail}, {@code {"count":name}}, see
- * {@link Counter}, {@code {"attempt":true}}, see {@link Attempts}, {@code {"clock":true}}, see {@link Clock}, {@code {"exact":name}}, see {@link Exact}, {@code {"sink":true}}, see {@link SinkValue},
+ * {@link Counter}, {@code {"attempt":true}}, see {@link Attempts}, {@code {"clock":true}}, see {@link Clock}, {@code {"sent":tasks}}, see {@link Sent}, {@code {"exact":name}}, see {@link Exact}, {@code {"sink":true}}, see {@link SinkValue},
  * {@code {"write":"AVRO",…}}, see {@link AvroWriter} and {@link ProtobufWriter},
  * {@code {"call":function}}, see {@link ksqlpy.functions.Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
  * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
@@ -97,6 +98,10 @@ public final class Functions implements FunctionCatalog {
         if (described.has("attempt")) {
           expect(arguments, 1, "it takes one argument");
           return new Attempts();
+        }
+        if (described.has("sent")) {
+          expect(arguments, 2, "it takes two arguments: task and time");
+          return new Sent(described.get("sent").asInt());
         }
         if (described.has("clock")) {
           expect(arguments, 2, "it takes two arguments: place and time");

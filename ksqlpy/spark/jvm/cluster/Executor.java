@@ -107,7 +107,8 @@ public final class Executor implements ExecutorPlugin, Runnable {
         pause = answer.get("pause").asLong();
         Checks.wanted(answer.get("checks"));
         answer.get("forget").forEach(query -> Figures.forget(query.asText()));
-        answer.get("ended").forEach(life -> SinkProducers.release(life.asText()));
+        // What they have not sent the brokers refuse, where its topic is there; another one of its name must not get it.
+        answer.get("ended").forEach(life -> SinkProducers.cutOff(life.asText()));
         answer.get("emptied").forEach(tail -> Tail.empty(tail.asText()));
         answer.get("forgotten").forEach(tail -> Tail.forget(tail.asText()));
       } catch (Exception e) {

@@ -2,6 +2,7 @@ package ksqlpy.internals;
 
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.time.Duration;
 import java.util.Map;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.common.utils.ProducerIdAndEpoch;
@@ -36,6 +37,12 @@ public final class ProducerPool {
   /** Gives it back to Spark. */
   public void release() {
     InternalKafkaProducerPool$.MODULE$.release(held);
+  }
+
+  /** Closes the producer at once, for all that have it, and gives it back; what it has not sent is given up. */
+  public void cutOff() {
+    held.producer().close(Duration.ZERO);
+    release();
   }
 
   /** The producer's id, -1 until the brokers have told it; Kafka's clients tell nobody else, so by reflection. */

@@ -51,7 +51,8 @@ public final class Tasks {
   private static boolean waits(StackTraceElement[] stack) {
     for (int i = 0; i < stack.length; i++) {
       if (stack[i].getMethodName().equals("poll")
-              && stack[i].getClassName().equals("org.apache.spark.sql.kafka010.consumer.InternalKafkaConsumer")
+              && (stack[i].getClassName().equals("org.apache.spark.sql.kafka010.consumer.InternalKafkaConsumer")
+                  || stack[i].getClassName().equals("ksqlpy.source.Merge"))
           || stack[i].getClassName().startsWith("org.apache.spark.shuffle.streaming.StreamingShuffleReader")) {
         return true;
       }

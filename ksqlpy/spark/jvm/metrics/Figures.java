@@ -3,6 +3,7 @@ package ksqlpy.metrics;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -24,8 +25,8 @@ public final class Figures {
 
   /**
    * {@code {"consumed":{topic:n},"lag":n,"sent":{topic:n},"late":n,"failed":n,"latency":{"p50":ms,"p99":ms,"max":ms},
-   * "executors":{id:{"consumed":n,"sent":n,"lag":n,"latency":…}}}} of a query. {@code lag} is null before a consumer
-   * knows any, {@code latency} without results of the last minute; {@code executors} is empty where there are none.
+   * "waiting":{"partition":topic-partition,"since":ms},"executors":{id:{"consumed":n,"sent":n,"lag":n,"latency":…}}}} of a query. {@code lag} is null before a consumer
+   * knows any, {@code latency} without results of the last minute, {@code waiting} where no partition is waited for; {@code executors} is empty where there are none.
    */
   public static String read(String query) throws JsonProcessingException {
     Map<String, Long> sums = sums(query);
@@ -49,11 +50,12 @@ public final class Figures {
     });
     Map<String, Object> all = new LinkedHashMap<>();
     all.put("consumed", of(sums, CONSUMED));
-    all.put("lag", total(newest(query, "lags", ClientFigures.lags(query), reported)));
+    all.put("lag", total(newest(query, "lags", Inputs.added(ClientFigures.lags(query), query, 1), reported)));
     all.put("sent", of(sums, SENT));
     all.put("late", sums.getOrDefault("late", Long.valueOf(0)));
     all.put("failed", sums.getOrDefault("failed", Long.valueOf(0)));
     all.put("latency", Latency.summary(latencies));
+    all.put("waiting", longest(Inputs.waiting(query), reported.values()));
     all.put("executors", executors);
     return MAPPER.writeValueAsString(all);
   }
@@ -61,7 +63,7 @@ public final class Figures {
   /** {@code {"topic-partition":n}}: how many offsets behind the first one of each partition its consumers are. */
   public static String leads(String query) throws JsonProcessingException {
     return MAPPER.writeValueAsString(
-        newest(query, "leads", ClientFigures.leads(query), Reports.figures(query)));
+        newest(query, "leads", Inputs.added(ClientFigures.leads(query), query, -1), Reports.figures(query)));
   }
 
   /** Forgets a query that has ended for good. */
@@ -80,13 +82,25 @@ public final class Figures {
     for (String query : queries) {
       Map<String, Object> one = new HashMap<>();
       one.put("sums", sums(query));
-      one.put("lags", ClientFigures.lags(query));
-      one.put("leads", ClientFigures.leads(query));
+      one.put("lags", Inputs.added(ClientFigures.lags(query), query, 1));
+      one.put("leads", Inputs.added(ClientFigures.leads(query), query, -1));
       one.put("ages", ClientFigures.ages(query));
       one.put("latency", Latency.here(query));
+      one.put("waiting", Inputs.waiting(query));
       all.put(query, one);
     }
     return all;
+  }
+
+  private static Map<String, Object> longest(Map<String, Object> here, Collection<JsonNode> reported) {
+    Map<String, Object> found = here;
+    for (JsonNode figures : reported) {
+      JsonNode one = figures.path("waiting");
+      if (one.isObject() && (found == null || one.get("since").asLong() < ((Long) found.get("since")).longValue())) {
+        found = Map.of("partition", one.get("partition").asText(), "since", Long.valueOf(one.get("since").asLong()));
+      }
+    }
+    return found;
   }
 
   private static Map<String, Long> sums(String query) {

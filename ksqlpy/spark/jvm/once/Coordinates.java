@@ -1,5 +1,6 @@
 package ksqlpy.once;
 
+import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -8,12 +9,12 @@ import org.apache.kafka.common.utils.ByteUtils;
 
 /**
  * Where a result came from, as it stands in the header {@value #HEADER} of its record. Other layouts would have another
- * name: records in topics keep what they have. {@code ksqlpy/spark/once.py} reads the same, and {@code
+ * name: records in topics keep what they have. {@code ksqlpy/spark/header.py} reads the same, and {@code
  * tests/jvm/header_vectors.json} holds both to what was ever written.
  *
  * <p>The header's value: INT mark; as varlongs place, offset, window and seen; then, where rows may have no result,
  * big-endian BIGINT hash of the group and for each partition of the source BIGINT offset of the last row that the group
- * had seen (-1 without one).
+ * had seen (-1 without one); at its end the {@link Key}'s tag of all that, which versions up to 0.1 did not write.
  *
  * @param mark tells the queries apart that write one topic, see {@link #mark(String)}
  * @param place of the source record: {@code index of the topic << 16 | partition}, room for 32,768 topics
@@ -44,14 +45,25 @@ public record Coordinates(int mark, int place, long offset, long window, long[] 
     ByteUtils.writeVarlong(window, to);
   }
 
-  /** Whether the value of a header is from the query with this mark. */
+  /** Whether the value of a header says that it is from the query with this mark, which anybody may write. */
   public static boolean isOf(int mark, byte[] header) {
     return header != null && header.length > Integer.BYTES && ByteBuffer.wrap(header).getInt() == mark;
   }
 
-  /** What the value of a header says; {@code tables}: how many joined tables the query has. */
-  public static Coordinates read(byte[] header, int tables) {
-    ByteBuffer from = ByteBuffer.wrap(header);
+  /**
+   * What the value of a header says, or null if nothing that a query ever wrote; {@code tables}: how many joined tables
+   * the query has; {@code length}: of what stands ahead of the tag.
+   */
+  public static Coordinates read(byte[] header, int length, int tables) {
+    try {
+      Coordinates found = parse(ByteBuffer.wrap(header, 0, length), tables);
+      return found.place < 0 || found.offset < 0 ? null : found;
+    } catch (IllegalArgumentException | BufferUnderflowException malformed) {
+      return null;
+    }
+  }
+
+  private static Coordinates parse(ByteBuffer from, int tables) {
     int mark = from.getInt();
     int place = (int) ByteUtils.readVarlong(from);
     long offset = ByteUtils.readVarlong(from);

@@ -37,10 +37,15 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * <p>With {@code ofTasks} groups are the tasks of a step that has a state across its keys, and it knows of each record
  * whether it has any result of a task.
  *
+ * <p>Who may write a sink topic may write anything there. A header counts with the tag of one of the query's keys
+ * ({@link Key}). One without a tag counts below the offsets at which the query's topics ended when it began to sign. Of
+ * equal coordinates the first count, in the topic of the results if they are there: others are copies, which say
+ * nothing of the order of results.
+ *
  * <p>A specification names it:
- * {@code {"connection":key,"query":…,"tables":n,"bySeen":…,"byKey":…,"ofTasks":…,"results":topic,
- * "from":{topic:{partition:offset}},
- * "to":{…}}}. It is read once in each JVM that asks, and stays until it is forgotten.
+ * {@code {"connection":key,"query":…,"keys":[name],"tables":n,"bySeen":…,"byKey":…,"ofTasks":…,"results":topic,
+ * "unsigned":{topic:{partition:offset}},"from":{…},"to":{…}}}. It is read once in each JVM that asks, and stays until it
+ * is forgotten.
  */
 public final class Tail {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -54,6 +59,10 @@ public final class Tail {
   private volatile boolean over = false;
   // By hash of the group: for each of its results, in their order, the position and what it had seen.
   private final Map<Long, List<long[]>> groups = new ConcurrentHashMap<>();
+  private int mark;
+  private Key[] keys;
+  // Below these offsets headers without a tag count.
+  private final Map<TopicPartition, Long> unsigned = new HashMap<>();
   private int tables;
   private boolean bySeen;
   private boolean byKey;
@@ -98,6 +107,22 @@ public final class Tail {
   /** Up to where, for each place, the source was when it was written: the largest offsets with a result, as JSON. */
   public static String highest(String spec) throws IOException {
     return MAPPER.writeValueAsString(of(spec).highest);
+  }
+
+  /** Of each lane of a task, the largest offset that any result had seen, as JSON; empty if results do not say it. */
+  public static String farthest(String spec) throws IOException {
+    List<Long> lanes = new ArrayList<>();
+    for (List<long[]> results : of(spec).groups.values()) {
+      for (long[] result : results) {
+        for (int lane = 1; lane < result.length; lane++) {
+          if (lanes.size() < lane) {
+            lanes.add(Long.valueOf(-1));
+          }
+          lanes.set(lane - 1, Long.valueOf(Math.max(lanes.get(lane - 1).longValue(), result[lane])));
+        }
+      }
+    }
+    return MAPPER.writeValueAsString(lanes);
   }
 
   /** Frees its memory, when nobody asks any more for what it holds; whoever asks is told that nothing was written. */
@@ -171,6 +196,9 @@ public final class Tail {
     Map<String, Object> settings = Connections.settings(spec.get("connection").asText(), "consumer");
     settings.put("enable.auto.commit", "false");
     settings.put("auto.offset.reset", "earliest");
+    // Results are written without transactions. An open one of another writer must not hide those behind it, which would
+    // be written again.
+    settings.put("isolation.level", "read_uncommitted");
     settings.put("auto.include.jmx.reporter", "false"); // it lives for a moment
     settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
     settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
@@ -187,7 +215,12 @@ public final class Tail {
     Map<TopicPartition, Long> starts = new HashMap<>();
     places(spec.get("from"), starts);
     places(spec.get("to"), ends);
-    int mark = Coordinates.mark(spec.get("query").asText());
+    places(spec.path("unsigned"), unsigned);
+    mark = Coordinates.mark(spec.get("query").asText());
+    keys = new Key[spec.path("keys").size()];
+    for (int i = 0; i < keys.length; i++) {
+      keys[i] = Key.named(spec.get("keys").get(i).asText());
+    }
     List<TopicPartition> open = new ArrayList<>();
     long expected = 0;
     for (Map.Entry<TopicPartition, Long> end : ends.entrySet()) {
@@ -204,10 +237,28 @@ public final class Tail {
       Long start = starts.get(open.get(i));
       consumer.seek(open.get(i), start == null ? 0 : start);
     }
+    // Results first: a copy of one in another topic must not be taken for it.
+    List<TopicPartition> others = new ArrayList<>(open);
+    others.removeIf(place -> place.topic().equals(results));
+    open.removeAll(others);
+    consumer.pause(others);
+    take(consumer, open, ends);
+    consumer.resume(others);
+    take(consumer, others, ends);
+    if (bySeen) {
+      for (List<long[]> results : groups.values()) {
+        results.sort(Comparator.comparingLong(result -> result[0]));
+      }
+    }
+  }
+
+  /** Takes the records of partitions up to their ends. */
+  private void take(
+      Consumer<byte[], byte[]> consumer, List<TopicPartition> open, Map<TopicPartition, Long> ends) {
     while (!open.isEmpty()) {
       ConsumerRecords<byte[], byte[]> polled = consumer.poll(Duration.ofMillis(200));
       for (ConsumerRecord<byte[], byte[]> found : polled) {
-        take(found, mark);
+        take(found);
       }
       for (int i = open.size() - 1; i >= 0; i--) {
         TopicPartition place = open.get(i);
@@ -215,11 +266,6 @@ public final class Tail {
           open.remove(i);
           consumer.pause(List.of(place));
         }
-      }
-    }
-    if (bySeen) {
-      for (List<long[]> results : groups.values()) {
-        results.sort(Comparator.comparingLong(result -> result[0]));
       }
     }
   }
@@ -248,14 +294,31 @@ public final class Tail {
     }
   }
 
-  private void take(ConsumerRecord<byte[], byte[]> record, int mark) {
+  /** The coordinates of a record that the query has written; null for one of others, whatever its header says. */
+  private Coordinates own(ConsumerRecord<byte[], byte[]> record) {
     Header header = record.headers().lastHeader(Coordinates.HEADER);
-    if (header == null || !Coordinates.isOf(mark, header.value())) {
+    byte[] value = header == null ? null : header.value();
+    if (!Coordinates.isOf(mark, value)) {
+      return null;
+    }
+    for (int i = 0; i < keys.length; i++) {
+      if (keys[i].signed(value)) {
+        return Coordinates.read(value, value.length - Key.TAG, tables);
+      }
+    }
+    Long limit = unsigned.get(new TopicPartition(record.topic(), record.partition()));
+    return limit != null && record.offset() < limit ? Coordinates.read(value, value.length, tables) : null;
+  }
+
+  private void take(ConsumerRecord<byte[], byte[]> record) {
+    Coordinates at = own(record);
+    if (at == null) {
       return;
     }
-    Coordinates at = Coordinates.read(header.value(), tables);
     records++;
-    put(at.place(), at.offset(), at.window(), record.offset());
+    if (!put(at.place(), at.offset(), at.window(), record.offset())) {
+      return;
+    }
     if (ofTasks && at.group().length > 0) {
       put(at.place(), at.offset(), ANY + at.group()[0], record.offset());
     }
@@ -278,18 +341,36 @@ public final class Tail {
           result[0] += result[i] + 1;
         }
       }
-      groups.computeIfAbsent(group, hash -> new ArrayList<>()).add(result);
+      List<long[]> results = groups.computeIfAbsent(group, hash -> new ArrayList<>());
+      if (bySeen || results.isEmpty() || !hadSeen(results.get(results.size() - 1), result)) {
+        results.add(result);
+      }
     }
   }
 
-  /** What was written first counts. */
-  private void put(int place, long offset, long window, long value) {
-    if (table.put(place, offset, window, value)) {
-      size++;
-      if (size * 3L > table.numbers.length * 2L) {
-        table = table.larger();
+  /**
+   * Whether a result of a group had seen all that another one had. One that follows it in their partition has seen more,
+   * unless it is a copy of a result from before the tail.
+   */
+  private static boolean hadSeen(long[] result, long[] other) {
+    for (int i = 1; i < other.length; i++) {
+      if (seen(result, i - 1) < other[i]) {
+        return false;
       }
     }
+    return true;
+  }
+
+  /** Whether it was not there: what was written first counts. */
+  private boolean put(int place, long offset, long window, long value) {
+    if (!table.put(place, offset, window, value)) {
+      return false;
+    }
+    size++;
+    if (size * 3L > table.numbers.length * 2L) {
+      table = table.larger();
+    }
+    return true;
   }
 
   /** A hash table with open addressing; a slot is free where the number, which is the offset + 1, is 0. */

@@ -35,15 +35,22 @@ public final class SinkProducers {
   public static final String JVM = UUID.randomUUID().toString();
 
   private static final Map<String, ProducerPool> HELD = new HashMap<>();
+  private static final Map<String, Map<String, String>> OPTIONS = new HashMap<>();
 
-  /** Takes the producer that Spark's sink takes with these options; gives its id, -1 until the brokers have told it. */
+  /**
+   * Takes the producer that Spark's sink takes with these options; gives its id, -1 until the brokers have told it. One
+   * that is held with other options, of an earlier life of the query, is given back.
+   */
   public static long hold(String query, Map<String, String> options) throws Exception {
+    Map<String, String> wanted = new HashMap<>(options);
     ProducerPool held;
     synchronized (HELD) {
       held = HELD.get(query);
-      if (held == null) {
+      if (held == null || !wanted.equals(OPTIONS.get(query))) {
+        release(query);
         held = ProducerPool.take(options);
         HELD.put(query, held);
+        OPTIONS.put(query, wanted);
       }
     }
     return held.id();
@@ -59,11 +66,26 @@ public final class SinkProducers {
   /** Gives it back to Spark. */
   public static void release(String query) {
     synchronized (HELD) {
+      OPTIONS.remove(query);
       ProducerPool held = HELD.remove(query);
       if (held != null) {
         held.release();
       }
     }
+  }
+
+  /** Closes the producer that is held, which gives up all that it has not sent; whether one was held. */
+  public static boolean cutOff(String query) {
+    ProducerPool held;
+    synchronized (HELD) {
+      OPTIONS.remove(query);
+      held = HELD.remove(query);
+    }
+    if (held == null) {
+      return false;
+    }
+    held.cutOff();
+    return true;
   }
 
   /**

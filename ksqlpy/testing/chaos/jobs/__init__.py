@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ksqlpy.testing.chaos.jobs.behind import BEHIND, DEEP
 from ksqlpy.testing.chaos.jobs.best import BEST
 from ksqlpy.testing.chaos.jobs.between import BETWEEN, PADDED
 from ksqlpy.testing.chaos.jobs.chain import CHAIN
@@ -25,7 +26,7 @@ __all__ = ["JOBS", "Feed", "Job"]
 
 _ALL = (
     FILTER, EXPLODE, GROUP, JOIN, TABLES, REGROUP, REGROUP_MOVING, HAVING, WINDOW, MOVES, MOVES_HAVING,
-    SESSION, BETWEEN, PADDED, FINAL, OWNED, CHAIN, BEST,
+    SESSION, BETWEEN, PADDED, FINAL, OWNED, CHAIN, BEST, BEHIND, DEEP,
 )  # fmt: skip
 
 JOBS: Mapping[str, Job] = {j.name: j for j in _ALL}

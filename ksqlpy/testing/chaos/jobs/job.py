@@ -34,11 +34,11 @@ class Feed:
 
 @dataclass(frozen=True)
 class Job:
-    """One persistent query under test.
+    """One persistent query under test, or several, each of which reads what the one before it writes.
 
     ``declare``: statements of its sources, with ``{p}`` for the number of partitions. ``query``: the one that is
     tested. ``sink``: its topic. ``feeds``: its stream first. ``truth``: fills a verdict from what was sent, by topic,
-    and the records of the sink.
+    and the records of the sink. ``queries``: how many there are.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Job:
     sink: str
     feeds: tuple[Feed, ...]
     truth: Callable[[Verdict, Mapping[str, Sequence[Sent]], Sequence[Result]], None]
+    queries: int = 1
 
     def check(self, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> Verdict:
         """Compares what came out, all partitions in order of their offsets, with what was sent."""

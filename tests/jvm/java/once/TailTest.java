@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,16 +23,25 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.ByteUtils;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Sink topics as Kafka's MockConsumer gives them. */
 final class TailTest {
   private static final int NONE = -2;
+  private static final String SECRET = "000102030405060708090a0b0c0d0e0f";
+  private static final Key KEY = new Key(SECRET);
 
   private final List<ConsumerRecord<byte[], byte[]>> records = new ArrayList<>();
   private final Map<TopicPartition, Long> ends = new HashMap<>();
   private final ObjectNode spec =
       new ObjectMapper().createObjectNode().put("query", "CSAS_Q_1").put("tables", 0).put("results", "out");
+
+  @BeforeEach
+  void theKeyIsKnown() {
+    Key.keep("own", SECRET);
+    spec.putArray("keys").add("own");
+  }
 
   /** A result at the end of a partition; {@code group}: its hash and what it had seen. */
   private void written(String topic, int partition, String key, int place, long offset, long window, long... group) {
@@ -60,9 +70,19 @@ final class TailTest {
     for (long number : group) {
       bytes.putLong(number);
     }
-    byte[] header = new byte[bytes.position()];
-    bytes.flip().get(header);
+    byte[] header = new byte[bytes.position() + Key.TAG];
+    bytes.flip().get(header, 0, bytes.limit());
+    KEY.sign(header);
     return header;
+  }
+
+  private static byte[] header(int place, long offset, long... group) {
+    return header("CSAS_Q_1", place, offset, 0, new long[0], group);
+  }
+
+  /** As versions up to 0.1 wrote it, and as anybody may. */
+  private static byte[] unsigned(byte[] header) {
+    return Arrays.copyOf(header, header.length - Key.TAG);
   }
 
   /** What a tail makes of the records from these offsets on, 0 where there is none. */
@@ -128,6 +148,104 @@ final class TailTest {
     written("out", 0, "a", 0, 1, 0);
     written("out", 0, "a", 0, 1, 0);
     assertEquals(0, read(Map.of()).find(0, 1, 0));
+  }
+
+  @Test
+  void aHeaderThatTheQueryHasNotSignedDoesNotCount() {
+    byte[] forged = header(0, 1);
+    forged[forged.length - 1] ^= 1;
+    written("out", 0, "a", forged);
+    written("out", 0, "a", unsigned(header(0, 2)));
+    byte[] ofAnother = header(0, 3);
+    new Key("000102030405060708090a0b0c0d0e10").sign(ofAnother);
+    written("out", 0, "a", ofAnother);
+    Tail tail = read(Map.of());
+    assertEquals(NONE, tail.find(0, 1, 0));
+    assertEquals(NONE, tail.find(0, 2, 0));
+    assertEquals(NONE, tail.find(0, 3, 0));
+  }
+
+  @Test
+  void eachOfSeveralKeysIsGood() {
+    Key.keep("second", "ffffffffffffffffffffffffffffffff");
+    spec.putArray("keys").add("second").add("own");
+    written("out", 0, "a", header(0, 1));
+    byte[] second = header(0, 2);
+    new Key("ffffffffffffffffffffffffffffffff").sign(second);
+    written("out", 0, "a", second);
+    Tail tail = read(Map.of());
+    assertEquals(0, tail.find(0, 1, 0));
+    assertEquals(1, tail.find(0, 2, 0));
+  }
+
+  @Test
+  void headersOfEarlierVersionsCountBelowTheirEnd() {
+    spec.putObject("unsigned").putObject("out").put("0", 2).put("2", 9);
+    for (int n = 0; n < 3; n++) {
+      written("out", 0, "a", unsigned(header(0, n)));
+    }
+    written("out", 1, "a", unsigned(header(0, 7)));
+    written("out", 0, "a", header(0, 8));
+    Tail tail = read(Map.of());
+    assertEquals(0, tail.find(0, 0, 0));
+    assertEquals(1, tail.find(0, 1, 0));
+    assertEquals(NONE, tail.find(0, 2, 0), "it stands where the query signed already");
+    assertEquals(NONE, tail.find(0, 7, 0), "a partition that was not there then");
+    assertEquals(3, tail.find(0, 8, 0));
+  }
+
+  @Test
+  void malformedHeadersAreLeftOut() {
+    spec.putObject("unsigned").putObject("out").put("0", 99);
+    byte[] endless = Arrays.copyOf(header(0, 1), 24);
+    Arrays.fill(endless, Integer.BYTES, 24, (byte) 0xff);
+    written("out", 0, "a", endless);
+    written("out", 0, "a", Arrays.copyOf(header(0, 1), 6));
+    KEY.sign(endless);
+    written("out", 0, "a", endless);
+    written("out", 0, "a", Arrays.copyOf(endless, 4));
+    written("out", 0, "a", header(0, 1));
+    assertEquals(4, read(Map.of()).find(0, 1, 0));
+  }
+
+  @Test
+  void aCopyChangesNoOrder() {
+    byte[] older = header(0, 3, 42, 3, 5);
+    byte[] first = header(0, 4, 42, 4, 5);
+    written("out", 0, "a", older);
+    written("out", 0, "a", first);
+    written("out", 0, "a", header(0, 8, 42, 8, 5));
+    written("out", 0, "a", first);
+    written("out", 0, "a", older);
+    written("out", 0, "a", header(1, 9, 42, 8, 9));
+    Tail tail = read(Map.of(new TopicPartition("out", 0), 1L));
+    assertEquals(1, tail.find(0, 4, 0));
+    assertEquals(1, tail.findInGroup(42, 0, 4));
+    assertEquals(2, tail.findInGroup(42, 0, 5));
+    assertEquals(2, tail.findInGroup(42, 0, 8));
+    assertEquals(5, tail.findInGroup(42, 1, 6));
+  }
+
+  @Test
+  void aCopyAmongDeadLettersIsNotTheResult() {
+    byte[] header = header(0, 5, 42, 5);
+    written("dead", 0, "a", header);
+    written("out", 0, "a", header(0, 3, 42, 3));
+    written("out", 0, "a", header);
+    Tail tail = read(Map.of());
+    assertEquals(1, tail.find(0, 5, 0));
+    assertEquals(1, tail.findInGroup(42, 0, 4));
+  }
+
+  @Test
+  void aCopyWithAnotherKeyDoesNotSayThatTheKeyIsAhead() {
+    spec.put("byKey", true);
+    byte[] header = header(0, 5);
+    written("out", 0, "a", header);
+    written("out", 0, "b", header);
+    Tail tail = read(Map.of());
+    assertTrue(tail.isAhead(0, 4, new byte[] {'a'}));
+    assertFalse(tail.isAhead(0, 4, new byte[] {'b'}));
   }
 
   @Test

@@ -6,11 +6,12 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 
 /** The vectors of header_vectors.json, which the tests in Python read, too. */
-public record Vectors(String what, String query, long rowtime, byte[] value, At at, byte[] sent, byte[] header) {
+public record Vectors(String what, String query, long rowtime, byte[] value, At at, byte[] sent, byte[] header, byte[] tag) {
   /** The coordinates; group is empty without one. */
   public record At(int place, long offset, long window, long[] seen, long[] group) {
     /** The group as plans pass it: null without one. */
@@ -26,10 +27,25 @@ public record Vectors(String what, String query, long rowtime, byte[] value, At 
     }
   }
 
+  /** The header with its tag. */
+  public byte[] signed() {
+    byte[] signed = Arrays.copyOf(header, header.length + tag.length);
+    System.arraycopy(tag, 0, signed, header.length, tag.length);
+    return signed;
+  }
+
+  private static JsonNode file() throws IOException {
+    return new ObjectMapper().readTree(Path.of(System.getProperty("cases"), "header_vectors.json").toFile());
+  }
+
+  /** The key of the tags, in hexadecimal. */
+  public static String key() throws IOException {
+    return file().get("key").asText();
+  }
+
   public static List<Vectors> all() throws IOException {
     List<Vectors> all = new ArrayList<>();
-    Path file = Path.of(System.getProperty("cases"), "header_vectors.json");
-    for (JsonNode v : new ObjectMapper().readTree(file.toFile()).get("vectors")) {
+    for (JsonNode v : file().get("vectors")) {
       all.add(
           new Vectors(
               v.get("what").asText(),
@@ -38,7 +54,8 @@ public record Vectors(String what, String query, long rowtime, byte[] value, At 
               bytes(v.get("value")),
               v.get("at").isNull() ? null : at(v.get("at")),
               bytes(v.get("sent")),
-              bytes(v.get("header"))));
+              bytes(v.get("header")),
+              bytes(v.get("tag"))));
     }
     return all;
   }

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import ksqlpy.once.Coordinates;
+import ksqlpy.once.Key;
 import ksqlpy.once.Vectors;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Header;
@@ -28,9 +29,10 @@ final class SinkTest {
     return Vectors.all().stream();
   }
 
-  private static ProducerRecord<byte[], byte[]> sent(Vectors vector, Header... headers) {
+  private static ProducerRecord<byte[], byte[]> sent(Vectors vector, Header... headers) throws IOException {
     SinkInterceptor interceptor = new SinkInterceptor();
-    interceptor.configure(Map.of("client.id", vector.query()));
+    Key.keep("sink", Vectors.key());
+    interceptor.configure(Map.of("client.id", vector.query(), Key.SETTING, "sink"));
     byte[] key = {1};
     return interceptor.onSend(new ProducerRecord<>("t", 2, 99L, key, vector.sent(), List.of(headers)));
   }
@@ -70,7 +72,7 @@ final class SinkTest {
 
   @ParameterizedTest
   @MethodSource("vectors")
-  void itIsTakenApartAgain(Vectors vector) {
+  void itIsTakenApartAgain(Vectors vector) throws IOException {
     ProducerRecord<byte[], byte[]> record = sent(vector);
     assertEquals("t", record.topic());
     assertEquals(2, record.partition());
@@ -81,7 +83,7 @@ final class SinkTest {
     if (vector.header() == null) {
       assertNull(header);
     } else {
-      assertArrayEquals(vector.header(), header.value());
+      assertArrayEquals(vector.signed(), header.value());
     }
   }
 
@@ -94,7 +96,7 @@ final class SinkTest {
     List<String> names =
         StreamSupport.stream(record.headers().spliterator(), false).map(Header::key).toList();
     assertEquals(List.of("own", Coordinates.HEADER), names);
-    assertArrayEquals(vector.header(), record.headers().lastHeader(Coordinates.HEADER).value());
+    assertArrayEquals(vector.signed(), record.headers().lastHeader(Coordinates.HEADER).value());
   }
 
   @Test

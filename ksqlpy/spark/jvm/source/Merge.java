@@ -1,0 +1,416 @@
+package ksqlpy.source;
+
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import ksqlpy.metrics.Inputs;
+import org.apache.kafka.clients.consumer.Consumer;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
+import org.apache.kafka.common.TopicPartition;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The records of several partitions in the order of their times, by the rule of Kafka Streams (KIP-353, KIP-695): of the
+ * first records of all partitions the oldest comes next. A partition without one is waited for while the broker is known
+ * to have more, and then for the idle time. Records of one partition keep their order.
+ *
+ * <p>Kafka Streams takes the lag that the last answer of the broker told. That is old for a partition that was not asked
+ * meanwhile, since enough of it was at hand, and for one whose broker does not answer. So the end of such a partition is
+ * asked for first.
+ *
+ * <p>Of partitions with the same time, those of tables come first. Not for several threads.
+ */
+final class Merge implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(Merge.class);
+
+  /** Bytes of records at hand, of all partitions together; a partition with its share of them is not asked for more. */
+  private static final long ROOM = 64L << 20;
+
+  private static final int MOST_RECORDS = 20_000;
+  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+  /** How old the last answer of a broker may be for the end of its partitions to count as known. */
+  private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+
+  private final Consumer<byte[], byte[]> consumer;
+  private final Map<TopicPartition, Lane> lanes = new ConcurrentHashMap<>();
+  private final EventTime times;
+  private final Inputs inputs;
+  private Lane[] all = {};
+  private long roomOfEach;
+  private long idle;
+  private boolean failsOnLoss;
+  private boolean severalLeaders;
+  /** The lanes that are empty, and neither at their end nor done: they are waited for. */
+  private int missing;
+  /** Whose record is next as long as it is not later than {@link #bound}; null if that must be found out. */
+  private Lane current;
+  private long bound;
+  private int boundRank;
+  private long looked = System.nanoTime();
+  private int given;
+
+  /** {@code query}: its id, under which it is told which partition is waited for. */
+  Merge(Consumer<byte[], byte[]> consumer, EventTime times, String query) {
+    this.consumer = consumer;
+    this.times = times;
+    this.inputs = new Inputs(query, this::ahead);
+  }
+
+  /**
+   * Begins to read these ranges. What is at hand of a partition from its first offset on is kept. {@code idle}: ms, as
+   * Kafka Streams' max.task.idle.ms; -1: no partition is waited for. {@code tables}: their topics. {@code
+   * failsOnLoss}: whether it fails where records were deleted before they were read.
+   */
+  void assign(
+      Collection<OrderedPartition.Range> ranges, Collection<String> tables, long idle, boolean failsOnLoss) {
+    this.idle = idle;
+    this.failsOnLoss = failsOnLoss;
+    Map<TopicPartition, OrderedPartition.Range> wanted = new HashMap<>();
+    ranges.forEach(range -> wanted.put(range.place(), range));
+    if (!wanted.keySet().equals(lanes.keySet())) {
+      lanes.clear();
+      consumer.assign(wanted.keySet());
+    }
+    roomOfEach = Math.max(1 << 20, ROOM / Math.max(1, wanted.size()));
+    List<TopicPartition> fromStart = new ArrayList<>();
+    for (OrderedPartition.Range range : ranges) {
+      Lane lane = lanes.get(range.place());
+      boolean known = lane != null;
+      if (!known) {
+        lane = new Lane(range.place());
+        lanes.put(range.place(), lane);
+      }
+      lane.table = tables.contains(range.place().topic());
+      lane.until = range.until();
+      if (range.from() < 0) {
+        lane.clear(range.from());
+        fromStart.add(range.place());
+      } else if (!known || lane.position != range.from()) {
+        lane.clear(range.from());
+        consumer.seek(range.place(), range.from());
+      }
+    }
+    if (!fromStart.isEmpty()) {
+      consumer.seekToBeginning(fromStart);
+      fromStart.forEach(place -> lanes.get(place).position = consumer.position(place));
+    }
+    all = lanes.values().toArray(new Lane[0]);
+    java.util.Arrays.sort(
+        all,
+        Comparator.comparing((Lane lane) -> !lane.table)
+            .thenComparing(lane -> lane.place.topic())
+            .thenComparing(lane -> lane.place.partition()));
+    for (int i = 0; i < all.length; i++) {
+      all[i].rank = i;
+    }
+    current = null;
+    severalLeaders = haveSeveralLeaders();
+    for (Lane lane : all) {
+      stand(lane);
+    }
+    count();
+  }
+
+  private boolean haveSeveralLeaders() {
+    if (all.length < 2) {
+      return false;
+    }
+    for (Lane lane : all) {
+      lane.leader =
+          consumer.partitionsFor(lane.place.topic()).stream()
+              .filter(found -> found.partition() == lane.place.partition() && found.leader() != null)
+              .mapToInt(found -> found.leader().id())
+              .findFirst()
+              .orElse(-1);
+    }
+    for (Lane lane : all) {
+      if (lane.leader != all[0].leader) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The next record; null if there is none until {@code deadline} (by {@link System#nanoTime}), or all ranges are read. */
+  ConsumerRecord<byte[], byte[]> next(long deadline) {
+    if ((++given & 63) == 0 && System.nanoTime() - looked > LOOK_NANOS) {
+      poll(0); // what others have got since, and what they have next
+    }
+    while (true) {
+      Lane lane = missing == 0 ? first() : null;
+      if (lane != null) {
+        return take(lane);
+      }
+      long left = deadline - System.nanoTime();
+      if (left <= 0 || isDone()) {
+        return null;
+      }
+      poll(waitsAtMost(left));
+    }
+  }
+
+  /** Where each partition is: the offset of the record that comes next. */
+  Map<TopicPartition, Long> positions() {
+    Map<TopicPartition, Long> found = new HashMap<>();
+    lanes.forEach((place, lane) -> found.put(place, Long.valueOf(lane.position)));
+    return found;
+  }
+
+  private Map<String, Long> ahead() {
+    Map<String, Long> found = new HashMap<>();
+    lanes.forEach((place, lane) -> found.put(place.toString(), Long.valueOf(Math.max(0, lane.polled - lane.position))));
+    return found;
+  }
+
+  private boolean isDone() {
+    for (Lane lane : all) {
+      if (!lane.done()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** The lane with the oldest record, null if none has any. */
+  private Lane first() {
+    Lane lane = current;
+    if (lane != null && lane.head != null
+        && (lane.time < bound || lane.time == bound && lane.rank < boundRank)) {
+      return lane;
+    }
+    Lane best = null;
+    Lane second = null;
+    for (Lane each : all) {
+      if (each.head != null) {
+        if (best == null || each.time < best.time) {
+          second = best;
+          best = each;
+        } else if (second == null || each.time < second.time) {
+          second = each;
+        }
+      }
+    }
+    current = best;
+    bound = second == null ? Long.MAX_VALUE : second.time;
+    boundRank = second == null ? Integer.MAX_VALUE : second.rank;
+    return best;
+  }
+
+  private ConsumerRecord<byte[], byte[]> take(Lane lane) {
+    ConsumerRecord<byte[], byte[]> record = lane.head;
+    lane.bytes -= size(record);
+    lane.position = record.offset() + 1;
+    lane.head = lane.records.poll();
+    if (lane.head == null) {
+      current = null;
+      stand(lane);
+      if (!lane.ready) {
+        missing++;
+      }
+    } else {
+      lane.time = times.of(lane.head);
+    }
+    if (lane.paused && lane.records.size() < MOST_RECORDS / 2 && lane.bytes < roomOfEach / 2) {
+      lane.paused = false;
+      lane.old = true;
+      consumer.resume(List.of(lane.place));
+    }
+    return record;
+  }
+
+  /** Whether the others may go on without a lane that has no record at hand. */
+  private void stand(Lane lane) {
+    if (lane.head != null || lane.done()) {
+      lane.ready = true;
+      lane.since = 0;
+      return;
+    }
+    OptionalLong lag = consumer.currentLag(lane.place);
+    long position = lag.isPresent() ? consumer.position(lane.place) : lane.position;
+    lane.position = Math.max(lane.position, position); // behind marks of transactions
+    if (lane.done()) {
+      lane.ready = true;
+      return;
+    }
+    if (lane.since == 0) {
+      lane.since = System.currentTimeMillis();
+      lane.emptyAt = System.nanoTime();
+    }
+    lane.ready = idle < 0 || lag.isPresent() && lag.getAsLong() <= 0 && !lane.old && waitedEnough(lane);
+  }
+
+  private boolean waitedEnough(Lane lane) {
+    return idle == 0 || System.nanoTime() - lane.emptyAt >= TimeUnit.MILLISECONDS.toNanos(idle);
+  }
+
+  private void count() {
+    missing = 0;
+    for (Lane lane : all) {
+      if (!lane.ready) {
+        missing++;
+      }
+    }
+  }
+
+  /** Asks the brokers for at most so many ms. */
+  private void poll(long millis) {
+    if (missing > 0) {
+      tellWaits();
+    }
+    ConsumerRecords<byte[], byte[]> polled;
+    try {
+      polled = consumer.poll(Duration.ofMillis(millis));
+    } catch (OffsetOutOfRangeException e) {
+      skipLost(e);
+      return;
+    }
+    looked = System.nanoTime();
+    for (TopicPartition place : polled.partitions()) {
+      add(lanes.get(place), polled.records(place));
+    }
+    for (Lane lane : all) {
+      if (lane.head == null) {
+        if (lane.old || severalLeaders && !polled.isEmpty() && looked - lane.confirmed > FRESH_NANOS) {
+          confirm(lane);
+        }
+        stand(lane);
+      }
+    }
+    count();
+    if (missing == 0) {
+      inputs.goesOn();
+    }
+    current = null;
+  }
+
+  private void add(Lane lane, List<ConsumerRecord<byte[], byte[]>> records) {
+    for (ConsumerRecord<byte[], byte[]> record : records) {
+      if (record.offset() < lane.position || record.offset() >= lane.until) {
+        continue;
+      }
+      lane.bytes += size(record);
+      if (lane.head == null) {
+        lane.head = record;
+        lane.time = times.of(record);
+      } else {
+        lane.records.add(record);
+      }
+    }
+    lane.polled = records.get(records.size() - 1).offset() + 1;
+    lane.old = false;
+    lane.confirmed = looked;
+    lane.ready = true;
+    lane.since = 0;
+    if (lane.until != Long.MAX_VALUE && consumer.position(lane.place) >= lane.until
+        || lane.records.size() >= MOST_RECORDS || lane.bytes >= roomOfEach) {
+      lane.paused = true;
+      consumer.pause(List.of(lane.place));
+    }
+  }
+
+  /** Asks for the end of a partition of which the consumer knows nothing new. */
+  private void confirm(Lane lane) {
+    try {
+      Map<TopicPartition, Long> end = consumer.endOffsets(List.of(lane.place), Duration.ofSeconds(2));
+      lane.confirmed = System.nanoTime();
+      lane.old = end.get(lane.place).longValue() > consumer.position(lane.place);
+    } catch (org.apache.kafka.common.errors.TimeoutException e) {
+      lane.old = true; // its broker does not answer: what it has is not known
+    }
+  }
+
+  /** Goes on behind records that were deleted before they were read, if it may; not where the topic became shorter. */
+  private void skipLost(OffsetOutOfRangeException lost) {
+    Map<TopicPartition, Long> begins = consumer.beginningOffsets(lost.offsetOutOfRangePartitions().keySet());
+    lost.offsetOutOfRangePartitions()
+        .forEach(
+            (place, offset) -> {
+              long begin = begins.get(place).longValue();
+              if (failsOnLoss || begin < offset.longValue()) {
+                throw lost;
+              }
+              LOG.warn("records of {} from offset {} to {} were deleted before they were read", place, offset, begin);
+              lanes.get(place).position = begin;
+              consumer.seek(place, begin);
+            });
+  }
+
+  private long waitsAtMost(long nanos) {
+    long most = TimeUnit.NANOSECONDS.toMillis(nanos) + 1;
+    if (missing > 0 && idle > 0) {
+      most = Math.min(most, Math.max(1, idle / 4));
+    }
+    return missing > 0 ? Math.min(most, 1000) : most;
+  }
+
+  private void tellWaits() {
+    for (Lane lane : all) {
+      if (!lane.ready) {
+        inputs.waitsFor(lane.place.toString(), lane.since);
+        return;
+      }
+    }
+  }
+
+  private static int size(ConsumerRecord<byte[], byte[]> record) {
+    return 100 + Math.max(0, record.serializedKeySize()) + Math.max(0, record.serializedValueSize());
+  }
+
+  @Override
+  public void close() {
+    inputs.close();
+    consumer.close(Duration.ZERO);
+  }
+
+  /** One partition. */
+  private static final class Lane {
+    private final TopicPartition place;
+    private final ArrayDeque<ConsumerRecord<byte[], byte[]>> records = new ArrayDeque<>();
+    private ConsumerRecord<byte[], byte[]> head;
+    private long time;
+    private int rank;
+    private boolean table;
+    private int leader;
+    private volatile long position;
+    private volatile long polled;
+    private long until;
+    private long bytes;
+    private boolean paused;
+    /** Its end is not known as well as that of others: it was not asked for as long as enough was at hand. */
+    private boolean old;
+    private boolean ready;
+    private long confirmed;
+    /** Since when it has no record, in ms since 1970 and by {@link System#nanoTime}; 0 while it has one. */
+    private long since;
+    private long emptyAt;
+
+    Lane(TopicPartition place) {
+      this.place = place;
+    }
+
+    void clear(long from) {
+      records.clear();
+      head = null;
+      bytes = 0;
+      position = from;
+      polled = from;
+      since = 0;
+    }
+
+    boolean done() {
+      return head == null && position >= until;
+    }
+  }
+}

@@ -1,0 +1,95 @@
+package ksqlpy.source;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import ksqlpy.metrics.ClientFigures;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * Consumers that wait for the next batch of their query, with what they have read ahead: a query takes at each
+ * checkpoint the one that it has just put back. One that nobody took for a while is closed.
+ */
+final class Merges {
+  private static final long KEPT_NANOS = TimeUnit.MINUTES.toNanos(2);
+  private static final Map<String, Kept> KEPT = new HashMap<>();
+
+  private static ScheduledExecutorService sweeper;
+
+  private Merges() {}
+
+  private record Kept(Merge merge, long since) {}
+
+  static Merge take(OrderedPartition partition) {
+    Kept kept;
+    synchronized (KEPT) {
+      kept = KEPT.remove(name(partition));
+    }
+    Merge merge = kept != null ? kept.merge() : made(partition);
+    try {
+      merge.assign(partition.ranges, partition.tables, partition.idle, partition.failsOnLoss);
+    } catch (RuntimeException e) {
+      merge.close();
+      throw e;
+    }
+    return merge;
+  }
+
+  static void put(OrderedPartition partition, Merge merge) {
+    Kept before;
+    synchronized (KEPT) {
+      before = KEPT.put(name(partition), new Kept(merge, System.nanoTime()));
+      if (sweeper == null) {
+        sweeper =
+            Executors.newSingleThreadScheduledExecutor(
+                work -> {
+                  Thread thread = new Thread(work, "idle consumers");
+                  thread.setDaemon(true);
+                  return thread;
+                });
+        sweeper.scheduleWithFixedDelay(Merges::sweep, 30, 30, TimeUnit.SECONDS);
+      }
+    }
+    if (before != null) {
+      before.merge().close();
+    }
+  }
+
+  private static void sweep() {
+    Map<String, Kept> old = new HashMap<>();
+    synchronized (KEPT) {
+      KEPT.forEach(
+          (name, kept) -> {
+            if (System.nanoTime() - kept.since() > KEPT_NANOS) {
+              old.put(name, kept);
+            }
+          });
+      KEPT.keySet().removeAll(old.keySet());
+    }
+    old.values().forEach(kept -> kept.merge().close());
+  }
+
+  /** A life of a query has a group of its own. */
+  private static String name(OrderedPartition partition) {
+    return partition.settings.get("group.id").toString();
+  }
+
+  private static Merge made(OrderedPartition partition) {
+    Map<String, Object> settings = new HashMap<>(partition.settings);
+    settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
+    settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
+    settings.put("enable.auto.commit", "false");
+    settings.put("auto.offset.reset", "none");
+    // All that has come is taken at once: a partition of which some is left is not asked for with the others, and while
+    // the broker waits for these it is not asked for at all.
+    settings.put("max.poll.records", "100000");
+    settings.putIfAbsent("fetch.max.wait.ms", "100");
+    return new Merge(
+        new KafkaConsumer<>(settings),
+        EventTime.by(partition.times),
+        String.valueOf(settings.get(ClientFigures.QUERY)));
+  }
+}

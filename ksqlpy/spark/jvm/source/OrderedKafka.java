@@ -1,0 +1,95 @@
+package ksqlpy.source;
+
+import java.util.Map;
+import java.util.Set;
+import ksqlpy.internals.KafkaParts;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * A source of Kafka records for {@code spark.readStream.format(…)}: Spark's own, but that one task reads all partitions
+ * and gives their records in the order of their times, as a task of Kafka Streams does with its inputs, see {@link
+ * Merge}. It takes the options of Spark's source and {@link #IDLE}, {@link #END},
+ * {@link #TABLES}, {@link #TIMES}.
+ */
+public final class OrderedKafka implements TableProvider {
+  /** Kafka Streams' {@code max.task.idle.ms}: how long a partition at its end is waited for. */
+  static final String IDLE = "ksqlpy.max.task.idle.ms";
+
+  /** Where a micro-batch ends at the latest: {@code {topic:{partition:offset}}}. */
+  static final String END = "ksqlpy.end";
+
+  /** The topics, one a line, whose records come before those of others with the same time. */
+  static final String TABLES = "ksqlpy.tables";
+
+  @Override
+  public StructType inferSchema(CaseInsensitiveStringMap options) {
+    return ((SupportsRead) KafkaParts.table(options)).newScanBuilder(options).build().readSchema();
+  }
+
+  @Override
+  public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
+    return new Records(schema);
+  }
+
+  /** The name of what gives the event times of records, see {@link ksqlpy.internals.EventTimes}; none: as they are. */
+  static final String TIMES = "ksqlpy.times";
+
+  private static final class Records implements SupportsRead {
+    private final StructType schema;
+
+    Records(StructType schema) {
+      this.schema = schema;
+    }
+
+    @Override
+    public String name() {
+      return "kafka, in the order of time";
+    }
+
+    @Override
+    @SuppressWarnings("deprecation") // Spark's own way to ask for the columns
+    public StructType schema() {
+      return schema;
+    }
+
+    @Override
+    public Set<TableCapability> capabilities() {
+      return Set.of(TableCapability.MICRO_BATCH_READ);
+    }
+
+    @Override
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+      Scan kafka = ((SupportsRead) KafkaParts.table(options)).newScanBuilder(options).build();
+      return () -> new OrderedScan(kafka, options);
+    }
+  }
+
+  private static final class OrderedScan implements Scan {
+    private final Scan kafka;
+    private final CaseInsensitiveStringMap options;
+
+    OrderedScan(Scan kafka, CaseInsensitiveStringMap options) {
+      this.kafka = kafka;
+      this.options = options;
+    }
+
+    @Override
+    public StructType readSchema() {
+      return kafka.readSchema();
+    }
+
+    @Override
+    public MicroBatchStream toMicroBatchStream(String checkpoint) {
+      return new OrderedStream(kafka.toMicroBatchStream(checkpoint), options);
+    }
+  }
+}

@@ -1,0 +1,251 @@
+package ksqlpy.source;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.MockConsumer;
+import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
+import org.apache.kafka.clients.consumer.OffsetResetStrategy;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.record.TimestampType;
+import org.junit.jupiter.api.Test;
+
+/** Records of several partitions by their times, as Kafka's MockConsumer gives them. */
+final class MergeTest {
+  private static final TopicPartition A = new TopicPartition("a", 0);
+  private static final TopicPartition B = new TopicPartition("b", 0);
+
+  private final Broker broker = new Broker();
+  private final Merge merge = new Merge(broker, ConsumerRecord::timestamp, "CSAS_Q_1");
+
+  /** A consumer whose lag is known only of partitions that were told. */
+  private static final class Broker extends MockConsumer<byte[], byte[]> {
+    private final Set<TopicPartition> unknown = new HashSet<>();
+    private final Map<TopicPartition, Long> ends = new HashMap<>();
+    private boolean silent = false;
+
+    Broker() {
+      super(OffsetResetStrategy.NONE);
+    }
+
+    @Override
+    public synchronized OptionalLong currentLag(TopicPartition place) {
+      return unknown.contains(place) ? OptionalLong.empty() : super.currentLag(place);
+    }
+
+    @Override
+    public synchronized Map<TopicPartition, Long> endOffsets(Collection<TopicPartition> places, Duration timeout) {
+      if (silent) {
+        throw new TimeoutException("no answer");
+      }
+      return super.endOffsets(places, timeout);
+    }
+
+    /** Records of these times are there, and given at the next poll. */
+    void gives(TopicPartition place, long... times) {
+      has(place, times.length);
+      long first = ends.get(place) - times.length;
+      schedulePollTask(
+          () -> {
+            for (int i = 0; i < times.length; i++) {
+              addRecord(record(place, first + i, times[i]));
+            }
+          });
+    }
+
+    /** So many records more are there. */
+    void has(TopicPartition place, int more) {
+      ends.merge(place, (long) more, Long::sum);
+      updateEndOffsets(Map.of(place, ends.get(place)));
+    }
+  }
+
+  private static ConsumerRecord<byte[], byte[]> record(TopicPartition place, long offset, long time) {
+    return new ConsumerRecord<>(
+        place.topic(), place.partition(), offset, time, TimestampType.CREATE_TIME, 1, 1, new byte[1], new byte[1],
+        new RecordHeaders(), Optional.empty());
+  }
+
+  private void begin(long idle, TopicPartition... places) {
+    begin(List.of("b"), idle, Long.MAX_VALUE, places);
+  }
+
+  private void begin(List<String> tables, long idle, long until, TopicPartition... places) {
+    List<OrderedPartition.Range> ranges = new ArrayList<>();
+    for (TopicPartition place : places) {
+      broker.updateBeginningOffsets(Map.of(place, 0L));
+      broker.has(place, 0);
+      ranges.add(new OrderedPartition.Range(place, 0, until));
+    }
+    merge.assign(ranges, tables, idle, false);
+  }
+
+  /** What comes within the ms, as {@code topic@time}. */
+  private String next(long millis) {
+    ConsumerRecord<byte[], byte[]> found = merge.next(System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis));
+    return found == null ? null : found.topic() + "@" + found.timestamp();
+  }
+
+  private List<String> all() {
+    List<String> found = new ArrayList<>();
+    for (String one = next(300); one != null; one = next(300)) {
+      found.add(one);
+    }
+    return found;
+  }
+
+  @Test
+  void theOldestOfAllFirstRecordsComesNext() {
+    begin(0, A, B);
+    broker.gives(A, 10, 30, 40);
+    broker.gives(B, 20, 35);
+    // The mock gives one scheduled task a poll: the record of B is known to be there.
+    assertEquals(List.of("a@10", "b@20", "a@30", "b@35", "a@40"), all());
+  }
+
+  @Test
+  void recordsOfOnePartitionKeepTheirOrder() {
+    begin(0, A, B);
+    broker.gives(A, 50, 5, 60);
+    broker.gives(B, 20, 55);
+    assertEquals(List.of("b@20", "a@50", "a@5", "b@55", "a@60"), all());
+  }
+
+  @Test
+  void ofTheSameTimeTablesComeFirst() {
+    begin(0, A, B);
+    broker.gives(A, 10, 10);
+    broker.gives(B, 10);
+    assertEquals(List.of("b@10", "a@10", "a@10"), all());
+  }
+
+  @Test
+  void aPartitionOfWhichMoreIsThereIsWaitedFor() {
+    begin(0, A, B);
+    broker.has(B, 1);
+    broker.gives(A, 10);
+    assertNull(next(30));
+    broker.schedulePollTask(() -> broker.addRecord(record(B, 0, 5)));
+    assertEquals(List.of("b@5", "a@10"), all());
+  }
+
+  @Test
+  void aPartitionOfWhichNothingIsKnownIsWaitedFor() {
+    broker.unknown.add(B);
+    begin(0, A, B);
+    broker.gives(A, 10);
+    assertNull(next(30));
+    broker.unknown.clear();
+    assertEquals("a@10", next(10_000));
+  }
+
+  @Test
+  void aPartitionAtItsEndIsNotWaitedFor() {
+    begin(0, A, B);
+    broker.gives(A, 10, 20);
+    assertEquals(List.of("a@10", "a@20"), all());
+  }
+
+  @Test
+  void aPartitionAtItsEndIsWaitedForAsLongAsIsSaid() {
+    begin(100, A, B);
+    broker.gives(A, 10);
+    long begun = System.nanoTime();
+    assertNull(next(20));
+    assertEquals("a@10", next(10_000));
+    assertTrue(System.nanoTime() - begun >= TimeUnit.MILLISECONDS.toNanos(90));
+  }
+
+  @Test
+  void noneIsWaitedForWhereThatIsSaid() {
+    broker.unknown.add(B);
+    begin(-1, A, B);
+    broker.has(B, 3);
+    broker.gives(A, 10);
+    assertEquals("a@10", next(10_000));
+  }
+
+  @Test
+  void whatIsAtHandIsKeptForTheNextBatch() {
+    begin(0, A, B);
+    broker.gives(A, 10, 20, 30);
+    assertEquals("a@10", next(10_000));
+    assertEquals(Map.of(A, 1L, B, 0L), merge.positions());
+    merge.assign(
+        List.of(
+            new OrderedPartition.Range(A, 1, Long.MAX_VALUE), new OrderedPartition.Range(B, 0, Long.MAX_VALUE)),
+        List.of(), 0, false);
+    assertEquals(List.of("a@20", "a@30"), all());
+  }
+
+  @Test
+  void anotherPlaceIsReadAnew() {
+    begin(0, A);
+    broker.gives(A, 10, 20, 30);
+    assertEquals("a@10", next(10_000));
+    merge.assign(List.of(new OrderedPartition.Range(A, 0, Long.MAX_VALUE)), List.of(), 0, false);
+    broker.schedulePollTask(() -> broker.addRecord(record(A, 0, 10)));
+    assertEquals("a@10", next(10_000));
+  }
+
+  @Test
+  void aRangeEndsBeforeItsEnd() {
+    begin(List.of(), 0, 2, A);
+    broker.gives(A, 10, 20, 30);
+    assertEquals("a@10", next(10_000));
+    assertEquals("a@20", next(10_000));
+    assertNull(merge.next(Long.MAX_VALUE)); // at once
+  }
+
+  @Test
+  void recordsThatWereDeletedAreSkipped() {
+    begin(0, A);
+    broker.updateBeginningOffsets(Map.of(A, 5L));
+    broker.has(A, 6);
+    broker.schedulePollTask(() -> broker.setPollException(new OffsetOutOfRangeException(Map.of(A, 0L))));
+    broker.schedulePollTask(() -> {});
+    broker.schedulePollTask(() -> broker.addRecord(record(A, 5, 70)));
+    assertEquals("a@70", next(10_000));
+    assertEquals(Map.of(A, 6L), merge.positions());
+  }
+
+  @Test
+  void aTopicThatBecameShorterIsAnError() {
+    begin(0, A);
+    broker.schedulePollTask(() -> broker.setPollException(new OffsetOutOfRangeException(Map.of(A, 9L))));
+    broker.schedulePollTask(() -> {});
+    assertThrows(OffsetOutOfRangeException.class, () -> next(10_000));
+  }
+
+  @Test
+  void theEndIsAskedForOfAPartitionThatWasNotAskedMeanwhile() {
+    begin(0, A, B);
+    long[] many = new long[25_000]; // more than are kept at hand
+    java.util.Arrays.fill(many, 10);
+    broker.gives(A, many);
+    broker.gives(B, 20, 30);
+    for (int i = 0; i < many.length; i++) {
+      assertEquals("a@10", next(10_000));
+    }
+    broker.silent = true; // and now A's broker does not answer: B must not go ahead of what may be there
+    assertNull(next(30));
+    broker.silent = false;
+    assertEquals(List.of("b@20", "b@30"), all());
+  }
+}
