@@ -29,7 +29,8 @@ from tests.streams.side_by_side import (
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-AT_ONCE = 6
+AT_ONCE, PATIENCE = 6, 180.0
+"""Cases at the same time, and seconds for the queries of one to start: the first ones meet a cold JVM."""
 
 CHOSEN = {id(case) for case in chosen_for_kafka()}
 LEFT_OUT = pytest.mark.extended("two of three cases whose results do not depend on Kafka")
@@ -54,7 +55,7 @@ def on_kafka(
     )
     engine.start()
     assert engine.session is spark
-    yield from side_by_side(request, "test_on_kafka", KafkaRunner(engine), AT_ONCE)
+    yield from side_by_side(request, "test_on_kafka", KafkaRunner(engine, PATIENCE), AT_ONCE)
     engine.stop()
 
 
