@@ -186,14 +186,14 @@ final class Merge implements AutoCloseable {
   /** The lane with the oldest record, null if none has any. */
   private Lane first() {
     Lane lane = current;
-    if (lane != null && lane.head != null
+    if (lane != null && lane.has()
         && (lane.time < bound || lane.time == bound && lane.rank < boundRank)) {
       return lane;
     }
     Lane best = null;
     Lane second = null;
     for (Lane each : all) {
-      if (each.head != null) {
+      if (each.has()) {
         if (best == null || each.time < best.time) {
           second = best;
           best = each;
@@ -213,14 +213,15 @@ final class Merge implements AutoCloseable {
     lane.bytes -= size(record);
     lane.position = record.offset() + 1;
     lane.head = lane.records.poll();
-    if (lane.head == null) {
+    if (lane.head != null) {
+      lane.time = times.of(lane.head);
+    }
+    if (!lane.has()) {
       current = null;
       stand(lane);
       if (!lane.ready) {
         missing++;
       }
-    } else {
-      lane.time = times.of(lane.head);
     }
     if (lane.paused && lane.records.size() < MOST_RECORDS / 2 && lane.bytes < roomOfEach / 2) {
       lane.paused = false;
@@ -232,7 +233,7 @@ final class Merge implements AutoCloseable {
 
   /** Whether the others may go on without a lane that has no record at hand. */
   private void stand(Lane lane) {
-    if (lane.head != null || lane.done()) {
+    if (lane.has() || lane.done()) {
       lane.ready = true;
       lane.since = 0;
       return;
@@ -297,7 +298,7 @@ final class Merge implements AutoCloseable {
 
   private void add(Lane lane, List<ConsumerRecord<byte[], byte[]>> records) {
     for (ConsumerRecord<byte[], byte[]> record : records) {
-      if (record.offset() < lane.position || record.offset() >= lane.until) {
+      if (record.offset() < lane.position) {
         continue;
       }
       lane.bytes += size(record);
@@ -409,8 +410,13 @@ final class Merge implements AutoCloseable {
       since = 0;
     }
 
+    /** Whether it has a record to give; one behind its range is for the next batch. */
+    boolean has() {
+      return head != null && head.offset() < until;
+    }
+
     boolean done() {
-      return head == null && position >= until;
+      return head == null ? position >= until : head.offset() >= until;
     }
   }
 }

@@ -73,6 +73,12 @@ final class TooLargeTest {
     return made;
   }
 
+  /** The coordinates in the header of a record that is not signed. */
+  private static Coordinates at(ProducerRecord<byte[], byte[]> record, int tables) {
+    byte[] header = record.headers().lastHeader(Coordinates.HEADER).value();
+    return Coordinates.read(header, header.length, tables);
+  }
+
   @Test
   void aResultOfUsualSizeStaysWhatItIs() throws IOException {
     Limits.set("usual", limits("usual", 0, true, "{\"out\":{\"most\":5000,\"codec\":\"producer\"},\"dead\":{}}"));
@@ -111,7 +117,7 @@ final class TooLargeTest {
     assertEquals("1:9000", text(letter, "s.cut"));
     assertTrue(text(letter, "s.reason").endsWith("the topic takes 5000 (max.message.bytes, segment.bytes)"));
     assertEquals("trace", letter.headers().toArray()[0].key());
-    Coordinates at = Coordinates.read(letter.headers().lastHeader(Coordinates.HEADER).value(), 1);
+    Coordinates at = at(letter, 1);
     assertEquals(1 << 16 | 3, at.place());
     assertEquals(77, at.offset());
     assertEquals(5 + DeadLetters.NO_RESULT, at.window());
@@ -124,7 +130,7 @@ final class TooLargeTest {
     Limits.set("flat", limits("flat", 0, false, "{\"out\":{\"most\":500,\"codec\":\"producer\"},\"dead\":{}}"));
     ProducerRecord<byte[], byte[]> letter =
         interceptor("flat", Map.of()).onSend(record("out", null, given(noise(900), true)));
-    assertEquals(5, Coordinates.read(letter.headers().lastHeader(Coordinates.HEADER).value(), 0).window());
+    assertEquals(5, at(letter, 0).window());
     assertNull(text(letter, "s.cut"));
     assertArrayEquals(noise(900), letter.value());
   }
@@ -154,7 +160,7 @@ final class TooLargeTest {
     assertEquals("of b", text(value, "s.id"));
     assertEquals("mine", value.headers().toArray()[0].key());
     assertTrue(Sizes.of(value) <= 1500);
-    assertEquals(5, Coordinates.read(value.headers().lastHeader(Coordinates.HEADER).value(), 0).window());
+    assertEquals(5, at(value, 0).window());
     ProducerRecord<byte[], byte[]> headers = interceptor.onSend(record("dead", noise(900), given(noise(5000), true), own));
     assertNull(headers.headers().lastHeader("mine"));
     assertArrayEquals(noise(900), headers.key());

@@ -214,6 +214,20 @@ final class MergeTest {
   }
 
   @Test
+  void whatLiesBehindARangeIsForTheNextBatch() {
+    begin(List.of(), 0, 2, A);
+    broker.gives(A, 10, 20, 30, 40);
+    assertEquals("a@10", next(10_000));
+    assertEquals("a@20", next(10_000));
+    assertNull(merge.next(Long.MAX_VALUE));
+    merge.assign(List.of(new OrderedPartition.Range(A, 2, 3)), List.of(), 0, false);
+    assertEquals("a@30", next(10_000));
+    assertNull(merge.next(Long.MAX_VALUE));
+    merge.assign(List.of(new OrderedPartition.Range(A, 3, Long.MAX_VALUE)), List.of(), 0, false);
+    assertEquals("a@40", next(10_000));
+  }
+
+  @Test
   void recordsThatWereDeletedAreSkipped() {
     begin(0, A);
     broker.updateBeginningOffsets(Map.of(A, 5L));
