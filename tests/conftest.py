@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from ksqlpy.spark.session import start_session
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytest_plugins = ["tests.support.brokers", "tests.support.tiers"]
+
+# No test fails because the machine is busy.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 
 SPARK_MASTER, SPARK_MEMORY = "local[128]", "1g"
 

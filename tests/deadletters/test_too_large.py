@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import random
 import string
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,10 +20,12 @@ from ksqlpy.deadletters.letters import records
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.standing import State
+from tests.support.waiting import until as wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 EARLIEST = {"auto.offset.reset": "earliest"}
+until = partial(wait_until, seconds=240)
 GUARANTEES = ("exactly_once", "at_least_once")
 LETTERS = string.ascii_letters + string.digits
 LIMIT = 1_048_588
@@ -64,15 +65,6 @@ def write(engine: Engine, name: str, *given: tuple[str, bytes], partition: int =
     for key, value in given:
         producer.produce(name, key=key.encode(), value=value, partition=partition, headers=[("trace", b"1")])
     producer.flush(30)
-
-
-def until(true: Callable[[], object], seconds: float = 240) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if true():
-            return True
-        time.sleep(0.2)
-    return False
 
 
 def messages(engine: Engine, name: str) -> list[Message]:
