@@ -46,7 +46,7 @@ final class DeadLetters {
     if (topic == null || (result && (at == null || sizes.fits(most, topic)))) { // of a push query, or of usual size
       return record;
     }
-    if (!result) {
+    if (record.topic().equals(limits.dead)) {
       identify(record, limits);
     }
     long size = Sizes.of(record);
