@@ -168,7 +168,8 @@ class Checkpoint:
         if found is None:
             if set(self.names()) & {"spark", "backlog"} or (self.noted or -1) >= 0:
                 raise _damaged(self.folder, f"it has lost its file {PLAN}, which says which plan wrote it")
-            self.unsigned_until({})
+            if self.names(KEYS):  # not with at_least_once, which may change to exactly_once
+                self.unsigned_until({})
             return True
         ids, written = found.pop("topics", {}), found.pop("written", {})
         for topic, known in ids.items():

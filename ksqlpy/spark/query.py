@@ -231,7 +231,7 @@ class RunningQuery:
         tell_registry(self._session, spec.registry)
         self.spec = spec = with_keys(self._session, checkpoint, spec)
         kafka = Kafka(spec.connection)
-        self.topics = topics_of(kafka, spec, self.cut_off)
+        self.topics = topics_of(kafka, spec, self.cut_off, written=self._writers.registered)
         self._writers.limit(kafka, spec, {t: i for t, i in self.topics.ids.items() if t in spec.partitions})
         # First of all: an engine that has lost the service must not mend or sign what is another one's by now.
         alone = self._writers.begin(kafka, spec, self._stopping)

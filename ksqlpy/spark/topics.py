@@ -39,14 +39,14 @@ class Topics:
     written: Mapping[str, int] = field(default_factory=dict)
 
 
-def topics_of(kafka: Kafka, spec: QuerySpec, cut_off: Callable[[], None]) -> Topics:
-    """The topics of a query.
+def topics_of(kafka: Kafka, spec: QuerySpec, cut_off: Callable[[], None], *, written: bool = True) -> Topics:
+    """The topics of a query; those that it writes only if it has ``written`` them, not where it is a trial.
 
     Raises EngineProblem ``topic-deleted`` for one that it reads or writes. ``cut_off``: gives up results that were not
     sent, which another topic of that name must not get.
     """
     results = spec.sink_topics[0]
-    names = {*spec.partitions, *spec.sink_topics}
+    names = {*spec.partitions, *(spec.sink_topics if written else ())}
     end = time.monotonic() + _PATIENCE
     while missing := sorted(names - set(ids := kafka.topic_ids(names))):
         if time.monotonic() > end:

@@ -53,6 +53,9 @@ class Writers(ABC):
     format = "kafka"
     """The name of Spark's sink."""
 
+    registered = True
+    """Whether its topics are those of a persistent query, which must exist."""
+
     @abstractmethod
     def limit(self, kafka: Kafka, spec: QuerySpec, topic_ids: Mapping[str, str]) -> None:
         """Asks how large records of the query may be in this life; ``topic_ids``: of its source topics.
@@ -105,6 +108,8 @@ def writers_of(session: SparkSession, register: ProducerRegister | None) -> Writ
 
 
 class _Unregistered(Writers):
+    registered = False
+
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._jvm: Any = session._jvm
@@ -164,6 +169,8 @@ _CUT_OFF: Counter[str] = Counter()
 
 
 class _OnOneMachine(_Unregistered):
+    registered = True
+
     def __init__(self, session: SparkSession, register: ProducerRegister) -> None:
         super().__init__(session)
         self._register = register
@@ -215,6 +222,7 @@ _PROCESS = uuid.uuid4().hex[:12]
 
 
 class _OnCluster(_Unregistered):
+    registered = True
     shared = False
 
     def __init__(self, session: SparkSession, register: ProducerRegister) -> None:

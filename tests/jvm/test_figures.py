@@ -11,7 +11,16 @@ from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
-NONE = {"consumed": {}, "lag": None, "sent": {}, "late": 0, "failed": 0, "latency": None, "executors": {}}
+NONE = {
+    "consumed": {},
+    "lag": None,
+    "sent": {},
+    "late": 0,
+    "failed": 0,
+    "latency": None,
+    "waiting": None,
+    "executors": {},
+}
 
 
 class Client:

@@ -197,7 +197,7 @@ def test_the_key_is_in_no_setting_and_no_topic(engine: Engine) -> None:
     jvm: Any = engine.session._jvm
     again = running(engine)
     [name] = again.spec.keys
-    given = f"{sink_options(again.spec)} {list(jvm.ksqlpy.once.Tail.known())} {again.spec}"
+    given = f"{sink_options(again.spec, 2**31 - 1)} {list(jvm.ksqlpy.once.Tail.known())} {again.spec}"
     assert name in given and secret not in given
     for topic in (engine.topics.command_log, engine.topics.producers, "big"):
         assert all(secret.encode() not in b"".join(r) for r in records(engine, topic))
