@@ -34,7 +34,7 @@ def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.
                 "ksqlpy.data.dir": str(folder),
                 "ksqlpy.warm.up": "false",
                 "commit.interval.ms": "1000",
-                "ksql.query.retry.backoff.max.ms": "1000",
+                "ksql.query.retry.backoff.max.ms": "10000",
             }
         )
     )
