@@ -58,6 +58,8 @@ class Col:
     PROGRESS = "__progress"
     """After a step of the JVM: its task, and what the task had taken of each source partition, BINARY."""
     TURN = "__turn"
+    SENT = "__sent"
+    SENDER = "__sender"
     """While a backlog is sorted: the stream time of the row's partition."""
     ORDER = "__order"
     """While rows are sorted by time: the place of a row of a joined table among those of its task. Rows of one key come
@@ -276,12 +278,15 @@ class Rows:
         """The rows of one key in one partition, as they come."""
         return Rows(self.frame.repartition(partitions, *(F.expr(k) for k in keys)), self.shape)
 
-    def in_step(self, time: str) -> Rows:
-        """The rows of tasks that go on in step by this column, see ``jvm/tasks/Progress.java``; without the column."""
+    def in_step(self, stage: int, time: str, sender: str) -> Rows:
+        """The rows of tasks that go on in step, see ``jvm/tasks/Progress.java``; without the columns that say by what.
+
+        ``stage``: how many shuffles came before; ``time``, ``sender``: columns of their times and senders.
+        """
         session = self.frame.sparkSession
         jvm: Any = session._jvm
-        made = DataFrame(jvm.ksqlpy.internals.InStepNode.add(self.frame._jdf, time), session)
-        return Rows(made, self.shape).drop(time)
+        made = DataFrame(jvm.ksqlpy.internals.InStepNode.add(self.frame._jdf, stage, time, sender), session)
+        return Rows(made, self.shape).drop(time, sender)
 
     def together(self) -> Rows:
         """All rows in one partition, without a shuffle."""

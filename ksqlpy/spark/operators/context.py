@@ -27,7 +27,7 @@ class Distribution:
 
     ``partitions``: of every shuffle. ``shuffled``: False where all rows come from one source partition, so that a
     shuffle would only cost latency. ``sorted``: for the micro-batch that reads a backlog in event-time order.
-    ``in_step``: the rows come from one task, by their time, and tasks behind the first shuffle go on in step.
+    ``in_step``: the rows come from one task, by their time, and tasks behind shuffles go on in step.
     ``source_partitions``: of the first source when the query was made; part of the state of queries with HAVING.
     """
 
@@ -82,7 +82,7 @@ class Context:
         """The number of the branch of a union that is being built."""
         self._builders = builders
         self._distributed = False
-        self._stepped = False
+        self._shuffles = 0
 
     def build(self, node: Operator, records: Rows) -> Rows:
         """The rows that come out of an operator."""
@@ -99,34 +99,37 @@ class Context:
     def distribute(self, rows: Rows, keys: Sequence[str], replay: Sequence[str] = AS_READ) -> Rows:
         """Brings rows of one key together, ahead of a stateful step.
 
-        Spark shuffles by itself. With one source partition it need not; the backlog is sorted once, ahead of the first
-        step, by the stream time of its partitions, so that the records of one stay in their order; a table's row comes
-        before a stream's row of the same time. A recovering query sorts ahead of each step, by ``replay``.
+        ``keys``: columns, else Spark would shuffle once more. With one source partition nothing is shuffled. A backlog
+        is sorted once, ahead of the first step, by the stream time of its partitions, so that the records of one stay
+        in their order; a table's row comes before a stream's row of the same time. A recovering query sorts ahead of
+        each step, by ``replay``.
         """
         d = self.distribution
         if self.tail is not None:
             return self._sorted(rows, keys, replay)
         if not d.shuffled and not d.sorted:
             return rows.together()  # each time, since Spark would shuffle behind an aggregate
+        if d.in_step:
+            return self.shuffled(rows, keys)
         if self._distributed:
             return rows
         self._distributed = True
-        if d.in_step:
-            return self._in_step(rows, keys)
         if d.sorted:
             table_first = [f"{Col.SIDE} DESC"] if rows.shape.sided else []
             rows = rows.plus((Col.TURN, stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")))
             return self._sorted(rows, keys, [Col.TURN, *table_first, *AS_READ]).drop(Col.SOURCE, Col.TURN)
         return rows
 
-    def _in_step(self, rows: Rows, keys: Sequence[str]) -> Rows:
-        """Rows of one key together, as they come; behind the first shuffle of those that are read by time, in step."""
+    def shuffled(self, rows: Rows, keys: Sequence[str]) -> Rows:
+        """Rows of one key in one task, as they come; tasks of a query that is read by time go on in step."""
         n = self.distribution.partitions
-        if self._stepped or not self.distribution.in_step:
+        if not self.distribution.in_step:
             return rows.repartitioned(n, keys)
-        self._stepped = True
-        rows = rows.plus((Col.TURN, sent_to(keys, n, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts, 0L)")))
-        return rows.repartitioned(n, keys).in_step(Col.TURN)
+        stage = self._shuffles
+        self._shuffles += 1
+        time = f"coalesce({Col.ROWTIME}, {Col.RAW}.ts, 0L)"
+        rows = rows.plus((Col.SENT, sent_to(keys, n, stage, time)), (Col.SENDER, "spark_partition_id()"))
+        return rows.repartitioned(n, keys).in_step(stage, Col.SENT, Col.SENDER)
 
     def _sorted(self, rows: Rows, keys: Sequence[str], order: Sequence[str]) -> Rows:
         number = [Col.ROW] if rows.shape.numbered else []
@@ -164,7 +167,7 @@ class Context:
         if not d.shuffled:
             return rows.together()
         if not d.sorted and self.tail is None:
-            return self._in_step(rows, keys)
+            return self.shuffled(rows, keys)
         own = [Col.TURN] if turn is None else []  # a time that is given is still needed
         if turn is None and Col.SOURCE in rows.shape.columns:
             turn = Col.TURN

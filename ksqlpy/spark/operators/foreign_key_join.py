@@ -116,7 +116,7 @@ def _ordered(context: Context, rows: Rows, keys: Sequence[str], first: Sequence[
     if not d.shuffled:
         return rows.together()
     if not _sorts(context):
-        return rows.repartitioned(d.partitions, keys)
+        return context.shuffled(rows, keys)
     return rows.spread(d.partitions, keys, [*first, Col.TURN, *AS_READ, StepCol.NUMBER])
 
 

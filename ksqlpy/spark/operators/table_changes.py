@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from ksqlpy.plan.operators import TableChanges
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import last_needed
@@ -17,16 +19,17 @@ def build(node: TableChanges, context: Context, records: Rows) -> Rows:
     keys = [spark_text(k) for k in node.key]
     # Rows of joined tables are numbered in the order of their key already.
     order = [Col.SEQ] if rows.shape.seen_of_group else AS_READ
-    rows = _with_replaced(context.distribute(rows, keys, order), keys)
+    group = {f"__g{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)}
+    columns = rows.shape.columns
+    rows = _with_replaced(context.distribute(rows.plus(*group.items()), list(group), order), columns, group, keys)
     return rows.plus((Col.LANE, context.lane_of_table(keys))) if context.watched else rows
 
 
-def _with_replaced(rows: Rows, keys: list[str]) -> Rows:
+def _with_replaced(rows: Rows, columns: Sequence[str], group: Iterable[str], keys: Sequence[str]) -> Rows:
     last = rows.shape.only(Col.RAW, Col.REASON, Col.HEADERS)
-    columns = rows.shape.without(*last)
-    group = {f"__g{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)}
+    columns = [c for c in columns if c not in last]
     rows = rows.grouped(
-        group,
+        {n: n for n in group},
         {
             "__rows": f"ksqlpy_last_two(CASE WHEN {Col.RAW} IS NULL THEN {struct_of(columns)} END)",
             "__needed": last_needed(f"NOT {Col.DELETED}", keys),

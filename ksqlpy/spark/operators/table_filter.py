@@ -20,13 +20,16 @@ def build(node: TableFilter, context: Context, records: Rows) -> Rows:
     windowed = rows.shape.windowed
     names = [spark_text(k) for k in node.key if not (windowed and spark_text(k) == f"`{Col.WINDOW_START}`")]
     keys = [*names, Col.WINDOW_START, Col.WINDOW_CLOSE] if windowed else names
+    group = {k if k == Col.WINDOW_CLOSE else f"__g{i}": k for i, k in enumerate(keys)}
     if not rows.shape.counted:
         rows = _counted(context, rows, keys)
-    carried = rows.shape.without(Col.DELETED)
+        if not windowed:
+            group = {n: n for n in group}  # the same columns, else Spark would shuffle once more
+    carried = rows.shape.without(Col.DELETED, *(n for n in group if n != Col.WINDOW_CLOSE))
     passes = f"(NOT {Col.DELETED} AND {holds(node.predicate, context.name)})"
     rows = rows.plus(("__pass", f"({Col.RAW} IS NULL AND {passes})"))
     rows = rows.grouped(
-        {k if k == Col.WINDOW_CLOSE else f"__g{i}": k for i, k in enumerate(keys)},
+        group,
         {
             "__passed": f"max(CASE WHEN __pass THEN {Col.SEQ} END)",
             "__needed": last_needed("__pass", names),
@@ -41,8 +44,9 @@ def _counted(context: Context, rows: Rows, keys: Sequence[str]) -> Rows:
     """Adds ``__seq``: the how-many-th row of its key this is."""
     carried = rows.shape.without(Col.DELETED, Col.SOURCE)
     count = f"count(CASE WHEN {Col.RAW} IS NULL THEN 1 END)" if len(keys) > 1 else "count(1)"  # see last_needed
-    rows = context.distribute(rows, list(keys)).grouped(
-        {f"__g{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)},
+    group = {f"__g{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)}
+    rows = context.distribute(rows.plus(*group.items()), list(group)).grouped(
+        {n: n for n in group},
         {Col.SEQ: count, "__needed": last_needed(f"NOT {Col.DELETED}", keys), "__r": f"last({struct_of(carried)})"},
     )
-    return rows.unpacked("__r", carried, (Col.DELETED, "__needed = 0Y"), Col.SEQ)
+    return rows.unpacked("__r", carried, (Col.DELETED, "__needed = 0Y"), Col.SEQ, *group)

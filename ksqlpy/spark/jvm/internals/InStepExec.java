@@ -21,12 +21,16 @@ import scala.runtime.AbstractFunction1;
 public final class InStepExec extends SparkPlan {
   private static final long serialVersionUID = 1L;
 
+  private final int stage;
   private final String time;
+  private final String sender;
   private final SparkPlan input;
 
   /** Spark copies it by this constructor and {@link #productElement}. */
-  public InStepExec(String time, SparkPlan input) {
+  public InStepExec(int stage, String time, String sender, SparkPlan input) {
+    this.stage = stage;
     this.time = time;
+    this.sender = sender;
     this.input = input;
   }
 
@@ -47,19 +51,21 @@ public final class InStepExec extends SparkPlan {
 
   @Override
   public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new InStepExec(time, Scala.list(children).get(0));
+    return new InStepExec(stage, time, sender, Scala.list(children).get(0));
   }
 
   @Override
   public int productArity() {
-    return 2;
+    return 4;
   }
 
   @Override
   public Object productElement(int index) {
     return switch (index) {
-      case 0 -> time;
-      case 1 -> input;
+      case 0 -> stage;
+      case 1 -> time;
+      case 2 -> sender;
+      case 3 -> input;
       default -> throw new IndexOutOfBoundsException(index);
     };
   }
@@ -73,32 +79,36 @@ public final class InStepExec extends SparkPlan {
   public RDD<InternalRow> doExecute() {
     ClassTag<InternalRow> rows = ClassTag$.MODULE$.apply(InternalRow.class);
     RDD<InternalRow> below = input.execute();
-    return below.mapPartitions(new Work(input.schema().fieldIndex(time), below.getNumPartitions()), true, rows);
+    return below.mapPartitions(new Work(this, below.getNumPartitions()), true, rows);
   }
 
   private static final class Work extends AbstractFunction1<Iterator<InternalRow>, Iterator<InternalRow>>
       implements Serializable {
     private static final long serialVersionUID = 1L;
 
+    private final int stage;
     private final int time;
+    private final int sender;
     private final int tasks;
 
-    Work(int time, int tasks) {
-      this.time = time;
+    Work(InStepExec plan, int tasks) {
+      this.stage = plan.stage;
+      this.time = plan.input.schema().fieldIndex(plan.time);
+      this.sender = plan.input.schema().fieldIndex(plan.sender);
       this.tasks = tasks;
     }
 
     @Override
     public Iterator<InternalRow> apply(Iterator<InternalRow> rows) {
-      Progress.Own own = Progress.ofTask(TaskContext.getPartitionId(), tasks);
+      Progress.Own own = Progress.ofTask(stage, TaskContext.getPartitionId(), tasks);
       return new AbstractIterator<InternalRow>() {
-        private boolean given = false;
+        private int given = -1; // who sent the row that is in work
 
         @Override
         public boolean hasNext() {
-          if (given) { // whoever asks for more is done with what he has
-            given = false;
-            own.done();
+          if (given >= 0) { // whoever asks for more is done with what he has
+            own.done(given);
+            given = -1;
           }
           own.asks(true);
           boolean more = rows.hasNext();
@@ -109,8 +119,10 @@ public final class InStepExec extends SparkPlan {
         @Override
         public InternalRow next() {
           InternalRow row = rows.next();
-          own.await(row.getLong(time));
-          given = true;
+          if (stage == 0) {
+            own.await(row.getLong(time));
+          }
+          given = stage == 0 ? 0 : row.getInt(sender);
           return row;
         }
       };

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.SparkPlan;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
@@ -16,25 +17,33 @@ import scala.collection.immutable.Seq;
 public final class InStepNode extends LogicalPlan {
   private static final long serialVersionUID = 1L;
 
+  private final int stage;
   private final String time;
+  private final String sender;
   private final LogicalPlan input;
 
   /** Spark copies it by this constructor and {@link #productElement}. */
-  public InStepNode(String time, LogicalPlan input) {
+  public InStepNode(int stage, String time, String sender, LogicalPlan input) {
+    this.stage = stage;
     this.time = time;
+    this.sender = sender;
     this.input = input;
   }
 
-  /** Adds it to the rows of a DataFrame, for Python. {@code time}: the column that {@link ksqlpy.tasks.Sent} made. */
-  public static Dataset<Row> add(Dataset<Row> rows, String time) {
+  /**
+   * Adds it to the rows of a DataFrame, for Python. {@code stage}: which shuffle they come from, from 0 on; {@code time}:
+   * the column that {@link ksqlpy.tasks.Sent} made; {@code sender}: that of the number of the task that sent them.
+   */
+  public static Dataset<Row> add(Dataset<Row> rows, int stage, String time, String sender) {
     SparkSession session = (SparkSession) rows.sparkSession();
     StepStrategy.add(session);
     LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
-    return Dataset$.MODULE$.ofRows(session, new InStepNode(time, plan));
+    return Dataset$.MODULE$.ofRows(session, new InStepNode(stage, time, sender, plan));
   }
 
-  String time() {
-    return time;
+  /** This on Spark, over the planned rows of its input. */
+  InStepExec planned(SparkPlan rows) {
+    return new InStepExec(stage, time, sender, rows);
   }
 
   LogicalPlan input() {
@@ -59,19 +68,21 @@ public final class InStepNode extends LogicalPlan {
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new InStepNode(time, Scala.list(children).get(0));
+    return new InStepNode(stage, time, sender, Scala.list(children).get(0));
   }
 
   @Override
   public int productArity() {
-    return 2;
+    return 4;
   }
 
   @Override
   public Object productElement(int index) {
     return switch (index) {
-      case 0 -> time;
-      case 1 -> input;
+      case 0 -> stage;
+      case 1 -> time;
+      case 2 -> sender;
+      case 3 -> input;
       default -> throw new IndexOutOfBoundsException(index);
     };
   }
@@ -83,11 +94,15 @@ public final class InStepNode extends LogicalPlan {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof InStepNode that && time.equals(that.time) && input.equals(that.input);
+    return other instanceof InStepNode that
+        && stage == that.stage
+        && time.equals(that.time)
+        && sender.equals(that.sender)
+        && input.equals(that.input);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(time, input);
+    return Objects.hash(stage, time, sender, input);
   }
 }

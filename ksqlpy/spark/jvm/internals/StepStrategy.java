@@ -26,7 +26,7 @@ public final class StepStrategy extends SparkStrategy {
   @Override
   public Seq<SparkPlan> apply(LogicalPlan plan) {
     if (plan instanceof InStepNode node) {
-      return Scala.seq(List.of(new InStepExec(node.time(), planLater(node.input()))));
+      return Scala.seq(List.of(node.planned(planLater(node.input()))));
     }
     if (!(plan instanceof StepNode node)) {
       return Scala.seq(List.of());

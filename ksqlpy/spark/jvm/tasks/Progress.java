@@ -1,5 +1,6 @@
 package ksqlpy.tasks;
 
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -9,12 +10,13 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * How far the tasks behind a shuffle are, in event time, so that none is far ahead of the others: their results lie in
+ * How far the tasks behind shuffles are, in event time, so that none is far ahead of the others: their results lie in
  * one topic, and a query that reads it would take those of the tasks behind for late.
  *
- * <p>One task reads in the order of time and notes each row that it sends, see {@link Sent}. A task behind the shuffle
- * works on its next row when no other has a row that is older by more than {@link #SLACK}, be it in work or on its way.
- * Rows of one task keep their order. All tasks must be in this JVM, and run at the same time.
+ * <p>One task reads in the order of time. Whoever sends a row through a shuffle notes it, see {@link Sent}. A task
+ * behind the first shuffle works on its next row when there is no row elsewhere that is older by more than {@link
+ * #SLACK}, be it in work or on its way, behind whichever shuffle. Tasks behind later shuffles never wait, so all rows
+ * come to an end. Rows of one task keep their order. All tasks must be in this JVM, and run at the same time.
  */
 public final class Progress {
   /**
@@ -34,19 +36,17 @@ public final class Progress {
   private static final Map<String, Progress> OF = new HashMap<>();
 
   private final String name;
-  private final Pending[] tasks;
+  private final int tasks;
   private final AtomicInteger waiting = new AtomicInteger();
+  private volatile Stage[] stages = new Stage[0];
   private int users = 0;
 
   Progress(String name, int tasks) {
     this.name = name;
-    this.tasks = new Pending[tasks];
-    for (int i = 0; i < tasks; i++) {
-      this.tasks[i] = new Pending();
-    }
+    this.tasks = tasks;
   }
 
-  /** That of the batch that the present task belongs to, with so many tasks behind the shuffle. */
+  /** That of the batch that the present task belongs to, with so many tasks behind each shuffle. */
   static Progress ofBatch(int tasks) {
     TaskContext task = TaskContext.get();
     String batch =
@@ -70,32 +70,56 @@ public final class Progress {
     }
   }
 
-  /** A row of this time is sent to this task; by the one task that reads. */
-  void sent(int task, long time) {
-    tasks[task].add(time);
+  private Stage stage(int number) {
+    Stage[] known = stages;
+    if (number < known.length) {
+      return known[number];
+    }
+    synchronized (this) {
+      while (number >= stages.length) {
+        Stage[] more = Arrays.copyOf(stages, stages.length + 1);
+        more[stages.length] = new Stage(stages.length == 0 ? 1 : tasks, tasks);
+        stages = more;
+      }
+      return stages[number];
+    }
   }
 
-  /** The rows of the present task, the {@code number}-th behind the shuffle. */
-  public static Own ofTask(int number, int tasks) {
+  /** What one task sends through the shuffle of this number, from 0 on; the first has one such task, 0. */
+  Sender sender(int stage, int number) {
+    Pending[] sent = stage(stage).sent[number];
+    return (task, time) -> sent[task].add(time);
+  }
+
+  /** Notes rows. */
+  interface Sender {
+    /** A row of this time is sent to this task. */
+    void sent(int task, long time);
+  }
+
+  /** The rows of the present task, the {@code number}-th behind the shuffle {@code stage}. */
+  public static Own ofTask(int stage, int number, int tasks) {
     Progress batch = ofBatch(tasks);
-    Own own = batch.own(number);
+    Own own = batch.own(stage, number);
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> own.end());
     return own;
   }
 
   /** That of one task, for its own thread. */
-  Own own(int number) {
-    return new Own(number);
+  Own own(int stage, int number) {
+    return new Own(stage(stage), number);
   }
 
   /** What one task says of its own rows. */
   public final class Own {
+    private final Stage stage;
     private final int number;
-    private final Pending own;
+    private final Reader own;
 
-    private Own(int number) {
+    private Own(Stage stage, int number) {
+      this.stage = stage;
       this.number = number;
-      this.own = tasks[number];
+      this.own = stage.readers[number];
       own.thread = Thread.currentThread();
     }
 
@@ -104,15 +128,15 @@ public final class Progress {
       own.asking = asking;
     }
 
-    /** Its row is done. */
-    public void done() {
-      own.remove();
+    /** Its row, which this task had sent, is done. */
+    public void done(int sender) {
+      stage.sent[sender][number].remove();
       if (waiting.get() > 0) {
         wake();
       }
     }
 
-    /** Waits until no other task is far behind a row of this time, which is the task's next. */
+    /** Waits until no other task has a row that is far older than this one, the next of a task behind the first shuffle. */
     public void await(long time) {
       long needed = time - SLACK;
       if (othersReach(needed, false)) {
@@ -135,17 +159,20 @@ public final class Progress {
     }
 
     private boolean othersReach(long needed, boolean inVain) {
-      for (int i = 0; i < tasks.length; i++) {
-        if (i != number && tasks[i].oldest() < needed && !(inVain && tasks[i].asking)) {
-          return false;
+      for (Stage each : stages) {
+        for (int i = 0; i < tasks; i++) {
+          Reader reader = each.readers[i];
+          if (reader != own && !(inVain && reader.asking) && each.oldest(i) < needed) {
+            return false;
+          }
         }
       }
       return true;
     }
 
     private void wake() {
-      long oldest = own.oldest();
-      for (Pending each : tasks) {
+      long oldest = stage.oldest(number);
+      for (Reader each : stages[0].readers) {
         if (each.needed <= oldest) {
           LockSupport.unpark(each.thread);
         }
@@ -161,7 +188,42 @@ public final class Progress {
     }
   }
 
-  /** The times of the rows that were sent to one task and are not done: one thread adds, one removes, all look. */
+  /** The tasks behind one shuffle, and what was sent to them. */
+  private static final class Stage {
+    private final Reader[] readers;
+    /** By the task that sends and the one that takes: one thread adds to each, and one removes. */
+    private final Pending[][] sent;
+
+    Stage(int senders, int tasks) {
+      readers = new Reader[tasks];
+      Arrays.setAll(readers, i -> new Reader());
+      sent = new Pending[senders][tasks];
+      for (Pending[] each : sent) {
+        Arrays.setAll(each, i -> new Pending());
+      }
+    }
+
+    /** The time of the oldest row that comes next of a sender and is not done by this task; else the largest long. */
+    long oldest(int task) {
+      long oldest = Long.MAX_VALUE;
+      if (!readers[task].ended) {
+        for (Pending[] each : sent) {
+          oldest = Math.min(oldest, each[task].oldest());
+        }
+      }
+      return oldest;
+    }
+  }
+
+  /** A task behind a shuffle. */
+  private static final class Reader {
+    private volatile boolean ended = false;
+    private volatile boolean asking = false;
+    private volatile Thread thread;
+    private volatile long needed = Long.MAX_VALUE;
+  }
+
+  /** The times of the rows that were one task sent to another and that are not done: one thread adds, one removes, all look. */
   private static final class Pending {
     private static final int SIZE = 1024;
 
@@ -169,10 +231,6 @@ public final class Progress {
     private volatile long removed = 0;
     private volatile long added = 0;
     private Part last = first;
-    private volatile boolean ended = false;
-    private volatile boolean asking = false;
-    private volatile Thread thread;
-    private volatile long needed = Long.MAX_VALUE;
 
     void add(long time) {
       long at = added;
@@ -191,28 +249,26 @@ public final class Progress {
       if (at >= added) {
         return; // of a row that was not noted
       }
-      removed = at + 1;
-      if ((at + 1) % SIZE == 0 && first.next != null) {
+      if (at - first.begin == SIZE) {
         first = first.next;
       }
+      removed = at + 1;
     }
 
     /** The time of the first row that is not done; the largest long if all are. */
     long oldest() {
-      if (ended) {
-        return Long.MAX_VALUE;
-      }
       while (true) {
         long at = removed;
         if (at >= added) {
           return Long.MAX_VALUE;
         }
         Part part = first;
-        if (at - part.begin == SIZE && part.next != null) {
-          part = part.next; // the one that removes is about to go on
+        if (at - part.begin == SIZE) {
+          part = part.next; // the row is the first of the next part
         }
-        if (at >= part.begin && at - part.begin < SIZE) {
-          return part.times[(int) (at % SIZE)];
+        long place = at - part.begin;
+        if (place >= 0 && place < SIZE) { // else whoever removes rows went on meanwhile
+          return part.times[(int) place];
         }
       }
     }

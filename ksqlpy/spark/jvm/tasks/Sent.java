@@ -1,29 +1,32 @@
 package ksqlpy.tasks;
 
+import org.apache.spark.TaskContext;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * Notes that a row is sent to a task behind the next shuffle, and gives its time: {@code (task INT, time BIGINT) →
+ * Notes that a row is sent to a task behind the next shuffle, the {@code stage}-th from 0 on, and gives its time: {@code (task INT, time BIGINT) →
  * BIGINT}, not null. See {@link Progress}.
  */
 public final class Sent implements ScalarFunction<Long> {
   private static final long serialVersionUID = 1L;
 
   private final int tasks;
+  private final int stage;
 
-  private transient Progress progress;
+  private transient Progress.Sender sender;
 
-  public Sent(int tasks) {
+  public Sent(int tasks, int stage) {
     this.tasks = tasks;
+    this.stage = stage;
   }
 
   public long invoke(int task, long time) {
-    if (progress == null) {
-      progress = Progress.ofBatch(tasks);
+    if (sender == null) {
+      sender = Progress.ofBatch(tasks).sender(stage, stage == 0 ? 0 : TaskContext.getPartitionId());
     }
-    progress.sent(task, time);
+    sender.sent(task, time);
     return time;
   }
 
@@ -49,6 +52,6 @@ public final class Sent implements ScalarFunction<Long> {
   }
 
   public String canonicalName() {
-    return "ksqlpy.sent_to_task." + tasks;
+    return "ksqlpy.sent_to_task." + tasks + "." + stage;
   }
 }

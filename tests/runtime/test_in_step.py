@@ -1,0 +1,87 @@
+"""Results of several tasks lie in their topic in the order of time, also behind more than one shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from ksqlpy.config import Config
+from ksqlpy.deadletters.letters import records
+from ksqlpy.runtime import Engine
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+PARTITIONS = 4
+ROWS = 8_000
+BEGIN = 1_700_000_000_000
+APART = 20
+"""Milliseconds of event time between two rows: more than tasks may be apart."""
+
+SOURCES = """
+CREATE STREAM orders (id STRING KEY, customer STRING) WITH (kafka_topic='orders', value_format='JSON', partitions=4);
+CREATE STREAM payments (id STRING KEY, method STRING) WITH (kafka_topic='payments', value_format='JSON', partitions=4);
+CREATE STREAM visits (name STRING KEY, page STRING) WITH (kafka_topic='visits', value_format='JSON', partitions=4);
+CREATE TABLE customers (name STRING PRIMARY KEY, city STRING)
+  WITH (kafka_topic='customers', value_format='JSON', partitions=4);
+"""
+QUERIES = {
+    "counted": "CREATE TABLE counted AS SELECT customer, COUNT(*) AS n FROM orders"
+    " WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY customer;",
+    "paid": "CREATE TABLE paid AS SELECT orders.customer AS customer, COUNT(*) AS n FROM orders"
+    " JOIN payments WITHIN 1 SECOND GRACE PERIOD 1 SECOND ON orders.id = payments.id GROUP BY orders.customer;",
+    "seen": "CREATE STREAM seen AS SELECT orders.customer AS customer, orders.id AS id, payments.method, visits.page"
+    " FROM orders JOIN payments WITHIN 1 SECOND GRACE PERIOD 1 SECOND ON orders.id = payments.id"
+    " JOIN visits WITHIN 5 MILLISECONDS GRACE PERIOD 1 SECOND ON orders.customer = visits.name;",
+    "cities": "CREATE TABLE cities AS SELECT customers.city AS city, COUNT(*) AS n FROM orders"
+    " JOIN customers ON orders.customer = customers.name WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY customers.city;",
+}
+
+
+@pytest.fixture(scope="module")
+def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    made = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path_factory.mktemp("step")), "ksql.service.id": "step_"}))
+    made.start()
+    made.execute(SOURCES)
+    producer = Producer({"bootstrap.servers": made.bootstrap, "linger.ms": 5})
+    for i in range(20):
+        producer.produce("customers", key=b"c%d" % i, value=b'{"CITY": "town %d"}' % (i % 7), timestamp=BEGIN)
+    for i in range(ROWS):
+        name = b"c%d" % (i * 7 % 20)
+        at = BEGIN + i * APART
+        producer.produce("orders", key=b"%d" % i, value=b'{"CUSTOMER": "%s"}' % name, timestamp=at)
+        producer.produce("payments", key=b"%d" % i, value=b'{"METHOD": "card"}', timestamp=at)
+        producer.produce("visits", key=name, value=b'{"PAGE": "start"}', timestamp=at)
+        producer.poll(0)
+    producer.flush()
+    yield made
+    made.stop()
+
+
+def out_of_order(engine: Engine, topic: str) -> int:
+    """How many results have a later one before them in their partition."""
+    newest: dict[int, int] = {}
+    found = 0
+    for message in records(engine.connection, {topic: {}}):
+        partition, at = message.partition() or 0, message.timestamp()[1]
+        found += at < newest.get(partition, 0)
+        newest[partition] = max(at, newest.get(partition, 0))
+    return found
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_results_of_a_backlog_lie_in_order(engine: Engine, name: str) -> None:
+    settings = {"auto.offset.reset": "earliest"}
+    query = str(engine.execute(QUERIES[name], settings)[0]["commandStatus"]["queryId"])
+    topic = name.upper()
+    assert until(lambda: len(list(records(engine.connection, {topic: {}}))) >= ROWS, seconds=120, every=1)
+    running: Any = engine.queries.get(query)
+    assert running is not None
+    plan = running._query._jsq.streamingQuery().lastExecution().executedPlan().toString()
+    assert plan.count("InStep ") == plan.count("Exchange ") == running.spec.plan.stages > 0, plan
+    assert out_of_order(engine, topic) == 0
+    engine.execute(f"TERMINATE {query};")
