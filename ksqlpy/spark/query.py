@@ -450,7 +450,7 @@ class RunningQuery:
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled if live else spec.order_varies,
-            in_step=live and spec.by_time and self._writers.shared,
+            in_step=live and spec.by_time and spec.shuffled and self._writers.shared,
             source_partitions=len(spec.offsets[spec.plan.relations[0].source.topic]),
             topic_partitions=tuple(spec.partitions[t] for t in spec.plan.topics) if spec.exactly_once else (),
         )
@@ -458,7 +458,7 @@ class RunningQuery:
         rows = compile_plan(spec.plan, records, distribution, None if live else tail, name=spec.id)
         output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail)
         writer = (
-            output.writeStream.format(self._writers.format)
+            output.writeStream.format(self._writers.ordered if distribution.in_step else self._writers.format)
             .queryName(spec.id if live else f"{spec.id} ({phase.value})")
             .options(**self._writers.options(spec))
             .option("checkpointLocation", self.checkpoint.spark)

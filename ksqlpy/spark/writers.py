@@ -53,6 +53,9 @@ class Writers(ABC):
     format = "kafka"
     """The name of Spark's sink."""
 
+    ordered = "ksqlpy.sink.OrderedSink"
+    """That of a sink for tasks of this JVM that send results in the order of time."""
+
     registered = True
     """Whether its topics are those of a persistent query, which must exist."""
 
@@ -159,6 +162,7 @@ def writers_of_rehearsal(session: SparkSession) -> Writers:
 
 class _Nowhere(_Unregistered):
     format = "noop"
+    ordered = "noop"
 
     def end(self, spec: QuerySpec, *, forget: bool) -> None:
         super().end(spec, forget=True)

@@ -101,31 +101,38 @@ public final class InStepExec extends SparkPlan {
     @Override
     public Iterator<InternalRow> apply(Iterator<InternalRow> rows) {
       Progress.Own own = Progress.ofTask(stage, TaskContext.getPartitionId(), tasks);
-      return new AbstractIterator<InternalRow>() {
-        private int given = -1; // who sent the row that is in work
+      // What the one task ahead of the first shuffle sends comes in its order.
+      return stage == 0 ? new Noted(rows, own) : new RowsByTime(rows, time, sender, own);
+    }
+  }
 
-        @Override
-        public boolean hasNext() {
-          if (given >= 0) { // whoever asks for more is done with what he has
-            own.done(given);
-            given = -1;
-          }
-          own.asks(true);
-          boolean more = rows.hasNext();
-          own.asks(false);
-          return more;
-        }
+  private static final class Noted extends AbstractIterator<InternalRow> {
+    private final Iterator<InternalRow> rows;
+    private final Progress.Own own;
+    private boolean given = false;
 
-        @Override
-        public InternalRow next() {
-          InternalRow row = rows.next();
-          if (stage == 0) {
-            own.await(row.getLong(time));
-          }
-          given = stage == 0 ? 0 : row.getInt(sender);
-          return row;
-        }
-      };
+    Noted(Iterator<InternalRow> rows, Progress.Own own) {
+      this.rows = rows;
+      this.own = own;
+    }
+
+    @Override
+    public boolean hasNext() {
+      if (given) { // whoever asks for more is done with what he has
+        given = false;
+        own.done(0);
+      }
+      own.asks(true);
+      boolean more = rows.hasNext();
+      own.asks(false);
+      return more;
+    }
+
+    @Override
+    public InternalRow next() {
+      InternalRow row = rows.next();
+      given = true;
+      return row;
     }
   }
 }

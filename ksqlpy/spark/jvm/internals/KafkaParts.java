@@ -1,12 +1,17 @@
 package ksqlpy.internals;
 
 import java.util.Map;
+import java.util.function.Supplier;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
+import org.apache.spark.sql.connector.write.SupportsTruncate;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.apache.spark.sql.kafka010.KafkaRecordToRowConverter;
 import org.apache.spark.sql.kafka010.KafkaSourcePartitionOffset;
@@ -14,7 +19,7 @@ import org.apache.spark.sql.kafka010.KafkaSourceProvider;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Function1;
 
-/** The parts of Spark's Kafka source that our own source is made of: its table, ranges of offsets, rows of records. */
+/** The parts of Spark's Kafka source and sink that our own are made of: the table, ranges of offsets, rows of records. */
 public final class KafkaParts {
   private KafkaParts() {}
 
@@ -40,6 +45,23 @@ public final class KafkaParts {
   /** The settings of a consumer in a task. */
   public static Map<String, Object> settings(InputPartition partition) {
     return ((KafkaBatchInputPartition) partition).executorKafkaParams();
+  }
+
+  /** A builder that Spark lets write updates of a streaming query, each as a record of its own. */
+  public static WriteBuilder updates(Supplier<Write> made) {
+    return new Updates(made);
+  }
+
+  private record Updates(Supplier<Write> made) implements SupportsTruncate, SupportsStreamingUpdateAsAppend {
+    @Override
+    public WriteBuilder truncate() {
+      return this;
+    }
+
+    @Override
+    public Write build() {
+      return made.get();
+    }
   }
 
   /** What tells a batch in real time how far a partition was read. */

@@ -40,6 +40,14 @@ public final class SinkValue implements ScalarFunction<byte[]> {
     this.arguments = arguments;
   }
 
+  /** The rowtime in a value. */
+  static long rowtime(byte[] made) {
+    ByteBuffer bytes = ByteBuffer.wrap(made);
+    int end = made.length - Integer.BYTES;
+    int length = bytes.getInt(end);
+    return bytes.getLong(end - (length < 0 ? length - NONE : length));
+  }
+
   public byte[] invoke(long rowtime, InternalRow given) {
     byte[] value = at(given, 0);
     return end(begin(rowtime, value, 0), value);

@@ -1,44 +1,54 @@
 package ksqlpy.tasks;
 
+import java.io.IOException;
+import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import ksqlpy.internals.Tasks;
 import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * How far the tasks behind shuffles are, in event time, so that none is far ahead of the others: their results lie in
- * one topic, and a query that reads it would take those of the tasks behind for late.
+ * The order of time over the tasks of a batch that reads by time: which rows are in work or on their way, by their times.
  *
- * <p>One task reads in the order of time. Whoever sends a row through a shuffle notes it, see {@link Sent}. A task
- * behind the first shuffle works on its next row when there is no row elsewhere that is older by more than {@link
- * #SLACK}, be it in work or on its way, behind whichever shuffle. Tasks behind later shuffles never wait, so all rows
- * come to an end. Rows of one task keep their order. All tasks must be in this JVM, and run at the same time.
+ * <p>One task reads in the order of time. Whoever sends a row through a shuffle notes it, see {@link Sent}; whoever takes
+ * it says when it is done. So each task knows whether an older row may still come: behind a second shuffle it takes its
+ * rows in the order of their times ({@link Own#isNext}), and results are sent in that order ({@link Results}), since a
+ * query that reads them would take those of a task behind others for late. No task waits for another while it has rows:
+ * it keeps what is not due. All tasks must be in this JVM, and run at the same time.
  */
 public final class Progress {
   /**
-   * By how many ms a task may be ahead. Without any, tasks would hand over to each other at each row: 20 µs. Live, results
-   * of several tasks lie as far apart as the tasks' own pace lets them.
+   * By how many ms rows of the last second may be out of order. Without it a row would wait for those that network
+   * buffers hold back for some ms; older ones, as of a backlog, are in order.
    */
   private static final long SLACK = 10;
 
-  private static final long NANOS = 500_000;
+  private static final long LIVE = 1_000;
+  private static final long NANOS = 200_000;
 
   /**
    * After so many looks, seconds in which this JVM was not stopped, a task that asks for rows is not waited for: a row
    * takes milliseconds to it, so what was noted for it did not come.
    */
-  private static final int LOOKS = 10_000;
+  private static final int LOOKS = 20_000;
 
   private static final Map<String, Progress> OF = new HashMap<>();
 
   private final String name;
   private final int tasks;
+  private final Map<Long, List<Reader>> readersOf = new HashMap<>();
+  private final AtomicInteger held = new AtomicInteger();
   private final AtomicInteger waiting = new AtomicInteger();
   private volatile Stage[] stages = new Stage[0];
+  private volatile Results[] results = new Results[0];
   private int users = 0;
 
   Progress(String name, int tasks) {
@@ -68,6 +78,10 @@ public final class Progress {
         OF.remove(name, this);
       }
     }
+  }
+
+  private static long needed(long time) {
+    return time > System.currentTimeMillis() - LIVE ? time - SLACK : time;
   }
 
   private Stage stage(int number) {
@@ -100,27 +114,108 @@ public final class Progress {
   /** The rows of the present task, the {@code number}-th behind the shuffle {@code stage}. */
   public static Own ofTask(int stage, int number, int tasks) {
     Progress batch = ofBatch(tasks);
-    Own own = batch.own(stage, number);
+    Own own = batch.own(stage, number, TaskContext.get().taskAttemptId());
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> own.end());
     return own;
   }
 
   /** That of one task, for its own thread. */
-  Own own(int stage, int number) {
-    return new Own(stage(stage), number);
+  Own own(int stage, int number, long task) {
+    Own own = new Own(stage, number, readersOf(task));
+    own.readers.add(own.own);
+    return own;
   }
 
-  /** What one task says of its own rows. */
-  public final class Own {
-    private final Stage stage;
-    private final int number;
-    private final Reader own;
+  private List<Reader> readersOf(long task) {
+    synchronized (readersOf) {
+      return readersOf.computeIfAbsent(Long.valueOf(task), id -> new CopyOnWriteArrayList<>());
+    }
+  }
 
-    private Own(Stage stage, int number) {
-      this.stage = stage;
+  /** What the present task sends as results, with so many tasks behind each shuffle. */
+  public static Results ofResults(int tasks, Target target) {
+    Progress batch = ofBatch(tasks);
+    Results made = batch.results(TaskContext.get().taskAttemptId(), target);
+    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> made.end());
+    return made;
+  }
+
+  /** Those of one task. */
+  Results results(long task, Target target) {
+    Results made = new Results(readersOf(task), target);
+    synchronized (this) {
+      Results[] more = Arrays.copyOf(results, results.length + 1);
+      more[results.length] = made;
+      results = more;
+    }
+    return made;
+  }
+
+  /** Whether no task behind the shuffles {@code before} this one, but those left out, has an older row. */
+  private boolean reached(long needed, int before, List<Reader> without, boolean inVain) {
+    Stage[] known = stages;
+    for (int s = 0; s < Math.min(before, known.length); s++) {
+      Stage stage = known[s];
+      for (int i = 0; i < tasks; i++) {
+        Reader reader = stage.readers[i];
+        if (stage.oldest(i) < needed && !without.contains(reader) && !(inVain && reader.asking)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  private void moved() {
+    if (held.get() > 0) {
+      sendDue();
+    }
+    if (waiting.get() > 0) {
+      for (Stage stage : stages) {
+        for (Reader reader : stage.readers) {
+          if (reader.waits) {
+            LockSupport.unpark(reader.thread);
+          }
+        }
+      }
+    }
+  }
+
+  private void sendDue() {
+    boolean sent = true;
+    while (sent && held.get() > 0) {
+      sent = false;
+      for (Results each : results) {
+        sent |= each.sendDue(false);
+      }
+    }
+  }
+
+  private static boolean isStopped() {
+    TaskContext task = TaskContext.get();
+    return task != null && (task.isInterrupted() || task.isCompleted()) || Thread.currentThread().isInterrupted();
+  }
+
+  /** What one task says of its own rows, and asks. */
+  public final class Own {
+    private final int number;
+    private final int stageNumber;
+    private final Stage stage;
+    private final Reader own;
+    private final List<Reader> readers;
+
+    private Own(int stage, int number, List<Reader> readers) {
+      this.stageNumber = stage;
       this.number = number;
-      this.own = stage.readers[number];
+      this.stage = stage(stage);
+      this.own = this.stage.readers[number];
+      this.readers = readers;
       own.thread = Thread.currentThread();
+    }
+
+    /** How many tasks send rows. */
+    public int senders() {
+      return stage.sent.length;
     }
 
     /** It asks for its next row, or has it. */
@@ -131,62 +226,177 @@ public final class Progress {
     /** Its row, which this task had sent, is done. */
     public void done(int sender) {
       stage.sent[sender][number].remove();
-      if (waiting.get() > 0) {
-        wake();
-      }
+      moved();
     }
 
-    /** Waits until no other task has a row that is far older than this one, the next of a task behind the first shuffle. */
-    public void await(long time) {
-      long needed = time - SLACK;
-      if (othersReach(needed, false)) {
-        return;
-      }
-      own.needed = needed;
+    /** How many rows this task has sent so far. */
+    public long sent(int sender) {
+      return stage.sent[sender][number].added;
+    }
+
+    /** Whether no row can come that is older than this one: none is ahead of the shuffle, none on its way. */
+    public boolean isNext(long time) {
+      return isNext(time, false);
+    }
+
+    private boolean isNext(long time, boolean inVain) {
+      long needed = needed(time);
+      return (inVain || stage.oldest(number) >= needed) && reached(needed, stageNumber, readers, inVain);
+    }
+
+    /** Waits a moment for rows older than this; false if it is in vain. {@code looks}: how often it has waited. */
+    public boolean waits(long time, int looks) {
+      own.waits = true;
       waiting.incrementAndGet();
       try {
-        for (int looks = 0; !othersReach(needed, looks > LOOKS); looks++) {
+        if (!isNext(time)) {
           LockSupport.parkNanos(NANOS);
-          TaskContext task = TaskContext.get();
-          if (task != null && (task.isInterrupted() || task.isCompleted()) || Thread.currentThread().isInterrupted()) {
-            return; // what comes next sees it, too
-          }
         }
       } finally {
         waiting.decrementAndGet();
-        own.needed = Long.MAX_VALUE;
+        own.waits = false;
       }
-    }
-
-    private boolean othersReach(long needed, boolean inVain) {
-      for (Stage each : stages) {
-        for (int i = 0; i < tasks; i++) {
-          Reader reader = each.readers[i];
-          if (reader != own && !(inVain && reader.asking) && each.oldest(i) < needed) {
-            return false;
-          }
-        }
-      }
-      return true;
-    }
-
-    private void wake() {
-      long oldest = stage.oldest(number);
-      for (Reader each : stages[0].readers) {
-        if (each.needed <= oldest) {
-          LockSupport.unpark(each.thread);
-        }
-      }
+      return !isStopped() && (looks < LOOKS || !isNext(time, true));
     }
 
     /** It takes no more rows. */
     void end() {
       own.ended = true;
-      if (waiting.get() > 0) {
-        wake();
-      }
+      moved();
     }
   }
+
+  /** Where results go. */
+  public interface Target {
+    /** Sends one. */
+    void send(InternalRow result) throws IOException;
+  }
+
+  /** The results of one task: each is sent when no older one can come of another, by whichever task sees that. */
+  public final class Results {
+    /** From so many that are kept on, the task waits for others. */
+    private static final int MOST = 50_000;
+
+    private static final int PATIENCE = 500;
+
+    private final List<Reader> readers;
+    private final Target target;
+    private final Queue<Result> due = new ArrayDeque<>();
+    private volatile long oldest = Long.MAX_VALUE;
+    private volatile Exception failure;
+
+    private Results(List<Reader> readers, Target target) {
+      this.readers = readers;
+      this.target = target;
+    }
+
+    /** Sends a result, or keeps it until it may be sent. Throws what went wrong with earlier ones, too. */
+    public void add(long time, InternalRow result) throws IOException {
+      check();
+      if (oldest == Long.MAX_VALUE && isDue(time, false)) {
+        synchronized (this) {
+          target.send(result);
+        }
+        return;
+      }
+      int size;
+      synchronized (this) {
+        held.incrementAndGet();
+        due.add(new Result(time, result.copy()));
+        size = due.size();
+        if (size == 1) {
+          oldest = time;
+        }
+      }
+      Progress.this.sendDue();
+      if (size > MOST) {
+        await(PATIENCE, MOST);
+      }
+    }
+
+    /** Sends all that it has. Throws what went wrong. */
+    public void finish() throws IOException {
+      await(Integer.MAX_VALUE, 0);
+      check();
+    }
+
+    private void await(int most, int size) {
+      for (int looks = 0; looks < most; looks++) {
+        synchronized (this) {
+          if (due.size() <= size) {
+            return;
+          }
+        }
+        if (isStopped()) {
+          return; // what comes next sees it, too
+        }
+        Progress.this.sendDue();
+        if (looks >= LOOKS) {
+          sendDue(true);
+        }
+        if (oldest != Long.MAX_VALUE) {
+          LockSupport.parkNanos(NANOS);
+        }
+      }
+    }
+
+    private void check() throws IOException {
+      Exception found = failure;
+      if (found != null) {
+        throw found instanceof IOException e ? e : new IOException(found);
+      }
+    }
+
+    private boolean isDue(long time, boolean inVain) {
+      long needed = needed(time);
+      for (Results each : results) {
+        if (each != this && each.oldest < needed) {
+          return false;
+        }
+      }
+      return reached(needed, Integer.MAX_VALUE, readers, inVain);
+    }
+
+    private boolean sendDue(boolean inVain) {
+      long time = oldest;
+      if (time == Long.MAX_VALUE || !isDue(time, inVain)) {
+        return false;
+      }
+      boolean sent = false;
+      synchronized (this) {
+        while (!due.isEmpty() && isDue(due.element().time, inVain)) {
+          try {
+            target.send(due.element().row);
+          } catch (IOException | RuntimeException e) { // it may be another task that sends: this one says so
+            failure = e;
+            clear();
+            return true;
+          }
+          due.remove();
+          held.decrementAndGet();
+          oldest = due.isEmpty() ? Long.MAX_VALUE : due.element().time;
+          sent = true;
+        }
+      }
+      return sent;
+    }
+
+    private void clear() {
+      held.addAndGet(-due.size());
+      due.clear();
+      oldest = Long.MAX_VALUE;
+    }
+
+    /** The task sends no more. */
+    void end() {
+      synchronized (this) {
+        clear();
+      }
+      moved();
+    }
+  }
+
+  private record Result(long time, InternalRow row) {}
 
   /** The tasks behind one shuffle, and what was sent to them. */
   private static final class Stage {
@@ -219,11 +429,11 @@ public final class Progress {
   private static final class Reader {
     private volatile boolean ended = false;
     private volatile boolean asking = false;
+    private volatile boolean waits = false;
     private volatile Thread thread;
-    private volatile long needed = Long.MAX_VALUE;
   }
 
-  /** The times of the rows that were one task sent to another and that are not done: one thread adds, one removes, all look. */
+  /** The times of the rows that one task sent to another and that are not done: one thread adds, one removes, all look. */
   private static final class Pending {
     private static final int SIZE = 1024;
 

@@ -2,71 +2,153 @@ package ksqlpy.tasks;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.TimeUnit;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.junit.jupiter.api.Test;
 
 final class ProgressTest {
-  private static void send(Progress progress, int task, long time) {
-    progress.sender(0, 0).sent(task, time);
+  private final List<Long> sent = Collections.synchronizedList(new ArrayList<>());
+
+  private static InternalRow row(long time) {
+    return new GenericInternalRow(new Object[] {Long.valueOf(time)});
+  }
+
+  private Progress.Results results(Progress progress, int task) {
+    return progress.results(task, row -> sent.add(Long.valueOf(row.getLong(0))));
+  }
+
+  private static void add(Progress.Results results, long time) throws IOException {
+    results.add(time, row(time));
   }
 
   @Test
-  void aTaskWaitsForOneWithAnOlderRow() throws InterruptedException {
+  void aResultIsKeptUntilTheOlderRowOfAnotherTaskIsDone() throws IOException {
     Progress progress = new Progress("q", 2);
-    send(progress, 0, 1_000);
-    send(progress, 1, 5_000);
-    CountDownLatch gone = new CountDownLatch(1);
-    Thread ahead = new Thread(() -> {
-      progress.own(0, 1).await(5_000);
-      gone.countDown();
-    });
-    ahead.start();
-    assertFalse(gone.await(50, TimeUnit.MILLISECONDS));
-    Progress.Own behind = progress.own(0, 0);
-    behind.await(1_000); // has the oldest row
+    progress.sender(0, 0).sent(0, 1_000);
+    progress.sender(0, 0).sent(1, 5_000);
+    Progress.Own behind = progress.own(0, 0, 100);
+    progress.own(0, 1, 101);
+    Progress.Results first = results(progress, 100);
+    Progress.Results second = results(progress, 101);
+    add(second, 5_000);
+    assertEquals(List.of(), sent);
+    add(first, 1_000); // its row is the oldest of all
+    assertEquals(List.of(1_000L), sent);
     behind.done(0);
-    assertTrue(gone.await(10, TimeUnit.SECONDS));
+    assertEquals(List.of(1_000L, 5_000L), sent);
   }
 
   @Test
-  void nobodyWaitsForATaskWithoutRowsOrAtItsEnd() {
+  void aResultIsKeptUntilTheOlderResultOfAnotherTaskIsSent() throws IOException {
     Progress progress = new Progress("q", 3);
-    send(progress, 1, 5_000);
-    send(progress, 2, 1_000);
-    progress.own(0, 2).end();
-    progress.own(0, 1).await(5_000);
-  }
-
-  @Test
-  void rowsThatComeOneAfterTheOther() {
-    Progress progress = new Progress("q", 2);
-    Progress.Own own = progress.own(0, 0);
-    Progress.Own other = progress.own(0, 1);
-    for (int i = 0; i < 5_000; i++) {
-      send(progress, 0, i);
-      own.await(i);
-      other.await(i);
-      own.done(0);
-      other.await(i + 1_000_000L);
+    for (int i = 0; i < 3; i++) {
+      progress.sender(0, 0).sent(i, 1_000 * (i + 1));
     }
+    Progress.Own oldest = progress.own(0, 0, 100);
+    Progress.Own second = progress.own(0, 1, 101);
+    Progress.Own third = progress.own(0, 2, 102);
+    Progress.Results ofSecond = results(progress, 101);
+    Progress.Results ofThird = results(progress, 102);
+    add(ofThird, 3_000);
+    third.done(0);
+    add(ofSecond, 2_000);
+    second.done(0);
+    assertEquals(List.of(), sent);
+    oldest.done(0);
+    assertEquals(List.of(2_000L, 3_000L), sent);
   }
 
   @Test
-  void aRowThatDoesNotComeHoldsNobodyForEver() {
+  void rowsOfTheLastSecondMayBeSomeMillisecondsApart() throws IOException {
     Progress progress = new Progress("q", 2);
-    send(progress, 0, 1_000);
-    send(progress, 1, 5_000);
-    progress.own(0, 0).asks(true);
-    progress.own(0, 1).await(5_000);
+    long now = System.currentTimeMillis() + 1_000;
+    progress.sender(0, 0).sent(0, now - 5);
+    progress.own(0, 0, 100);
+    progress.own(0, 1, 101);
+    Progress.Results results = results(progress, 101);
+    add(results, now);
+    assertEquals(List.of(now), sent);
+    add(results, now + 100);
+    assertEquals(List.of(now), sent);
+  }
+
+  @Test
+  void aTaskWithoutRowsOrAtItsEndIsNotWaitedFor() throws IOException {
+    Progress progress = new Progress("q", 3);
+    progress.sender(0, 0).sent(2, 1_000);
+    progress.own(0, 2, 102).end();
+    progress.own(0, 1, 101);
+    add(results(progress, 101), 5_000);
+    assertEquals(List.of(5_000L), sent);
+  }
+
+  @Test
+  void aRowIsNextWhenNoOlderOneIsAheadOfTheShuffleOrOnItsWay() {
+    Progress progress = new Progress("q", 2);
+    progress.sender(0, 0).sent(0, 1_000);
+    progress.sender(0, 0).sent(1, 2_000);
+    Progress.Own ahead = progress.own(0, 0, 100);
+    Progress.Own own = progress.own(1, 1, 103);
+    progress.sender(1, 1).sent(1, 2_000);
+    assertFalse(own.isNext(2_000)); // the first task may send one of 1,000
+    progress.sender(1, 0).sent(1, 1_000);
+    ahead.done(0);
+    assertFalse(own.isNext(2_000)); // it did
+    assertTrue(own.isNext(1_000));
+    own.done(0);
+    assertTrue(own.isNext(2_000));
+  }
+
+  @Test
+  void aRowThatDoesNotComeHoldsNobodyForEver() throws IOException {
+    Progress progress = new Progress("q", 2);
+    progress.sender(0, 0).sent(0, 1_000);
+    progress.own(0, 0, 100).asks(true);
+    progress.own(0, 1, 101);
+    Progress.Results results = results(progress, 101);
+    add(results, 5_000);
+    assertEquals(List.of(), sent);
+    results.finish();
+    assertEquals(List.of(5_000L), sent);
+  }
+
+  @Test
+  void aTaskIsToldWhatFailedWhenAnotherSentItsResults() throws IOException {
+    Progress progress = new Progress("q", 2);
+    progress.sender(0, 0).sent(0, 1_000);
+    Progress.Own behind = progress.own(0, 0, 100);
+    progress.own(0, 1, 101);
+    Progress.Results results =
+        progress.results(
+            101,
+            row -> {
+              throw new IOException("the brokers are away");
+            });
+    add(results, 5_000);
+    behind.done(0);
+    assertThrows(IOException.class, results::finish);
+  }
+
+  @Test
+  void rowsThatComeOneAfterTheOther() throws IOException {
+    Progress progress = new Progress("q", 2);
+    Progress.Own own = progress.own(0, 0, 100);
+    progress.own(0, 1, 101);
+    Progress.Results results = results(progress, 101);
+    for (int i = 0; i < 5_000; i++) {
+      progress.sender(0, 0).sent(0, i);
+      own.done(0);
+      add(results, i);
+      assertEquals(i + 1, sent.size());
+    }
   }
 
   @Test
@@ -78,21 +160,25 @@ final class ProgressTest {
     for (int i = 0; i < tasks; i++) {
       rows.add(new ArrayList<>());
     }
-    for (long time = 0; time < 400_000; time += 20 + random.nextInt(30)) {
+    for (long time = 0; time < 400_000; time += random.nextInt(30)) {
       int task = random.nextInt(tasks);
-      send(progress, task, time);
+      progress.sender(0, 0).sent(task, time);
       rows.get(task).add(Long.valueOf(time));
     }
-    List<Long> results = Collections.synchronizedList(new ArrayList<>());
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < tasks; i++) {
       int number = i;
+      Progress.Own own = progress.own(0, number, number);
+      Progress.Results results = results(progress, number);
       threads.add(new Thread(() -> {
-        Progress.Own own = progress.own(0, number);
-        for (Long time : rows.get(number)) {
-          own.await(time.longValue());
-          results.add(time);
-          own.done(0);
+        try {
+          for (Long time : rows.get(number)) {
+            add(results, time.longValue());
+            own.done(0);
+          }
+          results.finish();
+        } catch (IOException e) {
+          throw new IllegalStateException(e);
         }
       }));
     }
@@ -100,85 +186,9 @@ final class ProgressTest {
     for (Thread thread : threads) {
       thread.join();
     }
-    List<Long> sorted = new ArrayList<>(results);
+    List<Long> sorted = new ArrayList<>(sent);
     Collections.sort(sorted);
-    assertEquals(sorted, results); // rows lie further apart than tasks may be
-  }
-
-  @Test
-  void aTaskWaitsForAnOlderRowBehindALaterShuffle() throws InterruptedException {
-    Progress progress = new Progress("q", 2);
-    progress.sender(1, 1).sent(0, 1_000);
-    send(progress, 1, 5_000);
-    CountDownLatch gone = new CountDownLatch(1);
-    Thread ahead = new Thread(() -> {
-      progress.own(0, 1).await(5_000);
-      gone.countDown();
-    });
-    ahead.start();
-    assertFalse(gone.await(50, TimeUnit.MILLISECONDS));
-    progress.own(1, 0).done(1);
-    assertTrue(gone.await(10, TimeUnit.SECONDS));
-  }
-
-  @Test
-  void resultsBehindTwoShufflesLieInTheOrderOfTime() throws InterruptedException {
-    int tasks = 4;
-    Random random = new Random(8);
-    Progress progress = new Progress("q", tasks);
-    List<List<Long>> rows = new ArrayList<>();
-    List<BlockingQueue<long[]>> behind = new ArrayList<>();
-    for (int i = 0; i < tasks; i++) {
-      rows.add(new ArrayList<>());
-      behind.add(new LinkedBlockingQueue<>());
-    }
-    for (long time = 0; time < 200_000; time += 20 + random.nextInt(30)) {
-      int task = random.nextInt(tasks);
-      send(progress, task, time);
-      rows.get(task).add(Long.valueOf(time));
-    }
-    List<Long> results = Collections.synchronizedList(new ArrayList<>());
-    List<Thread> first = new ArrayList<>();
-    List<Thread> second = new ArrayList<>();
-    for (int i = 0; i < tasks; i++) {
-      int number = i;
-      first.add(new Thread(() -> {
-        Progress.Own own = progress.own(0, number);
-        Progress.Sender sender = progress.sender(1, number);
-        for (Long time : rows.get(number)) {
-          own.await(time.longValue());
-          int task = (int) (time.longValue() * 31 % tasks);
-          sender.sent(task, time.longValue());
-          behind.get(task).add(new long[] {number, time.longValue()});
-          own.done(0);
-        }
-      }));
-      second.add(new Thread(() -> {
-        Progress.Own own = progress.own(1, number);
-        try {
-          for (long[] row = behind.get(number).take(); row[0] >= 0; row = behind.get(number).take()) {
-            if (number == 0) {
-              Thread.sleep(0, 100_000); // one that is slower than the others
-            }
-            results.add(Long.valueOf(row[1]));
-            own.done((int) row[0]);
-          }
-        } catch (InterruptedException e) {
-          throw new IllegalStateException(e);
-        }
-      }));
-    }
-    second.forEach(Thread::start);
-    first.forEach(Thread::start);
-    for (Thread thread : first) {
-      thread.join();
-    }
-    behind.forEach(each -> each.add(new long[] {-1, 0}));
-    for (Thread thread : second) {
-      thread.join();
-    }
-    List<Long> sorted = new ArrayList<>(results);
-    Collections.sort(sorted);
-    assertEquals(sorted, results);
+    assertEquals(rows.stream().mapToInt(List::size).sum(), sent.size());
+    assertEquals(sorted, sent);
   }
 }
