@@ -279,7 +279,7 @@ class Rows:
         return Rows(self.frame.repartition(partitions, *(F.expr(k) for k in keys)), self.shape)
 
     def in_step(self, stage: int, time: str, sender: str) -> Rows:
-        """The rows of tasks that go on in step, see ``jvm/tasks/Progress.java``; without the columns that say by what.
+        """The rows in the order of time, see ``jvm/tasks/Progress.java``; without the columns that say which it is.
 
         ``stage``: how many shuffles came before; ``time``, ``sender``: columns of their times and senders.
         """

@@ -27,7 +27,7 @@ class Distribution:
 
     ``partitions``: of every shuffle. ``shuffled``: False where all rows come from one source partition, so that a
     shuffle would only cost latency. ``sorted``: for the micro-batch that reads a backlog in event-time order.
-    ``in_step``: the rows come from one task, by their time, and tasks behind shuffles go on in step.
+    ``in_step``: the rows come from one task, by their time, and stay in this order behind shuffles.
     ``source_partitions``: of the first source when the query was made; part of the state of queries with HAVING.
     """
 
@@ -121,7 +121,7 @@ class Context:
         return rows
 
     def shuffled(self, rows: Rows, keys: Sequence[str]) -> Rows:
-        """Rows of one key in one task, as they come; tasks of a query that is read by time go on in step."""
+        """Rows of one key in one task, as they come; in the order of time if the query is read by time."""
         n = self.distribution.partitions
         if not self.distribution.in_step:
             return rows.repartitioned(n, keys)

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.SparkPlan;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
-/** Rows behind a shuffle whose tasks go on in step, see {@link ksqlpy.tasks.Progress}; the same rows come out. */
+/** Rows behind a shuffle, in the order of time, see {@link ksqlpy.tasks.Progress}; the same rows come out. */
 public final class InStepNode extends LogicalPlan {
   private static final long serialVersionUID = 1L;
 
