@@ -78,6 +78,11 @@ def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list
         return list(_final(stream))
     if job.name == "owned":
         return list(_owned(stream, sent[job.feeds[1].topic]))
+    if job.name == "owned-inner":
+        return [row for row in _owned(stream, sent[job.feeds[1].topic]) if row[1] and row[1]["AGENT_NUMBER"]]
+    if job.name == "inserted":
+        both = [(2 * r.number, r) for r in stream] + [(2 * r.number + 1, r) for r in sent[job.feeds[1].topic]]
+        return [(r.key.encode(), {"NUMBER": number}) for number, r in both]
     if job.name == "chain":
         return list(_chained(stream))
     if job.name == "best":

@@ -26,8 +26,8 @@ from ksqlpy.testing.registry import Registry
 
 def test_the_plan_follows_from_the_seed() -> None:
     kinds = tuple(KINDS)
-    made = plan(7, 20, kinds, 2, 9)
-    assert made == plan(7, 20, kinds, 2, 9) != plan(8, 20, kinds, 2, 9)
+    made = plan(7, 30, kinds, 2, 9)
+    assert made == plan(7, 30, kinds, 2, 9) != plan(8, 30, kinds, 2, 9)
     assert set(Counter(p.kind for p in made).values()) == {1, 2}
     assert all(2 <= p.gap <= 9 for p in made)
     assert plan(7, 0, kinds, 2, 9) == []

@@ -20,7 +20,7 @@ from tests.chaos.faultless import COUNTING, Row, busiest, fed, figures, results,
 BEHIND = ("behind", "deep")
 """Windows behind joins: few records of the load meet, so they have tests of their own."""
 
-EACH = [n for n in JOBS if n not in ("owned", "best", *BEHIND)]
+EACH = [n for n in JOBS if n not in ("owned", "owned-inner", "best", *BEHIND)]
 """Jobs of which it is known how many results there must be."""
 
 SEVERAL = ("explode", "moves", "moves-having", "session", "between", "padded", "final")
@@ -380,6 +380,20 @@ def test_a_house_with_a_result_again_a_later_one_or_that_of_another_agent() -> N
     others = next(r.number for r in sent["chaos_agents"] if r.key != agent(int(str(value["HOUSE_NUMBER"]))))
     wrong = job.check(sent, results([*rows, (key, {**value, "AGENT_NUMBER": others})]))
     assert figures(wrong) == (0, 0, 0, 1), wrong.differences
+
+
+def test_a_house_whose_agent_has_no_row_has_no_result_of_an_inner_join() -> None:
+    job = JOBS["owned-inner"]
+    sent = fed(job, 600)
+    rows = rows_of(job, sent)
+    verdict = job.check(sent, results(rows))
+    assert verdict.ok and verdict.due == 200 and len(rows) > 600, verdict.differences
+    assert job.check(sent, results([(rows[0][0], None), *rows])).ok
+    key, value = rows[-1]
+    wrong = job.check(sent, results([*rows, (key, {**(value or {}), "AGENT_NUMBER": None})]))
+    assert figures(wrong)[3] == 1, wrong.differences
+    lost = job.check(sent, results(rows[:-1]))
+    assert figures(lost) == (0, 1, 0, 0), lost.differences
 
 
 # ---------------------------------------------------------------- neighbours and ranks

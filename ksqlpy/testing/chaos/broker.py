@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from ksqlpy.connection import KafkaConnection
@@ -45,9 +46,11 @@ class Broker:
         """Starts it and waits until it answers; raises what :meth:`EmbeddedKafka.start` raises."""
         self._kafka.start()
 
-    def kill(self, away: float) -> None:
-        """Kills the broker with SIGKILL and starts it again ``away`` seconds later."""
+    def kill(self, away: float, others: Callable[[], None] | None = None) -> None:
+        """Kills the broker with SIGKILL and starts it again ``away`` seconds later; ``others``: kills more at once."""
         os.kill(self.pid, signal.SIGKILL)
+        if others is not None:
+            others()
         self._kafka.stop()  # waits for the process and gives the folder free
         time.sleep(away)
         self._kafka = self._made()

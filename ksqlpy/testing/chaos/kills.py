@@ -19,6 +19,8 @@ KINDS = {
     "jvm": "Spark's JVM gets SIGKILL",
     "server": "the server gets SIGKILL and is started again",
     "broker": "the broker gets SIGKILL and is started again some seconds later",
+    "both": "Spark's JVM and the broker get SIGKILL at once, and the broker is started again some seconds later",
+    "everything": "server, Spark's JVM and broker get SIGKILL at once, and are started again some seconds later",
     "stop": "the server is stopped in order and started again",
     "pause": "all queries are paused and resumed some seconds later",
     "stall": "Spark's JVM gets SIGSTOP, and goes on some seconds later",
@@ -39,8 +41,8 @@ KINDS = {
 """The kinds by name."""
 
 ON_ONE_MACHINE = (
-    "jvm", "server", "broker", "stop", "pause", "stall", "lull", "slow", "burst", "takeover", "deaf", "standby",
-    "handover", "orphan",
+    "jvm", "server", "broker", "both", "everything", "stop", "pause", "stall", "lull", "slow", "burst", "takeover",
+    "deaf", "standby", "handover", "orphan",
 )  # fmt: skip
 """Those that need no cluster, where all tasks run in the driver's JVM."""
 
@@ -127,9 +129,11 @@ def carry_out(
             server.kill_jvm()
             await_executors()
             mark = watch.mark(begin)
-        case "server" | "stop":
+        case "server" | "everything" | "stop":
             if planned.kind == "server":
                 server.kill()
+            elif planned.kind == "everything":
+                broker.kill(planned.away, server.kill_with_jvm)
             else:
                 server.stop()
             children, outlived = server.wait_for_children()
@@ -137,8 +141,8 @@ def carry_out(
             mark = watch.mark(begin)  # until then a JVM without its server may still write
             problems += [f"{child} outlived the server" for child in outlived]
             server.start()
-        case "broker":
-            broker.kill(planned.away)
+        case "broker" | "both":
+            broker.kill(planned.away, server.kill_jvm if planned.kind == "both" else None)
             mark = watch.mark(begin)
         case "pause":
             queries = server.queries()

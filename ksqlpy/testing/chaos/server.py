@@ -134,6 +134,14 @@ class Server:
         """Kills the process itself with SIGKILL; its children see only that it is gone."""
         self._end(signal.SIGKILL)
 
+    def kill_with_jvm(self) -> None:
+        """Kills the process and Spark's JVM with SIGKILL."""
+        found = drivers(psutil.Process(self.pid).children(recursive=True))
+        self.kill()
+        for process in found:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+
     def stop(self, seconds: float = STOP) -> None:
         """Asks the process to end, and waits; raises EnvironmentProblem ``server-not-stopped`` when it does not."""
         self._end(signal.SIGTERM, seconds)

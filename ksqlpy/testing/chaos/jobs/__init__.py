@@ -13,10 +13,11 @@ from ksqlpy.testing.chaos.jobs.filter import FILTER
 from ksqlpy.testing.chaos.jobs.final import FINAL
 from ksqlpy.testing.chaos.jobs.group import GROUP
 from ksqlpy.testing.chaos.jobs.having import HAVING
+from ksqlpy.testing.chaos.jobs.inserted import INSERTED
 from ksqlpy.testing.chaos.jobs.job import Feed, Job
 from ksqlpy.testing.chaos.jobs.join import JOIN
 from ksqlpy.testing.chaos.jobs.moves import MOVES, MOVES_HAVING
-from ksqlpy.testing.chaos.jobs.owned import OWNED
+from ksqlpy.testing.chaos.jobs.owned import OWNED, OWNED_INNER
 from ksqlpy.testing.chaos.jobs.regroup import REGROUP, REGROUP_MOVING
 from ksqlpy.testing.chaos.jobs.session import SESSION
 from ksqlpy.testing.chaos.jobs.tables import TABLES
@@ -26,7 +27,7 @@ __all__ = ["JOBS", "Feed", "Job"]
 
 _ALL = (
     FILTER, EXPLODE, GROUP, JOIN, TABLES, REGROUP, REGROUP_MOVING, HAVING, WINDOW, MOVES, MOVES_HAVING,
-    SESSION, BETWEEN, PADDED, FINAL, OWNED, CHAIN, BEST, BEHIND, DEEP,
+    SESSION, BETWEEN, PADDED, FINAL, OWNED, OWNED_INNER, CHAIN, BEST, BEHIND, DEEP, INSERTED,
 )  # fmt: skip
 
 JOBS: Mapping[str, Job] = {j.name: j for j in _ALL}

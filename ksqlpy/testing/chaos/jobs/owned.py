@@ -10,9 +10,8 @@ from ksqlpy.testing.chaos.jobs.job import Feed, Job, amount, read
 from ksqlpy.testing.chaos.records import Result, Sent
 from ksqlpy.testing.chaos.verdict import Verdict
 
-__all__ = ["OWNED", "agent"]
+__all__ = ["OWNED", "OWNED_INNER", "agent"]
 
-LEFT, RIGHT = "chaos_houses", "chaos_agents"
 HOUSES = 200
 AGENTS = 20
 
@@ -36,7 +35,9 @@ def _read(result: Result) -> _Pair:
     return _Pair(result.key_text(), (int(columns["HOUSE_NUMBER"]), int(columns["AGENT_NUMBER"] or 0)), result.place)
 
 
-def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
+def _check(
+    verdict: Verdict, left: Sequence[Sent], right: Sequence[Sent], results: Sequence[Result], *, outer: bool
+) -> None:
     """No pair comes twice, none after a later one of its house, and the last one is that of the last rows.
 
     Which pairs there are in between depends on how the topics are read, and a row that has changed by the time its
@@ -44,20 +45,23 @@ def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequen
     """
     houses: dict[str, list[int]] = defaultdict(list)
     agents: dict[str, list[int]] = defaultdict(list)
-    for record in sent[LEFT]:
+    for record in left:
         houses[record.key].append(record.number)
-    for record in sent[RIGHT]:
+    for record in right:
         agents[record.key].append(record.number)
     last = {house: (numbers[-1], agents[agent(numbers[-1])]) for house, numbers in houses.items()}
+    if not outer:
+        last = {house: pair for house, pair in last.items() if pair[1]}
     verdict.due = len(last)
+    nobody = {0} if outer else set[int]()
     own = {house: set(numbers) for house, numbers in houses.items()}
-    theirs = {name: {0, *numbers} for name, numbers in agents.items()}
+    theirs = {name: nobody | set(numbers) for name, numbers in agents.items()}
     now: dict[str, tuple[int, int]] = {}
     known: set[tuple[str, tuple[int, int]]] = set()
     for pair in read(verdict, results, _read):
         said = f"{pair.place}: house {pair.house} is {pair.numbers} after {now.get(pair.house)}"
         of_house, of_agent = pair.numbers
-        if of_house not in own.get(pair.house, ()) or of_agent not in theirs.get(agent(of_house), {0}):
+        if of_house not in own.get(pair.house, ()) or of_agent not in theirs.get(agent(of_house), nobody):
             verdict.note_wrong(said)
             continue
         if (pair.house, pair.numbers) in known:
@@ -71,21 +75,38 @@ def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequen
             verdict.note_missing(f"house {house}: {now.get(house)} is not the last row {number} with the last agent's")
 
 
-# A house has few records after each other, so that few of its results are overtaken.
-OWNED = Job(
-    "owned",
-    "foreign-key LEFT JOIN of tables, both changing",
-    f"CREATE TABLE chaos_houses (house STRING PRIMARY KEY, number BIGINT, agent STRING)"
-    f" WITH (KAFKA_TOPIC='{LEFT}', VALUE_FORMAT='JSON', PARTITIONS={{p}});"
-    f"CREATE TABLE chaos_agents (agent STRING PRIMARY KEY, number BIGINT)"
-    f" WITH (KAFKA_TOPIC='{RIGHT}', VALUE_FORMAT='JSON', PARTITIONS={{p}});",
-    "CREATE TABLE chaos_owned WITH (KAFKA_TOPIC='chaos_owned') AS"
-    " SELECT h.house AS house, h.number AS house_number, a.number AS agent_number"
-    " FROM chaos_houses h LEFT JOIN chaos_agents a ON h.agent = a.agent;",
-    "chaos_owned",
-    (
-        Feed(LEFT, lambda random, number: f"house{number % HOUSES:03}", lambda n: {"AGENT": agent(n)}, keyed=True),
-        Feed(RIGHT, lambda random, number: f"agent{random.randrange(AGENTS):02}", lambda n: {}, share=2, keyed=True),
-    ),
-    _truth,
-)
+def _job(name: str, kind: str, houses: str, agents: str) -> Job:
+    def truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
+        outer = kind == "LEFT"
+        if not outer:  # a house has no result any more when it comes to an agent without a row
+            known = {r.key.encode() for r in sent[houses]}
+            results = [r for r in results if r.value is not None or r.key not in known]
+        _check(verdict, sent[houses], sent[agents], results, outer=outer)
+
+    sink = f"{houses}_owned"
+    # A house has few records after each other, so that few of its results are overtaken.
+    return Job(
+        name,
+        f"foreign-key {kind} JOIN of tables, both changing",
+        f"CREATE TABLE {houses} (house STRING PRIMARY KEY, number BIGINT, agent STRING)"
+        f" WITH (KAFKA_TOPIC='{houses}', VALUE_FORMAT='JSON', PARTITIONS={{p}});"
+        f"CREATE TABLE {agents} (agent STRING PRIMARY KEY, number BIGINT)"
+        f" WITH (KAFKA_TOPIC='{agents}', VALUE_FORMAT='JSON', PARTITIONS={{p}});",
+        f"CREATE TABLE {sink} WITH (KAFKA_TOPIC='{sink}') AS"
+        " SELECT h.house AS house, h.number AS house_number, a.number AS agent_number"
+        f" FROM {houses} h {kind} JOIN {agents} a ON h.agent = a.agent;",
+        sink,
+        (
+            Feed(
+                houses, lambda random, number: f"house{number % HOUSES:03}", lambda n: {"AGENT": agent(n)}, keyed=True
+            ),
+            Feed(
+                agents, lambda random, number: f"agent{random.randrange(AGENTS):02}", lambda n: {}, share=2, keyed=True
+            ),
+        ),
+        truth,
+    )
+
+
+OWNED = _job("owned", "LEFT", "chaos_houses", "chaos_agents")
+OWNED_INNER = _job("owned-inner", "INNER", "chaos_flats", "chaos_brokers")
