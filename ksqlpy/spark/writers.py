@@ -164,6 +164,9 @@ class _Nowhere(_Unregistered):
     format = "noop"
     ordered = "noop"
 
+    def limit(self, kafka: Kafka, spec: QuerySpec, topic_ids: Mapping[str, str]) -> None:
+        """Nothing is too large for it."""
+
     def end(self, spec: QuerySpec, *, forget: bool) -> None:
         super().end(spec, forget=True)
 
