@@ -1,5 +1,5 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats] [format-latency] [reads] [cluster] [growth] [driver]`.
+[formats] [format-latency] [reads] [pauses] [cluster] [growth] [driver]`.
 
 Without arguments the first four.
 
@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from bench import latency, throughput
+from bench import latency, pauses, throughput
 from bench.churn import churn
 from bench.cluster import cluster
 from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
@@ -45,7 +45,7 @@ from ksqlpy.testing.registry import shared_registry
 PARTS = ("start", "many", "latency", "throughput")
 ON_CLUSTERS = ("cluster", "growth", "driver")
 """These start servers of their own."""
-LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency", "reads", *ON_CLUSTERS)
+LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency", "reads", "pauses", *ON_CLUSTERS)
 
 _STOLEN = stolen()
 
@@ -161,6 +161,17 @@ def _cost(engine: Engine, arguments: argparse.Namespace) -> None:
     print(costs(found), flush=True)
 
 
+def _pauses(engine: Engine, arguments: argparse.Namespace) -> None:
+    found: list[pauses.Pause] = []
+    for number in range(arguments.rounds):
+        for i, kind in enumerate(pauses.KINDS):
+            for c, who in enumerate(_contenders(arguments)):
+                found.append(pauses.measure(engine, who, kind, f"W{number}_{i}_{c}"))
+                _note(f"round {number + 1}, {kind}, {who.name}: {found[-1].wrong:.2%} wrong, {_load()}")
+    found.sort(key=lambda p: [*pauses.KINDS].index(p.kind))
+    print(pauses.table(found), flush=True)
+
+
 def _told(steps: Iterator[str | Recovery]) -> Iterator[str | Recovery]:
     """Prints the texts among them, each as it comes."""
     for step in steps:
@@ -244,6 +255,8 @@ def main() -> int:
             elif part == "reads":
                 for line in reads(engine, arguments.keys):
                     print(line, flush=True)
+            elif part == "pauses":
+                _pauses(engine, arguments)
             elif part == "recovery":
                 _recovery(engine, arguments)
             elif part == "keys":

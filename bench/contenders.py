@@ -59,6 +59,9 @@ class Run(Protocol):
     def cpu(self) -> float:
         """Seconds of processor time that its JVM has used since the start of the job."""
 
+    def processes(self) -> Sequence[psutil.Process]:
+        """Those in which it processes records."""
+
     def boundaries(self) -> list[float]:
         """The times (seconds since 1970) of its checkpoints, where they make results wait."""
 
@@ -168,6 +171,9 @@ class _OurRun:
     def cpu(self) -> float:
         return _cpu(spark_jvms(self.engine)) - self.used_before
 
+    def processes(self) -> Sequence[psutil.Process]:
+        return spark_jvms(self.engine)
+
     def boundaries(self) -> list[float]:
         checkpoint = self.engine.queries.checkpoint(self.query_id)
         folder = Path(checkpoint) / "spark" / "commits"
@@ -235,7 +241,10 @@ class _ProgramRun:
             raise RuntimeError(f"{self.what} ended by itself:\n{said}")
 
     def cpu(self) -> float:
-        return _cpu([psutil.Process(self.child.pid)])
+        return _cpu(self.processes())
+
+    def processes(self) -> Sequence[psutil.Process]:
+        return [psutil.Process(self.child.pid)]
 
     def boundaries(self) -> list[float]:
         return []

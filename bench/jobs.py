@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from ksqlpy.catalog import Source
 
-__all__ = ["JOBS", "Job", "bulk_producer", "send"]
+__all__ = ["JOBS", "LEFT_JOIN", "Job", "bulk_producer", "send"]
 
 KEYS = 50
 MANY = 5000
@@ -212,4 +212,14 @@ JOBS = (
         timed=1,
         dsl=False,
     ),
+)
+
+# ``bench/pauses.py`` has records for it: each two of one time have one key of their own.
+LEFT_JOIN = Job(
+    "stream-stream left join",
+    _STREAM + _OTHER,
+    "CREATE STREAM {o} AS SELECT S{n}.K AS K, S{n}.V AS V, R{n}.T AS T FROM S{n} LEFT JOIN R{n}"
+    " WITHIN 1 SECOND GRACE PERIOD 2 SECONDS ON S{n}.K = R{n}.K;",
+    topics="sr",
+    keys=EVER_NEW,
 )

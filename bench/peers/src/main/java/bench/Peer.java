@@ -135,6 +135,14 @@ public final class Peer {
                   JoinWindows.ofTimeDifferenceAndGrace(Duration.ofSeconds(1), Duration.ofSeconds(10)),
                   StreamJoined.with(KEY, new Row.Json("V", "T"), new Row.Json("V", "T")))
               .to(sink, Produced.with(KEY, new Row.Json("V", "T")));
+      case "stream-stream left join" ->
+          builder.stream(source, rows)
+              .leftJoin(
+                  builder.stream("bench_r" + suffix, rows),
+                  (left, right) -> left.at(right == null ? null : right.t()),
+                  JoinWindows.ofTimeDifferenceAndGrace(Duration.ofSeconds(1), Duration.ofSeconds(2)),
+                  StreamJoined.with(KEY, new Row.Json("V", "T"), new Row.Json("V", "T")))
+              .to(sink, Produced.with(KEY, new Row.Json("V", "T")));
       case "EMIT FINAL" ->
           builder.stream(source, rows)
               .groupByKey(Grouped.with(KEY, new Row.Json("V", "T")))
