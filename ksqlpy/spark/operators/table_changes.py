@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ksqlpy.plan.operators import TableChanges
 from ksqlpy.spark.expressions import spark_text
@@ -20,14 +20,13 @@ def build(node: TableChanges, context: Context, records: Rows) -> Rows:
     # Rows of joined tables are numbered in the order of their key already.
     order = [Col.SEQ] if rows.shape.seen_of_group else AS_READ
     group = {f"__g{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)}
-    columns = rows.shape.columns
-    rows = _with_replaced(context.distribute(rows.plus(*group.items()), list(group), order), columns, group, keys)
+    rows = _with_replaced(context.distribute(rows.plus(*group.items()), list(group), order), list(group), keys)
     return rows.plus((Col.LANE, context.lane_of_table(keys))) if context.watched else rows
 
 
-def _with_replaced(rows: Rows, columns: Sequence[str], group: Iterable[str], keys: Sequence[str]) -> Rows:
+def _with_replaced(rows: Rows, group: Sequence[str], keys: Sequence[str]) -> Rows:
     last = rows.shape.only(Col.RAW, Col.REASON, Col.HEADERS)
-    columns = [c for c in columns if c not in last]
+    columns = rows.shape.without(*last, *group)
     rows = rows.grouped(
         {n: n for n in group},
         {

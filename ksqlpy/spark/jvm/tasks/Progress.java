@@ -35,8 +35,8 @@ public final class Progress {
   private static final long NANOS = 200_000;
 
   /**
-   * After so many looks, seconds in which this JVM was not stopped, a task that asks for rows is not waited for: a row
-   * takes milliseconds to it, so what was noted for it did not come.
+   * After so many looks, seconds in which this JVM was not stopped, a task that asks for rows, or has not begun, is not
+   * waited for: a row takes milliseconds to it, so what was noted for it did not come.
    */
   private static final int LOOKS = 20_000;
 
@@ -158,7 +158,8 @@ public final class Progress {
       Stage stage = known[s];
       for (int i = 0; i < tasks; i++) {
         Reader reader = stage.readers[i];
-        if (stage.oldest(i) < needed && !without.contains(reader) && !(inVain && reader.asking)) {
+        boolean gone = inVain && (reader.asking || reader.thread == null);
+        if (!gone && stage.oldest(i) < needed && !without.contains(reader)) {
           return false;
         }
       }
