@@ -1,8 +1,12 @@
 package ksqlpy.tasks;
 
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
 /** A {@link Progress} for tests of other packages, without Spark's tasks. */
 public final class ProgressProbe {
   private final Progress progress;
+  private final Map<Long, Progress.Own> known = new ConcurrentHashMap<>();
   private final int tasks;
 
   public ProgressProbe(int tasks) {
@@ -14,8 +18,9 @@ public final class ProgressProbe {
     progress.sender(stage, sender).sent(task, time);
   }
 
+  /** That of one task, always the same. */
   public Progress.Own own(int stage, int number) {
-    return progress.own(stage, number, (long) stage * tasks + number);
+    return known.computeIfAbsent((long) stage * tasks + number, task -> progress.own(stage, number, task));
   }
 
   public void done(int stage, int number, int sender) {
