@@ -272,7 +272,8 @@ class Kafka:
             except KafkaException as e:
                 if e.args[0].code() not in {*_FORBIDDEN, KafkaError.UNKNOWN_TOPIC_OR_PART}:
                     raise self._away(e) from e
-                log.warning("topic %s: it is not known how large its records may be: %s", topic, reason_of(e))
+                if e.args[0].code() in _FORBIDDEN:  # of a topic that is not there, others tell
+                    log.warning("topic %s: it is not known how large its records may be: %s", topic, reason_of(e))
                 found[topic] = None
                 continue
             largest = [int(settings[n].value) for n in ("max.message.bytes", "segment.bytes")]
