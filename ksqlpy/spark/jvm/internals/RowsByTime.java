@@ -62,8 +62,10 @@ final class RowsByTime extends AbstractIterator<InternalRow> {
       } else if (!ended && isOnItsWay() && (size < MOST || looks > PATIENCE)) {
         take();
         looks = 0;
-      } else if (!own.waits(at, looks++)) {
-        give(first);
+      } else if (own.waits(at)) {
+        looks++;
+      } else {
+        give(first); // whoever takes it sees that the task is to stop
       }
     }
     return next != null;

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import ksqlpy.internals.Tasks;
 import org.apache.spark.TaskContext;
@@ -35,8 +36,8 @@ public final class Progress {
   private static final long NANOS = 200_000;
 
   /**
-   * After so many looks, seconds in which this JVM was not stopped, a task that asks for rows, or has not begun, is not
-   * waited for: a row takes milliseconds to it, so what was noted for it did not come.
+   * A task that has asked for its next row for so many looks of others, seconds in which this JVM was not stopped, is not
+   * waited for, nor one that has not begun by then: a row takes milliseconds, so what was noted for it did not come.
    */
   private static final int LOOKS = 20_000;
 
@@ -44,16 +45,25 @@ public final class Progress {
 
   private final String name;
   private final int tasks;
+  private final int patience;
   private final Map<Long, List<Reader>> readersOf = new HashMap<>();
   private final AtomicInteger held = new AtomicInteger();
   private final AtomicInteger waiting = new AtomicInteger();
+  private final AtomicLong looks = new AtomicLong();
+  private final AtomicLong lookedAt = new AtomicLong(System.nanoTime());
   private volatile Stage[] stages = new Stage[0];
   private volatile Results[] results = new Results[0];
   private int users = 0;
 
   Progress(String name, int tasks) {
+    this(name, tasks, LOOKS);
+  }
+
+  /** {@code patience}: after how many looks a task that asks is not waited for. */
+  Progress(String name, int tasks, int patience) {
     this.name = name;
     this.tasks = tasks;
+    this.patience = patience;
   }
 
   /** That of the batch that the present task belongs to, with so many tasks behind each shuffle. */
@@ -152,14 +162,13 @@ public final class Progress {
   }
 
   /** Whether no task behind the shuffles {@code before} this one, but those left out, has an older row. */
-  private boolean reached(long needed, int before, List<Reader> without, boolean inVain) {
+  private boolean reached(long needed, int before, List<Reader> without) {
     Stage[] known = stages;
     for (int s = 0; s < Math.min(before, known.length); s++) {
       Stage stage = known[s];
       for (int i = 0; i < tasks; i++) {
         Reader reader = stage.readers[i];
-        boolean gone = inVain && (reader.asking || reader.thread == null);
-        if (!gone && stage.oldest(i) < needed && !without.contains(reader)) {
+        if (stage.oldest(i) < needed && !without.contains(reader) && looks.get() - reader.asks <= patience) {
           return false;
         }
       }
@@ -187,8 +196,18 @@ public final class Progress {
     while (sent && held.get() > 0) {
       sent = false;
       for (Results each : results) {
-        sent |= each.sendDue(false);
+        sent |= each.sendIfDue();
       }
+    }
+  }
+
+  /** A moment of waiting; of those who wait at the same time one counts it. */
+  private void look() {
+    LockSupport.parkNanos(NANOS);
+    long before = lookedAt.get();
+    long now = System.nanoTime();
+    if (now - before >= NANOS && lookedAt.compareAndSet(before, now)) {
+      looks.incrementAndGet();
     }
   }
 
@@ -221,7 +240,7 @@ public final class Progress {
 
     /** It asks for its next row, or has it. */
     public void asks(boolean asking) {
-      own.asking = asking;
+      own.asks = asking ? looks.get() : Long.MAX_VALUE;
     }
 
     /** Its row, which this task had sent, is done. */
@@ -237,27 +256,23 @@ public final class Progress {
 
     /** Whether no row can come that is older than this one: none is ahead of the shuffle, none on its way. */
     public boolean isNext(long time) {
-      return isNext(time, false);
-    }
-
-    private boolean isNext(long time, boolean inVain) {
       long needed = needed(time);
-      return (inVain || stage.oldest(number) >= needed) && reached(needed, stageNumber, readers, inVain);
+      return stage.oldest(number) >= needed && reached(needed, stageNumber, readers);
     }
 
-    /** Waits a moment for rows older than this; false if it is in vain. {@code looks}: how often it has waited. */
-    public boolean waits(long time, int looks) {
+    /** Waits a moment for rows older than this; false if the task is to stop. */
+    public boolean waits(long time) {
       own.waits = true;
       waiting.incrementAndGet();
       try {
         if (!isNext(time)) {
-          LockSupport.parkNanos(NANOS);
+          look();
         }
       } finally {
         waiting.decrementAndGet();
         own.waits = false;
       }
-      return !isStopped() && (looks < LOOKS || !isNext(time, true));
+      return !isStopped();
     }
 
     /** It takes no more rows. */
@@ -294,7 +309,7 @@ public final class Progress {
     /** Sends a result, or keeps it until it may be sent. Throws what went wrong with earlier ones, too. */
     public void add(long time, InternalRow result) throws IOException {
       check();
-      if (oldest == Long.MAX_VALUE && isDue(time, false)) {
+      if (oldest == Long.MAX_VALUE && isDue(time)) {
         synchronized (this) {
           target.send(result);
         }
@@ -322,7 +337,8 @@ public final class Progress {
     }
 
     private void await(int most, int size) {
-      for (int looks = 0; looks < most; looks++) {
+      for (int i = 0; i < most; i++) {
+        Progress.this.sendDue();
         synchronized (this) {
           if (due.size() <= size) {
             return;
@@ -331,13 +347,7 @@ public final class Progress {
         if (isStopped()) {
           return; // what comes next sees it, too
         }
-        Progress.this.sendDue();
-        if (looks >= LOOKS) {
-          sendDue(true);
-        }
-        if (oldest != Long.MAX_VALUE) {
-          LockSupport.parkNanos(NANOS);
-        }
+        look();
       }
     }
 
@@ -348,24 +358,24 @@ public final class Progress {
       }
     }
 
-    private boolean isDue(long time, boolean inVain) {
+    private boolean isDue(long time) {
       long needed = needed(time);
       for (Results each : results) {
         if (each != this && each.oldest < needed) {
           return false;
         }
       }
-      return reached(needed, Integer.MAX_VALUE, readers, inVain);
+      return reached(needed, Integer.MAX_VALUE, readers);
     }
 
-    private boolean sendDue(boolean inVain) {
+    private boolean sendIfDue() {
       long time = oldest;
-      if (time == Long.MAX_VALUE || !isDue(time, inVain)) {
+      if (time == Long.MAX_VALUE || !isDue(time)) {
         return false;
       }
       boolean sent = false;
       synchronized (this) {
-        while (!due.isEmpty() && isDue(due.element().time, inVain)) {
+        while (!due.isEmpty() && isDue(due.element().time)) {
           try {
             target.send(due.element().row);
           } catch (IOException | RuntimeException e) { // it may be another task that sends: this one says so
@@ -429,8 +439,9 @@ public final class Progress {
   /** A task behind a shuffle. */
   private static final class Reader {
     private volatile boolean ended = false;
-    private volatile boolean asking = false;
     private volatile boolean waits = false;
+    /** At which look it asked for the row that it waits for; the largest long if it waits for none. */
+    private volatile long asks = 0;
     private volatile Thread thread;
   }
 

@@ -109,7 +109,7 @@ final class ProgressTest {
 
   @Test
   void aRowThatDoesNotComeHoldsNobodyForEver() throws IOException {
-    Progress progress = new Progress("q", 2);
+    Progress progress = new Progress("q", 2, 50);
     progress.sender(0, 0).sent(0, 1_000);
     progress.own(0, 0, 100).asks(true);
     progress.own(0, 1, 101);
@@ -117,6 +117,35 @@ final class ProgressTest {
     add(results, 5_000);
     assertEquals(List.of(), sent);
     results.finish();
+    assertEquals(List.of(5_000L), sent);
+  }
+
+  @Test
+  void aTaskThatIsSlowIsWaitedFor() throws InterruptedException, IOException {
+    Progress progress = new Progress("q", 2, 50);
+    progress.sender(0, 0).sent(0, 1_000);
+    Progress.Own slow = progress.own(0, 0, 100);
+    progress.own(0, 1, 101);
+    Progress.Results results = results(progress, 101);
+    add(results, 5_000);
+    Thread waiting =
+        new Thread(
+            () -> {
+              try {
+                results.finish();
+              } catch (IOException e) {
+                throw new IllegalStateException(e);
+              }
+            });
+    waiting.start();
+    for (int i = 0; i < 100; i++) { // it takes row after row, for longer than others wait for one
+      slow.asks(true);
+      Thread.sleep(1);
+      slow.asks(false);
+      assertEquals(List.of(), sent);
+    }
+    slow.done(0);
+    waiting.join();
     assertEquals(List.of(5_000L), sent);
   }
 
