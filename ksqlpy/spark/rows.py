@@ -58,9 +58,10 @@ class Col:
     PROGRESS = "__progress"
     """After a step of the JVM: its task, and what the task had taken of each source partition, BINARY."""
     TURN = "__turn"
+    """While a backlog is sorted: the stream time of the row's partition."""
     SENT = "__sent"
     SENDER = "__sender"
-    """While a backlog is sorted: the stream time of the row's partition."""
+    """Through a shuffle of a query that is read by time: the time of the row, and the task that sent it."""
     ORDER = "__order"
     """While rows are sorted by time: the place of a row of a joined table among those of its task. Rows of one key come
     from several partitions there, so that neither their time nor their offset is their order."""

@@ -36,8 +36,8 @@ public final class Progress {
   private static final long NANOS = 200_000;
 
   /**
-   * A task that has asked for its next row for so many looks of others, seconds in which this JVM was not stopped, is not
-   * waited for, nor one that has not begun by then: a row takes milliseconds, so what was noted for it did not come.
+   * A task that asks for a row which was sent so many looks ago, seconds in which this JVM was not stopped, is not waited
+   * for, nor one that has not begun by then: a row takes milliseconds, so what was noted for it did not come.
    */
   private static final int LOOKS = 20_000;
 
@@ -111,8 +111,14 @@ public final class Progress {
 
   /** What one task sends through the shuffle of this number, from 0 on; the first has one such task, 0. */
   Sender sender(int stage, int number) {
-    Pending[] sent = stage(stage).sent[number];
-    return (task, time) -> sent[task].add(time);
+    Stage to = stage(stage);
+    Pending[] sent = to.sent[number];
+    return (task, time) -> {
+      if (sent[task].isEmpty()) {
+        to.readers[task].sentAt = looks.get();
+      }
+      sent[task].add(time);
+    };
   }
 
   /** Notes rows. */
@@ -168,12 +174,16 @@ public final class Progress {
       Stage stage = known[s];
       for (int i = 0; i < tasks; i++) {
         Reader reader = stage.readers[i];
-        if (stage.oldest(i) < needed && !without.contains(reader) && looks.get() - reader.asks <= patience) {
+        if (stage.oldest(i) < needed && !without.contains(reader) && !isGivenUp(reader)) {
           return false;
         }
       }
     }
     return true;
+  }
+
+  private boolean isGivenUp(Reader reader) {
+    return looks.get() - Math.max(reader.asks, reader.sentAt) > patience;
   }
 
   private void moved() {
@@ -442,6 +452,8 @@ public final class Progress {
     private volatile boolean waits = false;
     /** At which look it asked for the row that it waits for; the largest long if it waits for none. */
     private volatile long asks = 0;
+    /** At which look a row was sent to it last that found no other of the same sender. */
+    private volatile long sentAt = 0;
     private volatile Thread thread;
   }
 
@@ -453,6 +465,10 @@ public final class Progress {
     private volatile long removed = 0;
     private volatile long added = 0;
     private Part last = first;
+
+    boolean isEmpty() {
+      return removed == added;
+    }
 
     void add(long time) {
       long at = added;

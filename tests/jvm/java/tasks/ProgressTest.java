@@ -121,6 +121,21 @@ final class ProgressTest {
   }
 
   @Test
+  void aTaskThatWasIdleForLongIsWaitedFor() throws IOException {
+    Progress progress = new Progress("q", 3, 50);
+    progress.own(0, 0, 100).asks(true);
+    progress.own(0, 1, 101);
+    progress.own(0, 2, 102).asks(true);
+    progress.sender(0, 0).sent(2, 1_000); // does not come: the others look for it in vain
+    Progress.Results results = results(progress, 101);
+    add(results, 5_000);
+    results.finish();
+    progress.sender(0, 0).sent(0, 6_000);
+    add(results, 7_000);
+    assertEquals(List.of(5_000L), sent);
+  }
+
+  @Test
   void aTaskThatIsSlowIsWaitedFor() throws InterruptedException, IOException {
     Progress progress = new Progress("q", 2, 50);
     progress.sender(0, 0).sent(0, 1_000);
