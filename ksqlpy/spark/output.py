@@ -22,6 +22,7 @@ from ksqlpy.spark.marks import (
     counted,
     reached_on_lane,
     source_place,
+    stream_time,
     which_result,
 )
 from ksqlpy.spark.once import Tail, sink_value
@@ -43,6 +44,7 @@ def kafka_output(
     at: bool = False,
     tail: Tail | None = None,
     counted_as: str = "",
+    in_order: bool = False,
 ) -> DataFrame:
     """The rows as records for Spark's Kafka sink: topic, key, value (see :func:`.once.sink_value`), headers.
 
@@ -52,7 +54,8 @@ def kafka_output(
     a dead letter, too, with its own bytes.
     ``at``: every record says where it came from; else only the JVM's class ``DeadLetters`` is told. ``tail``: what is
     there already is left out, if :func:`undone` did not do so. ``counted_as``: the name under which failed rows are
-    counted, if not ``query_id``.
+    counted, if not ``query_id``. ``in_order``: the rows are those of one batch, which several tasks work on; the
+    records are written in the order of their times.
     """
     counted_as = counted_as or query_id
     timed = not isinstance(sink, str) and sink.timestamp is not None
@@ -86,8 +89,9 @@ def kafka_output(
         coordinates = ("(-1 - __at)", "__at_offset", "__at_window")
     if timed:
         of_group = [f"CASE WHEN {Col.UNTIMED} IS NULL THEN {c} END" for c in of_group]
+    time = f"CASE WHEN {Col.RAW} IS NULL THEN {rowtime} ELSE {Col.RAW}.ts END"
     sent = sink_value(
-        f"CASE WHEN {Col.RAW} IS NULL THEN {rowtime} ELSE {Col.RAW}.ts END",
+        time,
         f"CASE WHEN {Col.RAW} IS NOT NULL THEN {Col.RAW}.value WHEN NOT {Col.DELETED} THEN {value} END",
         coordinates, seen, of_group,
     )  # fmt: skip
@@ -105,12 +109,22 @@ def kafka_output(
         own = f" WHEN NOT {Col.DELETED} THEN {_headers(made.expr.type, by_name[made.name].value)}"
     else:
         own = f" ELSE {had}" if had else ""
-    return rows.frame.selectExpr(
+    records = rows.frame.selectExpr(
         f"CASE {untimed}WHEN {Col.RAW} IS NULL THEN {result}{late} ELSE {dead} END AS topic",
         f"CASE WHEN {Col.RAW} IS NULL THEN {key} ELSE {Col.RAW}.key END AS key",
         f"{sent} AS value",
         f"CASE {headers}{own} END AS headers",
+        *([f"{time} AS __time"] if in_order else []),
     )
+    return _in_order(records) if in_order else records
+
+
+def _in_order(records: DataFrame) -> DataFrame:
+    """The records of one batch in one task, by their times; those of one key as their task gives them."""
+    turn = stream_time("hash(key)", "coalesce(__time, 0L)")
+    turns = records.selectExpr("*", f"{turn} AS __turn", "monotonically_increasing_id() AS __number")
+    sent = turns.repartition(1).sortWithinPartitions("__turn", "__number")
+    return sent.drop("__time", "__turn", "__number")
 
 
 _RECORD = (f"{Col.RAW}.topic", f"{Col.RAW}.partition", f"{Col.RAW}.offset", f"{Col.RAW}.ts")

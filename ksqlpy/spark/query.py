@@ -456,7 +456,10 @@ class RunningQuery:
         )
         # Live, rows come as they come; what is left to do then is to leave out the results that are there.
         rows = compile_plan(spec.plan, records, distribution, None if live else tail, name=spec.id)
-        output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail)
+        output = kafka_output(
+            spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail,
+            in_order=not live and spec.by_time and spec.shuffled,
+        )  # fmt: skip
         writer = (
             output.writeStream.format(self._writers.ordered if distribution.in_step else self._writers.format)
             .queryName(spec.id if live else f"{spec.id} ({phase.value})")
