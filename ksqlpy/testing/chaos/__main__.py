@@ -59,6 +59,9 @@ def _options(argv: Sequence[str] | None) -> Options:
     parser.add_argument(
         "--networks", action="store_true", help="each worker is in a network of its own, which can be cut off; as root"
     )
+    parser.add_argument(
+        "--early", action="store_true", help="besides, kill the JVM or the server within a second of each CREATE"
+    )
     parser.add_argument("--jobs", default=",".join(default.jobs), help="jobs to run (all)")
     parser.add_argument("--seed", type=int, default=default.seed, help="of records, kinds and moments (%(default)s)")
     parser.add_argument("--rate", type=float, default=default.rate, help="records/s over all topics (%(default)g)")
@@ -100,6 +103,7 @@ def _options(argv: Sequence[str] | None) -> Options:
         kinds=kinds,
         workers=a.workers,
         networks=a.networks,
+        early=a.early,
         jobs=jobs,
         rate=a.rate,
         partitions=a.partitions,

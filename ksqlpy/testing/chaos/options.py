@@ -19,7 +19,7 @@ class Options:
     over all source topics. ``commit_interval``: ms. ``guarantee``: of processing, None leaves it to the server.
     ``format``: of all values; another than JSON takes a schema registry, which is not killed. ``workers``: of a Spark
     cluster on which the queries run; 0 runs them in the server's own JVM. ``networks``: each of them is in a network
-    of its own.
+    of its own. ``early``: besides, the JVM or the server is killed within a second of each CREATE of a job.
     ``scatter``: records of streams go to partitions one after the other. ``recover``: seconds that the jobs get until
     all give results again after the last kill; ``tail``: seconds that the load goes on after that; ``quiet``: seconds
     without a new result after the load, after which none is expected. ``keep``: folder for data and logs; None takes a
@@ -36,6 +36,7 @@ class Options:
     guarantee: str | None = None
     workers: int = 0
     networks: bool = False
+    early: bool = False
     scatter: bool = False
     format: str = "JSON"
     min_gap: float = 5.0

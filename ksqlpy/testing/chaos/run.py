@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from random import Random
 
 from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.embedded.registry import EmbeddedRegistry
@@ -59,6 +60,7 @@ class _Run:
     def __init__(self, options: Options, folder: Path, tell: Tell, stack: contextlib.ExitStack) -> None:
         self._options, self._tell, self._stack = options, tell, stack
         self._jobs = [JOBS[name] for name in options.jobs]
+        self._random = Random(f"early {options.seed}")
         self._kills = plan(options.seed, options.kills, options.kinds, options.min_gap, options.max_gap)
         tell("starting the broker and the server")
         networks = stack.enter_context(Networks(options.workers)) if options.networks else None
@@ -93,14 +95,19 @@ class _Run:
         for job in self._jobs:
             self._server.statements(self._values.declared(job.declare.format(p=self._options.partitions)))
         self._load.preload()
+        if self._options.early:
+            self._load.start()
         for job in self._jobs:
-            self._server.statements(settings + job.query)
+            self._server.statements(settings + job.query, patience=PATIENCE if self._options.early else 0)
+            if self._options.early:
+                self._kill_early(job)
         sinks = self._topics.partitions([j.sink for j in self._jobs])
         watch = Watch(self._topics, sinks)
         self._stack.callback(watch.stop)
         watch.start()
         begin = time.monotonic()
-        self._load.start()
+        if not self._options.early:
+            self._load.start()
         self._wait_until_live(watch, begin)
         report = Report(self._options)
         try:
@@ -118,6 +125,18 @@ class _Run:
         self._look_back(report, watch)
         self._look_at_queries(report)
         return report
+
+    def _kill_early(self, job: Job) -> None:
+        """Kills the JVM, or it and the server, within a second after the queries of a job were made."""
+        time.sleep(self._random.uniform(0, 1))
+        if self._random.random() < 0.5:
+            self._tell(f"the JVM gets SIGKILL behind CREATE of {job.name}")
+            self._server.kill_jvm()
+        else:
+            self._tell(f"server and JVM get SIGKILL behind CREATE of {job.name}")
+            self._server.kill_with_jvm()
+            self._server.wait_for_children()
+            self._server.start()
 
     def _settings(self) -> str:
         values = {"auto.offset.reset": "earliest", "commit.interval.ms": str(self._options.commit_interval)}

@@ -17,6 +17,7 @@ from ksqlpy.testing.chaos.jobs.inserted import INSERTED
 from ksqlpy.testing.chaos.jobs.job import Feed, Job
 from ksqlpy.testing.chaos.jobs.join import JOIN
 from ksqlpy.testing.chaos.jobs.moves import MOVES, MOVES_HAVING
+from ksqlpy.testing.chaos.jobs.of_windows import OF_WINDOWS
 from ksqlpy.testing.chaos.jobs.owned import OWNED, OWNED_INNER
 from ksqlpy.testing.chaos.jobs.regroup import REGROUP, REGROUP_MOVING
 from ksqlpy.testing.chaos.jobs.session import SESSION
@@ -28,6 +29,7 @@ __all__ = ["JOBS", "Feed", "Job"]
 _ALL = (
     FILTER, EXPLODE, GROUP, JOIN, TABLES, REGROUP, REGROUP_MOVING, HAVING, WINDOW, MOVES, MOVES_HAVING,
     SESSION, BETWEEN, PADDED, FINAL, OWNED, OWNED_INNER, CHAIN, BEST, BEHIND, DEEP, INSERTED,
+    OF_WINDOWS,
 )  # fmt: skip
 
 JOBS: Mapping[str, Job] = {j.name: j for j in _ALL}

@@ -19,7 +19,7 @@ LINES = 24
 WITHIN = 250
 SIZE = 2_000
 GRACE = 5_000
-"""Of the windows; less than queries are behind after a kill. All in ms."""
+"""Of joins and windows; less than queries are behind after a kill. All in ms."""
 MOST = 100_000
 """More records than a feed has, so that a number names a pair."""
 
@@ -64,7 +64,7 @@ def _job(name: str, about: str, parts: Sequence[str]) -> Job:
         queries.append(
             f"CREATE STREAM {joined} WITH (KAFKA_TOPIC='{joined}') AS SELECT a.line AS line,"
             f" a.number * {MOST} + b.number AS number FROM {before} a JOIN {topic} b"
-            f" WITHIN {WITHIN} MILLISECONDS GRACE PERIOD 60 SECONDS ON a.line = b.line;"
+            f" WITHIN {WITHIN} MILLISECONDS GRACE PERIOD {GRACE} MILLISECONDS ON a.line = b.line;"
         )
         before = joined
     queries.append(
