@@ -114,9 +114,10 @@ class Plan:
     def by_time(self) -> bool:
         """Whether the records of all partitions are read in the order of their times, as a task of Kafka Streams does.
 
-        So where the backlog is, and where a union without a state writes the records of several topics.
+        So where the backlog is, where a union without a state writes the records of several topics, and where PARTITION
+        BY brings records of several partitions together.
         """
-        return len(self.topics) > 1 or self.ordered_backlog
+        return len(self.topics) > 1 or self.ordered_backlog or self.partitioned
 
     # ---------------------------------------------------------------- after a restart
 

@@ -26,6 +26,7 @@ from ksqlpy.spark.spec import QuerySpec, slots
 from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.topics import widened
 from ksqlpy.spark.turns import Turns
+from ksqlpy.spark.upstream import announce, tell_failing, withdraw
 from ksqlpy.spark.writers import writers_of
 
 if TYPE_CHECKING:
@@ -140,16 +141,27 @@ class Queries:
                     log.warning("query %s: records since the last checkpoint are read by the new plan: %s", spec.id, e)
         # Nobody but this engine writes the topic of a push query.
         register = None if isinstance(spec.sink, str) else self.register
-        query = RunningQuery(self._session, spec, _report, self.turns, writers_of(self._session, register))
+        query = RunningQuery(self._session, spec, self._report, self.turns, writers_of(self._session, register))
         problem = self._problem(spec)
         if problem is not None:
             query.refuse(problem)
         with self._lock:
             self._running[spec.id] = query
             self._replaced.discard(spec.id)
-        if not query.refused:
+        if query.refused:
+            withdraw(self._session, spec.id)
+        else:
+            announce(self._session, spec)
             query.start()
         return query
+
+    def _report(self, query: RunningQuery) -> None:
+        if query.refused:
+            log.error("query %s: %s", query.spec.id, query.error)
+            return
+        log.info("query %s is %s", query.spec.id, query.state)
+        if query.state in (State.RETRYING, State.RUNNING):
+            tell_failing(self._session, query.spec.id, failing=query.state is State.RETRYING)
 
     def _problem(self, spec: QuerySpec) -> KsqlError | None:
         """Why the query cannot start now."""
@@ -177,6 +189,7 @@ class Queries:
             query = self._running.pop(query_id, None)
         if query is not None:
             query.stop(forget=forget)
+            withdraw(self._session, query_id)
         if forget:
             self._ended.add(query_id)
             forget_figures(self._session, query_id)
@@ -320,10 +333,3 @@ class Queries:
     def at_rest(self, query_id: str) -> bool:
         """Whether a query waits for records, see :func:`ksqlpy.spark.session.at_rest`."""
         return at_rest(self._session, query_id)
-
-
-def _report(query: RunningQuery) -> None:
-    if query.refused:
-        log.error("query %s: %s", query.spec.id, query.error)
-    else:
-        log.info("query %s is %s", query.spec.id, query.state)

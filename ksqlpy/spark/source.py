@@ -13,12 +13,13 @@ from ksqlpy.spark.compile import event_times
 from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.once import Offsets
+from ksqlpy.spark.session import is_local
 from ksqlpy.spark.spec import QuerySpec
 
 __all__ = ["isolation", "source_records"]
 
-BY_TIME = "ksqlpy.source.OrderedKafka"
-"""Spark's name of our source, which reads all partitions in one task, in the order of their records' times."""
+OWN = "ksqlpy.source.OrderedKafka"
+"""Spark's name of our source, which can read all partitions in one task, in the order of their records' times."""
 
 EARLIEST = -2
 """How Spark says: the first offset there is."""
@@ -29,8 +30,11 @@ def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
     return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
 
 
-def _by_time(spec: QuerySpec, end: Offsets | None) -> dict[str, str]:
-    """The options of a source that is read by time (``jvm/source/OrderedKafka.java``)."""
+def _own(spec: QuerySpec, end: Offsets | None) -> dict[str, str]:
+    """The options of our source (``jvm/source/OrderedKafka.java``)."""
+    if not spec.by_time:
+        timed = any(r.source.timestamp is not None for r in spec.plan.relations)
+        return {"ksqlpy.apart": "true", "ksqlpy.timed": "false" if timed else "true"}
     streams = {r.source.topic for r in spec.plan.streams}
     options = {
         "ksqlpy.max.task.idle.ms": str(spec.idle_ms),
@@ -59,8 +63,9 @@ def source_records(session: SparkSession, spec: QuerySpec, *, skipping: bool, en
     ``skipping``: it goes on behind records that are gone; else it fails, and who starts it again counts them.
     ``end``: where a micro-batch ends at the latest; only of a query that is read by time.
     """
+    own = spec.by_time or is_local(session)  # on a cluster Spark sends a partition to the executor that had it before
     reader = (
-        session.readStream.format(BY_TIME if spec.by_time else "kafka")
+        session.readStream.format(OWN if own else "kafka")
         .options(**spec.connection.spark_source)
         .option("subscribe", ",".join(spec.partitions))
         .option("startingOffsets", json.dumps(_first(spec)))
@@ -72,8 +77,9 @@ def source_records(session: SparkSession, spec: QuerySpec, *, skipping: bool, en
         # Kafka's own reporter registers some 200 metrics of a consumer with JMX, where nobody looks for them.
         .option("kafka.auto.include.jmx.reporter", "false")
     )
+    if own:
+        reader = reader.options(**_own(spec, end))
     if spec.by_time:
-        reader = reader.options(**_by_time(spec, end))
         times = event_times(spec.plan, reader.load())
         if times is not None:
             jvm: Any = session._jvm

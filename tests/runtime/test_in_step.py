@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.config import Config
 from ksqlpy.deadletters.letters import records
 from ksqlpy.runtime import Engine
+from ksqlpy.spark.turns import Turns
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -85,3 +87,33 @@ def test_results_of_a_backlog_lie_in_order(engine: Engine, name: str) -> None:
     assert plan.count("InStep ") == plan.count("Exchange ") == running.spec.plan.stages > 0, plan
     assert out_of_order(engine, topic) == 0
     engine.execute(f"TERMINATE {query};")
+
+
+def test_a_join_waits_for_the_query_that_writes_its_input(engine: Engine) -> None:
+    engine.execute(
+        "CREATE STREAM copied WITH (kafka_topic='copied') AS SELECT * FROM orders;"
+        "CREATE STREAM joined AS SELECT copied.id AS id, payments.method AS method FROM copied"
+        " LEFT JOIN payments WITHIN 1 SECOND GRACE PERIOD 1 SECOND ON copied.id = payments.id;"
+    )
+    queries = {q["queryType"] and q["id"] for q in engine.execute("SHOW QUERIES;")[0]["queries"]}
+    copy, join = sorted(queries, key=lambda q: "JOINED" in q)
+    assert until(lambda: all(q.live.is_set() for q in engine.queries.all()), seconds=60)
+    engine.execute(f"PAUSE {copy}; PAUSE {join};")
+    producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 5, "partitioner": "murmur2_random"})
+    for i in range(ROWS):
+        at = BEGIN + 1_000_000 + i * APART
+        producer.produce("orders", key=b"%d" % i, value=b'{"CUSTOMER": "late"}', timestamp=at)
+        producer.produce("payments", key=b"%d" % i, value=b'{"METHOD": "card"}', timestamp=at)
+        producer.poll(0)
+    producer.flush()
+    engine.queries.turns = Turns(1)
+    with engine.queries.turns.take(threading.Event()):  # the copy starts, but comes no further
+        engine.execute(f"RESUME {copy};")
+        engine.queries.turns = Turns()
+        engine.execute(f"RESUME {join};")
+        waits = until(lambda: engine.queries.figures(join)["waiting"], seconds=60)
+        assert waits["partition"].startswith("copied-")
+    assert until(lambda: len(list(records(engine.connection, {"JOINED": {}}))) >= ROWS, seconds=120, every=1)
+    without = [m.key() for m in records(engine.connection, {"JOINED": {}}) if b"card" not in (m.value() or b"")]
+    assert not without
+    engine.execute(f"TERMINATE {join}; TERMINATE {copy};")

@@ -9,6 +9,7 @@ import ksqlpy.metrics.Latency;
 import ksqlpy.metrics.LatencySampler;
 import ksqlpy.once.Coordinates;
 import ksqlpy.once.Key;
+import ksqlpy.tasks.Upstream;
 import org.apache.kafka.clients.producer.ProducerInterceptor;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -29,11 +30,13 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
   private Key key; // null where results need no tag
   private LatencySampler latency;
   private String query;
+  private Upstream.Sink sink;
   private Limits given;
   private Sizes sizes;
 
   public void configure(Map<String, ?> settings) {
     query = String.valueOf(settings.get(ClientFigures.QUERY));
+    sink = Upstream.sink(query);
     sizes = new Sizes(settings);
     Object limits = settings.get(Limits.SETTING);
     try {
@@ -48,6 +51,7 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
   }
 
   public ProducerRecord<byte[], byte[]> onSend(ProducerRecord<byte[], byte[]> record) {
+    sink.sends();
     byte[] sent = record.value();
     ByteBuffer bytes = ByteBuffer.wrap(sent);
     int end = sent.length - Integer.BYTES;
@@ -93,6 +97,7 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
   }
 
   public void onAcknowledgement(RecordMetadata metadata, Exception error) {
+    sink.answers();
     if (error == null) { // without one, it is always the same thread of the producer that calls
       latency.taken(metadata.timestamp());
     } else if (error instanceof RecordTooLargeException || error instanceof RecordBatchTooLargeException) {
@@ -104,7 +109,9 @@ public final class SinkInterceptor implements ProducerInterceptor<byte[], byte[]
     }
   }
 
-  public void close() {}
+  public void close() {
+    sink.close();
+  }
 
   private record Own(byte[] value) implements Header {
     public String key() {

@@ -12,6 +12,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import ksqlpy.metrics.Inputs;
+import ksqlpy.tasks.Upstream;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
@@ -29,6 +30,9 @@ import org.slf4j.LoggerFactory;
  * meanwhile, since enough of it was at hand, and for one whose broker does not answer. So the end of such a partition is
  * asked for first.
  *
+ * <p>A partition at its end that a query of this JVM writes is waited for until that query has written what came of
+ * records before this time, or before the last second, see {@link Upstream}.
+ *
  * <p>Of partitions with the same time, those of tables come first. Not for several threads.
  */
 final class Merge implements AutoCloseable {
@@ -37,16 +41,25 @@ final class Merge implements AutoCloseable {
   /** Bytes of records at hand, of all partitions together; a partition with its share of them is not asked for more. */
   private static final long ROOM = 64L << 20;
 
+  /** Of one partition at most. */
+  private static final long ROOM_OF_ONE = 16L << 20;
+
   private static final int MOST_RECORDS = 20_000;
+  private static final long UNWRITTEN_MILLIS = 5;
+  private static final Upstream.Writer[] NONE = {};
   private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
   /** How old the last answer of a broker may be for the end of its partitions to count as known. */
   private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
 
+  /** How often a query that others wait for finds out whether it has read all. */
+  private static final long END_MILLIS = 100;
+
   private final Consumer<byte[], byte[]> consumer;
   private final Map<TopicPartition, Lane> lanes = new ConcurrentHashMap<>();
   private final EventTime times;
   private final Inputs inputs;
+  private final String query;
   private Lane[] all = {};
   private long roomOfEach;
   private long idle;
@@ -60,11 +73,21 @@ final class Merge implements AutoCloseable {
   private int boundRank;
   private long looked = System.nanoTime();
   private int given;
+  /** Where this task says how far it is; null while it reads no batch in real time. */
+  private Upstream.Reader reader;
+  private boolean byRecords;
+  private long endAsked;
+  /** Whether queries of this JVM write some of the topics; as of this version of {@link Upstream}. */
+  private boolean hasWriters;
+  private int writersOf = -1;
+  /** The partition without a record whose query is behind, if one is waited for. */
+  private Lane unwritten;
 
   /** {@code query}: its id, under which it is told which partition is waited for. */
   Merge(Consumer<byte[], byte[]> consumer, EventTime times, String query) {
     this.consumer = consumer;
     this.times = times;
+    this.query = query;
     this.inputs = new Inputs(query, this::ahead);
   }
 
@@ -80,10 +103,11 @@ final class Merge implements AutoCloseable {
     Map<TopicPartition, OrderedPartition.Range> wanted = new HashMap<>();
     ranges.forEach(range -> wanted.put(range.place(), range));
     if (!wanted.keySet().equals(lanes.keySet())) {
+      forgetWriters();
       lanes.clear();
       consumer.assign(wanted.keySet());
     }
-    roomOfEach = Math.max(1 << 20, ROOM / Math.max(1, wanted.size()));
+    roomOfEach = Math.max(1 << 20, Math.min(ROOM_OF_ONE, ROOM / Math.max(1, wanted.size())));
     List<TopicPartition> fromStart = new ArrayList<>();
     for (OrderedPartition.Range range : ranges) {
       Lane lane = lanes.get(range.place());
@@ -123,6 +147,44 @@ final class Merge implements AutoCloseable {
     count();
   }
 
+  /**
+   * Says from now on how far this task is: one of so many of a query's {@code life}. {@code byRecords}: by the times of
+   * records, else only where all are read.
+   */
+  void reports(String life, int tasks, boolean byRecords) {
+    if (reader == null) {
+      reader = Upstream.reader(query, life, tasks);
+    }
+    this.byRecords = byRecords;
+  }
+
+  private void findWriters() {
+    int version = Upstream.version();
+    if (version == writersOf) {
+      return;
+    }
+    forgetWriters();
+    writersOf = version;
+    for (Lane lane : all) {
+      lane.writers = Upstream.writers(lane.place.topic(), query);
+      for (Upstream.Writer each : lane.writers) {
+        each.watch(true);
+        hasWriters = true;
+      }
+    }
+  }
+
+  private void forgetWriters() {
+    for (Lane lane : all) {
+      for (Upstream.Writer each : lane.writers) {
+        each.watch(false);
+      }
+      lane.writers = NONE;
+    }
+    hasWriters = false;
+    writersOf = -1;
+  }
+
   private boolean haveSeveralLeaders() {
     if (all.length < 2) {
       return false;
@@ -150,15 +212,65 @@ final class Merge implements AutoCloseable {
     }
     while (true) {
       Lane lane = missing == 0 ? first() : null;
-      if (lane != null) {
+      unwritten = null;
+      if (lane != null && isWritten(lane.time)) {
         return take(lane);
       }
       long left = deadline - System.nanoTime();
       if (left <= 0 || isDone()) {
         return null;
       }
+      if (lane == null && missing == 0 && reader != null && reader.isWatched()) {
+        findEnd();
+      }
       poll(waitsAtMost(left));
     }
+  }
+
+  /** Whether queries have written all before this time, into the partitions that have no record at hand. */
+  private boolean isWritten(long time) {
+    if (!hasWriters) {
+      return true;
+    }
+    long now = System.currentTimeMillis();
+    for (Lane lane : all) {
+      if (lane.head == null && !lane.done()) {
+        for (Upstream.Writer each : lane.writers) {
+          if (!each.hasWritten(time, now)) {
+            unwritten = lane;
+            return false;
+          }
+        }
+      }
+    }
+    return true;
+  }
+
+  /** All that was known is read: up to now, if the brokers have no more. */
+  private void findEnd() {
+    long now = System.nanoTime();
+    if (now - endAsked < TimeUnit.MILLISECONDS.toNanos(END_MILLIS)) {
+      return;
+    }
+    endAsked = now;
+    long moment = System.currentTimeMillis();
+    long time = Long.MAX_VALUE;
+    Map<TopicPartition, Long> ends;
+    try {
+      ends = consumer.endOffsets(lanes.keySet(), Duration.ofMillis(500));
+    } catch (org.apache.kafka.common.errors.TimeoutException e) {
+      return; // what is there is not known
+    }
+    for (Lane lane : all) {
+      if (ends.get(lane.place).longValue() > consumer.position(lane.place)) {
+        return;
+      }
+      for (Upstream.Writer each : lane.writers) {
+        moment = Math.min(moment, each.endAt());
+        time = Math.min(time, each.time());
+      }
+    }
+    reader.hasRead(moment, time);
   }
 
   /** Where each partition is: the offset of the record that comes next. */
@@ -210,6 +322,9 @@ final class Merge implements AutoCloseable {
 
   private ConsumerRecord<byte[], byte[]> take(Lane lane) {
     ConsumerRecord<byte[], byte[]> record = lane.head;
+    if (byRecords) {
+      reader.reads(lane.time);
+    }
     lane.bytes -= size(record);
     lane.position = record.offset() + 1;
     lane.head = lane.records.poll();
@@ -267,7 +382,7 @@ final class Merge implements AutoCloseable {
 
   /** Asks the brokers for at most so many ms. */
   private void poll(long millis) {
-    if (missing > 0) {
+    if (missing > 0 || unwritten != null) {
       tellWaits();
     }
     ConsumerRecords<byte[], byte[]> polled;
@@ -290,8 +405,11 @@ final class Merge implements AutoCloseable {
       }
     }
     count();
-    if (missing == 0) {
+    if (missing == 0 && unwritten == null) {
       inputs.goesOn();
+    }
+    if (idle >= 0) {
+      findWriters();
     }
     current = null;
   }
@@ -353,10 +471,20 @@ final class Merge implements AutoCloseable {
     if (missing > 0 && idle > 0) {
       most = Math.min(most, Math.max(1, idle / 4));
     }
+    if (unwritten != null) {
+      return Math.min(most, UNWRITTEN_MILLIS);
+    }
+    if (reader != null && reader.isWatched()) {
+      return Math.min(most, END_MILLIS);
+    }
     return missing > 0 ? Math.min(most, 1000) : most;
   }
 
   private void tellWaits() {
+    if (unwritten != null) {
+      inputs.waitsFor(unwritten.place.toString(), unwritten.since);
+      return;
+    }
     for (Lane lane : all) {
       if (!lane.ready) {
         inputs.waitsFor(lane.place.toString(), lane.since);
@@ -371,6 +499,10 @@ final class Merge implements AutoCloseable {
 
   @Override
   public void close() {
+    forgetWriters();
+    if (reader != null) {
+      reader.close();
+    }
     inputs.close();
     consumer.close(Duration.ZERO);
   }
@@ -384,6 +516,7 @@ final class Merge implements AutoCloseable {
     private int rank;
     private boolean table;
     private int leader;
+    private Upstream.Writer[] writers = NONE;
     private volatile long position;
     private volatile long polled;
     private long until;

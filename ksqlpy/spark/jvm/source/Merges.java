@@ -26,7 +26,7 @@ final class Merges {
   static Merge take(OrderedPartition partition) {
     Kept kept;
     synchronized (KEPT) {
-      kept = KEPT.remove(name(partition));
+      kept = KEPT.remove(partition.name());
     }
     Merge merge = kept != null ? kept.merge() : made(partition);
     try {
@@ -41,7 +41,7 @@ final class Merges {
   static void put(OrderedPartition partition, Merge merge) {
     Kept before;
     synchronized (KEPT) {
-      before = KEPT.put(name(partition), new Kept(merge, System.nanoTime()));
+      before = KEPT.put(partition.name(), new Kept(merge, System.nanoTime()));
       if (sweeper == null) {
         sweeper =
             Executors.newSingleThreadScheduledExecutor(
@@ -70,11 +70,6 @@ final class Merges {
       KEPT.keySet().removeAll(old.keySet());
     }
     old.values().forEach(kept -> kept.merge().close());
-  }
-
-  /** A life of a query has a group of its own. */
-  private static String name(OrderedPartition partition) {
-    return partition.settings.get("group.id").toString();
   }
 
   private static Merge made(OrderedPartition partition) {

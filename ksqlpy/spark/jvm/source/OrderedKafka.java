@@ -17,12 +17,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /**
  * A source of Kafka records for {@code spark.readStream.format(…)}: Spark's own, but that one task reads all partitions
  * and gives their records in the order of their times, as a task of Kafka Streams does with its inputs, see {@link
- * Merge}. It takes the options of Spark's source and {@link #IDLE}, {@link #END},
- * {@link #TABLES}, {@link #TIMES}.
+ * Merge}; or each task one partition ({@link #APART}). It takes the options of Spark's source and {@link #APART}, {@link
+ * #IDLE}, {@link #END}, {@link #TABLES}, {@link #TIMES}, {@link #TIMED}.
  */
 public final class OrderedKafka implements TableProvider {
   /** Kafka Streams' {@code max.task.idle.ms}: how long a partition at its end is waited for. */
   static final String IDLE = "ksqlpy.max.task.idle.ms";
+
+  /** Whether each partition is read by a task of its own. */
+  static final String APART = "ksqlpy.apart";
 
   /** Where a micro-batch ends at the latest: {@code {topic:{partition:offset}}}. */
   static final String END = "ksqlpy.end";
@@ -42,6 +45,9 @@ public final class OrderedKafka implements TableProvider {
 
   /** The name of what gives the event times of records, see {@link ksqlpy.internals.EventTimes}; none: as they are. */
   static final String TIMES = "ksqlpy.times";
+
+  /** Whether the times of records are their timestamps, or what {@link #TIMES} gives. */
+  static final String TIMED = "ksqlpy.timed";
 
   private static final class Records implements SupportsRead {
     private final StructType schema;

@@ -8,7 +8,7 @@ import ksqlpy.internals.EventTimes;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.connector.read.InputPartition;
 
-/** What one task reads: ranges of offsets of several partitions. */
+/** What one task reads: ranges of offsets of several partitions, or of one. */
 final class OrderedPartition implements InputPartition {
   private static final long serialVersionUID = 1L;
 
@@ -18,6 +18,9 @@ final class OrderedPartition implements InputPartition {
   final long idle;
   final boolean failsOnLoss;
   final EventTimes times;
+  final int tasks;
+  /** Whether {@link #times} tells the times of records. */
+  final boolean timed;
 
   OrderedPartition(
       List<Range> ranges,
@@ -25,13 +28,27 @@ final class OrderedPartition implements InputPartition {
       List<String> tables,
       long idle,
       boolean failsOnLoss,
-      EventTimes times) {
+      EventTimes times,
+      int tasks,
+      boolean timed) {
     this.ranges = ranges;
     this.settings = new HashMap<>(settings);
     this.tables = tables;
     this.idle = idle;
     this.failsOnLoss = failsOnLoss;
     this.times = times;
+    this.tasks = tasks;
+    this.timed = timed;
+  }
+
+  /** Of a task in its query. */
+  String name() {
+    return tasks == 1 ? life() : life() + ' ' + ranges.get(0).place();
+  }
+
+  /** A life of a query has a consumer group of its own. */
+  String life() {
+    return settings.get("group.id").toString();
   }
 
   /** Offsets of one partition; {@code from} is negative for its start, {@code until} the largest long in real time. */

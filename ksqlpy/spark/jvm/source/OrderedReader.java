@@ -17,6 +17,7 @@ final class OrderedReader implements SupportsRealTimeRead<InternalRow> {
   private final Function1<ConsumerRecord<byte[], byte[]>, UnsafeRow> rows = KafkaParts.rows();
   private Merge merge;
   private UnsafeRow row;
+  private boolean reports = false;
 
   OrderedReader(OrderedPartition partition) {
     this.partition = partition;
@@ -30,6 +31,10 @@ final class OrderedReader implements SupportsRealTimeRead<InternalRow> {
 
   @Override
   public RecordStatus nextWithTimeout(Long start, Long timeout) {
+    if (!reports) {
+      reports = true;
+      merge.reports(partition.life(), partition.tasks, partition.timed);
+    }
     return RecordStatus.newStatusWithoutArrivalTime(read(TimeUnit.MILLISECONDS.toNanos(timeout.longValue())));
   }
 

@@ -23,8 +23,8 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Which offsets a batch reads: as Spark's own stream of Kafka says, in one task instead of one a partition, and not
- * beyond {@link OrderedKafka#END}.
+ * Which offsets a batch reads: as Spark's own stream of Kafka says, in one task instead of one a partition if they are
+ * read by time, and not beyond {@link OrderedKafka#END}.
  */
 final class OrderedStream
     implements MicroBatchStream, SupportsTriggerAvailableNow, SupportsRealTimeMode, ReportsSourceMetrics {
@@ -43,15 +43,15 @@ final class OrderedStream
 
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    return together(kafka.planInputPartitions(start, end), true);
+    return planned(kafka.planInputPartitions(start, end), true);
   }
 
   @Override
   public InputPartition[] planInputPartitions(Offset start) {
-    return together(((SupportsRealTimeMode) kafka).planInputPartitions(start), false);
+    return planned(((SupportsRealTimeMode) kafka).planInputPartitions(start), false);
   }
 
-  private InputPartition[] together(InputPartition[] parts, boolean ends) {
+  private InputPartition[] planned(InputPartition[] parts, boolean ends) {
     if (parts.length == 0) {
       return parts;
     }
@@ -61,16 +61,23 @@ final class OrderedStream
           new OrderedPartition.Range(
               KafkaParts.place(part), KafkaParts.from(part), ends ? KafkaParts.until(part) : Long.MAX_VALUE));
     }
-    String tables = options.getOrDefault(OrderedKafka.TABLES, "");
-    return new InputPartition[] {
-      new OrderedPartition(
-          ranges,
-          KafkaParts.settings(parts[0]),
-          List.of(tables.split("\n")),
-          options.getLong(OrderedKafka.IDLE, 0),
-          options.getBoolean("failOnDataLoss", true), // of Spark's source
-          times)
-    };
+    Map<String, Object> settings = KafkaParts.settings(parts[0]);
+    if (!options.getBoolean(OrderedKafka.APART, false)) {
+      return new InputPartition[] {task(ranges, settings, 1)};
+    }
+    return ranges.stream().map(range -> task(List.of(range), settings, ranges.size())).toArray(InputPartition[]::new);
+  }
+
+  private OrderedPartition task(List<OrderedPartition.Range> ranges, Map<String, Object> settings, int tasks) {
+    return new OrderedPartition(
+        ranges,
+        settings,
+        List.of(options.getOrDefault(OrderedKafka.TABLES, "").split("\n")),
+        options.getLong(OrderedKafka.IDLE, 0),
+        options.getBoolean("failOnDataLoss", true), // of Spark's source
+        times,
+        tasks,
+        options.getBoolean(OrderedKafka.TIMED, true));
   }
 
   @Override

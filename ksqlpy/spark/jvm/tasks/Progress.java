@@ -2,6 +2,7 @@ package ksqlpy.tasks;
 
 import java.io.IOException;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -80,6 +81,31 @@ public final class Progress {
     }
     task.addTaskCompletionListener((TaskCompletionListener) ended -> found.leave());
     return found;
+  }
+
+  /** The time of the oldest row or result of a query that is noted and not done; the largest long if there is none. */
+  static long oldest(String query) {
+    List<Progress> found = new ArrayList<>();
+    synchronized (OF) {
+      OF.forEach(
+          (name, each) -> {
+            if (name.startsWith(query + ' ')) {
+              found.add(each);
+            }
+          });
+    }
+    long oldest = Long.MAX_VALUE;
+    for (Progress each : found) {
+      for (Stage stage : each.stages) {
+        for (int i = 0; i < each.tasks; i++) {
+          oldest = Math.min(oldest, stage.oldest(i));
+        }
+      }
+      for (Results kept : each.results) {
+        oldest = Math.min(oldest, kept.oldest);
+      }
+    }
+    return oldest;
   }
 
   private void leave() {

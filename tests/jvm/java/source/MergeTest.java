@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import ksqlpy.tasks.Upstream;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.MockConsumer;
 import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
@@ -179,6 +180,66 @@ final class MergeTest {
     broker.has(B, 3);
     broker.gives(A, 10);
     assertEquals("a@10", next(10_000));
+  }
+
+  @Test
+  void aPartitionAtItsEndIsWaitedForWhileTheQueryThatWritesItIsBehind() {
+    Upstream.writes("CSAS_B_2", "c", "b");
+    Upstream.Reader writer = Upstream.reader("CSAS_B_2", "its life", 1);
+    try {
+      begin(0, A, B);
+      broker.gives(A, 10, 20);
+      assertNull(next(200));
+      writer.reads(15);
+      assertEquals("a@10", next(10_000));
+      assertNull(next(200));
+      broker.gives(B, 12);
+      assertEquals("b@12", next(10_000));
+      Upstream.ends("CSAS_B_2");
+      assertEquals("a@20", next(10_000));
+    } finally {
+      Upstream.ends("CSAS_B_2");
+    }
+  }
+
+  @Test
+  void aQueryThatHasReadAllIsNotWaitedFor() {
+    Upstream.writes("CSAS_B_2", "c", "b");
+    Upstream.Reader writer = Upstream.reader("CSAS_B_2", "its life", 1);
+    try {
+      begin(0, A, B);
+      assertNull(next(10));
+      writer.hasRead(System.currentTimeMillis() + 60_000, Long.MAX_VALUE);
+      assertNull(next(300));
+      long now = System.currentTimeMillis();
+      broker.gives(A, 10, now);
+      assertEquals("a@10", next(10_000));
+      assertEquals("a@" + now, next(10_000));
+    } finally {
+      Upstream.ends("CSAS_B_2");
+    }
+  }
+
+  @Test
+  void aQueryThatOthersWaitForTellsWhenItHasReadAll() {
+    Upstream.writes("CSAS_Q_1", "a", "q");
+    Upstream.Writer query = Upstream.writers("q", "OTHER")[0];
+    query.watch(true);
+    try {
+      begin(0, A, B);
+      merge.reports("its life", 1, true);
+      broker.gives(A, 10, 20);
+      assertEquals("a@10", next(10_000));
+      long begun = System.currentTimeMillis();
+      assertEquals("a@20", next(10_000));
+      while (query.endAt() < begun && System.currentTimeMillis() < begun + 20_000) {
+        assertNull(next(50));
+      }
+      assertTrue(query.endAt() >= begun);
+    } finally {
+      query.watch(false);
+      Upstream.ends("CSAS_Q_1");
+    }
   }
 
   @Test

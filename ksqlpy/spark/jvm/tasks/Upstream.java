@@ -1,0 +1,352 @@
+package ksqlpy.tasks;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * How far the running queries of this JVM have written their topics, for queries that read these topics and others: an
+ * intermediate topic at its end may be behind, since the query that writes it lags, recovers or starts. Its readers wait
+ * for it until all is written that came of records before a time ({@link Writer#hasWritten}).
+ *
+ * <p>A query has written what came of the records before an event time when its tasks have read them, nothing older is on
+ * its way ({@link Progress}), and the brokers have answered for all results sent until then. Where it reads no such
+ * record, it has written all that there was at a moment. One thread of this JVM looks at it, only of topics that others
+ * wait for.
+ */
+public final class Upstream {
+  /** Within how many ms of its time a record is with the broker, if its time is that of its producer. */
+  private static final long SENT_WITHIN = 200;
+
+  /** Records that came within so many ms need not wait. */
+  private static final long LIVE = 1_000;
+
+  private static final long LOOK_MILLIS = 10;
+
+  /** How long rows may be on their way where nobody notes them, as behind a shuffle of a query that is not read by time. */
+  private static final long SETTLE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+  /** A query that has failed for so long is not waited for. */
+  private static final long FAILING_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+  private static final Writer[] NONE = {};
+
+  private static final Map<String, Writer> WRITERS = new HashMap<>();
+  private static final Map<String, Sink> SINKS = new HashMap<>();
+  private static volatile int version = 0;
+  private static Thread looking;
+
+  private Upstream() {}
+
+  /** A query writes a topic, and reads these, one a line; it starts. */
+  public static void writes(String query, String sources, String topic) {
+    synchronized (WRITERS) {
+      Writer known = WRITERS.get(query);
+      if (known != null && known.topic.equals(topic)) {
+        known.sources = Set.of(sources.split("\n"));
+        known.begin();
+      } else {
+        if (known != null) {
+          known.ended = true;
+        }
+        WRITERS.put(query, new Writer(query, Set.of(sources.split("\n")), topic));
+      }
+      version++;
+    }
+  }
+
+  /** A query was stopped: nobody waits for it. */
+  public static void ends(String query) {
+    synchronized (WRITERS) {
+      Writer known = WRITERS.remove(query);
+      if (known != null) {
+        known.ended = true;
+        version++;
+      }
+    }
+  }
+
+  /** A query fails, and is started again and again; or it does so no more. */
+  public static void fails(String query, boolean failing) {
+    synchronized (WRITERS) {
+      Writer known = WRITERS.get(query);
+      if (known != null && (known.failsSince != 0) != failing) {
+        known.failsSince = failing ? Math.max(1, System.nanoTime()) : 0;
+      }
+    }
+  }
+
+  /** Changes with the queries that write. */
+  public static int version() {
+    return version;
+  }
+
+  /** The queries that write a topic; not those that read, also by way of others, what {@code reader} writes. */
+  public static Writer[] writers(String topic, String reader) {
+    synchronized (WRITERS) {
+      List<Writer> found = new ArrayList<>();
+      for (Writer writer : WRITERS.values()) {
+        if (writer.topic.equals(topic) && !reads(writer, reader, new HashSet<>())) {
+          found.add(writer);
+        }
+      }
+      return found.toArray(NONE);
+    }
+  }
+
+  private static boolean reads(Writer writer, String query, Set<Writer> seen) {
+    if (writer.query.equals(query)) {
+      return true;
+    }
+    if (seen.add(writer)) {
+      for (Writer other : WRITERS.values()) {
+        if (writer.sources.contains(other.topic) && reads(other, query, seen)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** A task of a query reads in real time, one of so many in this {@code life} of the query. */
+  public static Reader reader(String query, String life, int tasks) {
+    Reader reader = new Reader();
+    synchronized (WRITERS) {
+      Writer writer = WRITERS.get(query);
+      if (writer != null) {
+        writer.add(reader, life, tasks);
+      }
+    }
+    return reader;
+  }
+
+  /** What a query sends, for one more of its producers, which says when it is closed. */
+  public static Sink sink(String query) {
+    synchronized (SINKS) {
+      Sink sink = SINKS.computeIfAbsent(query, Sink::new);
+      sink.producers++;
+      return sink;
+    }
+  }
+
+  private static Sink sinkOf(String query) {
+    synchronized (SINKS) {
+      return SINKS.get(query);
+    }
+  }
+
+  private static void look() {
+    List<Writer> all;
+    while (true) {
+      synchronized (WRITERS) {
+        all = List.copyOf(WRITERS.values());
+      }
+      for (Writer each : all) {
+        if (each.watchers.get() > 0) {
+          each.look();
+        }
+      }
+      try {
+        Thread.sleep(LOOK_MILLIS);
+      } catch (InterruptedException e) {
+        return;
+      }
+    }
+  }
+
+  /** How many results a query has sent, and of how many the brokers have answered. */
+  public static final class Sink {
+    private final String query;
+    private final AtomicLong sent = new AtomicLong();
+    private final AtomicLong answered = new AtomicLong();
+
+    private int producers = 0;
+
+    private Sink(String query) {
+      this.query = query;
+    }
+
+    /** One is sent. */
+    public void sends() {
+      sent.incrementAndGet();
+    }
+
+    /** The brokers have one, or never will. */
+    public void answers() {
+      answered.incrementAndGet();
+    }
+
+    /** A producer is closed. */
+    public void close() {
+      synchronized (SINKS) {
+        if (--producers == 0) {
+          SINKS.remove(query, this);
+        }
+      }
+    }
+  }
+
+  /** Where a task is that reads; it says so itself. */
+  public static final class Reader {
+    /** The event time of the record in work; the largest long if there is none. */
+    private volatile long at = Long.MIN_VALUE;
+
+    /** When it was known to have read all, in ms since 1970. */
+    private volatile long endAt = Long.MIN_VALUE;
+
+    private volatile Writer writer;
+
+    /** It works on a record of this event time. */
+    public void reads(long time) {
+      at = time;
+    }
+
+    /**
+     * All is read that there was at this moment, in ms since 1970; where queries that write its topics are behind, what
+     * came of the records before this event time, else the largest long.
+     */
+    public void hasRead(long moment, long time) {
+      at = time;
+      endAt = moment;
+    }
+
+    /** It reads no more. */
+    public void close() {
+      Writer known = writer;
+      if (known != null) {
+        known.remove(this);
+      }
+    }
+
+    /** Whether somebody waits for what its query writes. */
+    public boolean isWatched() {
+      Writer known = writer;
+      return known != null && known.watchers.get() > 0;
+    }
+  }
+
+  /** A query that writes a topic. */
+  public static final class Writer {
+    private final String query;
+    private final String topic;
+    private final AtomicLong watchers = new AtomicLong();
+    private final List<Reader> readers = new ArrayList<>();
+    private Set<String> sources;
+    private String life = "";
+    private int tasks;
+    private boolean isNext = false;
+    private long next;
+    private long nextEnd;
+    private long nextSince;
+    private Sink nextSink;
+    private long nextSent;
+    private volatile long done = Long.MIN_VALUE;
+    private volatile long doneEnd = Long.MIN_VALUE;
+    private volatile long failsSince = 0;
+    private volatile boolean ended = false;
+
+    private Writer(String query, Set<String> sources, String topic) {
+      this.query = query;
+      this.sources = sources;
+      this.topic = topic;
+    }
+
+    /**
+     * Whether all is written that came of records before this event time; for one within the last second, all before that
+     * second. {@code now}: ms since 1970.
+     */
+    public boolean hasWritten(long time, long now) {
+      return doneEnd >= now - LIVE + SENT_WITHIN || done >= Math.min(time, now - LIVE) || !isWaitedFor();
+    }
+
+    private boolean isWaitedFor() {
+      long since = failsSince;
+      return !ended && (since == 0 || System.nanoTime() - since <= FAILING_NANOS);
+    }
+
+    /** At which moment it had written all, in ms since 1970; the largest long if it is not to be waited for. */
+    public long endAt() {
+      return isWaitedFor() ? doneEnd : Long.MAX_VALUE;
+    }
+
+    /** All is written that came of records before this event time; the largest long if more is known by the moment. */
+    public long time() {
+      return isWaitedFor() && done != Long.MIN_VALUE ? done : Long.MAX_VALUE;
+    }
+
+    /** Somebody begins to wait for it now and then, or does so no more. */
+    public void watch(boolean begins) {
+      watchers.addAndGet(begins ? 1 : -1);
+      synchronized (WRITERS) {
+        if (looking == null) {
+          looking = new Thread(Upstream::look, "progress of queries");
+          looking.setDaemon(true);
+          looking.start();
+        }
+      }
+    }
+
+    private synchronized void begin() {
+      readers.forEach(each -> each.writer = null);
+      readers.clear();
+      life = "";
+      isNext = false;
+      done = Long.MIN_VALUE;
+      doneEnd = Long.MIN_VALUE;
+      failsSince = 0;
+    }
+
+    private synchronized void add(Reader reader, String of, int count) {
+      if (!of.equals(life)) {
+        begin();
+        life = of;
+      }
+      tasks = count;
+      readers.add(reader);
+      reader.writer = this;
+    }
+
+    private synchronized void remove(Reader reader) {
+      readers.remove(reader);
+      reader.writer = null;
+    }
+
+    private synchronized void look() {
+      if (!isNext) {
+        if (!findNext()) {
+          return;
+        }
+        isNext = true;
+        nextSince = System.nanoTime();
+        nextSent = -1;
+      }
+      if (nextSent < 0 && System.nanoTime() - nextSince >= SETTLE_NANOS && Progress.oldest(query) >= next) {
+        nextSink = sinkOf(query);
+        nextSent = nextSink == null ? 0 : nextSink.sent.get();
+      }
+      if (nextSent == 0 || nextSent > 0 && nextSink.answered.get() >= nextSent) {
+        done = next == Long.MAX_VALUE ? Long.MIN_VALUE : next; // then the moment tells
+        doneEnd = nextEnd;
+        isNext = false;
+      }
+    }
+
+    private boolean findNext() {
+      if (readers.isEmpty() || readers.size() < tasks) {
+        return false;
+      }
+      next = Long.MAX_VALUE;
+      nextEnd = Long.MAX_VALUE;
+      for (Reader each : readers) {
+        nextEnd = Math.min(nextEnd, each.endAt); // first, as it is written last
+        next = Math.min(next, each.at);
+      }
+      return next != done || nextEnd != doneEnd;
+    }
+  }
+}

@@ -1,0 +1,126 @@
+package ksqlpy.tasks;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** How far queries have written their topics. */
+final class UpstreamTest {
+  private static final long NOW = 1_700_000_000_000L;
+
+  private static Upstream.Writer only(String topic, String reader) {
+    Upstream.Writer[] found = Upstream.writers(topic, reader);
+    assertEquals(1, found.length);
+    return found[0];
+  }
+
+  /** It has written what came of records before this time, and no more. */
+  private static void await(Upstream.Writer writer, long time) throws InterruptedException {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (!writer.hasWritten(time, NOW) && System.nanoTime() < end) {
+      Thread.sleep(5);
+    }
+    assertTrue(writer.hasWritten(time, NOW));
+    assertFalse(writer.hasWritten(time + 1, NOW));
+  }
+
+  @AfterEach
+  void end() {
+    for (String query : new String[] {"FIRST", "SECOND", "THIRD"}) {
+      Upstream.ends(query);
+    }
+  }
+
+  @Test
+  void aQueryHasWrittenWhatAllItsTasksHaveRead() throws InterruptedException {
+    Upstream.writes("FIRST", "a", "b");
+    Upstream.Writer writer = only("b", "OTHER");
+    writer.watch(true);
+    assertFalse(writer.hasWritten(0, NOW));
+    Upstream.Reader one = Upstream.reader("FIRST", "life 1", 2);
+    assertTrue(one.isWatched());
+    one.reads(100);
+    Upstream.Reader two = Upstream.reader("FIRST", "life 1", 2);
+    two.reads(50);
+    await(writer, 50);
+    two.reads(200);
+    await(writer, 100);
+    writer.watch(false);
+  }
+
+  @Test
+  void aQueryThatHasReadAllHasWrittenWhatThereWasAtThatMoment() throws InterruptedException {
+    Upstream.writes("FIRST", "a", "b");
+    Upstream.Writer writer = only("b", "OTHER");
+    writer.watch(true);
+    Upstream.Reader reader = Upstream.reader("FIRST", "life 1", 1);
+    reader.hasRead(NOW, Long.MAX_VALUE);
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (!writer.hasWritten(100, NOW) && System.nanoTime() < end) {
+      Thread.sleep(5);
+    }
+    assertTrue(writer.hasWritten(100, NOW));
+    assertTrue(writer.hasWritten(NOW + 5_000, NOW));
+    assertFalse(writer.hasWritten(100, NOW + 1_000)); // more of any time may have come since
+    reader.reads(50);
+    Thread.sleep(200);
+    assertFalse(writer.hasWritten(100, NOW + 1_000));
+    assertTrue(writer.hasWritten(50, NOW + 1_000));
+    writer.watch(false);
+  }
+
+  @Test
+  void resultsOnTheirWayAreWaitedFor() throws InterruptedException {
+    Upstream.writes("FIRST", "a", "b");
+    Upstream.Writer writer = only("b", "OTHER");
+    writer.watch(true);
+    Upstream.Sink sink = Upstream.sink("FIRST");
+    Upstream.Reader reader = Upstream.reader("FIRST", "life 1", 1);
+    sink.sends();
+    reader.reads(100);
+    Thread.sleep(300);
+    assertFalse(writer.hasWritten(0, NOW));
+    sink.answers();
+    await(writer, 100);
+    sink.close();
+    writer.watch(false);
+  }
+
+  @Test
+  void anotherLifeOfAQueryBeginsWithOtherTasks() throws InterruptedException {
+    Upstream.writes("FIRST", "a", "b");
+    Upstream.Writer writer = only("b", "OTHER");
+    writer.watch(true);
+    Upstream.reader("FIRST", "life 1", 1).reads(100);
+    await(writer, 100);
+    Upstream.writes("FIRST", "a", "b");
+    Upstream.Reader again = Upstream.reader("FIRST", "life 2", 1);
+    assertFalse(writer.hasWritten(0, NOW));
+    again.reads(50);
+    await(writer, 50);
+    writer.watch(false);
+  }
+
+  @Test
+  void nobodyWaitsForAQueryThatWasStopped() {
+    Upstream.writes("FIRST", "a", "b");
+    Upstream.Writer writer = only("b", "OTHER");
+    Upstream.ends("FIRST");
+    assertTrue(writer.hasWritten(100, NOW));
+    assertEquals(0, Upstream.writers("b", "OTHER").length);
+  }
+
+  @Test
+  void queriesThatReadEachOtherDoNotWaitForEachOther() {
+    Upstream.writes("FIRST", "a", "b");
+    Upstream.writes("SECOND", "b\nc", "d");
+    Upstream.writes("THIRD", "d", "b");
+    assertEquals(1, Upstream.writers("b", "SECOND").length); // the third reads what the second writes
+    assertEquals(2, Upstream.writers("b", "OTHER").length);
+    assertEquals(0, Upstream.writers("d", "THIRD").length);
+  }
+}
