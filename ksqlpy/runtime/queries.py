@@ -160,8 +160,10 @@ class Queries:
             log.error("query %s: %s", query.spec.id, query.error)
             return
         log.info("query %s is %s", query.spec.id, query.state)
-        if query.state in (State.RETRYING, State.RUNNING):
-            tell_failing(self._session, query.spec.id, failing=query.state is State.RETRYING)
+        if query.state is State.RUNNING:
+            tell_failing(self._session, query.spec.id, None)
+        elif query.state is State.RETRYING:
+            tell_failing(self._session, query.spec.id, query.failures[-1])
 
     def _problem(self, spec: QuerySpec) -> KsqlError | None:
         """Why the query cannot start now."""

@@ -8,10 +8,14 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from ksqlpy.spark.failure import Failure
 from ksqlpy.spark.session import is_local
 from ksqlpy.spark.spec import QuerySpec
 
 __all__ = ["announce", "tell_failing", "withdraw"]
+
+_FAILING, _OUTAGE = 60, 600
+"""Seconds for which a query is waited for that fails by itself, or since something that it needs is away."""
 
 
 def announce(session: SparkSession, spec: QuerySpec) -> None:
@@ -30,10 +34,14 @@ def withdraw(session: SparkSession, query_id: str) -> None:
         _upstream(session).ends(query_id)
 
 
-def tell_failing(session: SparkSession, query_id: str, *, failing: bool) -> None:
-    """Says whether a query fails: one that does so for long is not waited for."""
+def tell_failing(session: SparkSession, query_id: str, failure: Failure | None) -> None:
+    """Says that a query fails, and why, or that it runs. One that fails for long is not waited for.
+
+    Where the cause lies outside of it, as with brokers that are away, it will go on one day: that takes longer.
+    """
+    seconds = -1 if failure is None else _OUTAGE if failure.kind == "SYSTEM" else _FAILING
     with contextlib.suppress(Py4JError, OSError):
-        _upstream(session).fails(query_id, failing)
+        _upstream(session).fails(query_id, seconds * 1000)
 
 
 def _upstream(session: SparkSession) -> Any:

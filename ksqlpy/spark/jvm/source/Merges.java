@@ -81,7 +81,9 @@ final class Merges {
     // All that has come is taken at once: a partition of which some is left is not asked for with the others, and while
     // the broker waits for these it is not asked for at all.
     settings.put("max.poll.records", "100000");
-    settings.putIfAbsent("fetch.max.wait.ms", "100");
+    if (partition.ranges.size() > 1) {
+      settings.putIfAbsent("fetch.max.wait.ms", "100");
+    }
     return new Merge(
         new KafkaConsumer<>(settings),
         EventTime.by(partition.times),

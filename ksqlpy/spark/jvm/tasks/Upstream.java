@@ -31,9 +31,6 @@ public final class Upstream {
   /** How long rows may be on their way where nobody notes them, as behind a shuffle of a query that is not read by time. */
   private static final long SETTLE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
-  /** A query that has failed for so long is not waited for. */
-  private static final long FAILING_NANOS = TimeUnit.MINUTES.toNanos(1);
-
   private static final Writer[] NONE = {};
 
   private static final Map<String, Writer> WRITERS = new HashMap<>();
@@ -50,6 +47,7 @@ public final class Upstream {
       if (known != null && known.topic.equals(topic)) {
         known.sources = Set.of(sources.split("\n"));
         known.begin();
+        known.fails(-1);
       } else {
         if (known != null) {
           known.ended = true;
@@ -71,12 +69,12 @@ public final class Upstream {
     }
   }
 
-  /** A query fails, and is started again and again; or it does so no more. */
-  public static void fails(String query, boolean failing) {
+  /** A query fails, and is started again and again: behind so many ms it is not waited for. A negative number: it runs. */
+  public static void fails(String query, long millis) {
     synchronized (WRITERS) {
       Writer known = WRITERS.get(query);
-      if (known != null && (known.failsSince != 0) != failing) {
-        known.failsSince = failing ? Math.max(1, System.nanoTime()) : 0;
+      if (known != null) {
+        known.fails(millis);
       }
     }
   }
@@ -247,7 +245,9 @@ public final class Upstream {
     private long nextSent;
     private volatile long done = Long.MIN_VALUE;
     private volatile long doneEnd = Long.MIN_VALUE;
-    private volatile long failsSince = 0;
+    private long failsSince = 0;
+    /** By {@link System#nanoTime}; 0: without an end. */
+    private volatile long waitedUntil = 0;
     private volatile boolean ended = false;
 
     private Writer(String query, Set<String> sources, String topic) {
@@ -265,8 +265,18 @@ public final class Upstream {
     }
 
     private boolean isWaitedFor() {
-      long since = failsSince;
-      return !ended && (since == 0 || System.nanoTime() - since <= FAILING_NANOS);
+      long until = waitedUntil;
+      return !ended && (until == 0 || System.nanoTime() < until);
+    }
+
+    private synchronized void fails(long millis) {
+      if (millis < 0) {
+        failsSince = 0;
+        waitedUntil = 0;
+      } else {
+        failsSince = failsSince == 0 ? System.nanoTime() : failsSince;
+        waitedUntil = failsSince + TimeUnit.MILLISECONDS.toNanos(millis);
+      }
     }
 
     /** At which moment it had written all, in ms since 1970; the largest long if it is not to be waited for. */
@@ -298,7 +308,6 @@ public final class Upstream {
       isNext = false;
       done = Long.MIN_VALUE;
       doneEnd = Long.MIN_VALUE;
-      failsSince = 0;
     }
 
     private synchronized void add(Reader reader, String of, int count) {

@@ -115,6 +115,19 @@ final class UpstreamTest {
   }
 
   @Test
+  void aQueryThatFailsIsNotWaitedForForEver() throws InterruptedException {
+    Upstream.writes("FIRST", "a", "b");
+    Upstream.Writer writer = only("b", "OTHER");
+    Upstream.fails("FIRST", 60_000);
+    assertFalse(writer.hasWritten(100, NOW));
+    Upstream.fails("FIRST", 1); // since it failed first
+    Thread.sleep(20);
+    assertTrue(writer.hasWritten(100, NOW));
+    Upstream.fails("FIRST", -1);
+    assertFalse(writer.hasWritten(100, NOW));
+  }
+
+  @Test
   void queriesThatReadEachOtherDoNotWaitForEachOther() {
     Upstream.writes("FIRST", "a", "b");
     Upstream.writes("SECOND", "b\nc", "d");
