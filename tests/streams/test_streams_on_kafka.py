@@ -17,8 +17,8 @@ from ksqlpy.testing import Case, KafkaRunner
 from ksqlpy.testing.registry import shared_registry
 from tests.streams.side_by_side import (
     CASES,
-    DEPENDING,
     ON_KAFKA,
+    SHAPES,
     Wait,
     chosen_for_kafka,
     chosen_for_memory,
@@ -33,7 +33,7 @@ AT_ONCE, PATIENCE = 6, 180.0
 """Cases at the same time, and seconds for the queries of one to start: the first ones meet a cold JVM."""
 
 CHOSEN = {id(case) for case in chosen_for_kafka()}
-LEFT_OUT = pytest.mark.extended("two of three cases whose results do not depend on Kafka")
+LEFT_OUT = pytest.mark.extended("further statement files on Kafka")
 
 
 @pytest.fixture(scope="module")
@@ -65,5 +65,5 @@ def test_on_kafka(case: Case, on_kafka: Wait) -> None:
 
 
 def test_each_case_runs_in_make_test() -> None:
-    assert {case.file.stem for case in CASES} >= DEPENDING
+    assert len(chosen_for_kafka()) == len(SHAPES) == len(set(SHAPES.values()))
     assert set(map(id, CASES)) == CHOSEN | {id(c) for c in chosen_for_memory()}
