@@ -227,6 +227,16 @@ ENOUGH = 1000
 EVERYTHING = (*OPERATORS, *(f.name for f in FUNCTIONS.functions.values() if isinstance(f, functions.Scalar)))
 
 
+FURTHER = pytest.mark.extended("generated expressions in further places of a query, and further ones")
+
+
+@pytest.fixture(params=[0, pytest.param(100, marks=FURTHER)], ids=["first half", "second half"])
+def more(request: pytest.FixtureRequest) -> int:
+    """What is added to the seed: half of the expressions is of another one."""
+    added: int = request.param
+    return added
+
+
 @pytest.fixture
 def number(generated: Callable[[int], int]) -> int:
     """So many expressions in select lists, and a part of them in each other place: a tenth of what other tests run."""
@@ -244,22 +254,22 @@ def bench(records: DataFrame) -> Bench:
     return Bench(records)
 
 
-def test_select(bench: Bench, number: int) -> None:
+def test_select(bench: Bench, number: int, more: int) -> None:
     count = Count("SELECT")
-    bench.all(count, Generator(SEED).expressions(), number, TOGETHER, selected)
+    bench.all(count, Generator(SEED + more).expressions(), number // 2, TOGETHER, selected)
     check_all(count)
 
 
-def test_where(bench: Bench, some: int) -> None:
+def test_where(bench: Bench, some: int, more: int) -> None:
     count = Count("WHERE")
     bench.all(
-        count, Generator(SEED + 1).predicates(), some, 20,
+        count, Generator(SEED + more + 1).predicates(), some // 2, 20,
         lambda x: f"SELECT ID FROM X WHERE {any_of(x)} EMIT CHANGES;",
     )  # fmt: skip
     check_all(count)
 
 
-@pytest.mark.extended("generated expressions in further places of a query")
+@FURTHER
 def test_where_of_one_condition(bench: Bench, some: int) -> None:
     count, made = Count("WHERE, one condition"), Generator(SEED + 7)
     bench.all(
@@ -269,10 +279,10 @@ def test_where_of_one_condition(bench: Bench, some: int) -> None:
     check(count)
 
 
-def test_group_by(bench: Bench, some: int) -> None:
-    count, made = Count("GROUP BY"), Generator(SEED + 2)
+def test_group_by(bench: Bench, some: int, more: int) -> None:
+    count, made = Count("GROUP BY"), Generator(SEED + more + 2)
     bench.all(
-        count, (x.within("({})") for x in made.expressions()), some, 8,
+        count, (x.within("({})") for x in made.expressions()), some // 2, 8,
         lambda x: f"SELECT COUNT(*) FROM X GROUP BY {', '.join(dict.fromkeys(x))} EMIT CHANGES;",
     )  # fmt: skip
     check_all(count)
@@ -288,7 +298,7 @@ def test_aggregates(bench: Bench, number: int) -> None:
     check(count)
 
 
-@pytest.mark.extended("generated expressions in further places of a query")
+@FURTHER
 def test_arguments_of_aggregates(bench: Bench, some: int) -> None:
     count = Count("arguments of aggregates")
     bench.all(
@@ -299,7 +309,7 @@ def test_arguments_of_aggregates(bench: Bench, some: int) -> None:
     check_all(count)
 
 
-@pytest.mark.extended("generated expressions in further places of a query")
+@FURTHER
 def test_having(bench: Bench, some: int) -> None:
     count = Count("HAVING")
     of_group = {f"LATEST_BY_OFFSET({n})": t for n, t in COLUMNS.items()}
@@ -320,7 +330,7 @@ def test_on(bench: Bench, some: int, table: str) -> None:
     check(count)
 
 
-@pytest.mark.extended("generated expressions in further places of a query")
+@FURTHER
 def test_on_with_all_functions(bench: Bench, some: int) -> None:
     count = Count("ON")
     bench.all(
@@ -340,7 +350,7 @@ def test_table_functions(bench: Bench, number: int) -> None:
     check(count)
 
 
-@pytest.mark.extended("generated expressions in further places of a query")
+@FURTHER
 def test_arguments_of_table_functions(bench: Bench, some: int) -> None:
     count = Count("arguments of table functions")
     bench.all(
@@ -350,10 +360,10 @@ def test_arguments_of_table_functions(bench: Bench, some: int) -> None:
     check_all(count)
 
 
-def test_partition_by(bench: Bench, some: int) -> None:
-    count, made = Count("PARTITION BY"), Generator(SEED + 6)
+def test_partition_by(bench: Bench, some: int, more: int) -> None:
+    count, made = Count("PARTITION BY"), Generator(SEED + more + 6)
     bench.all(
-        count, (x.within("({})") for x in made.expressions()), some, 8,
+        count, (x.within("({})") for x in made.expressions()), some // 2, 8,
         lambda x: f"SELECT {', '.join(f'{k} AS K{i}' for i, k in enumerate(dict.fromkeys(x)))}, S FROM X"
         f" PARTITION BY {', '.join(dict.fromkeys(x))} EMIT CHANGES;",
     )  # fmt: skip
@@ -379,7 +389,7 @@ def in_lambdas(seed: int) -> Iterator[Made]:
             yield next(found).within(LAMBDAS[i % len(LAMBDAS)].format(array=array))
 
 
-@pytest.mark.extended("generated expressions in further places of a query")
+@FURTHER
 def test_lambdas(bench: Bench, some: int) -> None:
     count = Count("lambdas")
     bodies = (made for made in in_lambdas(SEED + 12) if "V" in made.holds)

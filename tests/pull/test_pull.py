@@ -116,14 +116,18 @@ def test_answers(engine: Engine, number: int, monkeypatch: pytest.MonkeyPatch) -
             return real(self, asked, *more)
 
         monkeypatch.setattr(Pulled, name, noted)
+    settled = False  # all that the statements before a question write is there
     for step in block.steps:
         sql, where = step.text.replace("{n}", suffix), f"{FILE.name}:{step.line}"
         if not step.question:
             engine.execute(sql, EARLIEST)
+            settled = False
             continue
-        served = Served(engine, suffix.upper(), where, PACE)
-        served.wait_until_live()
-        served.settle()
+        if not settled:
+            served = Served(engine, suffix.upper(), where, PACE)
+            served.wait_until_live()
+            served.settle()
+            settled = True
         if step.error is not None:
             with pytest.raises(KsqlError) as refused:
                 answer(engine, sql, step.properties)
@@ -141,6 +145,8 @@ def test_answers(engine: Engine, number: int, monkeypatch: pytest.MonkeyPatch) -
             patch.setattr(Pulled, "_plainly", lambda self, asked, constants: None)
             _, rows = answer(engine, sql, step.properties)
         assert in_order(rows, sql) == wanted, f"{where}, by Spark"
+    for query in [q.id for q in engine.catalog.queries.values() if q.sink.endswith(suffix.upper())]:
+        engine.execute(f"TERMINATE {query};")
 
 
 def test_a_lookup_whose_shape_is_known_is_answered_at_once(engine: Engine) -> None:

@@ -56,7 +56,9 @@ def results(engine: Engine, topic: str) -> list[bytes]:
     ends = engine.kafka.offsets(engine.kafka.partitions([topic]), latest=True)[topic]
     reader, found = engine.kafka.reader(), list[bytes]()
     reader.assign([TopicPartition(topic, int(p), 0) for p in ends])
-    while (message := reader.poll(2)) is not None:
+    while len(found) < sum(ends.values()):
+        message = reader.poll(10)
+        assert message is not None and message.error() is None
         found.append(message.value() or b"")
     reader.close()
     return found

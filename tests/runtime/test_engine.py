@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, SyntaxProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.commandlog import CommandLog
@@ -29,8 +30,17 @@ RIDES = "CREATE STREAM rides (id INT KEY, total INT) WITH (KAFKA_TOPIC='rides', 
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    made = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")), "commit.interval.ms": 2000}))
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    made = Engine(
+        Config.of(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksqlpy.data.dir": str(tmp_path_factory.mktemp("engine")),
+                "ksqlpy.warm.up": "false",
+                "commit.interval.ms": 2000,
+            }
+        )
+    )
     made.start()
     yield made
     made.stop()
@@ -104,7 +114,8 @@ def test_an_insert_of_the_time_zero_that_the_topic_does_not_take_is_refused(engi
 
 
 def test_restart_replays_the_log_and_touches_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    config = Config.of({"ksqlpy.data.dir": str(tmp_path), "commit.interval.ms": 1000})
+    # Without brokers that are named, the engine starts its own, which keeps its topics in the data folder.
+    config = Config.of({"ksqlpy.data.dir": str(tmp_path), "ksqlpy.warm.up": "false", "commit.interval.ms": 1000})
     first = Engine(config)
     first.start()
     try:

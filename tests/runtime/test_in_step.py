@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
 from ksqlpy.deadletters.letters import records
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.turns import Turns
 from tests.support.waiting import until
@@ -45,8 +46,17 @@ QUERIES = {
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    made = Engine(Config.of({"ksqlpy.data.dir": str(tmp_path_factory.mktemp("step")), "ksql.service.id": "step_"}))
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    made = Engine(
+        Config.of(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "ksql.service.id": "step_",
+                "ksqlpy.data.dir": str(tmp_path_factory.mktemp("step")),
+                "ksqlpy.warm.up": "false",
+            }
+        )
+    )
     made.start()
     made.execute(SOURCES)
     producer = Producer({"bootstrap.servers": made.bootstrap, "linger.ms": 5})

@@ -9,6 +9,7 @@ import itertools
 import json
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -92,17 +93,17 @@ CREATE STREAM orders (id STRING KEY, item STRING, n INT)
 CREATE TABLE items (item STRING PRIMARY KEY, version INT)
   WITH (KAFKA_TOPIC = '{t}_items', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
 """
-QUERIES = """
-CREATE STREAM big WITH (KAFKA_TOPIC = '{t}_big') AS SELECT id, n FROM orders WHERE n >= 10;
-CREATE TABLE per_item WITH (KAFKA_TOPIC = '{t}_per_item') AS
-  SELECT item, COUNT(*) AS orders, SUM(n) AS total FROM orders GROUP BY item;
-CREATE STREAM priced WITH (KAFKA_TOPIC = '{t}_priced') AS
-  SELECT orders.item AS item, n, version FROM orders JOIN items ON orders.item = items.item;
-CREATE TABLE per_version WITH (KAFKA_TOPIC = '{t}_per_version') AS
-  SELECT version, COUNT(*) AS orders FROM orders JOIN items ON orders.item = items.item GROUP BY version;
-CREATE TABLE per_minute WITH (KAFKA_TOPIC = '{t}_per_minute') AS
-  SELECT item, COUNT(*) AS orders FROM orders WINDOW TUMBLING (SIZE 1 DAY) GROUP BY item;
-"""
+QUERIES = {
+    "big": "CREATE STREAM big WITH (KAFKA_TOPIC = '{t}_big') AS SELECT id, n FROM orders WHERE n >= 10;",
+    "per_item": "CREATE TABLE per_item WITH (KAFKA_TOPIC = '{t}_per_item') AS"
+    " SELECT item, COUNT(*) AS orders, SUM(n) AS total FROM orders GROUP BY item;",
+    "priced": "CREATE STREAM priced WITH (KAFKA_TOPIC = '{t}_priced') AS"
+    " SELECT orders.item AS item, n, version FROM orders JOIN items ON orders.item = items.item;",
+    "per_version": "CREATE TABLE per_version WITH (KAFKA_TOPIC = '{t}_per_version') AS"
+    " SELECT version, COUNT(*) AS orders FROM orders JOIN items ON orders.item = items.item GROUP BY version;",
+    "per_minute": "CREATE TABLE per_minute WITH (KAFKA_TOPIC = '{t}_per_minute') AS"
+    " SELECT item, COUNT(*) AS orders FROM orders WINDOW TUMBLING (SIZE 1 DAY) GROUP BY item;",
+}
 
 
 def orders(first: int, count: int) -> list[tuple[str, object, int]]:
@@ -110,48 +111,56 @@ def orders(first: int, count: int) -> list[tuple[str, object, int]]:
     return [(f"o{n}", {"ITEM": f"i{n % 3}", "N": n}, n % 2) for n in range(first, first + count)]
 
 
-def test_no_result_is_repeated_whatever_ends(spark: SparkSession, config: Config) -> None:
+FURTHER = pytest.mark.extended("exactly once whatever ends, of further kinds of queries")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("big", "per_item", "per_version"), id="some"),
+        pytest.param(tuple(QUERIES), id="all", marks=FURTHER),
+    ],
+)
+def test_no_result_is_repeated_whatever_ends(spark: SparkSession, config: Config, names: Sequence[str]) -> None:
     """Twice paused and resumed, once stopped and started, between checkpoints: each result comes once, in order."""
-    first = Engine(config)
+    t, first = f"eo{len(names)}", Engine(config)
     first.start()
     try:
-        first.execute(SOURCES.format(t="eo"))
+        first.execute(SOURCES.format(t=t))
         # What is in a table's topic before a query is made, the query reads before it goes live.
-        send(first, "eo_items", [(f"i{i}", {"VERSION": 1}, i % 2) for i in range(3)])
-        first.execute(QUERIES.format(t="eo"), EARLIEST)
+        send(first, f"{t}_items", [(f"i{i}", {"VERSION": 1}, i % 2) for i in range(3)])
+        first.execute("".join(QUERIES[name] for name in names).format(t=t), EARLIEST)
         assert until(lambda: all_live(first), 100)
         time.sleep(1)
-        send(first, "eo_orders", orders(0, 30))
-        assert len(read(first, "eo_per_item", 30)) == 30
+        send(first, f"{t}_orders", orders(0, 30))
+        assert len(read(first, f"{t}_per_item", 30)) == 30
         for begin in (30, 60):
             first.execute("PAUSE ALL;")
             assert {q["state"] for q in first.execute("SHOW QUERIES;")[0]["queries"]} == {"PAUSED"}
-            send(first, "eo_orders", orders(begin, 10))
+            send(first, f"{t}_orders", orders(begin, 10))
             first.execute("RESUME ALL;")
-            send(first, "eo_orders", orders(begin + 10, 20))
-            assert len(read(first, "eo_per_item", begin + 30)) == begin + 30
+            send(first, f"{t}_orders", orders(begin + 10, 20))
+            assert len(read(first, f"{t}_per_item", begin + 30)) == begin + 30
     finally:
         first.stop()
     second = Engine(config)
     second.start()
     try:
-        send(second, "eo_orders", orders(90, 10))
-        per_item, big = read(second, "eo_per_item", 100), read(second, "eo_big", 90)
-        priced, per_version = read(second, "eo_priced", 100), read(second, "eo_per_version", 100)
-        per_minute = read(second, "eo_per_minute", 100)
+        send(second, f"{t}_orders", orders(90, 10))
+        found = {name: read(second, f"{t}_{name}", 90 if name == "big" else 100) for name in names}
     finally:
         second.stop()
-    assert sorted(v["N"] for _, v in big) == list(range(10, 100))
-    for item in (b"i0", b"i1", b"i2"):
-        counts = [v["ORDERS"] for k, v in per_item if k == item]
-        assert counts == list(range(1, len(counts) + 1))
-        counts = [v["ORDERS"] for k, v in per_minute if k is not None and k.startswith(item)]
-        assert counts == list(range(1, len(counts) + 1))
-    last = {k: v for k, v in per_item}
+    assert sorted(v["N"] for _, v in found["big"]) == list(range(10, 100))
+    for name in {"per_item", "per_minute"} & set(names):
+        for item in (b"i0", b"i1", b"i2"):
+            counts = [v["ORDERS"] for k, v in found[name] if k is not None and k.startswith(item)]
+            assert counts == list(range(1, len(counts) + 1))
+        assert len(found[name]) == 100
+    last = {k: v for k, v in found["per_item"]}
     assert [last[b"i%d" % i]["TOTAL"] for i in range(3)] == [sum(range(i, 100, 3)) for i in range(3)]
-    assert sorted(v["N"] for _, v in priced) == list(range(100))
-    assert [v["ORDERS"] for _, v in per_version] == list(range(1, 101))
-    assert len(per_minute) == 100
+    assert [v["ORDERS"] for _, v in found["per_version"]] == list(range(1, 101))
+    if "priced" in names:
+        assert sorted(v["N"] for _, v in found["priced"]) == list(range(100))
 
 
 SEVERAL = """
@@ -183,7 +192,7 @@ def cities(rows: Sequence[tuple[str, object, int]]) -> tuple[dict[str, set[int]]
     return {c: {n for city, n in there.values() if city == c} for c, _ in there.values()}, results
 
 
-@pytest.mark.extended("exactly once whatever ends, of further kinds of queries")
+@FURTHER
 def test_several_results_of_one_record_come_once_each(spark: SparkSession, config: Config) -> None:
     """Items of arrays, and the old and the new group of a table's row: none is lost or repeated by a restart."""
     sent: list[tuple[str, object, int]] = []
@@ -259,7 +268,7 @@ def versions(first: int, count: int, keys: int = 5) -> list[tuple[str, object, i
     ]
 
 
-@pytest.mark.extended("exactly once whatever ends, of further kinds of queries")
+@FURTHER
 def test_joined_tables_take_each_change_once_whatever_ends(spark: SparkSession, config: Config) -> None:
     """Paused, resumed, stopped and started between checkpoints: no version of a row is skipped, repeated or undone."""
     step = 40
@@ -357,7 +366,7 @@ def coordinates(engine: Engine, topic: str) -> list[tuple[int, int, int]]:
     return found
 
 
-@pytest.mark.extended("exactly once whatever ends, of further kinds of queries")
+@FURTHER
 def test_composed_queries_come_once_each(spark: SparkSession, config: Config) -> None:
     """Branches of a union, two of them over one topic, and items that are grouped: none is lost or repeated."""
     # Each cart holds one good twice: two results of one record in one group.
@@ -470,18 +479,22 @@ def test_results_say_of_which_topic_the_record_is_that_brought_them_about(spark:
     assert {place for place, _, _ in told["placed"]} == {1 << 16, 1 << 16 | 1}
 
 
-@pytest.mark.parametrize("identity", ["0", "z"])
-def test_a_second_engine_is_refused(
-    spark: SparkSession, engine: Engine, config: Config, tmp_path: Path, identity: str
-) -> None:
+def test_a_second_engine_is_refused(spark: SparkSession, engine: Engine, config: Config, tmp_path: Path) -> None:
     """Wherever it would come in the alphabet."""
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "engine.id").write_text(identity)
-    other = Engine(Config({**config.values, "ksqlpy.data.dir": str(tmp_path / "other")}))
-    with pytest.raises(EngineProblem) as refused:
-        other.start()
-    assert refused.value.code == "service-taken"
-    assert "ksql.service.id" in (refused.value.hint or "")
+
+    def refused(identity: str) -> EngineProblem:
+        folder = tmp_path / identity
+        folder.mkdir()
+        (folder / "engine.id").write_text(identity)
+        other = Engine(Config({**config.values, "ksqlpy.data.dir": str(folder)}))
+        with pytest.raises(EngineProblem) as found:
+            other.start()
+        return found.value
+
+    with ThreadPoolExecutor() as both:
+        for error in both.map(refused, ("0", "z")):
+            assert error.code == "service-taken"
+            assert "ksql.service.id" in (error.hint or "")
     assert engine.execute("SHOW QUERIES;")[0]["queries"] == []
 
 
@@ -534,7 +547,8 @@ def test_what_retention_took_is_said_and_the_query_goes_on(engine: Engine) -> No
 def test_a_torn_file_of_the_checkpoint_is_mended(engine: Engine, torn: str) -> None:
     topic = f"torn_{torn}"
     engine.execute(
-        STREAM.format(t=topic) + f"CREATE TABLE {topic}_n AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;", EARLIEST
+        STREAM.format(t=topic) + f"CREATE TABLE {topic}_n AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;",
+        {**EARLIEST, "commit.interval.ms": "1000"},
     )
     [query] = query_ids(engine)
     running = engine.queries.get(query)
@@ -664,7 +678,7 @@ def test_deleted_keys_are_forgotten(engine: Engine) -> None:
     )
     made = {}
     for i, (shape, statement) in enumerate(FORGETFUL.items()):
-        [entity] = engine.execute(statement.format(o=f"churn_{i}"), EARLIEST)
+        [entity] = engine.execute(statement.format(o=f"churn_{i}"), {**EARLIEST, "commit.interval.ms": "1000"})
         made[shape] = entity["commandStatus"]["queryId"]
     running = {shape: engine.queries.get(query) for shape, query in made.items()}
     assert until(lambda: all(r is not None and r.live.is_set() for r in running.values()), 60)

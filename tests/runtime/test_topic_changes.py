@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.topics import cut
@@ -26,11 +27,19 @@ AFTER = "CREATE STREAM {s}_w WITH (KAFKA_TOPIC = '{s}_w') AS SELECT k, v FROM {s
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("ksqlpy.runtime.supervisor.NOTE_EVERY", 1)  # looks a second, not one in five
-        folder = str(tmp_path_factory.mktemp("topics"))
-        made = Engine(Config.of({"ksqlpy.data.dir": folder, "ksqlpy.warm.up": "false", "commit.interval.ms": 2000}))
+        made = Engine(
+            Config.of(
+                {
+                    "bootstrap.servers": broker.bootstrap,
+                    "ksqlpy.data.dir": str(tmp_path_factory.mktemp("topics")),
+                    "ksqlpy.warm.up": "false",
+                    "commit.interval.ms": 2000,
+                }
+            )
+        )
         made.start()
         yield made
         made.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.__main__ import main
 from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.standing import State
@@ -33,14 +34,21 @@ COMMITTED = {"DEFAULT": True, "EXACT": True, "LEAST": False, "STABLE": True}
 
 
 @pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    made = started(tmp_path_factory.mktemp("transactions"))
+def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    made = started(broker, tmp_path_factory.mktemp("transactions"))
     yield made
     made.stop()
 
 
-def started(folder: Path, **more: str) -> Engine:
-    made = Engine(Config.of({"ksqlpy.data.dir": str(folder), "ksql.service.id": "transactions_", **more}))
+def started(broker: EmbeddedKafka, folder: Path, **more: str) -> Engine:
+    """An engine whose service has the name of its folder."""
+    values = {
+        "bootstrap.servers": broker.bootstrap,
+        "ksql.service.id": f"{folder.name}_",
+        "ksqlpy.data.dir": str(folder),
+        "ksqlpy.warm.up": "false",
+    }
+    made = Engine(Config.of({**values, **more}))
     made.start()
     return made
 
@@ -142,7 +150,18 @@ def sampled(engine: Engine, properties: Mapping[str, str]) -> list[int]:
     return list(range(int(str(entity["commandStatus"]["message"]).partition("Inferred from ")[2].split()[0])))
 
 
-def test_every_path(engine: Engine) -> None:
+FURTHER = pytest.mark.extended("every path by further pairs of guarantee and isolation level")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("DEFAULT", "LEAST"), id="levels of the guarantees"),
+        pytest.param(("EXACT", "STABLE"), id="levels that are set", marks=FURTHER),
+    ],
+)
+def test_every_path(engine: Engine, names: Sequence[str]) -> None:
+    levels = {name: LEVELS[name] for name in names}
     engine.execute(
         "CREATE STREAM tx (k STRING KEY, v INT) WITH (kafka_topic='tx', value_format='JSON', partitions=2);"
         "CREATE TABLE tt (k STRING PRIMARY KEY, v INT) WITH (kafka_topic='tx', value_format='JSON');"
@@ -155,14 +174,14 @@ def test_every_path(engine: Engine) -> None:
     writer.plain(6)
     writer.plain(7, partition=1)
     writer.abort(8, partition=1)  # the last offsets of the partition are none that a consumer sees
-    for name, properties in LEVELS.items():
+    for name, properties in levels.items():
         engine.execute(
             f"CREATE STREAM s_{name} WITH (query_id='S_{name}') AS SELECT k, v FROM tx;"
             f"CREATE TABLE t_{name} WITH (query_id='T_{name}') AS SELECT k, MAX(v) AS v FROM tx GROUP BY k;",
             {**EARLIEST, **properties},
         )
     every, stable, later = [*range(1, 9)], [1, 3, 7], [1, 3, 4, 6, 7]
-    for name, properties in LEVELS.items():
+    for name, properties in levels.items():
         wanted = stable if COMMITTED[name] else every
         for path, read in PATHS.items():
             found = sorted(read(engine, properties, len(wanted)))
@@ -172,7 +191,7 @@ def test_every_path(engine: Engine) -> None:
 
     to_commit.commit_transaction(30)
     to_abort.abort_transaction(30)
-    for name, properties in LEVELS.items():
+    for name, properties in levels.items():
         wanted = later if COMMITTED[name] else every
         for sink in (f"S_{name}", f"T_{name}"):
             assert until(lambda: values_of(engine, sink) == wanted, 90), (sink, values_of(engine, sink))  # noqa: B023
@@ -181,7 +200,8 @@ def test_every_path(engine: Engine) -> None:
                 assert until(lambda: looked_up(engine, properties) == wanted), name  # noqa: B023
             found = sorted(read(engine, properties, len(wanted)))
             assert found == (wanted if path != "sample" else [*range(len(wanted))]), (name, path)
-    engine.execute("".join(f"TERMINATE S_{n}; TERMINATE T_{n};" for n in LEVELS))
+    engine.execute("".join(f"DROP STREAM s_{n} DELETE TOPIC; DROP TABLE t_{n} DELETE TOPIC;" for n in names))
+    engine.execute("DROP STREAM sampled; DROP TABLE tt; DROP STREAM tx DELETE TOPIC;")
 
 
 def test_a_question_without_a_server(engine: Engine, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -233,10 +253,9 @@ def test_latest_is_the_last_stable_offset(engine: Engine) -> None:
         query.close()
 
 
-def test_a_restart_beside_an_open_transaction(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_restart_beside_an_open_transaction(spark: SparkSession, broker: EmbeddedKafka, tmp_path: Path) -> None:
     """Of both guarantees, with and without state: what is stable is there once, and the rest when it is committed."""
-    folder = tmp_path / "restart"
-    engine = started(folder)
+    engine = started(broker, tmp_path / "restart")
     names = ("DEFAULT", "STABLE")
     try:
         engine.execute(
@@ -311,10 +330,11 @@ def test_a_pull_query_that_waits_for_its_inputs(engine: Engine) -> None:
     engine.execute("TERMINATE WT;")
 
 
-def test_what_was_read_uncommitted_before_is_not_read_twice(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_was_read_uncommitted_before_is_not_read_twice(
+    spark: SparkSession, broker: EmbeddedKafka, tmp_path: Path
+) -> None:
     """A server that is started anew with exactly_once, while a transaction is open that it has read from."""
-    folder = tmp_path / "upgrade"
-    engine = started(folder, **LEAST)
+    engine = started(broker, tmp_path / "upgrade", **LEAST)
     try:
         engine.execute(
             "CREATE STREAM u (k STRING KEY, v INT) WITH (kafka_topic='u', value_format='JSON', partitions=2);"
@@ -328,7 +348,7 @@ def test_what_was_read_uncommitted_before_is_not_read_twice(spark: SparkSession,
         query = engine.queries.get("UT")
         assert query is not None
         assert until(lambda: committed(engine, "UT").get("0") == 2, 60)
-        # The same as a new start of the server with the other guarantee: the broker is the engine's own.
+        # The same as a new start of the server with the other guarantee.
         engine.brokers.config = engine.config.for_statement({"processing.guarantee": "exactly_once"})
         engine.execute("PAUSE UT; RESUME UT;")
         told = "waits for the end of a transaction of which it has read records: partition 0 of topic u"
