@@ -59,7 +59,10 @@ def falls_silent(taken: socket.socket) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("brokers", [False, True])
+@pytest.mark.parametrize(
+    "brokers",
+    [pytest.param(False, marks=pytest.mark.extended("a worker that is cut off from the driver only")), True],
+)
 def test_a_worker_is_cut_off(brokers: bool) -> None:
     before = set(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else set()
     with Networks(2) as networks:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
-from ksqlpy.runtime import Engine
+from ksqlpy.runtime import Engine, ownership
 from ksqlpy.spark.kafka import Kafka
 from tests.support.waiting import count
 from tests.support.waiting import until as wait_until
@@ -198,16 +199,19 @@ def test_a_second_server_on_the_folder_is_refused(life: Life, tmp_path: Path) ->
     assert refused.code == "folder-in-use"
     assert f"another server: process {os.getpid()} on {os.uname().nodename}" in refused.message
     # Another server may wait to take over the checkpoints, which it shares then.
-    assert Life(life.bootstrap, tmp_path / "other").refused(**elsewhere).code == "service-taken"
-    copied = Life(life.bootstrap, tmp_path / "copy")
+    other, copied = Life(life.bootstrap, tmp_path / "other"), Life(life.bootstrap, tmp_path / "copy")
     shutil.copytree(life.folder, copied.folder)
-    refused = copied.refused()
+    with ThreadPoolExecutor() as both:  # each waits for as long as a session of a dead engine may last
+        as_standby = both.submit(other.refused, **elsewhere)
+        refused = both.submit(copied.refused).result()
+    assert as_standby.result().code == "service-taken"
     assert (refused.code, "an engine at 127.0.0.1 runs this service" in refused.message) == ("service-taken", True)
     assert first.health()["isHealthy"] and first.fatal() is None
 
 
-def test_health_says_that_the_service_is_lost(life: Life) -> None:
+def test_health_says_that_the_service_is_lost(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another member comes with the engine's identity, as an earlier version of a copied folder does."""
+    monkeypatch.setattr(ownership, "PATIENCE", 4.0)
     engine = life.begin()
     assert engine.health()["isHealthy"]
     other = Consumer(

@@ -67,7 +67,8 @@ def test_another_self_that_ends_gives_it_back(kafka: Kafka, ours: Ownership) -> 
 
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_another_self_that_lives_has_it(kafka: Kafka, ours: Ownership) -> None:
+def test_another_self_that_lives_has_it(kafka: Kafka, ours: Ownership, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "PATIENCE", 4.0)
     other = joined(kafka, "ours")
 
     def lost() -> bool:
@@ -84,8 +85,10 @@ def standby(kafka: Kafka, ours: Ownership, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setattr(ownership, "PATIENCE", 1.0)
     made, waited = Ownership(kafka, GROUP, TOPIC, "standby"), threading.Event()
     taking = threading.Thread(target=made.take, args=(waited.set,), daemon=True)
-    taking.start()
-    assert waited.wait(60)
+    with monkeypatch.context() as sooner:
+        sooner.setattr(ownership, "SESSION_SECONDS", 1)  # others are looked for after two of them
+        taking.start()
+        assert waited.wait(60)
     yield made
     made.give_up()
     made.release()
