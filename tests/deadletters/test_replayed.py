@@ -129,7 +129,10 @@ def test_a_replay_that_was_killed_goes_on(engine: Engine, monkeypatch: pytest.Mo
     assert sorted(enough(lambda: values(engine, "P"), 6)) == list(range(6))
 
 
-@pytest.mark.parametrize("written", [0, 3, 6])
+FURTHER = pytest.mark.extended("replays that are killed at their beginning and at their end")
+
+
+@pytest.mark.parametrize("written", [pytest.param(0, marks=FURTHER), 3, pytest.param(6, marks=FURTHER)])
 def test_two_queries_have_letters_about_one_record(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, written: int
 ) -> None:

@@ -21,9 +21,11 @@ JAVA = ("spark", "kafka", "java")
 """The marks of tests that start a Java process."""
 
 LONGEST = (
-    "tests/streams/test_streams_on_kafka.py",
     "tests/streams/test_streams.py",
     "tests/runtime/test_lifecycle.py",
+    "tests/streams/test_streams_on_kafka.py",
+    "tests/deadletters/test_too_large.py",
+    "tests/runtime/test_transactions.py",
     "tests/generated/test_generated_expressions.py",
     "tests/runtime/test_engine.py",
 )
