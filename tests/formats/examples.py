@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +30,7 @@ from ksqlpy.types import (
     StructType,
 )
 
-__all__ = ["NESTED", "SCALARS", "drawn", "json_scalars", "json_texts", "lines", "mutated", "values"]
+__all__ = ["NESTED", "SCALARS", "drawn", "json_scalars", "json_texts", "lines", "mutated", "of_each", "values"]
 
 
 SCALARS: tuple[SqlType, ...] = (
@@ -44,6 +46,16 @@ NESTED: tuple[SqlType, ...] = (
     StructType((("A", INTEGER), ("a", STRING), ("B", DecimalType(9, 8)), ('o "d\td', DATE))),
     ArrayType(StructType((("K", MapType(STRING, BYTES)), ("t", TIME)))),
 )
+
+FURTHER: tuple[SqlType, ...] = (
+    BOOLEAN, BIGINT, DATE, TIME, DecimalType(10, 0), DecimalType(38, 20), ArrayType(INTEGER), MapType(STRING, DOUBLE),
+)  # fmt: skip
+"""Types of which only ``make test-all`` generates values in every format."""
+
+
+def of_each(types: Iterable[SqlType], mark: pytest.MarkDecorator) -> list[object]:
+    """The types as parameters of a test; those of :data:`FURTHER` get the mark."""
+    return [pytest.param(t, id=str(t), marks=[mark] if t in FURTHER else []) for t in types]
 
 
 T = TypeVar("T")

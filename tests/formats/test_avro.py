@@ -39,7 +39,7 @@ from ksqlpy.types import (
     SqlType,
     StructType,
 )
-from tests.formats.examples import NESTED, SCALARS, drawn, values
+from tests.formats.examples import NESTED, SCALARS, drawn, of_each, values
 from tests.formats.test_codecs_and_spark import assert_writes_alike, by_spark, in_json
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 AVRO_NAMES = StructType((("A", INTEGER), ("a", STRING), ("B", DecimalType(9, 8)), ("odd_d", DATE)))
 TYPES = (*SCALARS, *(t for t in NESTED if not isinstance(t, StructType)), AVRO_NAMES)
+FURTHER = pytest.mark.extended("generated values of further types")
 
 
 def bare(type_: SqlType, number: int | None = None) -> KeySpec:
@@ -142,7 +143,7 @@ def test_schemas_without_columns(schema: Any, why: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("type_", of_each(TYPES, FURTHER))
 def test_avro_is_written_alike(spark: SparkSession, type_: SqlType, generated: Any, registry: Registry) -> None:
     rows = [[v] for v in drawn(values(type_), generated(200))]
     assert_writes_alike(spark, bare(type_, 7), rows, True)
@@ -222,7 +223,7 @@ def bytes_of(schema: Any, number: int, value: Any) -> bytes:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("type_", of_each(TYPES, FURTHER))
 def test_avro_of_other_schemas_is_read_alike(
     spark: SparkSession, type_: SqlType, generated: Any, registry: Registry
 ) -> None:
@@ -244,7 +245,7 @@ def test_avro_of_other_schemas_is_read_alike(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("type_", of_each(TYPES, FURTHER))
 def test_broken_avro_is_unreadable(spark: SparkSession, type_: SqlType, registry: Registry) -> None:
     own = registry.put(schema_of(record([type_, STRING])))
     rows = [r for r in drawn(st.tuples(values(type_), st.text(min_size=1, max_size=3)), 40) if r[0] is not None]

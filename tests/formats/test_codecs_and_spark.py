@@ -17,7 +17,7 @@ from ksqlpy.catalog import Column, KeySpec, PartSpec, ValueSpec
 from ksqlpy.formats import JSON, Unreadable, Written, codec, read, text, write
 from ksqlpy.formats.java import double_text
 from ksqlpy.types import BIGINT, BYTES, DOUBLE, INTEGER, STRING, ArrayType, MapType, SqlType, StructType
-from tests.formats.examples import NESTED, SCALARS, drawn, json_scalars, json_texts, lines, mutated, values
+from tests.formats.examples import NESTED, SCALARS, drawn, json_scalars, json_texts, lines, mutated, of_each, values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +27,7 @@ pytestmark = pytest.mark.spark
 Generated = Callable[[int], int]
 Data = Sequence[bytes | None]
 Read = tuple[bytes | None, str | None]
+FURTHER = pytest.mark.extended("generated values of further types")
 
 RECORD: tuple[SqlType, ...] = (INTEGER, STRING, DOUBLE)
 """Of names A, B, C: JSON texts have some of them."""
@@ -141,7 +142,7 @@ def some_lines(count: int) -> list[bytes]:
     return [*told, *drawn(mutated(lines()), count)]
 
 
-@pytest.mark.parametrize("type_", [*SCALARS, *NESTED], ids=str)
+@pytest.mark.parametrize("type_", of_each((*SCALARS, *NESTED), FURTHER))
 def test_json_is_read_alike(spark: SparkSession, type_: SqlType, exact: bool, generated: Generated) -> None:
     data = [None, *some_json(generated(400))]
     data += [w for v in drawn(values(type_), 100) if (w := codec(bare("JSON", type_)).encode([v])) is not None]
@@ -163,7 +164,7 @@ def test_json_records_are_read_alike(spark: SparkSession, exact: bool, generated
     assert_reads_alike(spark, both, data, exact)
 
 
-@pytest.mark.parametrize("type_", SCALARS, ids=str)
+@pytest.mark.parametrize("type_", of_each(SCALARS, FURTHER))
 def test_lines_are_read_alike(spark: SparkSession, type_: SqlType, exact: bool, generated: Generated) -> None:
     data = [None, *some_lines(generated(400))]
     data += [w for v in drawn(values(type_), 100) if (w := codec(record("DELIMITED", [type_])).encode([v])) is not None]
@@ -212,7 +213,7 @@ def assert_writes_alike(spark: SparkSession, spec: PartSpec, rows: Sequence[Sequ
     assert not wrong, f"{len(wrong)} of {len(rows)} as {spec}:\n" + "\n".join(wrong[:20])
 
 
-@pytest.mark.parametrize("type_", [*SCALARS, *NESTED], ids=str)
+@pytest.mark.parametrize("type_", of_each((*SCALARS, *NESTED), FURTHER))
 def test_json_is_written_alike(spark: SparkSession, type_: SqlType, exact: bool, generated: Generated) -> None:
     rows = [[v] for v in drawn(values(type_), generated(300))]
     assert_writes_alike(spark, bare("JSON", type_), rows, exact)

@@ -32,7 +32,7 @@ from ksqlpy.types import (
     SqlType,
     StructType,
 )
-from tests.formats.examples import NESTED, SCALARS, drawn, values
+from tests.formats.examples import NESTED, SCALARS, drawn, of_each, values
 from tests.formats.test_codecs_and_spark import assert_writes_alike, by_python, by_spark, reason
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 UPPER = StructType((("A", INTEGER), ("B", ArrayType(DATE)), ("C", MapType(STRING, DecimalType(9, 2)))))
 TYPES = (*SCALARS, *(t for t in NESTED if "STRUCT" not in str(t)), UPPER)
+FURTHER = pytest.mark.extended("generated values of further types")
 
 
 def bare(type_: SqlType, number: int | None = None) -> KeySpec:
@@ -115,7 +116,7 @@ def test_schemas_without_a_type(schema: Any, why: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("type_", of_each(TYPES, FURTHER))
 def test_it_is_written_alike(spark: SparkSession, type_: SqlType, generated: Any) -> None:
     rows = [[v] for v in drawn(values(type_), generated(50))]
     assert_writes_alike(spark, bare(type_, 7), rows, True)

@@ -38,7 +38,7 @@ from ksqlpy.types import (
     SqlType,
     StructType,
 )
-from tests.formats.examples import NESTED, SCALARS, drawn, values
+from tests.formats.examples import NESTED, SCALARS, drawn, of_each, values
 from tests.formats.test_codecs_and_spark import assert_writes_alike, by_python, by_spark, in_json
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 NAMED = StructType((("A", INTEGER), ("a", STRING), ("B", DecimalType(9, 8)), ("odd_d", DATE)))
 TYPES = (*SCALARS, *(t for t in NESTED if nested(t) is None and not isinstance(t, StructType)), NAMED, ArrayType(NAMED))
+FURTHER = pytest.mark.extended("generated values of further types")
 NULLS: tuple[Nulls, ...] = ("", "OPTIONAL", "WRAPPER")
 
 
@@ -156,7 +157,7 @@ def several(value: Any) -> bool:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("type_", of_each(TYPES, FURTHER))
 def test_it_is_written_alike(spark: SparkSession, type_: SqlType, generated: Any) -> None:
     rows = [[v] for v in drawn(values(type_), generated(200)) if not several(v)]
     for nulls in NULLS:
@@ -165,7 +166,7 @@ def test_it_is_written_alike(spark: SparkSession, type_: SqlType, generated: Any
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("type_", of_each(TYPES, FURTHER))
 def test_what_is_written_is_read(spark: SparkSession, type_: SqlType, generated: Any) -> None:
     rows = drawn(values(type_), generated(100))
     for nulls in NULLS:
@@ -238,7 +239,7 @@ def bytes_of(text: str, number: int, value: Any) -> bytes:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("type_", of_each(TYPES, FURTHER))
 def test_other_schemas_are_read_alike(spark: SparkSession, type_: SqlType, generated: Any, registry: Registry) -> None:
     data = []
     for field, strategy in WRITERS:

@@ -440,6 +440,7 @@ CREATE TABLE placed WITH (KAFKA_TOPIC = '{t}_placed') AS
 """
 
 
+@FURTHER
 def test_results_say_of_which_topic_the_record_is_that_brought_them_about(spark: SparkSession, config: Config) -> None:
     """Records of two topics that have the same partition and offset are different ones, also after a restart."""
     first = Engine(config)
