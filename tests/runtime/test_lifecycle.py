@@ -679,7 +679,7 @@ def test_deleted_keys_are_forgotten(engine: Engine) -> None:
     )
     made = {}
     for i, (shape, statement) in enumerate(FORGETFUL.items()):
-        [entity] = engine.execute(statement.format(o=f"churn_{i}"), {**EARLIEST, "commit.interval.ms": "1000"})
+        [entity] = engine.execute(statement.format(o=f"churn_{i}"), EARLIEST)
         made[shape] = entity["commandStatus"]["queryId"]
     running = {shape: engine.queries.get(query) for shape, query in made.items()}
     assert until(lambda: all(r is not None and r.live.is_set() for r in running.values()), 60)
