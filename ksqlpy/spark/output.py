@@ -114,17 +114,17 @@ def kafka_output(
         f"CASE WHEN {Col.RAW} IS NULL THEN {key} ELSE {Col.RAW}.key END AS key",
         f"{sent} AS value",
         f"CASE {headers}{own} END AS headers",
-        *([f"{time} AS __time"] if in_order else []),
+        *([f"{time} AS {Col.TIME}"] if in_order else []),
     )
     return _in_order(records) if in_order else records
 
 
 def _in_order(records: DataFrame) -> DataFrame:
     """The records of one batch in one task, by their times; those of one key as their task gives them."""
-    turn = stream_time("hash(key)", "coalesce(__time, 0L)")
-    turns = records.selectExpr("*", f"{turn} AS __turn", "monotonically_increasing_id() AS __number")
-    sent = turns.repartition(1).sortWithinPartitions("__turn", "__number")
-    return sent.drop("__time", "__turn", "__number")
+    turn = stream_time("hash(key)", f"coalesce({Col.TIME}, 0L)")
+    turns = records.selectExpr("*", f"{turn} AS {Col.TURN}", f"monotonically_increasing_id() AS {Col.ROW}")
+    sent = turns.repartition(1).sortWithinPartitions(Col.TURN, Col.ROW)
+    return sent.drop(Col.TIME, Col.TURN, Col.ROW)
 
 
 _RECORD = (f"{Col.RAW}.topic", f"{Col.RAW}.partition", f"{Col.RAW}.offset", f"{Col.RAW}.ts")
