@@ -214,6 +214,7 @@ def _moving_zone(r: Sent) -> bytes:
 _GROUPS: Mapping[str, Callable[[Sent], bytes]] = {
     "group": lambda r: r.key.encode(),
     "having": lambda r: r.key.encode(),
+    "of-windows": lambda r: r.key.encode(),
     "regroup": _zone,
     "regroup-moving": _moving_zone,
     "window": lambda r: r.key.encode() + struct.pack(">q", r.time // 10_000 * 10_000),
