@@ -207,7 +207,7 @@ final class Merge implements AutoCloseable {
 
   /** The next record; null if there is none until {@code deadline} (by {@link System#nanoTime}), or all ranges are read. */
   ConsumerRecord<byte[], byte[]> next(long deadline) {
-    if ((++given & 63) == 0 && System.nanoTime() - looked > LOOK_NANOS) {
+    if (all.length > 1 && (++given & 63) == 0 && System.nanoTime() - looked > LOOK_NANOS) {
       poll(0); // what others have got since, and what they have next
     }
     while (true) {
