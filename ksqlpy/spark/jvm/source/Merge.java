@@ -31,7 +31,8 @@ import org.slf4j.LoggerFactory;
  * asked for first.
  *
  * <p>A partition at its end that a query of this JVM writes is waited for until that query has written what came of
- * records before this time, or before the last second, see {@link Upstream}.
+ * records before this time, or before the last second, see {@link Upstream}; and then until it is known to be at its end
+ * still, since what that query wrote last may not have come yet.
  *
  * <p>Of partitions with the same time, those of tables come first. Not for several threads.
  */
@@ -180,6 +181,7 @@ final class Merge implements AutoCloseable {
         each.watch(false);
       }
       lane.writers = NONE;
+      lane.known = Upstream.Point.NONE;
     }
     hasWriters = false;
     writersOf = -1;
@@ -234,15 +236,22 @@ final class Merge implements AutoCloseable {
     }
     long now = System.currentTimeMillis();
     for (Lane lane : all) {
-      if (lane.head == null && !lane.done()) {
-        for (Upstream.Writer each : lane.writers) {
-          if (!each.hasWritten(time, now)) {
-            unwritten = lane;
-            return false;
-          }
+      if (lane.writers.length > 0 && lane.head == null && !lane.done() && !lane.known.holds(time, now)) {
+        unwritten = lane;
+        Upstream.Point written = lane.written();
+        if (!written.holds(time, now)) {
+          return false;
         }
+        confirm(lane);
+        if (lane.old) {
+          stand(lane);
+          count();
+          return false;
+        }
+        lane.known = written;
       }
     }
+    unwritten = null;
     return true;
   }
 
@@ -253,8 +262,10 @@ final class Merge implements AutoCloseable {
       return;
     }
     endAsked = now;
-    long moment = System.currentTimeMillis();
-    long time = Long.MAX_VALUE;
+    Upstream.Point read = new Upstream.Point(Long.MAX_VALUE, System.currentTimeMillis());
+    for (Lane lane : all) {
+      read = read.and(lane.written());
+    }
     Map<TopicPartition, Long> ends;
     try {
       ends = consumer.endOffsets(lanes.keySet(), Duration.ofMillis(500));
@@ -265,12 +276,8 @@ final class Merge implements AutoCloseable {
       if (ends.get(lane.place).longValue() > consumer.position(lane.place)) {
         return;
       }
-      for (Upstream.Writer each : lane.writers) {
-        moment = Math.min(moment, each.endAt());
-        time = Math.min(time, each.time());
-      }
     }
-    reader.hasRead(moment, time);
+    reader.hasRead(read);
   }
 
   /** Where each partition is: the offset of the record that comes next. */
@@ -517,6 +524,8 @@ final class Merge implements AutoCloseable {
     private boolean table;
     private int leader;
     private Upstream.Writer[] writers = NONE;
+    /** What they had written when it was at its end. */
+    private Upstream.Point known = Upstream.Point.NONE;
     private volatile long position;
     private volatile long polled;
     private long until;
@@ -534,7 +543,17 @@ final class Merge implements AutoCloseable {
       this.place = place;
     }
 
+    /** What its queries have written. */
+    Upstream.Point written() {
+      Upstream.Point written = Upstream.Point.ALL;
+      for (Upstream.Writer each : writers) {
+        written = written.and(each.done());
+      }
+      return written;
+    }
+
     void clear(long from) {
+      known = Upstream.Point.NONE;
       records.clear();
       head = null;
       bytes = 0;

@@ -12,11 +12,11 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * How far the running queries of this JVM have written their topics, for queries that read these topics and others: an
  * intermediate topic at its end may be behind, since the query that writes it lags, recovers or starts. Its readers wait
- * for it until all is written that came of records before a time ({@link Writer#hasWritten}).
+ * for it until all is written that came of records before a time ({@link Point#holds}).
  *
  * <p>A query has written what came of the records before an event time when its tasks have read them, nothing older is on
- * its way ({@link Progress}), and the brokers have answered for all results sent until then. Where it reads no such
- * record, it has written all that there was at a moment. One thread of this JVM looks at it, only of topics that others
+ * its way ({@link Progress}), and the brokers have answered for all results sent until then. Of a task that reads no
+ * record the moment counts at which it had read all. One thread of this JVM looks at it, only of topics that others
  * wait for.
  */
 public final class Upstream {
@@ -189,13 +189,41 @@ public final class Upstream {
     }
   }
 
+  /**
+   * How far records are read, or results written: those of records before the event time {@code time}, by tasks at work on
+   * one; and, by tasks that had read all, of the records that were there at {@code moment} (ms since 1970). The largest
+   * long where there is no such task.
+   */
+  public record Point(long time, long moment) {
+    /** Nothing is known to be done. */
+    public static final Point NONE = new Point(Long.MIN_VALUE, Long.MIN_VALUE);
+
+    /** There is nothing to wait for. */
+    public static final Point ALL = new Point(Long.MAX_VALUE, Long.MAX_VALUE);
+
+    /** What both have done. */
+    public Point and(Point other) {
+      return new Point(Math.min(time, other.time), Math.min(moment, other.moment));
+    }
+
+    /**
+     * Whether all that came of records before this event time is there; for one within the last second, all before that
+     * second. {@code now}: ms since 1970.
+     */
+    public boolean holds(long needed, long now) {
+      return time >= Math.min(needed, now - LIVE) && moment >= now - LIVE + SENT_WITHIN;
+    }
+  }
+
   /** Where a task is that reads; it says so itself. */
   public static final class Reader {
-    /** The event time of the record in work; the largest long if there is none. */
-    private volatile long at = Long.MIN_VALUE;
+    private static final long NO_RECORD = Long.MAX_VALUE;
 
-    /** When it was known to have read all, in ms since 1970. */
-    private volatile long endAt = Long.MIN_VALUE;
+    /** Of the record in work, by event time; looked at before {@link #rest}. */
+    private volatile long at = NO_RECORD;
+
+    /** What is done while no record is in work. */
+    private volatile Point rest = Point.NONE;
 
     private volatile Writer writer;
 
@@ -204,13 +232,15 @@ public final class Upstream {
       at = time;
     }
 
-    /**
-     * All is read that there was at this moment, in ms since 1970; where queries that write its topics are behind, what
-     * came of the records before this event time, else the largest long.
-     */
-    public void hasRead(long moment, long time) {
-      at = time;
-      endAt = moment;
+    /** It works on no record, and has read so much. */
+    public void hasRead(Point point) {
+      rest = point;
+      at = NO_RECORD;
+    }
+
+    private Point point() {
+      long time = at;
+      return time == NO_RECORD ? rest : new Point(time, Long.MAX_VALUE);
     }
 
     /** It reads no more. */
@@ -237,14 +267,11 @@ public final class Upstream {
     private Set<String> sources;
     private String life = "";
     private int tasks;
-    private boolean isNext = false;
-    private long next;
-    private long nextEnd;
+    private Point next; // null while there is none
     private long nextSince;
     private Sink nextSink;
     private long nextSent;
-    private volatile long done = Long.MIN_VALUE;
-    private volatile long doneEnd = Long.MIN_VALUE;
+    private volatile Point done = Point.NONE;
     private long failsSince = 0;
     /** By {@link System#nanoTime}; 0: without an end. */
     private volatile long waitedUntil = 0;
@@ -256,17 +283,10 @@ public final class Upstream {
       this.topic = topic;
     }
 
-    /**
-     * Whether all is written that came of records before this event time; for one within the last second, all before that
-     * second. {@code now}: ms since 1970.
-     */
-    public boolean hasWritten(long time, long now) {
-      return doneEnd >= now - LIVE + SENT_WITHIN || done >= Math.min(time, now - LIVE) || !isWaitedFor();
-    }
-
-    private boolean isWaitedFor() {
+    /** What it has written; all if it is not to be waited for. */
+    public Point done() {
       long until = waitedUntil;
-      return !ended && (until == 0 || System.nanoTime() < until);
+      return ended || until != 0 && System.nanoTime() >= until ? Point.ALL : done;
     }
 
     private synchronized void fails(long millis) {
@@ -277,16 +297,6 @@ public final class Upstream {
         failsSince = failsSince == 0 ? System.nanoTime() : failsSince;
         waitedUntil = failsSince + TimeUnit.MILLISECONDS.toNanos(millis);
       }
-    }
-
-    /** At which moment it had written all, in ms since 1970; the largest long if it is not to be waited for. */
-    public long endAt() {
-      return isWaitedFor() ? doneEnd : Long.MAX_VALUE;
-    }
-
-    /** All is written that came of records before this event time; the largest long if more is known by the moment. */
-    public long time() {
-      return isWaitedFor() && done != Long.MIN_VALUE ? done : Long.MAX_VALUE;
     }
 
     /** Somebody begins to wait for it now and then, or does so no more. */
@@ -305,9 +315,8 @@ public final class Upstream {
       readers.forEach(each -> each.writer = null);
       readers.clear();
       life = "";
-      isNext = false;
-      done = Long.MIN_VALUE;
-      doneEnd = Long.MIN_VALUE;
+      next = null;
+      done = Point.NONE;
     }
 
     private synchronized void add(Reader reader, String of, int count) {
@@ -326,36 +335,34 @@ public final class Upstream {
     }
 
     private synchronized void look() {
-      if (!isNext) {
-        if (!findNext()) {
+      if (next == null) {
+        Point read = read();
+        if (read.equals(done)) {
           return;
         }
-        isNext = true;
+        next = read;
         nextSince = System.nanoTime();
         nextSent = -1;
       }
-      if (nextSent < 0 && System.nanoTime() - nextSince >= SETTLE_NANOS && Progress.oldest(query) >= next) {
+      if (nextSent < 0 && System.nanoTime() - nextSince >= SETTLE_NANOS && Progress.oldest(query) >= next.time()) {
         nextSink = sinkOf(query);
         nextSent = nextSink == null ? 0 : nextSink.sent.get();
       }
       if (nextSent == 0 || nextSent > 0 && nextSink.answered.get() >= nextSent) {
-        done = next == Long.MAX_VALUE ? Long.MIN_VALUE : next; // then the moment tells
-        doneEnd = nextEnd;
-        isNext = false;
+        done = next;
+        next = null;
       }
     }
 
-    private boolean findNext() {
+    private Point read() {
       if (readers.isEmpty() || readers.size() < tasks) {
-        return false;
+        return Point.NONE;
       }
-      next = Long.MAX_VALUE;
-      nextEnd = Long.MAX_VALUE;
+      Point all = Point.ALL;
       for (Reader each : readers) {
-        nextEnd = Math.min(nextEnd, each.endAt); // first, as it is written last
-        next = Math.min(next, each.at);
+        all = all.and(each.point());
       }
-      return next != done || nextEnd != doneEnd;
+      return all;
     }
   }
 }

@@ -40,6 +40,7 @@ final class MergeTest {
     private final Set<TopicPartition> unknown = new HashSet<>();
     private final Map<TopicPartition, Long> ends = new HashMap<>();
     private boolean silent = false;
+    private Map<TopicPartition, Long> told = Map.of(); // lags that the last answer told, where they have changed since
 
     Broker() {
       super(OffsetResetStrategy.NONE);
@@ -47,7 +48,9 @@ final class MergeTest {
 
     @Override
     public synchronized OptionalLong currentLag(TopicPartition place) {
-      return unknown.contains(place) ? OptionalLong.empty() : super.currentLag(place);
+      return unknown.contains(place)
+          ? OptionalLong.empty()
+          : told.containsKey(place) ? OptionalLong.of(told.get(place)) : super.currentLag(place);
     }
 
     @Override
@@ -209,12 +212,33 @@ final class MergeTest {
     try {
       begin(0, A, B);
       assertNull(next(10));
-      writer.hasRead(System.currentTimeMillis() + 60_000, Long.MAX_VALUE);
+      writer.hasRead(new Upstream.Point(Long.MAX_VALUE, System.currentTimeMillis() + 60_000));
       assertNull(next(300));
       long now = System.currentTimeMillis();
       broker.gives(A, 10, now);
       assertEquals("a@10", next(10_000));
       assertEquals("a@" + now, next(10_000));
+    } finally {
+      Upstream.ends("CSAS_B_2");
+    }
+  }
+
+  @Test
+  void whatAQueryWroteLastComesBeforeLaterRecords() {
+    Upstream.writes("CSAS_B_2", "c", "b");
+    Upstream.Reader writer = Upstream.reader("CSAS_B_2", "its life", 1);
+    try {
+      begin(0, A, B);
+      broker.gives(A, 10, 20);
+      assertNull(next(200));
+      broker.updateEndOffsets(Map.of(B, 1L)); // it is written, but has not come, and the lag is that of before
+      broker.told = Map.of(B, 0L);
+      writer.reads(15);
+      assertNull(next(200));
+      broker.told = Map.of();
+      broker.schedulePollTask(() -> broker.addRecord(record(B, 0, 5)));
+      assertEquals("b@5", next(10_000));
+      assertEquals("a@10", next(10_000));
     } finally {
       Upstream.ends("CSAS_B_2");
     }
@@ -232,10 +256,10 @@ final class MergeTest {
       assertEquals("a@10", next(10_000));
       long begun = System.currentTimeMillis();
       assertEquals("a@20", next(10_000));
-      while (query.endAt() < begun && System.currentTimeMillis() < begun + 20_000) {
+      while (query.done().moment() < begun && System.currentTimeMillis() < begun + 20_000) {
         assertNull(next(50));
       }
-      assertTrue(query.endAt() >= begun);
+      assertTrue(query.done().moment() >= begun);
     } finally {
       query.watch(false);
       Upstream.ends("CSAS_Q_1");

@@ -21,11 +21,11 @@ final class UpstreamTest {
   /** It has written what came of records before this time, and no more. */
   private static void await(Upstream.Writer writer, long time) throws InterruptedException {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-    while (!writer.hasWritten(time, NOW) && System.nanoTime() < end) {
+    while (!writer.done().holds(time, NOW) && System.nanoTime() < end) {
       Thread.sleep(5);
     }
-    assertTrue(writer.hasWritten(time, NOW));
-    assertFalse(writer.hasWritten(time + 1, NOW));
+    assertTrue(writer.done().holds(time, NOW));
+    assertFalse(writer.done().holds(time + 1, NOW));
   }
 
   @AfterEach
@@ -40,7 +40,7 @@ final class UpstreamTest {
     Upstream.writes("FIRST", "a", "b");
     Upstream.Writer writer = only("b", "OTHER");
     writer.watch(true);
-    assertFalse(writer.hasWritten(0, NOW));
+    assertFalse(writer.done().holds(0, NOW));
     Upstream.Reader one = Upstream.reader("FIRST", "life 1", 2);
     assertTrue(one.isWatched());
     one.reads(100);
@@ -58,19 +58,45 @@ final class UpstreamTest {
     Upstream.Writer writer = only("b", "OTHER");
     writer.watch(true);
     Upstream.Reader reader = Upstream.reader("FIRST", "life 1", 1);
-    reader.hasRead(NOW, Long.MAX_VALUE);
+    reader.hasRead(new Upstream.Point(Long.MAX_VALUE, NOW));
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-    while (!writer.hasWritten(100, NOW) && System.nanoTime() < end) {
+    while (!writer.done().holds(100, NOW) && System.nanoTime() < end) {
       Thread.sleep(5);
     }
-    assertTrue(writer.hasWritten(100, NOW));
-    assertTrue(writer.hasWritten(NOW + 5_000, NOW));
-    assertFalse(writer.hasWritten(100, NOW + 1_000)); // more of any time may have come since
+    assertTrue(writer.done().holds(100, NOW));
+    assertTrue(writer.done().holds(NOW + 5_000, NOW));
+    assertFalse(writer.done().holds(100, NOW + 1_000)); // more of any time may have come since
     reader.reads(50);
     Thread.sleep(200);
-    assertFalse(writer.hasWritten(100, NOW + 1_000));
-    assertTrue(writer.hasWritten(50, NOW + 1_000));
+    assertFalse(writer.done().holds(100, NOW + 1_000));
+    assertTrue(writer.done().holds(50, NOW + 1_000));
     writer.watch(false);
+  }
+
+  @Test
+  void aTaskThatReadAllLongAgoMayBeBehindOneThatReads() throws InterruptedException {
+    Upstream.writes("FIRST", "a", "b");
+    Upstream.Writer writer = only("b", "OTHER");
+    writer.watch(true);
+    Upstream.Reader idle = Upstream.reader("FIRST", "life 1", 2);
+    idle.hasRead(new Upstream.Point(Long.MAX_VALUE, NOW - 5_000));
+    Upstream.reader("FIRST", "life 1", 2).reads(100);
+    Thread.sleep(300);
+    assertFalse(writer.done().holds(50, NOW));
+    idle.hasRead(new Upstream.Point(Long.MAX_VALUE, NOW));
+    await(writer, 100);
+    writer.watch(false);
+  }
+
+  @Test
+  void whatIsWrittenByTwoIsWhatEachHasWritten() {
+    Upstream.Point lags = new Upstream.Point(100, Long.MAX_VALUE);
+    Upstream.Point atEnd = new Upstream.Point(Long.MAX_VALUE, NOW);
+    assertTrue(lags.and(atEnd).holds(100, NOW));
+    assertFalse(lags.and(atEnd).holds(101, NOW));
+    assertFalse(lags.and(atEnd).holds(100, NOW + 1_000));
+    assertFalse(lags.and(Upstream.Point.NONE).holds(0, NOW));
+    assertTrue(lags.and(Upstream.Point.ALL).holds(100, NOW + 1_000));
   }
 
   @Test
@@ -83,7 +109,7 @@ final class UpstreamTest {
     sink.sends();
     reader.reads(100);
     Thread.sleep(300);
-    assertFalse(writer.hasWritten(0, NOW));
+    assertFalse(writer.done().holds(0, NOW));
     sink.answers();
     await(writer, 100);
     sink.close();
@@ -99,7 +125,7 @@ final class UpstreamTest {
     await(writer, 100);
     Upstream.writes("FIRST", "a", "b");
     Upstream.Reader again = Upstream.reader("FIRST", "life 2", 1);
-    assertFalse(writer.hasWritten(0, NOW));
+    assertFalse(writer.done().holds(0, NOW));
     again.reads(50);
     await(writer, 50);
     writer.watch(false);
@@ -110,7 +136,7 @@ final class UpstreamTest {
     Upstream.writes("FIRST", "a", "b");
     Upstream.Writer writer = only("b", "OTHER");
     Upstream.ends("FIRST");
-    assertTrue(writer.hasWritten(100, NOW));
+    assertTrue(writer.done().holds(100, NOW));
     assertEquals(0, Upstream.writers("b", "OTHER").length);
   }
 
@@ -119,12 +145,12 @@ final class UpstreamTest {
     Upstream.writes("FIRST", "a", "b");
     Upstream.Writer writer = only("b", "OTHER");
     Upstream.fails("FIRST", 60_000);
-    assertFalse(writer.hasWritten(100, NOW));
+    assertFalse(writer.done().holds(100, NOW));
     Upstream.fails("FIRST", 1); // since it failed first
     Thread.sleep(20);
-    assertTrue(writer.hasWritten(100, NOW));
+    assertTrue(writer.done().holds(100, NOW));
     Upstream.fails("FIRST", -1);
-    assertFalse(writer.hasWritten(100, NOW));
+    assertFalse(writer.done().holds(100, NOW));
   }
 
   @Test
