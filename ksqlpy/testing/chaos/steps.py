@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ksqlpy.testing.chaos.records import Sent
+from ksqlpy.testing.chaos.records import Result, Sent
 from ksqlpy.testing.chaos.verdict import Verdict
 
-__all__ = ["Step", "check_moving", "check_steps"]
+__all__ = ["Step", "check_moving", "check_steps", "step_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,12 @@ class Step:
     total: int
     place: str
     most: int | None = None
+
+
+def step_of(result: Result) -> Step:
+    """The step of a result whose key is the group and whose columns are N and TOTAL; raises as its columns do."""
+    columns = result.columns()
+    return Step(result.key_text(), int(columns["N"]), int(columns["TOTAL"]), result.place)
 
 
 def check_steps(

@@ -8,7 +8,7 @@ from random import Random
 
 from ksqlpy.testing.chaos.jobs.job import Feed, Job, read
 from ksqlpy.testing.chaos.records import Result, Sent
-from ksqlpy.testing.chaos.steps import Step, check_steps
+from ksqlpy.testing.chaos.steps import check_steps, step_of
 from ksqlpy.testing.chaos.verdict import Verdict
 
 __all__ = ["HAVING"]
@@ -25,17 +25,12 @@ def _key(random: Random, number: int) -> str:
     return f"customer{number // 200}-{random.randrange(NEW)}"
 
 
-def _read(result: Result) -> Step:
-    columns = result.columns()
-    return Step(result.key_text(), int(columns["N"]), int(columns["TOTAL"]), result.place)
-
-
 def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
     groups = defaultdict(list)
     for record in sent[TOPIC]:
         groups[record.key].append(record)
     verdict.due = sum(max(0, len(records) - FIRST + 1) for records in groups.values())
-    check_steps(verdict, groups, read(verdict, results, _read), first=FIRST)
+    check_steps(verdict, groups, read(verdict, results, step_of), first=FIRST)
 
 
 HAVING = Job(

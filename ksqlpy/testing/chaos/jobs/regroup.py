@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ksqlpy.testing.chaos.jobs.job import Feed, Job, read
 from ksqlpy.testing.chaos.records import Result, Sent
-from ksqlpy.testing.chaos.steps import Step, check_moving, check_steps
+from ksqlpy.testing.chaos.steps import check_moving, check_steps, step_of
 from ksqlpy.testing.chaos.verdict import Verdict
 
 __all__ = ["REGROUP", "REGROUP_MOVING"]
@@ -18,11 +18,6 @@ __all__ = ["REGROUP", "REGROUP_MOVING"]
 VEHICLES, ZONES = 30, 7
 
 Truth = Callable[[Verdict, Mapping[str, Sequence[Sent]], Sequence[Result]], None]
-
-
-def _read(result: Result) -> Step:
-    columns = result.columns()
-    return Step(result.key_text(), int(columns["N"]), int(columns["TOTAL"]), result.place)
 
 
 def _home(vehicle: int) -> str:
@@ -35,13 +30,13 @@ def _staying(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequ
     for ride in rides:
         groups[_home(int(ride.key.removeprefix("vehicle")))].append(ride)
     verdict.due = len(rides)
-    check_steps(verdict, groups, read(verdict, results, _read))
+    check_steps(verdict, groups, read(verdict, results, step_of))
 
 
 def _moving(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
     rides = sent["chaos_rides_moving"]
     verdict.due = len(rides)
-    check_moving(verdict, rides, read(verdict, results, _read))
+    check_moving(verdict, rides, read(verdict, results, step_of))
 
 
 def _job(name: str, about: str, suffix: str, zone: Callable[[int], str], truth: Truth) -> Job:
