@@ -39,7 +39,11 @@ def test_junit(junit: Path, tmp_path: Path) -> None:
     jars = os.pathsep.join(map(str, [tests, ours, junit, *spark_jars(), pyspark_jars_folder() / "*"]))
     command = [str(find_java().executable), "-XX:TieredStopAtLevel=1", "-cp", jars]
     command += [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-    command += [f"-Dcases={HERE}", f"-Djava.io.tmpdir={tmp_path}"]
+    command += [
+        f"-Dcases={HERE}",
+        f"-Djava.io.tmpdir={tmp_path}",
+        f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",
+    ]
     command += ["org.junit.platform.console.ConsoleLauncher", "execute", f"--scan-class-path={tests}"]
     command += ["--details=tree", "--disable-banner", "--disable-ansi-colors", f"--reports-dir={tmp_path}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)

@@ -109,7 +109,7 @@ final class ProgressTest {
 
   @Test
   void aRowThatDoesNotComeHoldsNobodyForEver() throws IOException {
-    Progress progress = new Progress("q", 2, 50);
+    Progress progress = new Progress("q", 2, 500);
     progress.sender(0, 0).sent(0, 1_000);
     progress.own(0, 0, 100).asks(true);
     progress.own(0, 1, 101);
@@ -137,7 +137,7 @@ final class ProgressTest {
 
   @Test
   void aTaskThatIsSlowIsWaitedFor() throws InterruptedException, IOException {
-    Progress progress = new Progress("q", 2, 50);
+    Progress progress = new Progress("q", 2, 500);
     progress.sender(0, 0).sent(0, 1_000);
     Progress.Own slow = progress.own(0, 0, 100);
     progress.own(0, 1, 101);
@@ -153,7 +153,7 @@ final class ProgressTest {
               }
             });
     waiting.start();
-    for (int i = 0; i < 100; i++) { // it takes row after row, for longer than others wait for one
+    for (int i = 0; i < 700; i++) { // it takes row after row, for longer than others wait for one
       slow.asks(true);
       Thread.sleep(1);
       slow.asks(false);

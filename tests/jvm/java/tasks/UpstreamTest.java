@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -20,12 +21,16 @@ final class UpstreamTest {
 
   /** It has written what came of records before this time, and no more. */
   private static void await(Upstream.Writer writer, long time) throws InterruptedException {
+    until(() -> writer.done().holds(time, NOW));
+    assertFalse(writer.done().holds(time + 1, NOW));
+  }
+
+  private static void until(BooleanSupplier holds) throws InterruptedException {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-    while (!writer.done().holds(time, NOW) && System.nanoTime() < end) {
+    while (!holds.getAsBoolean() && System.nanoTime() < end) {
       Thread.sleep(5);
     }
-    assertTrue(writer.done().holds(time, NOW));
-    assertFalse(writer.done().holds(time + 1, NOW));
+    assertTrue(holds.getAsBoolean());
   }
 
   @AfterEach
@@ -59,17 +64,12 @@ final class UpstreamTest {
     writer.watch(true);
     Upstream.Reader reader = Upstream.reader("FIRST", "life 1", 1);
     reader.hasRead(new Upstream.Point(Long.MAX_VALUE, NOW));
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-    while (!writer.done().holds(100, NOW) && System.nanoTime() < end) {
-      Thread.sleep(5);
-    }
-    assertTrue(writer.done().holds(100, NOW));
+    until(() -> writer.done().holds(100, NOW));
     assertTrue(writer.done().holds(NOW + 5_000, NOW));
     assertFalse(writer.done().holds(100, NOW + 1_000)); // more of any time may have come since
     reader.reads(50);
-    Thread.sleep(200);
+    until(() -> writer.done().holds(50, NOW + 1_000));
     assertFalse(writer.done().holds(100, NOW + 1_000));
-    assertTrue(writer.done().holds(50, NOW + 1_000));
     writer.watch(false);
   }
 
