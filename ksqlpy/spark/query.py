@@ -458,7 +458,7 @@ class RunningQuery:
         rows = compile_plan(spec.plan, records, distribution, None if live else tail, name=spec.id)
         output = kafka_output(
             spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail,
-            in_order=not live and spec.by_time and spec.shuffled,
+            in_order=not live and spec.shuffled,
         )  # fmt: skip
         writer = (
             output.writeStream.format(self._writers.ordered if distribution.in_step else self._writers.format)

@@ -99,6 +99,19 @@ def test_results_of_a_backlog_lie_in_order(engine: Engine, name: str) -> None:
     engine.execute(f"TERMINATE {query};")
 
 
+def test_partitions_that_are_read_side_by_side_stay_together(engine: Engine) -> None:
+    """The producer's partitioner is not Kafka's, so each partition of the sink has records of several of the source."""
+    filtered = "CREATE STREAM filtered AS SELECT * FROM orders WHERE customer <> 'late';"
+    query = str(engine.execute(filtered, {"auto.offset.reset": "earliest"})[0]["commandStatus"]["queryId"])
+    assert until(lambda: len(list(records(engine.connection, {"FILTERED": {}}))) >= ROWS, seconds=120, every=1)
+    newest: dict[int | None, int] = {}
+    for message in records(engine.connection, {"FILTERED": {}}):
+        partition, at = message.partition(), message.timestamp()[1]
+        assert at >= newest.get(partition, 0) - 1_000
+        newest[partition] = max(at, newest.get(partition, 0))
+    engine.execute(f"TERMINATE {query};")
+
+
 def test_a_join_waits_for_the_query_that_writes_its_input(engine: Engine) -> None:
     engine.execute(
         "CREATE STREAM copied WITH (kafka_topic='copied') AS SELECT * FROM orders;"
@@ -109,7 +122,7 @@ def test_a_join_waits_for_the_query_that_writes_its_input(engine: Engine) -> Non
     copy, join = sorted(queries, key=lambda q: "JOINED" in q)
     assert until(lambda: all(q.live.is_set() for q in engine.queries.all()), seconds=60)
     engine.execute(f"PAUSE {copy}; PAUSE {join};")
-    producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 5, "partitioner": "murmur2_random"})
+    producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 5})
     for i in range(ROWS):
         at = BEGIN + 1_000_000 + i * APART
         producer.produce("orders", key=b"%d" % i, value=b'{"CUSTOMER": "late"}', timestamp=at)

@@ -12,6 +12,7 @@ import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import ksqlpy.metrics.Inputs;
+import ksqlpy.tasks.Alignment;
 import ksqlpy.tasks.Upstream;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -76,6 +77,8 @@ final class Merge implements AutoCloseable {
   private int given;
   /** Where this task says how far it is; null while it reads no batch in real time. */
   private Upstream.Reader reader;
+  /** Tasks that read the other partitions; null if this task reads all. */
+  private Beside beside;
   private boolean byRecords;
   private long endAsked;
   /** Whether queries of this JVM write some of the topics; as of this version of {@link Upstream}. */
@@ -155,6 +158,9 @@ final class Merge implements AutoCloseable {
   void reports(String life, int tasks, boolean byRecords) {
     if (reader == null) {
       reader = Upstream.reader(query, life, tasks);
+      if (tasks > 1 && idle >= 0) {
+        beside = new Beside(Alignment.join(life, tasks, all[0].place), consumer);
+      }
     }
     this.byRecords = byRecords;
   }
@@ -215,18 +221,30 @@ final class Merge implements AutoCloseable {
     while (true) {
       Lane lane = missing == 0 ? first() : null;
       unwritten = null;
-      if (lane != null && isWritten(lane.time)) {
+      if (lane != null && isWritten(lane.time) && isAligned(lane.time)) {
         return take(lane);
       }
       long left = deadline - System.nanoTime();
       if (left <= 0 || isDone()) {
         return null;
       }
-      if (lane == null && missing == 0 && reader != null && reader.isWatched()) {
-        findEnd();
+      if (lane == null && missing == 0) {
+        if (beside != null) {
+          beside.ends(all[0].position);
+        }
+        if (reader != null && reader.isWatched()) {
+          findEnd();
+        }
+      } else if (beside != null && beside.waits() && System.nanoTime() - looked < LOOK_NANOS) {
+        beside.pause();
+        continue;
       }
       poll(waitsAtMost(left));
     }
+  }
+
+  private boolean isAligned(long time) {
+    return beside == null || beside.mayGive(time);
   }
 
   /** Whether queries have written all before this time, into the partitions that have no record at hand. */
@@ -389,7 +407,7 @@ final class Merge implements AutoCloseable {
 
   /** Asks the brokers for at most so many ms. */
   private void poll(long millis) {
-    if (missing > 0 || unwritten != null) {
+    if (waits()) {
       tellWaits();
     }
     ConsumerRecords<byte[], byte[]> polled;
@@ -412,7 +430,7 @@ final class Merge implements AutoCloseable {
       }
     }
     count();
-    if (missing == 0 && unwritten == null) {
+    if (!waits()) {
       inputs.goesOn();
     }
     if (idle >= 0) {
@@ -481,13 +499,24 @@ final class Merge implements AutoCloseable {
     if (unwritten != null) {
       return Math.min(most, UNWRITTEN_MILLIS);
     }
+    if (beside != null && beside.waits()) {
+      return 0;
+    }
     if (reader != null && reader.isWatched()) {
       return Math.min(most, END_MILLIS);
     }
     return missing > 0 ? Math.min(most, 1000) : most;
   }
 
+  private boolean waits() {
+    return missing > 0 || unwritten != null || beside != null && beside.waits();
+  }
+
   private void tellWaits() {
+    if (beside != null && beside.waits()) {
+      inputs.waitsFor(beside.place(), beside.since());
+      return;
+    }
     if (unwritten != null) {
       inputs.waitsFor(unwritten.place.toString(), unwritten.since);
       return;
@@ -507,6 +536,9 @@ final class Merge implements AutoCloseable {
   @Override
   public void close() {
     forgetWriters();
+    if (beside != null) {
+      beside.close();
+    }
     if (reader != null) {
       reader.close();
     }

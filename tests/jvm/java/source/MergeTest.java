@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import ksqlpy.tasks.Alignment;
 import ksqlpy.tasks.Upstream;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.MockConsumer;
@@ -263,6 +264,65 @@ final class MergeTest {
     } finally {
       query.watch(false);
       Upstream.ends("CSAS_Q_1");
+    }
+  }
+
+  @Test
+  void aTaskWaitsForThoseBesideItThatAreBehind() {
+    begin(0, A);
+    merge.reports("its life", 2, true);
+    Alignment.Member other = Alignment.join("its life", 2, B);
+    try {
+      broker.gives(A, 1_000, 2_000);
+      assertNull(next(30)); // the other has not begun
+      other.has(900);
+      assertEquals("a@1000", next(10_000));
+      assertNull(next(30));
+      other.has(1_900);
+      assertEquals("a@2000", next(10_000));
+      assertNull(next(30));
+      assertEquals(List.of(A), other.atEnd().stream().map(Alignment.Member::place).toList());
+    } finally {
+      other.leave();
+      merge.close();
+    }
+  }
+
+  @Test
+  void anOldRecordWaitsForProofThatThoseBesideAreAtTheirEnd() {
+    begin(0, A);
+    merge.reports("its life", 2, true);
+    Alignment.Member other = Alignment.join("its life", 2, B);
+    try {
+      other.ends(0);
+      broker.updateEndOffsets(Map.of(B, 1L)); // which it does not know yet
+      broker.gives(A, 10, 2_000);
+      assertNull(next(200));
+      other.has(5);
+      assertEquals("a@10", next(10_000));
+      assertNull(next(30));
+      other.ends(1);
+      assertEquals("a@2000", next(10_000));
+    } finally {
+      other.leave();
+      merge.close();
+    }
+  }
+
+  @Test
+  void aLiveRecordWaitsForNoProof() {
+    begin(0, A);
+    merge.reports("its life", 2, true);
+    Alignment.Member other = Alignment.join("its life", 2, B);
+    try {
+      other.ends(0);
+      broker.updateEndOffsets(Map.of(B, 1L));
+      long now = System.currentTimeMillis() + 60_000;
+      broker.gives(A, now);
+      assertEquals("a@" + now, next(10_000));
+    } finally {
+      other.leave();
+      merge.close();
     }
   }
 
