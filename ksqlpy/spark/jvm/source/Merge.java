@@ -1,7 +1,6 @@
 package ksqlpy.source;
 
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -48,7 +47,6 @@ final class Merge implements AutoCloseable {
 
   private static final int MOST_RECORDS = 20_000;
   private static final long UNWRITTEN_MILLIS = 5;
-  private static final Upstream.Writer[] NONE = {};
   private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
   /** How old the last answer of a broker may be for the end of its partitions to count as known. */
@@ -186,7 +184,7 @@ final class Merge implements AutoCloseable {
       for (Upstream.Writer each : lane.writers) {
         each.watch(false);
       }
-      lane.writers = NONE;
+      lane.writers = Lane.NO_WRITERS;
       lane.known = Upstream.Point.NONE;
     }
     hasWriters = false;
@@ -544,63 +542,5 @@ final class Merge implements AutoCloseable {
     }
     inputs.close();
     consumer.close(Duration.ZERO);
-  }
-
-  /** One partition. */
-  private static final class Lane {
-    private final TopicPartition place;
-    private final ArrayDeque<ConsumerRecord<byte[], byte[]>> records = new ArrayDeque<>();
-    private ConsumerRecord<byte[], byte[]> head;
-    private long time;
-    private int rank;
-    private boolean table;
-    private int leader;
-    private Upstream.Writer[] writers = NONE;
-    /** What they had written when it was at its end. */
-    private Upstream.Point known = Upstream.Point.NONE;
-    private volatile long position;
-    private volatile long polled;
-    private long until;
-    private long bytes;
-    private boolean paused;
-    /** Its end is not known as well as that of others: it was not asked for as long as enough was at hand. */
-    private boolean old;
-    private boolean ready;
-    private long confirmed;
-    /** Since when it has no record, in ms since 1970 and by {@link System#nanoTime}; 0 while it has one. */
-    private long since;
-    private long emptyAt;
-
-    Lane(TopicPartition place) {
-      this.place = place;
-    }
-
-    /** What its queries have written. */
-    Upstream.Point written() {
-      Upstream.Point written = Upstream.Point.ALL;
-      for (Upstream.Writer each : writers) {
-        written = written.and(each.done());
-      }
-      return written;
-    }
-
-    void clear(long from) {
-      known = Upstream.Point.NONE;
-      records.clear();
-      head = null;
-      bytes = 0;
-      position = from;
-      polled = from;
-      since = 0;
-    }
-
-    /** Whether it has a record to give; one behind its range is for the next batch. */
-    boolean has() {
-      return head != null && head.offset() < until;
-    }
-
-    boolean done() {
-      return head == null ? position >= until : head.offset() >= until;
-    }
   }
 }
