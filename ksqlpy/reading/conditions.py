@@ -176,7 +176,17 @@ def _like(value: t.Expr, pattern: t.Expr, constants: Constants) -> Condition:
     found = folded(pattern)
     if found is None or not isinstance(found[0], str) or value.type != STRING:
         raise NotPlain
-    # Without ESCAPE nothing escapes (ksqlDB, LIKE).
-    form = "".join({"%": ".*", "_": "."}.get(c) or re.escape(c) for c in found[0])
-    matches, of = re.compile(form, re.DOTALL).fullmatch, _value(value, constants)
+    matches, of = re.compile(_like_form(found[0]), re.DOTALL).fullmatch, _value(value, constants)
     return lambda row: (text := of(row)) is not None and matches(text) is not None
+
+
+def _like_form(pattern: str) -> str:
+    """A regular expression for a pattern of LIKE. Without ESCAPE nothing escapes (ksqlDB, LIKE).
+
+    Each % takes as little as possible and is not tried again (an atomic group), so the work is at most the length of
+    the text times that of the pattern; the text behind the last % is the end of the whole.
+    """
+    first, *others = ("".join("." if c == "_" else re.escape(c) for c in part) for part in pattern.split("%"))
+    if not others:
+        return first
+    return first + "".join(f"(?>.*?{part})" for part in others[:-1] if part) + ".*" + others[-1]
