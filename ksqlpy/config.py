@@ -430,6 +430,12 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "ksqlpy.statements.max.bytes",
+        "1048576",
+        "How many bytes of statements one request may have; more are refused.",
+        _integer(1_000, 16 * 2**20),
+    ),
+    Property(
         "ksql.max.push.queries",
         "1000",
         "How many push queries may be open at one time; more of them are refused (40003).",

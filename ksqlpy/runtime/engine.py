@@ -43,6 +43,7 @@ from ksqlpy.runtime.reads import Reads
 from ksqlpy.runtime.sampling import Sampling
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.systemstreams import log_topic, system_streams
+from ksqlpy.runtime.textsize import check_size
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.kafka import Kafka
@@ -228,6 +229,7 @@ class Engine:
         self, sql: str, properties: Mapping[str, object] | None, variables: Mapping[str, str] | None
     ) -> list[Parsed]:
         config = self.config.for_statement(properties or {})
+        check_size(sql, config)
         return parse(sql, variables, substitution=config.get("ksql.variable.substitution.enable") == "true")
 
     def look_up(

@@ -24,6 +24,7 @@ from ksqlpy.runtime.lookups import Lookups
 from ksqlpy.runtime.pulllimits import PullLimits
 from ksqlpy.runtime.replay import Replay
 from ksqlpy.runtime.statements import check_lookup
+from ksqlpy.runtime.textsize import check_size
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.sql import parse
@@ -82,8 +83,10 @@ class Reader:
         catalog, given = self.catalog, properties or {}
 
         def analyze(text: str) -> tuple[PullRead, set[str]]:
+            config = self.config.for_statement(given)
+            check_size(text, config)
             [parsed] = parse(text)
-            return check_lookup(parsed, catalog, self.config.for_statement(given))
+            return check_lookup(parsed, catalog, config)
 
         def copy_of(source: Source) -> Copy | None:
             return self._copy_of(source, (self.config.for_statement(given) if given else self.config).committed)

@@ -42,6 +42,7 @@ def server(
                 "bootstrap.servers": broker.bootstrap,
                 "ksqlpy.data.dir": str(tmp_path_factory.mktemp("hostile")),
                 "ksqlpy.warm.up": "false",
+                "ksqlpy.statements.max.bytes": str(MAX_BODY),
             }
         )
     )

@@ -1,0 +1,22 @@
+"""How much text one request may have: it is read at once, and others wait for the interpreter meanwhile."""
+
+from __future__ import annotations
+
+from ksqlpy.config import Config
+from ksqlpy.errors import SyntaxProblem
+
+__all__ = ["check_size"]
+
+MOST = "ksqlpy.statements.max.bytes"
+
+
+def check_size(sql: str, config: Config) -> None:
+    """Raises SyntaxProblem for a text of more bytes (UTF-8) than the property allows, before it is read."""
+    most = config.number(MOST)
+    # The text in UTF-8 has at least its characters in bytes.
+    if len(sql) > most or len(sql.encode(errors="replace")) > most:
+        raise SyntaxProblem(
+            "text-too-long",
+            f"The statements have more than {most:,} bytes",
+            hint=f"send them in several requests, or raise the server property {MOST}",
+        )
