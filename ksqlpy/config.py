@@ -430,6 +430,13 @@ _DEFINED = (
         session=True,
     ),
     Property(
+        "ksqlpy.connections.max",
+        "5000",
+        "How many connections the server keeps, and at most half as many as it may have open files; where there are"
+        " more, those that have rested longest are closed.",
+        _integer(1, 1_000_000),
+    ),
+    Property(
         "ksqlpy.statements.max.bytes",
         "1048576",
         "How many bytes of statements one request may have; more are refused.",

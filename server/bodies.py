@@ -5,6 +5,9 @@ Whole, because a connection with an answer before the request's end cannot be us
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ksqlpy.errors import ConfigProblem
@@ -16,10 +19,18 @@ MAX_BODY = 16 * 2**20
 """Bytes of a body. Statements must fit into a record of the command log, 1 MiB with the usual brokers."""
 
 
+REST = 60.0
+"""Seconds in which some of a body must come."""
+WHOLE = 600.0
+"""Seconds in which all of it must."""
+
+
 async def drain(receive: Receive) -> None:
-    """Takes what comes of a body, and keeps nothing."""
-    while (await receive()).get("more_body"):
-        pass
+    """Takes what comes of a body in its time, and keeps nothing."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(WHOLE):
+            while (await asyncio.wait_for(receive(), REST)).get("more_body"):
+                pass
 
 
 async def disconnected(receive: Receive) -> None:
@@ -40,22 +51,18 @@ class Bodies:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        parts: list[bytes] = []
-        size = 0
-        more = True
-        while more:
-            message = await receive()
-            if message["type"] != "http.request":
-                return  # the client has left
-            more = message.get("more_body", False)
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > self.limit:
-                if more:
-                    await drain(receive)
-                await error_response(_too_large(self.limit))(scope, receive, send)
-                return
-        whole: Message | None = {"type": "http.request", "body": b"".join(parts), "more_body": False}
+        try:
+            async with asyncio.timeout(WHOLE):
+                body = await self._body(receive)
+        except TimeoutError:
+            await error_response(_TOO_SLOW)(scope, receive, send)
+            return
+        if body is None:
+            return  # the client has left
+        if len(body) > self.limit:
+            await error_response(_too_large(self.limit))(scope, receive, send)
+            return
+        whole: Message | None = {"type": "http.request", "body": body, "more_body": False}
 
         async def read() -> Message:
             nonlocal whole
@@ -63,6 +70,28 @@ class Bodies:
             return message or await receive()
 
         await self.app(scope, read, send)
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """The body, or some more of it than the limit; None if the client has left. Raises TimeoutError."""
+        parts: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await asyncio.wait_for(receive(), REST)
+            if message["type"] != "http.request":
+                return None
+            more = message.get("more_body", False)
+            if size <= self.limit:  # what comes behind that is taken, and not kept
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+        return b"".join(parts)
+
+
+_TOO_SLOW = ConfigProblem(
+    "request-too-slow",
+    f"nothing has come of the request body for {REST:.0f} seconds, or not all of it within {WHOLE:.0f}",
+    hint="send the whole body at once",
+    error_code=40800,
+)
 
 
 def _too_large(limit: int) -> ConfigProblem:

@@ -18,6 +18,7 @@ from starlette.routing import Mount
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime.reader import Reader
+from ksqlpy.server import connections
 from ksqlpy.server.app import guarded
 from ksqlpy.server.forward import Forward
 from ksqlpy.server.run import hypercorn
@@ -31,6 +32,7 @@ def main() -> int:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     settings: dict[str, Any] = json.loads(sys.stdin.readline())
     reader = Reader(Config.of(settings["values"]), Path(settings["folder"]))
+    connections.limit(reader.config.number("ksqlpy.connections.max"))
     reader.start()
     try:
         uvloop.run(_serve(reader, settings))

@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 
 from ksqlpy.config import Config
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError
-from ksqlpy.server import frames
+from ksqlpy.server import connections, frames
 from ksqlpy.server.app import create_app
 from ksqlpy.server.backend import Backend, Engine, State
 from ksqlpy.server.readers import Readers
@@ -84,6 +84,8 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
     EngineProblem ``service-handed-over`` when a standby was given it.
     A second signal ends the process at once.
     """
+    connections.more_descriptors()
+    connections.limit(config.number("ksqlpy.connections.max"))
     listener = listen(
         config.get("ksqlpy.host"), config.number("ksqlpy.port"), insecure=config.get("ksqlpy.insecure") == "true"
     )
@@ -177,6 +179,7 @@ async def hypercorn(app: Starlette, binds: list[str], end: Callable[..., Awaitab
     config.h2_max_concurrent_streams = 1000
     config.graceful_timeout = 3
     frames.install()
+    connections.install()
     await hypercorn_serve(app, config, shutdown_trigger=end)  # type: ignore[arg-type]
 
 

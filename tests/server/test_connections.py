@@ -1,0 +1,122 @@
+"""Connections that ask nothing, or too slowly, or that their clients have left."""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+import subprocess
+import sys
+import urllib.parse
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import httpx
+import psutil
+import pytest
+
+from ksqlpy.server import bodies, connections
+from ksqlpy.server.run import ServerThread
+from tests.support.waiting import until
+
+ASKED = b"GET /info HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.fixture
+def sockets() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def connected(server: ServerThread, sockets: ExitStack | None = None) -> socket.socket:
+    found = urllib.parse.urlsplit(server.url)
+    made = socket.create_connection((found.hostname, found.port), timeout=30)
+    return sockets.enter_context(made) if sockets is not None else made
+
+
+def ask(of: socket.socket) -> bytes:
+    of.sendall(ASKED)
+    return of.recv(65_536)
+
+
+def is_closed(of: socket.socket) -> bool:
+    try:
+        return of.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def states(server: ServerThread) -> list[str]:
+    port = urllib.parse.urlsplit(server.url).port
+    return [c.status for c in psutil.Process().net_connections() if c.laddr.port == port and c.status != "LISTEN"]
+
+
+def test_a_connection_ends_with_its_client(server: ServerThread) -> None:
+    for _ in range(50):
+        with closing(connected(server)) as one:
+            assert b"200" in ask(one)
+    assert until(lambda: not [s for s in states(server) if s in ("CLOSE_WAIT", "ESTABLISHED")], seconds=30)
+
+
+def test_those_that_rest_longest_make_room(
+    server: ServerThread, sockets: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections._ALL, "most", 4)
+    many = [connected(server, sockets) for _ in range(4)]
+    assert b"200" in ask(many[0])  # which makes it younger than the others
+    more = [connected(server, sockets) for _ in range(2)]
+    assert b"200" in ask(more[0])
+    assert b"200" in ask(more[1])
+    assert is_closed(many[1])
+    assert is_closed(many[2])
+    assert b"200" in ask(many[0])
+    assert httpx.get(f"{server.url}/info", trust_env=False).status_code == 200
+
+
+def test_half_a_head_is_waited_for_so_long_only(
+    server: ServerThread, sockets: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "FIRST", 0.3)
+    slow, silent = connected(server, sockets), connected(server, sockets)
+    slow.sendall(ASKED[:20])
+    assert is_closed(slow)
+    assert is_closed(silent)
+
+
+def test_a_connection_that_has_asked_may_rest(
+    server: ServerThread, sockets: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "FIRST", 0.3)
+    one, silent = connected(server, sockets), connected(server, sockets)
+    assert b"200" in ask(one)
+    assert is_closed(silent)
+    assert b"200" in ask(one)
+
+
+@pytest.mark.parametrize("length", [50, bodies.MAX_BODY + 50])
+def test_half_a_body_is_waited_for_so_long_only(
+    server: ServerThread, sockets: ExitStack, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    monkeypatch.setattr(bodies, "REST", 0.3)
+    slow = connected(server, sockets)
+    head = (
+        f"POST /ksql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    )
+    slow.sendall(head.encode() + b"x" * (length - 40))
+    head, _, body = slow.recv(65_536).partition(b"\r\n\r\n")
+    assert b" 408 " in head
+    assert json.loads(body or slow.recv(65_536))["error_code"] == 40800
+    assert is_closed(slow)
+
+
+def test_the_server_may_have_more_open_files_than_it_began_with() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    program = (
+        "import resource; from ksqlpy.server import connections;"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, (200, {hard}));"
+        "connections.limit(5_000); few = connections._ALL.most; connections.more_descriptors();"
+        "connections.limit(5_000); print(few, connections._ALL.most, resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    more = min(hard, 65_536) if hard != resource.RLIM_INFINITY else 65_536
+    assert told == ["100", str(min(5_000, more // 2)), str(more)]
