@@ -437,6 +437,12 @@ _DEFINED = (
         _integer(1, 1_000_000),
     ),
     Property(
+        "ksqlpy.windows.per.record",
+        "20000",
+        "In how many windows of a HOPPING window a record may be; a statement with more is refused.",
+        _integer(1, 10_000_000),
+    ),
+    Property(
         "ksqlpy.statements.max.bytes",
         "1048576",
         "How many bytes of statements one request may have; more are refused.",

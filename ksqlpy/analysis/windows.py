@@ -16,6 +16,8 @@ FORGETFUL = "ksqlpy.emit.final.forgetful"
 IDLE = "ksql.emit.final.idle.ms"
 
 LATE_TOPIC = "ksql.late.records.topic"
+
+PER_RECORD = "ksqlpy.windows.per.record"
 _DAY = 86_400_000
 
 
@@ -33,6 +35,10 @@ def read_window(node: exp.Expr, text: Text, config: Config) -> Window:
         refuse("bad-window", "the lengths of a window must be positive", node)
     if advance > size:
         refuse("bad-window", "ADVANCE BY must not be longer than SIZE: rows between windows would be lost", node)
+    windows, most = -(-size // advance), config.number(PER_RECORD)
+    if windows > most:
+        hint = f"ADVANCE BY {-(-size // most)} MILLISECONDS or more; or raise the server property {PER_RECORD}"
+        refuse("bad-window", f"each record would be in {windows:,} windows, and {most:,} are allowed", node, hint=hint)
     # ksqlDB's default keeps a window open for a day in all.
     grace = lengths.get("grace", max(0, _DAY - size))
     retention = lengths.get("retention")
