@@ -124,4 +124,4 @@ class Connection(TCPServer):
 
 def install() -> None:
     """Lets hypercorn use these for all connections from now on."""
-    hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[misc]
+    hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined, assignment]  # imported there, not exported
