@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol, TypeVar
@@ -14,10 +15,12 @@ from typing import Any, Protocol, TypeVar
 import anyio
 from fastapi import Request
 
+from ksqlpy.asker import LEFT
 from ksqlpy.catalog import Column
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.reading.batch import Batch
+from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.wire import negotiate
 
 __all__ = ["Backend", "Engine", "PushQuery", "State", "backend_of", "begin"]
@@ -26,6 +29,9 @@ T = TypeVar("T")
 
 THREADS = 256
 """Calls of the engine at one time; more of them wait. Open push queries do not count: each has its own thread."""
+
+HEALTH_THREADS = 8
+"""Calls at one time of what tells whether the server is well."""
 
 
 class PushQuery(Protocol):
@@ -99,7 +105,9 @@ class Backend:
         self.engine = engine
         self.state = state
         self._limiter = anyio.CapacityLimiter(THREADS)
+        self._health = anyio.CapacityLimiter(HEALTH_THREADS)
         self._open: set[PushQuery] = set()
+        self._waiting: set[threading.Event] = set()
 
     def problem(self) -> KsqlError | None:
         """Why no request can be served now: ksqlDB's 50302 (starting) or 50303 (shutting down), else None."""
@@ -113,6 +121,22 @@ class Backend:
         """Raises :meth:`problem` if there is one."""
         if (problem := self.problem()) is not None:
             raise problem
+
+    async def ask(self, function: Callable[..., T], *args: object) -> T:
+        """As :meth:`call`, of what is answered at once, and must be while all other threads wait."""
+        return await anyio.to_thread.run_sync(function, *args, limiter=self._health)
+
+    async def call_for(self, request: Request, function: Callable[..., T], *args: object) -> T:
+        """As :meth:`call`; a call that waits for something ends when the client leaves or the server stops."""
+        left = threading.Event()
+        self._waiting.add(left)
+        LEFT.set(left)
+        watch = asyncio.create_task(_left(request, left))
+        try:
+            return await self.call(function, *args)
+        finally:
+            watch.cancel()
+            self._waiting.discard(left)
 
     async def call(self, function: Callable[..., T], *args: object) -> T:
         """Runs a blocking call in a thread and gives its result; raises what it raises."""
@@ -130,7 +154,14 @@ class Backend:
     async def shut_down(self) -> None:
         """Refuses new requests from now on and ends all push queries; their clients see the end of the stream."""
         self.state = State.STOPPING
+        for left in self._waiting:
+            left.set()
         await asyncio.gather(*(self.call(q.close) for q in tuple(self._open)), return_exceptions=True)
+
+
+async def _left(request: Request, left: threading.Event) -> None:
+    await disconnected(request.receive)
+    left.set()
 
 
 def backend_of(request: Request) -> Backend:

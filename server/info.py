@@ -28,14 +28,14 @@ async def root() -> Response:
 async def info(request: Request) -> JsonResponse:
     """Version and names; 503 while the server starts or stops."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
-    return JsonResponse({"KsqlServerInfo": await backend.call(backend.engine.info)}, media_type=media_type)
+    return JsonResponse({"KsqlServerInfo": await backend.ask(backend.engine.info)}, media_type=media_type)
 
 
 @router.get("/healthcheck")
 async def healthcheck(request: Request) -> JsonResponse:
     """Health of the parts; 503 when one of them is ill."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
-    health = await backend.call(backend.engine.health)
+    health = await backend.ask(backend.engine.health)
     return JsonResponse(health, 200 if health.get("isHealthy") else 503, media_type=media_type)
 
 

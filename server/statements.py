@@ -50,5 +50,5 @@ async def execute(request: Request) -> JsonResponse:
     variables = text_variables(body.variables)
     if body.sequence_number is not None:
         await backend.call(backend.engine.wait_for, body.sequence_number)
-    entities = await backend.call(backend.engine.execute, body.sql, body.properties or {}, variables)
+    entities = await backend.call_for(request, backend.engine.execute, body.sql, body.properties or {}, variables)
     return JsonResponse(entities, media_type=media_type)

@@ -5,12 +5,11 @@ Source of the rules: ksqlDB's ASSERT SCHEMA: what does not come true in time fai
 
 from __future__ import annotations
 
-import time
-
 from ksqlpy.analysis import Text
 from ksqlpy.errors import EngineProblem
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.runtime.context import Context, Entity, Sandbox
+from ksqlpy.runtime.patience import check_timeout, wait_until
 from ksqlpy.sql import Parsed, nodes
 
 __all__ = ["assert_schema", "check_assert_schema"]
@@ -19,7 +18,8 @@ POLL_SECONDS = 0.2
 
 
 def check_assert_schema(parsed: Parsed, sandbox: Sandbox) -> None:
-    """Nothing is refused: a subject may have any name, an id may be any number."""
+    """Refuses a TIMEOUT that is too long, else nothing: a subject may have any name, an id may be any number."""
+    check_timeout(parsed.node.args.get("timeout"), Text(parsed.sql))
 
 
 def assert_schema(parsed: Parsed, context: Context) -> Entity:
@@ -43,14 +43,11 @@ def assert_schema(parsed: Parsed, context: Context) -> Entity:
             error_code=40001,
         )
     patience = timeout.millis if timeout is not None else context.config.number("ksql.assert.schema.default.timeout.ms")
-    end = time.monotonic() + patience / 1000
     with context.definitions.turn.given_up():
-        while (problem := _problem(registry, subject, number, absent)) is not None:
-            left = end - time.monotonic()
-            if left <= 0:
-                at = node.args.get("subject") or node.args.get("id") or node
-                raise EngineProblem("assertion-failed", problem, span=text.span(at), sql=parsed.sql, error_code=41700)
-            time.sleep(min(left, POLL_SECONDS))
+        left = wait_until(lambda: _problem(registry, subject, number, absent), patience, POLL_SECONDS)
+    if left is not None:
+        at = node.args.get("subject") or node.args.get("id") or node
+        raise EngineProblem("assertion-failed", left, span=text.span(at), sql=parsed.sql, error_code=41700)
     return {
         "@type": "assert_schema",
         "statementText": parsed.text,

@@ -5,11 +5,10 @@ Source of the rules: ksqlDB's ASSERT TOPIC: what does not come true in time fail
 
 from __future__ import annotations
 
-import time
-
 from ksqlpy.analysis import Text
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime.context import Context, Entity, Sandbox
+from ksqlpy.runtime.patience import check_timeout, wait_until
 from ksqlpy.sql import Parsed, nodes
 
 __all__ = ["assert_topic", "check_assert_topic"]
@@ -31,8 +30,9 @@ def _wanted(parsed: Parsed) -> dict[str, int]:
 
 
 def check_assert_topic(parsed: Parsed, sandbox: Sandbox) -> None:
-    """Refuses other properties; raises AnalysisProblem."""
+    """Refuses other properties, and a TIMEOUT that is too long; raises AnalysisProblem."""
     _wanted(parsed)
+    check_timeout(parsed.node.args.get("timeout"), Text(parsed.sql))
 
 
 def assert_topic(parsed: Parsed, context: Context) -> Entity:
@@ -42,14 +42,15 @@ def assert_topic(parsed: Parsed, context: Context) -> Entity:
     topic, absent, wanted = node.this.name, bool(node.args.get("absent")), _wanted(parsed)
     timeout = node.args.get("timeout")
     patience = timeout.millis if timeout is not None else context.config.number("ksql.assert.topic.default.timeout.ms")
-    end = time.monotonic() + patience / 1000
+
+    def problem() -> str | None:
+        return _problem(context.brokers.kafka.topics().get(topic), topic, absent, wanted)
+
     with context.definitions.turn.given_up():
-        while (problem := _problem(context.brokers.kafka.topics().get(topic), topic, absent, wanted)) is not None:
-            left = end - time.monotonic()
-            if left <= 0:
-                span = Text(parsed.sql).span(node.this)
-                raise EngineProblem("assertion-failed", problem, span=span, sql=parsed.sql, error_code=41700)
-            time.sleep(min(left, POLL_SECONDS))
+        left = wait_until(problem, patience, POLL_SECONDS)
+    if left is not None:
+        span = Text(parsed.sql).span(node.this)
+        raise EngineProblem("assertion-failed", left, span=span, sql=parsed.sql, error_code=41700)
     return {
         "@type": "assert_topic",
         "statementText": parsed.text,

@@ -15,8 +15,10 @@ import httpx
 import psutil
 import pytest
 
+from ksqlpy.runtime.patience import MOST
 from ksqlpy.server import bodies, connections
 from ksqlpy.server.run import ServerThread
+from tests.support.fake_engine import FakeEngine
 from tests.support.waiting import until
 
 ASKED = b"GET /info HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -107,6 +109,36 @@ def test_half_a_body_is_waited_for_so_long_only(
     assert b" 408 " in head
     assert json.loads(body or slow.recv(65_536))["error_code"] == 40800
     assert is_closed(slow)
+
+
+def waits(server: ServerThread) -> socket.socket:
+    made = connected(server)
+    body = b'{"ksql": "WAIT;"}'
+    made.sendall(b"POST /ksql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
+    made.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    return made
+
+
+def test_what_waits_for_a_client_ends_with_it(server: ServerThread, engine: FakeEngine) -> None:
+    for _ in range(3):  # more than may wait at one time, one crowd after the other
+        crowd = [waits(server) for _ in range(MOST)]
+        for _ in crowd:
+            assert engine.waiting.acquire(timeout=30)
+        assert httpx.get(f"{server.url}/healthcheck", trust_env=False).json()["isHealthy"]
+        refused = httpx.post(f"{server.url}/ksql", json={"ksql": "WAIT;"}, trust_env=False)
+        assert (refused.status_code, refused.json()["error_code"]) == (429, 42900)
+        assert engine.waiting.acquire(timeout=30)
+        for one in crowd:
+            one.close()
+        assert until(lambda: not server.backend._waiting, seconds=30)
+
+
+def test_the_server_stops_beside_what_waits(engine: FakeEngine) -> None:
+    with ServerThread(engine) as running:
+        one = waits(running)
+        assert engine.waiting.acquire(timeout=30)
+    with one:
+        assert b"nobody waits" in one.recv(65_536)
 
 
 def test_the_server_may_have_more_open_files_than_it_began_with() -> None:

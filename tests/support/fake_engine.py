@@ -13,6 +13,7 @@ from ksqlpy.catalog import Column
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, ServiceLost, Span, StatementError
 from ksqlpy.reading.batch import Unshared
+from ksqlpy.runtime.patience import wait_until
 from ksqlpy.types import BIGINT, STRING
 
 
@@ -71,13 +72,15 @@ class FakePrint(FakePush):
 
 
 class FakeEngine:
-    """Statements: SHOW STREAMS, CREATE …, SLOW, BAD, BROKEN, HOSTILE, ECHO; queries: FROM rows, wide, fails, live.
+    """Statements: SHOW STREAMS, CREATE …, SLOW, WAIT, BAD, BROKEN, HOSTILE, ECHO; queries: FROM rows, wide, fails,
+    live.
 
     ``SELECT * FROM known LIMIT 3;`` is a lookup with so many rows, answered at once.
     """
 
     def __init__(self, start_takes: float = 0) -> None:
         self.config = Config.of({})
+        self.waiting = threading.Semaphore(0)  # counts what has begun to wait
         self.start_takes = start_takes
         self.calls: list[tuple[str, dict[str, object]]] = []
         self.variables: list[dict[str, str]] = []
@@ -120,6 +123,10 @@ class FakeEngine:
                 return [{"@type": "currentStatus", **base, "commandId": "stream/`S`/create", "commandStatus": status}]
             case "SLOW":
                 time.sleep(1)
+                return []
+            case "WAIT":
+                self.waiting.release()
+                wait_until(lambda: "not there", 3_600_000, 60)
                 return []
             case "BAD":
                 place = Span(offset + 4, offset + 8)
