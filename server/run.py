@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 
 from ksqlpy.config import Config
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError
-from ksqlpy.server import connections, frames
+from ksqlpy.server import connections, frames, strict
 from ksqlpy.server.app import create_app
 from ksqlpy.server.backend import Backend, Engine, State
 from ksqlpy.server.readers import Readers
@@ -180,6 +180,7 @@ async def hypercorn(app: Starlette, binds: list[str], end: Callable[..., Awaitab
     config.graceful_timeout = 3
     frames.install()
     connections.install()
+    strict.install()
     await hypercorn_serve(app, config, shutdown_trigger=end)  # type: ignore[arg-type]
 
 
