@@ -63,4 +63,4 @@ class Protocol(H11Protocol):
 
 def install() -> None:
     """Lets hypercorn use these for all connections from now on."""
-    hypercorn.protocol.H11Protocol = Protocol  # type: ignore[attr-defined]  # imported there, not exported
+    hypercorn.protocol.H11Protocol = Protocol  # type: ignore[attr-defined, assignment]  # imported there, not exported
