@@ -293,7 +293,8 @@ public final class Progress {
     /** Whether no row can come that is older than this one: none is ahead of the shuffle, none on its way. */
     public boolean isNext(long time) {
       long needed = needed(time);
-      return stage.oldest(number) >= needed && reached(needed, stageNumber, readers);
+      // In the order in which rows go: one that is sent on meanwhile is noted behind the shuffle before it is done ahead of it.
+      return reached(needed, stageNumber, readers) && stage.oldest(number) >= needed;
     }
 
     /** Waits a moment for rows older than this; false if the task is to stop. */
@@ -396,12 +397,15 @@ public final class Progress {
 
     private boolean isDue(long time) {
       long needed = needed(time);
+      if (!reached(needed, Integer.MAX_VALUE, readers)) {
+        return false; // looked at first: a result is kept before its row is done
+      }
       for (Results each : results) {
         if (each != this && each.oldest < needed) {
           return false;
         }
       }
-      return reached(needed, Integer.MAX_VALUE, readers);
+      return true;
     }
 
     private boolean sendIfDue() {
