@@ -17,6 +17,7 @@ ORDER = (
     "types",
     "topicnames",
     "streamsproperties",
+    "asker",
     "embedded",
     "connection",
     "registry",

@@ -13,7 +13,6 @@ from ksqlpy.catalog import Column
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, ServiceLost, Span, StatementError
 from ksqlpy.reading.batch import Unshared
-from ksqlpy.runtime.patience import wait_until
 from ksqlpy.types import BIGINT, STRING
 
 
@@ -125,6 +124,9 @@ class FakeEngine:
                 time.sleep(1)
                 return []
             case "WAIT":
+                # Here, since it brings Spark with it: many tests start this file as a program.
+                from ksqlpy.runtime.patience import wait_until
+
                 self.waiting.release()
                 wait_until(lambda: "not there", 3_600_000, 60)
                 return []
