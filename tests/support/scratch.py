@@ -32,7 +32,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Children take it from the environment, also the other processes of the run."""
     if "TMPDIR" in os.environ or not in_memory():
         return
-    made = tempfile.mkdtemp(prefix="ksqlpy-tests-", dir=IN_MEMORY)
+    for left in IN_MEMORY.glob("ksqlpy-tests-*-*"):  # of runs that were killed, or whose children wrote to the last
+        pid = left.name.split("-")[2]
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+    made = tempfile.mkdtemp(prefix=f"ksqlpy-tests-{os.getpid()}-", dir=IN_MEMORY)
     os.environ["TMPDIR"] = tempfile.tempdir = made
 
     def remove() -> None:
