@@ -274,7 +274,9 @@ class _Parser:
         self._at = match.end()
         if match[1] == b"0" and self._data[self._at : self._at + 1].isdigit():
             raise self._odd("the end of a number that begins with 0")
-        if self._data[self._at : self._at + 1] in (b".", b"e", b"E"):
+        after = self._data[self._at : self._at + 1]
+        # As Jackson: missing digits are an error of the number; what follows a whole number is one of the next token.
+        if match[3] is None and (after in (b"e", b"E") or (after == b"." and match[2] is None)):
             raise self._odd("the end of a number")
         if root and self._data[self._at : self._at + 1] not in (b"", b" ", b"\t", b"\r", b"\n"):
             raise self._odd("the end of a number")
