@@ -80,7 +80,7 @@ class Queries:
 
         ``instead_of``: the id of a query whose slots it gets. Raises EngineProblem ``no-slots`` with the numbers.
         """
-        wanted, capacity = slots(plan, partitions, shuffle_partitions), self.capacity
+        wanted, capacity = self._needed(plan, partitions, shuffle_partitions), self.capacity
         taken = sum(self._slots(q) for q in self.all() if not q.refused and q.spec.id != instead_of)
         if taken + wanted > capacity:
             more = (
@@ -97,15 +97,18 @@ class Queries:
 
     def fits(self, spec: QuerySpec) -> bool:
         """Whether there are task slots enough for the query if nothing else runs."""
-        return slots(spec.plan, spec.partitions, spec.shuffle_partitions) <= self.capacity
+        return self._needed(spec.plan, spec.partitions, spec.shuffle_partitions) <= self.capacity
 
     @property
     def all_live(self) -> bool:
         """Whether all queries have their tasks; of one that has failed it is not known yet whether it will again."""
         return all(q.state is State.RUNNING or q.live.is_set() for q in self.all())
 
+    def _needed(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
+        return slots(plan, partitions, shuffle_partitions, cluster=self.fixed_slots is None)
+
     def _slots(self, query: RunningQuery) -> int:
-        return slots(query.spec.plan, query.spec.partitions, query.spec.shuffle_partitions)
+        return self._needed(query.spec.plan, query.spec.partitions, query.spec.shuffle_partitions)
 
     @property
     def slots(self) -> int:

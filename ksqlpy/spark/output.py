@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
@@ -21,17 +22,18 @@ from ksqlpy.spark.marks import (
     UNTIMED,
     counted,
     reached_on_lane,
+    sent_to,
     source_place,
     stream_time,
     which_result,
 )
 from ksqlpy.spark.once import Tail, sink_value
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Col, Rows, RowShape
 from ksqlpy.spark.signing import KEY_SETTING
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.types import MapType, SqlType
 
-__all__ = ["kafka_output", "sink_options", "undone"]
+__all__ = ["InStep", "kafka_output", "sink_options", "undone"]
 
 
 def kafka_output(
@@ -45,6 +47,7 @@ def kafka_output(
     tail: Tail | None = None,
     counted_as: str = "",
     in_order: bool = False,
+    in_step: InStep | None = None,
 ) -> DataFrame:
     """The rows as records for Spark's Kafka sink: topic, key, value (see :func:`.once.sink_value`), headers.
 
@@ -55,7 +58,7 @@ def kafka_output(
     ``at``: every record says where it came from; else only the JVM's class ``DeadLetters`` is told. ``tail``: what is
     there already is left out, if :func:`undone` did not do so. ``counted_as``: the name under which failed rows are
     counted, if not ``query_id``. ``in_order``: the rows are those of one batch, which several tasks work on; the
-    records are written in the order of their times.
+    records are written in the order of their times. ``in_step``: live, one task writes them in that order.
     """
     counted_as = counted_as or query_id
     timed = not isinstance(sink, str) and sink.timestamp is not None
@@ -115,8 +118,32 @@ def kafka_output(
         f"{sent} AS value",
         f"CASE {headers}{own} END AS headers",
         *([f"{time} AS {Col.TIME}"] if in_order else []),
+        # Its place is by the time of its row, also if the sink has another one.
+        *([f"coalesce({Col.ROWTIME}, {Col.RAW}.ts, 0L) AS {Col.TIME}"] if in_step else []),
     )
+    if in_step is not None:
+        return _in_step(records, in_step)
     return _in_order(records) if in_order else records
+
+
+@dataclass(frozen=True)
+class InStep:
+    """Results come from several executors: ``stage`` shuffles, ``tasks`` behind each, ``sources`` that read."""
+
+    stage: int
+    tasks: int
+    sources: int
+
+
+def _in_step(records: DataFrame, step: InStep) -> DataFrame:
+    """The records in one task, in the order of their times: producers of several executors would mix them."""
+    sent = records.selectExpr(
+        "*",
+        f"{sent_to((), step.tasks, step.stage, step.sources, Col.TIME)} AS {Col.SENT}",
+        f"spark_partition_id() AS {Col.SENDER}",
+    )
+    rows = Rows(sent.repartition(1), RowShape(tuple(sent.columns)))
+    return rows.in_step(step.stage, step.tasks, step.sources, Col.SENT, Col.SENDER).drop(Col.TIME).frame
 
 
 def _in_order(records: DataFrame) -> DataFrame:

@@ -40,7 +40,7 @@ from ksqlpy.spark.failure import Failure, failure_of
 from ksqlpy.spark.figures import checkpoint_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
-from ksqlpy.spark.output import kafka_output, undone
+from ksqlpy.spark.output import InStep, kafka_output, undone
 from ksqlpy.spark.readable import wait_until_stable
 from ksqlpy.spark.session import admit_forgetting, jvm_alive
 from ksqlpy.spark.signing import with_keys
@@ -446,11 +446,17 @@ class RunningQuery:
         if live and spec.batch_ms is None:
             admit_forgetting(session)
         end = self._read_before(tail) if phase is Phase.RECOVERY else None
-        records = undone(spec.plan, source_records(session, spec, skipping=not live, end=end), tail)
+        one_jvm = self._writers.shared
+        # Executors tell each other only what rows of all stages are on their way at the same time, in real time.
+        in_step = live and spec.shuffled and (spec.by_time if one_jvm else spec.batch_ms is None)
+        sources = 1 if spec.by_time else sum(spec.partitions.values())
+        apart = in_step and not one_jvm
+        records = undone(spec.plan, source_records(session, spec, skipping=not live, end=end, apart=apart), tail)
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled if live else spec.order_varies,
-            in_step=live and spec.by_time and spec.shuffled and self._writers.shared,
+            in_step=in_step,
+            sources=sources,
             source_partitions=len(spec.offsets[spec.plan.relations[0].source.topic]),
             topic_partitions=tuple(spec.partitions[t] for t in spec.plan.topics) if spec.exactly_once else (),
         )
@@ -459,9 +465,10 @@ class RunningQuery:
         output = kafka_output(
             spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail,
             in_order=not live and spec.shuffled,
+            in_step=self._last_step(sources) if in_step else None,
         )  # fmt: skip
         writer = (
-            output.writeStream.format(self._writers.ordered if distribution.in_step else self._writers.format)
+            output.writeStream.format(self._writers.ordered if in_step and one_jvm else self._writers.format)
             .queryName(spec.id if live else f"{spec.id} ({phase.value})")
             .options(**self._writers.options(spec))
             .option("checkpointLocation", self.checkpoint.spark)
@@ -485,6 +492,12 @@ class RunningQuery:
             self._writers.mark(spec)
             self._query = writer.start()
             return self._query
+
+    def _last_step(self, sources: int) -> InStep | None:
+        """On a cluster one task writes what several have made."""
+        spec = self.spec
+        several = not self._writers.shared and (sources > 1 or spec.plan.stages > 0)
+        return InStep(spec.plan.stages, spec.shuffle_partitions, sources) if several else None
 
     def _read_before(self, tail: Tail | None) -> Offsets | None:
         """Where a recovery ends: behind the last records that the results in the tail had seen, and what was deleted.

@@ -30,8 +30,10 @@ def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
     return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
 
 
-def _own(spec: QuerySpec, end: Offsets | None) -> dict[str, str]:
+def _own(spec: QuerySpec, end: Offsets | None, *, apart: bool) -> dict[str, str]:
     """The options of our source (``jvm/source/OrderedKafka.java``)."""
+    if not spec.by_time and apart:
+        return {"ksqlpy.apart": "true", "ksqlpy.behind": str(spec.shuffle_partitions)}
     if not spec.by_time:
         timed = any(r.source.timestamp is not None for r in spec.plan.relations)
         return {"ksqlpy.apart": "true", "ksqlpy.timed": "false" if timed else "true"}
@@ -57,13 +59,18 @@ def _is_letter(topic: str) -> str:
     return f"(topic != {string(topic)} OR coalesce({about} != cast({string(topic)} as binary), false))"
 
 
-def source_records(session: SparkSession, spec: QuerySpec, *, skipping: bool, end: Offsets | None = None) -> Any:
+def source_records(
+    session: SparkSession, spec: QuerySpec, *, skipping: bool, end: Offsets | None = None, apart: bool = False
+) -> Any:
     """Spark's stream of records over all topics of the query.
 
     ``skipping``: it goes on behind records that are gone; else it fails, and who starts it again counts them.
     ``end``: where a micro-batch ends at the latest; only of a query that is read by time.
+    ``apart``: tasks on several executors keep to the order of time.
     """
-    own = spec.by_time or is_local(session)  # on a cluster Spark sends a partition to the executor that had it before
+    own = (
+        spec.by_time or apart or is_local(session)
+    )  # else on a cluster Spark sends a partition to the executor that had it before
     reader = (
         session.readStream.format(OWN if own else "kafka")
         .options(**spec.connection.spark_source)
@@ -78,8 +85,8 @@ def source_records(session: SparkSession, spec: QuerySpec, *, skipping: bool, en
         .option("kafka.auto.include.jmx.reporter", "false")
     )
     if own:
-        reader = reader.options(**_own(spec, end))
-    if spec.by_time:
+        reader = reader.options(**_own(spec, end, apart=apart))
+    if spec.by_time or apart:
         times = event_times(spec.plan, reader.load())
         if times is not None:
             jvm: Any = session._jvm

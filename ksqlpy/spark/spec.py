@@ -108,14 +108,18 @@ def fingerprint_of(kept: Kept) -> str:
     return hashlib.sha256(f"{version} {kept.identity}".encode()).hexdigest()[:16]
 
 
-def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
-    """How many task slots the query holds for as long as it runs: its source partitions and every shuffle's."""
+def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int, *, cluster: bool = False) -> int:
+    """How many task slots the query holds for as long as it runs: its source partitions and every shuffle's.
+
+    ``cluster``: on several executors one more task writes the results.
+    """
     sources = sum(partitions.values())
     if sources <= 1:
         return max(sources, 1)
-    if reads_by_time(plan, partitions):
-        return 1 if shuffle_partitions == 1 else 1 + plan.stages * shuffle_partitions
-    return sources + plan.stages * shuffle_partitions
+    by_time = reads_by_time(plan, partitions)
+    if by_time and (shuffle_partitions == 1 or not plan.stages):
+        return 1
+    return (1 if by_time else sources) + plan.stages * shuffle_partitions + cluster
 
 
 def reads_by_time(plan: Plan, partitions: Mapping[str, int]) -> bool:

@@ -18,6 +18,7 @@ public final class Driver implements DriverPlugin {
 
   public Map<String, String> init(SparkContext spark, PluginContext context) {
     Reports.begin();
+    ProgressBoard.begin();
     Newcomers.begin(spark, System.getProperty("ksqlpy.code"));
     code = new CodeExchange(Newcomers.DRIVER, report -> Newcomers.exchange(MAPPER.valueToTree(report)));
     code.begin();
@@ -27,15 +28,20 @@ public final class Driver implements DriverPlugin {
 
   private static void left(String executor) {
     Reports.left(executor);
+    ProgressBoard.left(executor);
     Newcomers.left(executor);
   }
 
   /**
    * A report, see {@link Reports}, the wish of a producer to write, see {@link Registrations}, an executor that has come or
-   * code that one has compiled, see {@link Newcomers}; all are JSON.
+   * code that one has compiled, see {@link Newcomers}, or what is on its way in an executor, see {@link ProgressBoard}; all
+   * are JSON.
    */
   public Object receive(Object message) throws Exception {
     JsonNode asked = MAPPER.readTree((String) message);
+    if (asked.has("exchange")) {
+      return ProgressBoard.take(asked);
+    }
     if (asked.has("producer")) {
       return Registrations.ask(asked);
     }

@@ -13,6 +13,7 @@ import ksqlpy.once.Tail;
 import ksqlpy.sink.Senders;
 import ksqlpy.sink.SinkProducers;
 import ksqlpy.tasks.Attempts;
+import ksqlpy.tasks.Exchange;
 import ksqlpy.tasks.ToDriver;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.core.LoggerContext;
@@ -52,6 +53,7 @@ public final class Executor implements ExecutorPlugin, Runnable {
     warnOnly();
     ToDriver.by(given);
     come();
+    Exchange.begin(id);
     Runtime.getRuntime().addShutdownHook(new Thread(this::leave, "ksqlpy end"));
     new CodeExchange(id, ToDriver::ask).takeAll().begin();
     Thread thread = new Thread(this, "ksqlpy reports");

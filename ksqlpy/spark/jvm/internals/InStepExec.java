@@ -24,13 +24,17 @@ public final class InStepExec extends SparkPlan {
   private final int stage;
   private final String time;
   private final String sender;
+  private final int tasks;
+  private final int sources;
   private final SparkPlan input;
 
   /** Spark copies it by this constructor and {@link #productElement}. */
-  public InStepExec(int stage, String time, String sender, SparkPlan input) {
+  public InStepExec(int stage, String time, String sender, int tasks, int sources, SparkPlan input) {
     this.stage = stage;
     this.time = time;
     this.sender = sender;
+    this.tasks = tasks;
+    this.sources = sources;
     this.input = input;
   }
 
@@ -51,12 +55,12 @@ public final class InStepExec extends SparkPlan {
 
   @Override
   public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new InStepExec(stage, time, sender, Scala.list(children).get(0));
+    return new InStepExec(stage, time, sender, tasks, sources, Scala.list(children).get(0));
   }
 
   @Override
   public int productArity() {
-    return 4;
+    return 6;
   }
 
   @Override
@@ -65,7 +69,9 @@ public final class InStepExec extends SparkPlan {
       case 0 -> stage;
       case 1 -> time;
       case 2 -> sender;
-      case 3 -> input;
+      case 3 -> tasks;
+      case 4 -> sources;
+      case 5 -> input;
       default -> throw new IndexOutOfBoundsException(index);
     };
   }
@@ -79,7 +85,7 @@ public final class InStepExec extends SparkPlan {
   public RDD<InternalRow> doExecute() {
     ClassTag<InternalRow> rows = ClassTag$.MODULE$.apply(InternalRow.class);
     RDD<InternalRow> below = input.execute();
-    return below.mapPartitions(new Work(this, below.getNumPartitions()), true, rows);
+    return below.mapPartitions(new Work(this), true, rows);
   }
 
   private static final class Work extends AbstractFunction1<Iterator<InternalRow>, Iterator<InternalRow>>
@@ -90,19 +96,21 @@ public final class InStepExec extends SparkPlan {
     private final int time;
     private final int sender;
     private final int tasks;
+    private final int sources;
 
-    Work(InStepExec plan, int tasks) {
+    Work(InStepExec plan) {
       this.stage = plan.stage;
       this.time = plan.input.schema().fieldIndex(plan.time);
       this.sender = plan.input.schema().fieldIndex(plan.sender);
-      this.tasks = tasks;
+      this.tasks = plan.tasks;
+      this.sources = plan.sources;
     }
 
     @Override
     public Iterator<InternalRow> apply(Iterator<InternalRow> rows) {
-      Progress.Own own = Progress.ofTask(stage, TaskContext.getPartitionId(), tasks);
+      Progress.Own own = Progress.ofTask(stage, TaskContext.getPartitionId(), tasks, sources);
       // What the one task ahead of the first shuffle sends comes in its order.
-      return stage == 0 ? new Noted(rows, own) : new RowsByTime(rows, time, sender, own);
+      return stage == 0 && sources == 1 ? new Noted(rows, own) : new RowsByTime(rows, time, sender, own);
     }
   }
 

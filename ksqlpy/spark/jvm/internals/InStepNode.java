@@ -20,30 +20,35 @@ public final class InStepNode extends LogicalPlan {
   private final int stage;
   private final String time;
   private final String sender;
+  private final int tasks;
+  private final int sources;
   private final LogicalPlan input;
 
   /** Spark copies it by this constructor and {@link #productElement}. */
-  public InStepNode(int stage, String time, String sender, LogicalPlan input) {
+  public InStepNode(int stage, String time, String sender, int tasks, int sources, LogicalPlan input) {
     this.stage = stage;
     this.time = time;
     this.sender = sender;
+    this.tasks = tasks;
+    this.sources = sources;
     this.input = input;
   }
 
   /**
    * Adds it to the rows of a DataFrame, for Python. {@code stage}: which shuffle they come from, from 0 on; {@code time}:
-   * the column that {@link ksqlpy.tasks.Sent} made; {@code sender}: that of the number of the task that sent them.
+   * the column that {@link ksqlpy.tasks.Sent} made; {@code sender}: that of the number of the task that sent them; {@code
+   * tasks}: how many the query has behind each shuffle at most; {@code sources}: how many read.
    */
-  public static Dataset<Row> add(Dataset<Row> rows, int stage, String time, String sender) {
+  public static Dataset<Row> add(Dataset<Row> rows, int stage, String time, String sender, int tasks, int sources) {
     SparkSession session = (SparkSession) rows.sparkSession();
     StepStrategy.add(session);
     LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
-    return Dataset$.MODULE$.ofRows(session, new InStepNode(stage, time, sender, plan));
+    return Dataset$.MODULE$.ofRows(session, new InStepNode(stage, time, sender, tasks, sources, plan));
   }
 
   /** This on Spark, over the planned rows of its input. */
   InStepExec planned(SparkPlan rows) {
-    return new InStepExec(stage, time, sender, rows);
+    return new InStepExec(stage, time, sender, tasks, sources, rows);
   }
 
   LogicalPlan input() {
@@ -68,12 +73,12 @@ public final class InStepNode extends LogicalPlan {
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new InStepNode(stage, time, sender, Scala.list(children).get(0));
+    return new InStepNode(stage, time, sender, tasks, sources, Scala.list(children).get(0));
   }
 
   @Override
   public int productArity() {
-    return 4;
+    return 6;
   }
 
   @Override
@@ -82,7 +87,9 @@ public final class InStepNode extends LogicalPlan {
       case 0 -> stage;
       case 1 -> time;
       case 2 -> sender;
-      case 3 -> input;
+      case 3 -> tasks;
+      case 4 -> sources;
+      case 5 -> input;
       default -> throw new IndexOutOfBoundsException(index);
     };
   }
@@ -98,11 +105,13 @@ public final class InStepNode extends LogicalPlan {
         && stage == that.stage
         && time.equals(that.time)
         && sender.equals(that.sender)
+        && tasks == that.tasks
+        && sources == that.sources
         && input.equals(that.input);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(stage, time, sender, input);
+    return Objects.hash(stage, time, sender, tasks, sources, input);
   }
 }

@@ -24,8 +24,7 @@ final class RowsByTime extends AbstractIterator<InternalRow> {
   private final int time;
   private final int sender;
   private final Progress.Own own;
-  private final List<Queue<InternalRow>> kept = new ArrayList<>();
-  private final long[] taken;
+  private final List<Queue<Kept>> kept = new ArrayList<>();
   private int size = 0;
   private boolean ended = false;
   private InternalRow next; // what is given next
@@ -37,8 +36,7 @@ final class RowsByTime extends AbstractIterator<InternalRow> {
     this.time = time;
     this.sender = sender;
     this.own = own;
-    this.taken = new long[own.senders()];
-    for (int i = 0; i < taken.length; i++) {
+    for (int i = 0; i < own.senders(); i++) {
       kept.add(new ArrayDeque<>());
     }
   }
@@ -55,14 +53,15 @@ final class RowsByTime extends AbstractIterator<InternalRow> {
         take();
         continue;
       }
-      Queue<InternalRow> first = first();
-      long at = first.element().getLong(time);
-      if (own.isNext(at)) {
+      Queue<Kept> first = first();
+      long at = first.element().time;
+      long mark = first.element().mark;
+      if (own.isNext(at, mark)) {
         give(first);
-      } else if (!ended && isOnItsWay() && (size < MOST || looks > PATIENCE)) {
+      } else if (!ended && own.isOnItsWay() && (size < MOST || looks > PATIENCE)) {
         take();
         looks = 0;
-      } else if (own.waits(at)) {
+      } else if (own.waits(at, mark)) {
         looks++;
       } else {
         give(first); // whoever takes it sees that the task is to stop
@@ -71,24 +70,15 @@ final class RowsByTime extends AbstractIterator<InternalRow> {
     return next != null;
   }
 
-  private Queue<InternalRow> first() {
-    Queue<InternalRow> first = null;
-    for (Queue<InternalRow> each : kept) {
-      InternalRow row = each.peek();
-      if (row != null && (first == null || row.getLong(time) < first.element().getLong(time))) {
+  private Queue<Kept> first() {
+    Queue<Kept> first = null;
+    for (Queue<Kept> each : kept) {
+      Kept row = each.peek();
+      if (row != null && (first == null || row.time < first.element().time)) {
         first = each;
       }
     }
     return first;
-  }
-
-  private boolean isOnItsWay() {
-    for (int i = 0; i < taken.length; i++) {
-      if (own.sent(i) > taken[i]) {
-        return true;
-      }
-    }
-    return false;
   }
 
   private void take() {
@@ -101,17 +91,19 @@ final class RowsByTime extends AbstractIterator<InternalRow> {
     }
     InternalRow row = rows.next();
     int from = row.getInt(sender);
-    taken[from]++;
-    if (size == 0 && own.isNext(row.getLong(time))) {
+    own.takes(from);
+    long at = row.getLong(time);
+    long mark = own.mark();
+    if (size == 0 && own.isNext(at, mark)) {
       next = row;
     } else {
-      kept.get(from).add(row.copy());
+      kept.get(from).add(new Kept(at, mark, row.copy()));
       size++;
     }
   }
 
-  private void give(Queue<InternalRow> first) {
-    next = first.remove();
+  private void give(Queue<Kept> first) {
+    next = first.remove().row;
     size--;
   }
 
@@ -125,4 +117,7 @@ final class RowsByTime extends AbstractIterator<InternalRow> {
     next = null;
     return row;
   }
+
+  /** {@code mark}: when it was taken. */
+  private record Kept(long time, long mark, InternalRow row) {}
 }

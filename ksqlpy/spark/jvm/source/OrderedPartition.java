@@ -22,6 +22,10 @@ final class OrderedPartition implements InputPartition {
   /** Whether {@link #times} tells the times of records. */
   final boolean timed;
 
+  /** How many tasks are behind each shuffle, where tasks on several executors read; else 0. */
+  final int behind;
+  private final String[] locations;
+
   OrderedPartition(
       List<Range> ranges,
       Map<String, Object> settings,
@@ -30,7 +34,9 @@ final class OrderedPartition implements InputPartition {
       boolean failsOnLoss,
       EventTimes times,
       int tasks,
-      boolean timed) {
+      boolean timed,
+      int behind,
+      String[] locations) {
     this.ranges = ranges;
     this.settings = new HashMap<>(settings);
     this.tables = tables;
@@ -39,6 +45,14 @@ final class OrderedPartition implements InputPartition {
     this.times = times;
     this.tasks = tasks;
     this.timed = timed;
+    this.behind = behind;
+    this.locations = locations;
+  }
+
+  /** As Spark's source wants it: the executor that had the partition before. */
+  @Override
+  public String[] preferredLocations() {
+    return locations;
   }
 
   /** Of a task in its query. */

@@ -63,12 +63,17 @@ final class OrderedStream
     }
     Map<String, Object> settings = KafkaParts.settings(parts[0]);
     if (!options.getBoolean(OrderedKafka.APART, false)) {
-      return new InputPartition[] {task(ranges, settings, 1)};
+      return new InputPartition[] {task(ranges, settings, 1, parts[0])};
     }
-    return ranges.stream().map(range -> task(List.of(range), settings, ranges.size())).toArray(InputPartition[]::new);
+    InputPartition[] made = new InputPartition[parts.length];
+    for (int i = 0; i < parts.length; i++) {
+      made[i] = task(List.of(ranges.get(i)), settings, parts.length, parts[i]);
+    }
+    return made;
   }
 
-  private OrderedPartition task(List<OrderedPartition.Range> ranges, Map<String, Object> settings, int tasks) {
+  private OrderedPartition task(
+      List<OrderedPartition.Range> ranges, Map<String, Object> settings, int tasks, InputPartition first) {
     return new OrderedPartition(
         ranges,
         settings,
@@ -77,7 +82,9 @@ final class OrderedStream
         options.getBoolean("failOnDataLoss", true), // of Spark's source
         times,
         tasks,
-        options.getBoolean(OrderedKafka.TIMED, true));
+        options.getBoolean(OrderedKafka.TIMED, true),
+        options.getInt(OrderedKafka.BEHIND, 0),
+        first.preferredLocations());
   }
 
   @Override

@@ -13,6 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import ksqlpy.internals.Tasks;
+import ksqlpy.tasks.Stage.Reader;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.util.TaskCompletionListener;
@@ -24,7 +25,8 @@ import org.apache.spark.util.TaskCompletionListener;
  * it says when it is done. So each task knows whether an older row may still come: behind a second shuffle it takes its
  * rows in the order of their times ({@link Own#isNext}), and results are sent in that order ({@link Results}), since a
  * query that reads them would take those of a task behind others for late. No task waits for another while it has rows:
- * it keeps what is not due. All tasks must be in this JVM, and run at the same time.
+ * it keeps what is not due. All tasks must run at the same time. Those of other executors tell by way of the driver, see
+ * {@link Exchange}; what this JVM knows of them is a {@link View}.
  */
 public final class Progress {
   /**
@@ -32,6 +34,9 @@ public final class Progress {
    * buffers hold back for some ms; older ones, as of a backlog, are in order.
    */
   private static final long SLACK = 10;
+
+  /** The same over executors, who hear from each other every {@link Exchange#PAUSE} ms. */
+  private static final long SLACK_OF_EXECUTORS = 1_000;
 
   private static final long LIVE = 1_000;
   private static final long NANOS = 200_000;
@@ -42,10 +47,12 @@ public final class Progress {
    */
   private static final int LOOKS = 20_000;
 
-  private static final Map<String, Progress> OF = new HashMap<>();
+  static final Map<String, Progress> OF = new HashMap<>();
 
-  private final String name;
+  final String name;
+  final String query;
   private final int tasks;
+  private final Sources sources;
   private final int patience;
   private final Map<Long, List<Reader>> readersOf = new HashMap<>();
   private final AtomicInteger held = new AtomicInteger();
@@ -54,6 +61,8 @@ public final class Progress {
   private final AtomicLong lookedAt = new AtomicLong(System.nanoTime());
   private volatile Stage[] stages = new Stage[0];
   private volatile Results[] results = new Results[0];
+  private volatile View view;
+  private long slack = SLACK;
   private int users = 0;
 
   Progress(String name, int tasks) {
@@ -62,21 +71,33 @@ public final class Progress {
 
   /** {@code patience}: after how many looks a task that asks is not waited for. */
   Progress(String name, int tasks, int patience) {
-    this.name = name;
-    this.tasks = tasks;
-    this.patience = patience;
+    this(name, name, tasks, 1, patience, View.ALONE);
   }
 
-  /** That of the batch that the present task belongs to, with so many tasks behind each shuffle. */
-  static Progress ofBatch(int tasks) {
+  /** {@code sources}: how many tasks read; {@code view}: what is known of other executors. */
+  Progress(String name, String query, int tasks, int sources, int patience, View view) {
+    this.name = name;
+    this.query = query;
+    this.tasks = tasks;
+    this.sources = new Sources(sources);
+    this.patience = patience;
+    this.view = view;
+    this.slack = view == View.ALONE ? SLACK : SLACK_OF_EXECUTORS;
+  }
+
+  /** That of the batch that the present task belongs to, with so many tasks behind each shuffle, and so many that read. */
+  static Progress ofBatch(int tasks, int sources) {
     TaskContext task = TaskContext.get();
+    String query = task.getLocalProperty(Tasks.QUERY);
     String batch =
-        task.getLocalProperty(Tasks.QUERY)
+        query
             + ' ' + task.getLocalProperty("spark.jobGroup.id")
             + ' ' + task.getLocalProperty("streaming.sql.batchId");
     Progress found;
     synchronized (OF) {
-      found = OF.computeIfAbsent(batch, name -> new Progress(name, tasks));
+      found =
+          OF.computeIfAbsent(
+              batch, name -> new Progress(name, query, tasks, sources, LOOKS, Exchange.isRunning() ? View.UNKNOWN : View.ALONE));
       found.users++;
     }
     task.addTaskCompletionListener((TaskCompletionListener) ended -> found.leave());
@@ -87,12 +108,11 @@ public final class Progress {
   static long oldest(String query) {
     List<Progress> found = new ArrayList<>();
     synchronized (OF) {
-      OF.forEach(
-          (name, each) -> {
-            if (name.startsWith(query + ' ')) {
-              found.add(each);
-            }
-          });
+      for (Progress each : OF.values()) {
+        if (each.query.equals(query)) {
+          found.add(each);
+        }
+      }
     }
     long oldest = Long.MAX_VALUE;
     for (Progress each : found) {
@@ -110,17 +130,45 @@ public final class Progress {
 
   private void leave() {
     synchronized (OF) {
-      if (--users == 0) {
+      if (--users == 0 && view == View.ALONE) {
         OF.remove(name, this);
       }
     }
   }
 
-  private static long needed(long time) {
-    return time > System.currentTimeMillis() - LIVE ? time - SLACK : time;
+  /** Whether its tasks have ended, while {@link #OF} is locked. */
+  boolean isLeft() {
+    return users == 0;
   }
 
-  private Stage stage(int number) {
+  /** How many are behind each shuffle. */
+  int tasks() {
+    return tasks;
+  }
+
+  Sources sources() {
+    return sources;
+  }
+
+  Stage[] stages() {
+    return stages;
+  }
+
+  /** Whether something is kept, or waits. */
+  boolean isWaiting() {
+    return held.get() > 0 || waiting.get() > 0;
+  }
+
+  long looks() {
+    return looks.get();
+  }
+
+  /** More is known of other executors. To be followed by {@link #moved}, in another thread: results may be due. */
+  void sees(View news) {
+    view = news;
+  }
+
+  Stage stage(int number) {
     Stage[] known = stages;
     if (number < known.length) {
       return known[number];
@@ -128,16 +176,17 @@ public final class Progress {
     synchronized (this) {
       while (number >= stages.length) {
         Stage[] more = Arrays.copyOf(stages, stages.length + 1);
-        more[stages.length] = new Stage(stages.length == 0 ? 1 : tasks, tasks);
+        more[stages.length] = new Stage(stages.length == 0 ? Math.max(1, sources.count()) : tasks, tasks);
         stages = more;
       }
       return stages[number];
     }
   }
 
-  /** What one task sends through the shuffle of this number, from 0 on; the first has one such task, 0. */
+  /** What one task sends through the shuffle of this number, from 0 on; ahead of the first are those that read. */
   Sender sender(int stage, int number) {
     Stage to = stage(stage);
+    to.sends[number] = true;
     Pending[] sent = to.sent[number];
     return (task, time) -> {
       if (sent[task].isEmpty()) {
@@ -154,8 +203,8 @@ public final class Progress {
   }
 
   /** The rows of the present task, the {@code number}-th behind the shuffle {@code stage}. */
-  public static Own ofTask(int stage, int number, int tasks) {
-    Progress batch = ofBatch(tasks);
+  public static Own ofTask(int stage, int number, int tasks, int sources) {
+    Progress batch = ofBatch(tasks, sources);
     Own own = batch.own(stage, number, TaskContext.get().taskAttemptId());
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> own.end());
     return own;
@@ -176,7 +225,7 @@ public final class Progress {
 
   /** What the present task sends as results, with so many tasks behind each shuffle. */
   public static Results ofResults(int tasks, Target target) {
-    Progress batch = ofBatch(tasks);
+    Progress batch = ofBatch(tasks, 1);
     Results made = batch.results(TaskContext.get().taskAttemptId(), target);
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> made.end());
     return made;
@@ -194,13 +243,16 @@ public final class Progress {
   }
 
   /** Whether no task behind the shuffles {@code before} this one, but those left out, has an older row. */
-  private boolean reached(long needed, int before, List<Reader> without) {
+  private boolean reached(long needed, View seen, int before, List<Reader> without) {
+    if (sources.count() > 0 && sources.reached(seen, -1) < needed) {
+      return false;
+    }
     Stage[] known = stages;
-    for (int s = 0; s < Math.min(before, known.length); s++) {
-      Stage stage = known[s];
+    for (int s = 0; s < Math.min(before, Math.max(known.length, seen.stages())); s++) {
       for (int i = 0; i < tasks; i++) {
-        Reader reader = stage.readers[i];
-        if (stage.oldest(i) < needed && !without.contains(reader) && !isGivenUp(reader)) {
+        Reader reader = s < known.length ? known[s].readers[i] : null;
+        long oldest = Math.min(seen.oldest(s, i), reader == null ? Long.MAX_VALUE : known[s].oldest(i));
+        if (oldest < needed && !without.contains(reader) && (reader == null || !isGivenUp(reader))) {
           return false;
         }
       }
@@ -208,11 +260,31 @@ public final class Progress {
     return true;
   }
 
-  private boolean isGivenUp(Reader reader) {
+  /** Whether nothing older can come than a row or result of this time, which was there at {@code mark}. */
+  private boolean isFirst(long time, long mark, Look look) {
+    boolean live = time > System.currentTimeMillis() - LIVE;
+    long needed = live ? time - slack : time;
+    View seen;
+    do {
+      seen = view;
+      if (!(live ? seen.isFresh() : seen.covers(mark)) || !look.isClear(seen, needed)) {
+        return false;
+      }
+    } while (seen != view); // what is done here meanwhile may have left its place only to come up there
+    return true;
+  }
+
+  boolean isGivenUp(Reader reader) {
     return looks.get() - Math.max(reader.asks, reader.sentAt) > patience;
   }
 
-  private void moved() {
+  /** A look for what is older than {@code needed}. */
+  private interface Look {
+    boolean isClear(View seen, long needed);
+  }
+
+  /** Sends what is due, and wakes who waits. */
+  void moved() {
     if (held.get() > 0) {
       sendDue();
     }
@@ -252,6 +324,53 @@ public final class Progress {
     return task != null && (task.isInterrupted() || task.isCompleted()) || Thread.currentThread().isInterrupted();
   }
 
+  /** What the present task says of what it reads: one of {@code sources}, each of which reads a partition. */
+  public static Reads ofSource(int tasks, int sources) {
+    Progress batch = ofBatch(tasks, sources);
+    Reads made = batch.reads(TaskContext.getPartitionId());
+    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> made.ends());
+    return made;
+  }
+
+  /** That of the task of this number. */
+  Reads reads(int number) {
+    return new Reads(sources.own(number));
+  }
+
+  /** How far one task has read, and whether it may go on, see {@link Sources}. */
+  public final class Reads {
+    private final Sources.Own own;
+
+    private Reads(Sources.Own own) {
+      this.own = own;
+    }
+
+    /** It works on a record of this event time. */
+    public void reads(long time) {
+      own.reads(time);
+    }
+
+    /** It has read all, or is not to be waited for. */
+    public void ends() {
+      own.ends();
+    }
+
+    /** Whether a record of this time is not too far ahead of the others; {@code strictly}: as its batch is about to end. */
+    public boolean mayGive(long time, boolean strictly) {
+      return own.mayGive(time, strictly, view);
+    }
+
+    /** Waits a moment for the others. */
+    public void waits() {
+      waiting.incrementAndGet();
+      try {
+        look();
+      } finally {
+        waiting.decrementAndGet();
+      }
+    }
+  }
+
   /** What one task says of its own rows, and asks. */
   public final class Own {
     private final int number;
@@ -260,12 +379,16 @@ public final class Progress {
     private final Reader own;
     private final List<Reader> readers;
 
+    /** How many rows of each sender it has. */
+    private final long[] taken;
+
     private Own(int stage, int number, List<Reader> readers) {
       this.stageNumber = stage;
       this.number = number;
       this.stage = stage(stage);
       this.own = this.stage.readers[number];
       this.readers = readers;
+      this.taken = new long[this.stage.sent.length];
       own.thread = Thread.currentThread();
     }
 
@@ -281,28 +404,62 @@ public final class Progress {
 
     /** Its row, which this task had sent, is done. */
     public void done(int sender) {
-      stage.sent[sender][number].remove();
+      if (stage.sends[sender]) {
+        stage.sent[sender][number].remove();
+      } else {
+        stage.sent[sender][number].doneOfElsewhere();
+      }
       moved();
     }
 
-    /** How many rows this task has sent so far. */
-    public long sent(int sender) {
-      return stage.sent[sender][number].added;
+    /** It has one more row of this sender, before that is done. */
+    public void takes(int sender) {
+      taken[sender]++;
+    }
+
+    /** Whether rows were sent that it has not. */
+    public boolean isOnItsWay() {
+      for (int i = 0; i < taken.length; i++) {
+        if (stage.sent[i][number].count() > taken[i]) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    /** Whether a task of another executor may have sent an older row than those that it has. */
+    private boolean isMissed() {
+      for (int i = 0; i < taken.length; i++) {
+        Pending sent = stage.sent[i][number];
+        // Of its rows that are here the first is looked at; those behind are newer.
+        if (!stage.sends[i] && taken[i] == sent.doneHere() && taken[i] < sent.count()) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    /** The moment, for {@link #isNext} of a row that is taken now. */
+    public long mark() {
+      return Exchange.mark();
     }
 
     /** Whether no row can come that is older than this one: none is ahead of the shuffle, none on its way. */
-    public boolean isNext(long time) {
-      long needed = needed(time);
+    public boolean isNext(long time, long mark) {
       // In the order in which rows go: one that is sent on meanwhile is noted behind the shuffle before it is done ahead of it.
-      return reached(needed, stageNumber, readers) && stage.oldest(number) >= needed;
+      return isFirst(
+          time,
+          mark,
+          (seen, needed) ->
+              reached(needed, seen, stageNumber, readers) && stage.oldest(number) >= needed && !isMissed());
     }
 
     /** Waits a moment for rows older than this; false if the task is to stop. */
-    public boolean waits(long time) {
+    public boolean waits(long time, long mark) {
       own.waits = true;
       waiting.incrementAndGet();
       try {
-        if (!isNext(time)) {
+        if (!isNext(time, mark)) {
           look();
         }
       } finally {
@@ -336,6 +493,7 @@ public final class Progress {
     private final Target target;
     private final Queue<Result> due = new ArrayDeque<>();
     private volatile long oldest = Long.MAX_VALUE;
+    private volatile long oldestMark = 0;
     private volatile Exception failure;
 
     private Results(List<Reader> readers, Target target) {
@@ -346,7 +504,8 @@ public final class Progress {
     /** Sends a result, or keeps it until it may be sent. Throws what went wrong with earlier ones, too. */
     public void add(long time, InternalRow result) throws IOException {
       check();
-      if (oldest == Long.MAX_VALUE && isDue(time)) {
+      long mark = Exchange.mark();
+      if (oldest == Long.MAX_VALUE && isDue(time, mark)) {
         synchronized (this) {
           target.send(result);
         }
@@ -355,9 +514,10 @@ public final class Progress {
       int size;
       synchronized (this) {
         held.incrementAndGet();
-        due.add(new Result(time, result.copy()));
+        due.add(new Result(time, mark, result.copy()));
         size = due.size();
         if (size == 1) {
+          oldestMark = mark;
           oldest = time;
         }
       }
@@ -395,11 +555,12 @@ public final class Progress {
       }
     }
 
-    private boolean isDue(long time) {
-      long needed = needed(time);
-      if (!reached(needed, Integer.MAX_VALUE, readers)) {
-        return false; // looked at first: a result is kept before its row is done
-      }
+    private boolean isDue(long time, long mark) {
+      // In this order: a result is kept before its row is done.
+      return isFirst(time, mark, (seen, needed) -> reached(needed, seen, Integer.MAX_VALUE, readers) && isOldest(needed));
+    }
+
+    private boolean isOldest(long needed) {
       for (Results each : results) {
         if (each != this && each.oldest < needed) {
           return false;
@@ -410,12 +571,12 @@ public final class Progress {
 
     private boolean sendIfDue() {
       long time = oldest;
-      if (time == Long.MAX_VALUE || !isDue(time)) {
+      if (time == Long.MAX_VALUE || !isDue(time, oldestMark)) {
         return false;
       }
       boolean sent = false;
       synchronized (this) {
-        while (!due.isEmpty() && isDue(due.element().time)) {
+        while (!due.isEmpty() && isDue(due.element().time, due.element().mark)) {
           try {
             target.send(due.element().row);
           } catch (IOException | RuntimeException e) { // it may be another task that sends: this one says so
@@ -425,6 +586,7 @@ public final class Progress {
           }
           due.remove();
           held.decrementAndGet();
+          oldestMark = due.isEmpty() ? 0 : due.element().mark;
           oldest = due.isEmpty() ? Long.MAX_VALUE : due.element().time;
           sent = true;
         }
@@ -447,104 +609,5 @@ public final class Progress {
     }
   }
 
-  private record Result(long time, InternalRow row) {}
-
-  /** The tasks behind one shuffle, and what was sent to them. */
-  private static final class Stage {
-    private final Reader[] readers;
-    /** By the task that sends and the one that takes: one thread adds to each, and one removes. */
-    private final Pending[][] sent;
-
-    Stage(int senders, int tasks) {
-      readers = new Reader[tasks];
-      Arrays.setAll(readers, i -> new Reader());
-      sent = new Pending[senders][tasks];
-      for (Pending[] each : sent) {
-        Arrays.setAll(each, i -> new Pending());
-      }
-    }
-
-    /** The time of the oldest row that comes next of a sender and is not done by this task; else the largest long. */
-    long oldest(int task) {
-      long oldest = Long.MAX_VALUE;
-      if (!readers[task].ended) {
-        for (Pending[] each : sent) {
-          oldest = Math.min(oldest, each[task].oldest());
-        }
-      }
-      return oldest;
-    }
-  }
-
-  /** A task behind a shuffle. */
-  private static final class Reader {
-    private volatile boolean ended = false;
-    private volatile boolean waits = false;
-    /** At which look it asked for the row that it waits for; the largest long if it waits for none. */
-    private volatile long asks = 0;
-    /** At which look a row was sent to it last that found no other of the same sender. */
-    private volatile long sentAt = 0;
-    private volatile Thread thread;
-  }
-
-  /** The times of the rows that one task sent to another and that are not done: one thread adds, one removes, all look. */
-  private static final class Pending {
-    private static final int SIZE = 1024;
-
-    private volatile Part first = new Part();
-    private volatile long removed = 0;
-    private volatile long added = 0;
-    private Part last = first;
-
-    boolean isEmpty() {
-      return removed == added;
-    }
-
-    void add(long time) {
-      long at = added;
-      if (at > 0 && at % SIZE == 0) {
-        Part next = new Part();
-        next.begin = at;
-        last.next = next;
-        last = next;
-      }
-      last.times[(int) (at % SIZE)] = time;
-      added = at + 1;
-    }
-
-    void remove() {
-      long at = removed;
-      if (at >= added) {
-        return; // of a row that was not noted
-      }
-      if (at - first.begin == SIZE) {
-        first = first.next;
-      }
-      removed = at + 1;
-    }
-
-    /** The time of the first row that is not done; the largest long if all are. */
-    long oldest() {
-      while (true) {
-        long at = removed;
-        if (at >= added) {
-          return Long.MAX_VALUE;
-        }
-        Part part = first;
-        if (at - part.begin == SIZE) {
-          part = part.next; // the row is the first of the next part
-        }
-        long place = at - part.begin;
-        if (place >= 0 && place < SIZE) { // else whoever removes rows went on meanwhile
-          return part.times[(int) place];
-        }
-      }
-    }
-
-    private static final class Part {
-      private final long[] times = new long[SIZE];
-      private long begin = 0;
-      private volatile Part next;
-    }
-  }
+  private record Result(long time, long mark, InternalRow row) {}
 }

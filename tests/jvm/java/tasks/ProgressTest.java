@@ -98,13 +98,13 @@ final class ProgressTest {
     Progress.Own ahead = progress.own(0, 0, 100);
     Progress.Own own = progress.own(1, 1, 103);
     progress.sender(1, 1).sent(1, 2_000);
-    assertFalse(own.isNext(2_000)); // the first task may send one of 1,000
+    assertFalse(own.isNext(2_000, 0)); // the first task may send one of 1,000
     progress.sender(1, 0).sent(1, 1_000);
     ahead.done(0);
-    assertFalse(own.isNext(2_000)); // it did
-    assertTrue(own.isNext(1_000));
+    assertFalse(own.isNext(2_000, 0)); // it did
+    assertTrue(own.isNext(1_000, 0));
     own.done(0);
-    assertTrue(own.isNext(2_000));
+    assertTrue(own.isNext(2_000, 0));
   }
 
   @Test

@@ -1,0 +1,97 @@
+package ksqlpy.cluster;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The driver's side of {@link ksqlpy.tasks.Exchange}: keeps what each executor said last of its batches, and tells each
+ * what the others say.
+ *
+ * <p>A report is {@code {"exchange":executor,"known":n,"waits":true,"batches":{batch:{"done":[[shuffle,from,to,n]],"readers":[[shuffle,task,state]],"read":[[task,ms]],
+ * "oldest":[[shuffle,task,ms]],"sent":[[shuffle,from,to,n]]}}}; its answer {@code {"number":n,"pause":ms,"batches":{…}}}
+ * has the same of all others in one, with the least {@code known} of them and the {@code age} of the oldest report in ms.
+ */
+final class ProgressBoard {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  /** Ms between two reports; while a batch is read by time; and while results or rows wait. */
+  private static final long PAUSE = 100;
+
+  private static final long PAUSE_OF_BATCHES = 50;
+  private static final long SOON = 5;
+
+  /** An executor that has said nothing for so long is waited for by the batches only that it has tasks of. */
+  private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  private static final String[] LISTS = {"done", "readers", "read", "oldest", "sent"};
+
+  private static final Map<String, Said> LAST = new TreeMap<>();
+  private static long number = 0;
+
+  private ProgressBoard() {}
+
+  private record Said(JsonNode report, long at) {
+    boolean concerns(String batch, long now) {
+      return report.get("batches").has(batch) || now - at < SILENT_NANOS;
+    }
+  }
+
+  static synchronized void begin() {
+    LAST.clear();
+  }
+
+  /** An executor is gone. */
+  static synchronized void left(String executor) {
+    LAST.remove(executor);
+  }
+
+  /** Takes a report; gives the answer, JSON. */
+  static synchronized String take(JsonNode report) throws JsonProcessingException {
+    String executor = report.get("exchange").asText();
+    long now = System.nanoTime();
+    LAST.put(executor, new Said(report, now));
+    ObjectNode answer = MAPPER.createObjectNode();
+    answer.put("number", ++number);
+    boolean waits = false;
+    boolean reads = false;
+    for (Said each : LAST.values()) {
+      waits |= each.report.get("waits").asBoolean();
+      reads |= !each.report.get("batches").isEmpty();
+    }
+    answer.put("pause", waits ? SOON : reads ? PAUSE_OF_BATCHES : PAUSE);
+    ObjectNode batches = answer.putObject("batches");
+    report.get("batches").fieldNames().forEachRemaining(batch -> others(executor, batch, now, batches.putObject(batch)));
+    return MAPPER.writeValueAsString(answer);
+  }
+
+  private static void others(String executor, String batch, long now, ObjectNode found) {
+    long known = Long.MAX_VALUE;
+    long age = 0;
+    ArrayNode[] lists = new ArrayNode[LISTS.length];
+    for (int i = 0; i < LISTS.length; i++) {
+      lists[i] = found.putArray(LISTS[i]);
+    }
+    for (Map.Entry<String, Said> each : LAST.entrySet()) {
+      Said said = each.getValue();
+      if (each.getKey().equals(executor) || !said.concerns(batch, now)) {
+        continue;
+      }
+      known = Math.min(known, said.report.get("known").asLong());
+      age = Math.max(age, TimeUnit.NANOSECONDS.toMillis(now - said.at));
+      JsonNode of = said.report.get("batches").get(batch);
+      if (of != null) {
+        for (int i = 0; i < LISTS.length; i++) {
+          of.get(LISTS[i]).forEach(lists[i]::add);
+        }
+      }
+    }
+    found.put("known", known);
+    found.put("age", age);
+  }
+}
