@@ -13,7 +13,6 @@ from ksqlpy.spark.compile import event_times
 from ksqlpy.spark.figures import client_figures
 from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.once import Offsets
-from ksqlpy.spark.session import is_local
 from ksqlpy.spark.spec import QuerySpec
 
 __all__ = ["isolation", "source_records"]
@@ -68,11 +67,8 @@ def source_records(
     ``end``: where a micro-batch ends at the latest; only of a query that is read by time.
     ``apart``: tasks on several executors keep to the order of time.
     """
-    own = (
-        spec.by_time or apart or is_local(session)
-    )  # else on a cluster Spark sends a partition to the executor that had it before
     reader = (
-        session.readStream.format(OWN if own else "kafka")
+        session.readStream.format(OWN)
         .options(**spec.connection.spark_source)
         .option("subscribe", ",".join(spec.partitions))
         .option("startingOffsets", json.dumps(_first(spec)))
@@ -84,8 +80,7 @@ def source_records(
         # Kafka's own reporter registers some 200 metrics of a consumer with JMX, where nobody looks for them.
         .option("kafka.auto.include.jmx.reporter", "false")
     )
-    if own:
-        reader = reader.options(**_own(spec, end, apart=apart))
+    reader = reader.options(**_own(spec, end, apart=apart))
     if spec.by_time or apart:
         times = event_times(spec.plan, reader.load())
         if times is not None:

@@ -9,7 +9,6 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from ksqlpy.spark.failure import Failure
-from ksqlpy.spark.session import is_local
 from ksqlpy.spark.spec import QuerySpec
 
 __all__ = ["announce", "tell_failing", "withdraw"]
@@ -21,10 +20,9 @@ _FAILING, _OUTAGE = 60, 600
 def announce(session: SparkSession, spec: QuerySpec) -> None:
     """Says that a query starts; to be called before it and those that read its topic do.
 
-    Not of push queries, whose topic nobody else reads, nor of one in micro-batches or on a cluster, of which this
-    process does not know how far they are.
+    Not of push queries, whose topic nobody else reads, nor of one in micro-batches, whose progress nobody knows.
     """
-    if not isinstance(spec.sink, str) and spec.batch_ms is None and is_local(session):
+    if not isinstance(spec.sink, str) and spec.batch_ms is None:
         _upstream(session).writes(spec.id, "\n".join(spec.plan.topics), spec.sink.topic)
 
 

@@ -16,6 +16,9 @@ import java.util.concurrent.TimeUnit;
  * <p>A report is {@code {"exchange":executor,"known":n,"waits":true,"batches":{batch:{"done":[[shuffle,from,to,n]],"readers":[[shuffle,task,state]],"read":[[task,ms]],
  * "oldest":[[shuffle,task,ms]],"sent":[[shuffle,from,to,n]]}}}; its answer {@code {"number":n,"pause":ms,"batches":{…}}}
  * has the same of all others in one, with the least {@code known} of them and the {@code age} of the oldest report in ms.
+ * For {@link UpstreamBoard} a report has {@code "version":n,"watches":[query],"queries":{…}} (see {@code UpstreamParts}), and
+ * an answer {@code "watched":[query],"done":{query:[time,moment]}}, with {@code "version":n,"writers":[{"query":…,"topic":…,"sources":[…]}]}
+ * where these are news.
  */
 final class ProgressBoard {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -33,6 +36,7 @@ final class ProgressBoard {
 
   private static final Map<String, Said> LAST = new TreeMap<>();
   private static long number = 0;
+  private static UpstreamBoard upstream = new UpstreamBoard();
 
   private ProgressBoard() {}
 
@@ -44,6 +48,7 @@ final class ProgressBoard {
 
   static synchronized void begin() {
     LAST.clear();
+    upstream = new UpstreamBoard();
   }
 
   /** An executor is gone. */
@@ -67,6 +72,10 @@ final class ProgressBoard {
     answer.put("pause", waits ? SOON : reads ? PAUSE_OF_BATCHES : PAUSE);
     ObjectNode batches = answer.putObject("batches");
     report.get("batches").fieldNames().forEachRemaining(batch -> others(executor, batch, now, batches.putObject(batch)));
+    Map<String, JsonNode> reports = new TreeMap<>();
+    LAST.forEach((id, each) -> reports.put(id, each.report));
+    upstream.look(reports, number);
+    upstream.answer(report, reports.values(), answer);
     return MAPPER.writeValueAsString(answer);
   }
 

@@ -258,7 +258,16 @@ final class Merge implements AutoCloseable {
       } else if (lane == null && apart != null && isStuck()) {
         apart.ends();
       }
-      poll(waitsAtMost(left));
+      if (unwritten == null) {
+        poll(waitsAtMost(left));
+        continue;
+      }
+      Upstream.waits(true);
+      try {
+        poll(waitsAtMost(left));
+      } finally {
+        Upstream.waits(false);
+      }
     }
   }
 

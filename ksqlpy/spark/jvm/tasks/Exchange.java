@@ -103,6 +103,9 @@ public final class Exchange implements Runnable {
   }
 
   private static boolean isWaiting() {
+    if (Upstream.waits()) {
+      return true;
+    }
     for (Progress each : batches()) {
       if (each.isWaiting()) {
         return true;
@@ -125,7 +128,7 @@ public final class Exchange implements Runnable {
       }
     }
     Map<String, Object> said = new HashMap<>();
-    boolean waits = false;
+    boolean waits = Upstream.waits();
     for (Progress each : batches) {
       said.put(each.name, report(each));
       waits |= each.isWaiting();
@@ -136,13 +139,21 @@ public final class Exchange implements Runnable {
       answer =
           MAPPER.readTree(
               ToDriver.ask(
-                  Map.of("exchange", executor, "known", Long.valueOf(known), "waits", Boolean.valueOf(waits), "batches", said)));
+                  Map.of(
+                      "exchange", executor,
+                      "known", Long.valueOf(known),
+                      "waits", Boolean.valueOf(waits),
+                      "batches", said,
+                      "version", Long.valueOf(UpstreamParts.version()),
+                      "watches", UpstreamParts.watches(),
+                      "queries", UpstreamParts.report())));
     } catch (Exception e) {
       LOG.warn("no exchange with the driver: {}", e.toString());
       return;
     }
     known = answer.get("number").asLong();
     pause = answer.get("pause").asLong();
+    UpstreamParts.take(answer);
     numbers.put(Long.valueOf(number), Long.valueOf(known));
     for (Progress each : batches) {
       JsonNode others = answer.get("batches").get(each.name);

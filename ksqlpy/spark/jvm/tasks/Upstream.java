@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>A query has written what came of the records before an event time when its tasks have read them, nothing older is on
  * its way ({@link Progress}), and the brokers have answered for all results sent until then. Of a task that reads no
  * record the moment counts at which it had read all. One thread of this JVM looks at it, only of topics that others
- * wait for.
+ * wait for. On a cluster the driver finds it out of what executors say, see {@link UpstreamParts}.
  */
 public final class Upstream {
   /** Within how many ms of its time a record is with the broker, if its time is that of its producer. */
@@ -33,9 +33,10 @@ public final class Upstream {
 
   private static final Writer[] NONE = {};
 
-  private static final Map<String, Writer> WRITERS = new HashMap<>();
+  static final Map<String, Writer> WRITERS = new HashMap<>();
   private static final Map<String, Sink> SINKS = new HashMap<>();
-  private static volatile int version = 0;
+  private static final AtomicLong WAITING = new AtomicLong();
+  static volatile int version = 0;
   private static Thread looking;
 
   private Upstream() {}
@@ -116,6 +117,10 @@ public final class Upstream {
     Reader reader = new Reader();
     synchronized (WRITERS) {
       Writer writer = WRITERS.get(query);
+      if (writer == null && Exchange.isRunning()) { // the driver may not have told of it yet
+        writer = new Writer(query, Set.of(), "");
+        WRITERS.put(query, writer);
+      }
       if (writer != null) {
         writer.add(reader, life, tasks);
       }
@@ -132,10 +137,19 @@ public final class Upstream {
     }
   }
 
-  private static Sink sinkOf(String query) {
+  static Sink sinkOf(String query) {
     synchronized (SINKS) {
       return SINKS.get(query);
     }
+  }
+
+  /** A task waits for what a query is to write, or does so no more. */
+  public static void waits(boolean begins) {
+    WAITING.addAndGet(begins ? 1 : -1);
+  }
+
+  static boolean waits() {
+    return WAITING.get() > 0;
   }
 
   private static void look() {
@@ -160,8 +174,8 @@ public final class Upstream {
   /** How many results a query has sent, and of how many the brokers have answered. */
   public static final class Sink {
     private final String query;
-    private final AtomicLong sent = new AtomicLong();
-    private final AtomicLong answered = new AtomicLong();
+    final AtomicLong sent = new AtomicLong();
+    final AtomicLong answered = new AtomicLong();
 
     private int producers = 0;
 
@@ -238,7 +252,7 @@ public final class Upstream {
       at = NO_RECORD;
     }
 
-    private Point point() {
+    Point point() {
       long time = at;
       return time == NO_RECORD ? rest : new Point(time, Long.MAX_VALUE);
     }
@@ -254,33 +268,68 @@ public final class Upstream {
     /** Whether somebody waits for what its query writes. */
     public boolean isWatched() {
       Writer known = writer;
-      return known != null && known.watchers.get() > 0;
+      return known != null && (known.watched || known.watchers.get() > 0);
+    }
+  }
+
+  /** The queries that write. */
+  public static List<Writer> all() {
+    synchronized (WRITERS) {
+      return List.copyOf(WRITERS.values());
     }
   }
 
   /** A query that writes a topic. */
   public static final class Writer {
     private final String query;
-    private final String topic;
-    private final AtomicLong watchers = new AtomicLong();
-    private final List<Reader> readers = new ArrayList<>();
-    private Set<String> sources;
-    private String life = "";
-    private int tasks;
+    final AtomicLong watchers = new AtomicLong();
+    final List<Reader> readers = new ArrayList<>();
+    volatile String topic;
+    volatile Set<String> sources;
+    String life = "";
+    int tasks;
+    /** Whether tasks of other executors wait for it now and then. */
+    volatile boolean watched = false;
+    private volatile int begun = 0;
     private Point next; // null while there is none
     private long nextSince;
     private Sink nextSink;
     private long nextSent;
-    private volatile Point done = Point.NONE;
+    volatile Point done = Point.NONE;
     private long failsSince = 0;
     /** By {@link System#nanoTime}; 0: without an end. */
     private volatile long waitedUntil = 0;
-    private volatile boolean ended = false;
+    volatile boolean ended = false;
 
-    private Writer(String query, Set<String> sources, String topic) {
+    Writer(String query, Set<String> sources, String topic) {
       this.query = query;
       this.sources = sources;
       this.topic = topic;
+    }
+
+    /** Its id. */
+    public String query() {
+      return query;
+    }
+
+    /** What it writes. */
+    public String topic() {
+      return topic;
+    }
+
+    /** What it reads. */
+    public Set<String> sources() {
+      return sources;
+    }
+
+    /** How often it was started. */
+    public int begun() {
+      return begun;
+    }
+
+    /** So much is written, as others know who see all of its tasks. */
+    public void done(Point written) {
+      done = written;
     }
 
     /** What it has written; all if it is not to be waited for. */
@@ -303,7 +352,7 @@ public final class Upstream {
     public void watch(boolean begins) {
       watchers.addAndGet(begins ? 1 : -1);
       synchronized (WRITERS) {
-        if (looking == null) {
+        if (looking == null && !Exchange.isRunning()) {
           looking = new Thread(Upstream::look, "progress of queries");
           looking.setDaemon(true);
           looking.start();
@@ -312,6 +361,7 @@ public final class Upstream {
     }
 
     private synchronized void begin() {
+      begun++;
       readers.forEach(each -> each.writer = null);
       readers.clear();
       life = "";
