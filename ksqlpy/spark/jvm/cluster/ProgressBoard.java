@@ -48,6 +48,7 @@ final class ProgressBoard {
 
   static synchronized void begin() {
     LAST.clear();
+    number = 0;
     upstream = new UpstreamBoard();
   }
 
