@@ -84,13 +84,13 @@ def stream_time(place: str, time: str) -> str:
     return f"ksqlpy.{text.name(json.dumps({'clock': True}))}({place}, {time})"
 
 
-def sent_to(keys: Sequence[str], partitions: int, stage: int, sources: int, time: str) -> str:
+def sent_to(keys: Sequence[str], partitions: int, stage: int, time: str) -> str:
     """Spark text of a row's time, which notes that the row goes to the task of these keys; without keys to the first.
 
-    See ``jvm/tasks/Sent.java``. ``stage``: how many shuffles came before; ``sources``: how many tasks read.
+    See ``jvm/tasks/Sent.java``. ``stage``: how many shuffles came before.
     """
     task = f"pmod(hash({', '.join(keys)}), {partitions})" if keys else "0"
-    return f"ksqlpy.{text.name(json.dumps({'sent': partitions, 'stage': stage, 'sources': sources}))}({task}, {time})"
+    return f"ksqlpy.{text.name(json.dumps({'sent': partitions, 'stage': stage}))}({task}, {time})"
 
 
 def source_place(plan: Plan, topic: str, partition: str) -> str:

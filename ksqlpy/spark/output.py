@@ -128,22 +128,21 @@ def kafka_output(
 
 @dataclass(frozen=True)
 class InStep:
-    """Results come from several executors: ``stage`` shuffles, ``tasks`` behind each, ``sources`` that read."""
+    """Results come from several executors: ``stage`` shuffles, ``tasks`` behind each."""
 
     stage: int
     tasks: int
-    sources: int
 
 
 def _in_step(records: DataFrame, step: InStep) -> DataFrame:
     """The records in one task, in the order of their times: producers of several executors would mix them."""
     sent = records.selectExpr(
         "*",
-        f"{sent_to((), step.tasks, step.stage, step.sources, Col.TIME)} AS {Col.SENT}",
+        f"{sent_to((), step.tasks, step.stage, Col.TIME)} AS {Col.SENT}",
         f"spark_partition_id() AS {Col.SENDER}",
     )
     rows = Rows(sent.repartition(1), RowShape(tuple(sent.columns)))
-    return rows.in_step(step.stage, step.tasks, step.sources, Col.SENT, Col.SENDER).drop(Col.TIME).frame
+    return rows.in_step(step.stage, step.tasks, Col.SENT, Col.SENDER).drop(Col.TIME).frame
 
 
 def _in_order(records: DataFrame) -> DataFrame:

@@ -447,16 +447,15 @@ class RunningQuery:
             admit_forgetting(session)
         end = self._read_before(tail) if phase is Phase.RECOVERY else None
         one_jvm = self._writers.shared
-        # Executors tell each other only what rows of all stages are on their way at the same time, in real time.
-        in_step = live and spec.shuffled and (spec.by_time if one_jvm else spec.batch_ms is None)
-        sources = 1 if spec.by_time else sum(spec.partitions.values())
-        apart = in_step and not one_jvm
-        records = undone(spec.plan, source_records(session, spec, skipping=not live, end=end, apart=apart), tail)
+        # Tasks side by side keep to the order of time in one JVM alone; executors, which tell each other what is on its
+        # way between tasks that run at the same time, do so behind one that reads all.
+        ordered = spec.by_time if one_jvm else spec.idle_ms >= 0 and spec.batch_ms is None
+        in_step = live and spec.shuffled and ordered
+        records = undone(spec.plan, source_records(session, spec, skipping=not live, end=end, by_time=in_step), tail)
         distribution = Distribution(
             spec.shuffle_partitions,
             spec.shuffled if live else spec.order_varies,
             in_step=in_step,
-            sources=sources,
             source_partitions=len(spec.offsets[spec.plan.relations[0].source.topic]),
             topic_partitions=tuple(spec.partitions[t] for t in spec.plan.topics) if spec.exactly_once else (),
         )
@@ -465,7 +464,7 @@ class RunningQuery:
         output = kafka_output(
             spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail,
             in_order=not live and spec.shuffled,
-            in_step=self._last_step(sources) if in_step else None,
+            in_step=self._last_step() if in_step else None,
         )  # fmt: skip
         writer = (
             output.writeStream.format(self._writers.ordered if in_step and one_jvm else self._writers.format)
@@ -493,11 +492,10 @@ class RunningQuery:
             self._query = writer.start()
             return self._query
 
-    def _last_step(self, sources: int) -> InStep | None:
+    def _last_step(self) -> InStep | None:
         """On a cluster one task writes what several have made."""
-        spec = self.spec
-        several = not self._writers.shared and (sources > 1 or spec.plan.stages > 0)
-        return InStep(spec.plan.stages, spec.shuffle_partitions, sources) if several else None
+        stages = self.spec.plan.stages
+        return None if self._writers.shared or not stages else InStep(stages, self.spec.shuffle_partitions)
 
     def _read_before(self, tail: Tail | None) -> Offsets | None:
         """Where a recovery ends: behind the last records that the results in the tail had seen, and what was deleted.

@@ -279,17 +279,15 @@ class Rows:
         """The rows of one key in one partition, as they come."""
         return Rows(self.frame.repartition(partitions, *(F.expr(k) for k in keys)), self.shape)
 
-    def in_step(self, stage: int, tasks: int, sources: int, time: str, sender: str) -> Rows:
+    def in_step(self, stage: int, tasks: int, time: str, sender: str) -> Rows:
         """The rows in the order of time, see ``jvm/tasks/Progress.java``; without the columns that say which it is.
 
-        ``stage``: how many shuffles came before; ``tasks``: how many are behind each at most; ``sources``: how many
-        read; ``time``, ``sender``: columns of their times and senders.
+        ``stage``: how many shuffles came before; ``tasks``: how many are behind each at
+        most; ``time``, ``sender``: columns of their times and senders.
         """
         session = self.frame.sparkSession
         jvm: Any = session._jvm
-        made = DataFrame(
-            jvm.ksqlpy.internals.InStepNode.add(self.frame._jdf, stage, time, sender, tasks, sources), session
-        )
+        made = DataFrame(jvm.ksqlpy.internals.InStepNode.add(self.frame._jdf, stage, time, sender, tasks), session)
         return Rows(made, self.shape).drop(time, sender)
 
     def together(self) -> Rows:

@@ -29,11 +29,9 @@ def _first(spec: QuerySpec) -> dict[str, dict[str, int]]:
     return {t: {str(p): spec.offsets[t].get(str(p), EARLIEST) for p in range(n)} for t, n in spec.partitions.items()}
 
 
-def _own(spec: QuerySpec, end: Offsets | None, *, apart: bool) -> dict[str, str]:
+def _own(spec: QuerySpec, end: Offsets | None, *, by_time: bool) -> dict[str, str]:
     """The options of our source (``jvm/source/OrderedKafka.java``)."""
-    if not spec.by_time and apart:
-        return {"ksqlpy.apart": "true", "ksqlpy.behind": str(spec.shuffle_partitions)}
-    if not spec.by_time:
+    if not by_time:
         timed = any(r.source.timestamp is not None for r in spec.plan.relations)
         return {"ksqlpy.apart": "true", "ksqlpy.timed": "false" if timed else "true"}
     streams = {r.source.topic for r in spec.plan.streams}
@@ -59,13 +57,13 @@ def _is_letter(topic: str) -> str:
 
 
 def source_records(
-    session: SparkSession, spec: QuerySpec, *, skipping: bool, end: Offsets | None = None, apart: bool = False
+    session: SparkSession, spec: QuerySpec, *, skipping: bool, end: Offsets | None = None, by_time: bool = False
 ) -> Any:
     """Spark's stream of records over all topics of the query.
 
     ``skipping``: it goes on behind records that are gone; else it fails, and who starts it again counts them.
     ``end``: where a micro-batch ends at the latest; only of a query that is read by time.
-    ``apart``: tasks on several executors keep to the order of time.
+    ``by_time``: one task reads all, also where the plan does not ask for it.
     """
     reader = (
         session.readStream.format(OWN)
@@ -80,8 +78,9 @@ def source_records(
         # Kafka's own reporter registers some 200 metrics of a consumer with JMX, where nobody looks for them.
         .option("kafka.auto.include.jmx.reporter", "false")
     )
-    reader = reader.options(**_own(spec, end, apart=apart))
-    if spec.by_time or apart:
+    by_time = by_time or spec.by_time
+    reader = reader.options(**_own(spec, end, by_time=by_time))
+    if by_time:
         times = event_times(spec.plan, reader.load())
         if times is not None:
             jvm: Any = session._jvm

@@ -111,7 +111,7 @@ def fingerprint_of(kept: Kept) -> str:
 def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int, *, cluster: bool = False) -> int:
     """How many task slots the query holds for as long as it runs: its source partitions and every shuffle's.
 
-    ``cluster``: on several executors one more task writes the results.
+    ``cluster``: on several executors one more task writes the results; where tasks read side by side, one reads all.
     """
     sources = sum(partitions.values())
     if sources <= 1:
@@ -119,7 +119,7 @@ def slots(plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int, *,
     by_time = reads_by_time(plan, partitions)
     if by_time and (shuffle_partitions == 1 or not plan.stages):
         return 1
-    return (1 if by_time else sources) + plan.stages * shuffle_partitions + cluster
+    return (1 if by_time else sources) + plan.stages * shuffle_partitions + (cluster and by_time)
 
 
 def reads_by_time(plan: Plan, partitions: Mapping[str, int]) -> bool:

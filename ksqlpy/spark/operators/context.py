@@ -27,7 +27,7 @@ class Distribution:
 
     ``partitions``: of every shuffle. ``shuffled``: False where all rows come from one source partition, so that a
     shuffle would only cost latency. ``sorted``: for the micro-batch that reads a backlog in event-time order.
-    ``in_step``: the rows come by their time, and stay in this order behind shuffles; ``sources``: from so many tasks.
+    ``in_step``: the rows come from one task, by their time, and stay in this order behind shuffles.
     ``source_partitions``: of the first source when the query was made; part of the state of queries with HAVING.
     """
 
@@ -35,7 +35,6 @@ class Distribution:
     shuffled: bool
     sorted: bool = False
     in_step: bool = False
-    sources: int = 1
     source_partitions: int = 1
     topic_partitions: tuple[int, ...] = ()
     """Of each topic of the plan, in order: of how many partitions the tasks of JVM steps say what they had seen. None
@@ -130,8 +129,8 @@ class Context:
         stage = self._shuffles
         self._shuffles += 1
         time = f"coalesce({Col.ROWTIME}, {Col.RAW}.ts, 0L)"
-        rows = rows.plus((Col.SENT, sent_to(keys, n, stage, d.sources, time)), (Col.SENDER, "spark_partition_id()"))
-        return rows.repartitioned(n, keys).in_step(stage, n, d.sources, Col.SENT, Col.SENDER)
+        rows = rows.plus((Col.SENT, sent_to(keys, n, stage, time)), (Col.SENDER, "spark_partition_id()"))
+        return rows.repartitioned(n, keys).in_step(stage, n, Col.SENT, Col.SENDER)
 
     def _sorted(self, rows: Rows, keys: Sequence[str], order: Sequence[str]) -> Rows:
         number = [Col.ROW] if rows.shape.numbered else []

@@ -101,7 +101,7 @@ public final class Functions implements FunctionCatalog {
         }
         if (described.has("sent")) {
           expect(arguments, 2, "it takes two arguments: task and time");
-          return new Sent(described.get("sent").asInt(), described.get("stage").asInt(), described.get("sources").asInt());
+          return new Sent(described.get("sent").asInt(), described.get("stage").asInt());
         }
         if (described.has("clock")) {
           expect(arguments, 2, "it takes two arguments: place and time");

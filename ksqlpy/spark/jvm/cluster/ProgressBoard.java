@@ -13,8 +13,8 @@ import java.util.concurrent.TimeUnit;
  * The driver's side of {@link ksqlpy.tasks.Exchange}: keeps what each executor said last of its batches, and tells each
  * what the others say.
  *
- * <p>A report is {@code {"exchange":executor,"known":n,"waits":true,"batches":{batch:{"done":[[shuffle,from,to,n]],"readers":[[shuffle,task,state]],"read":[[task,ms]],
- * "oldest":[[shuffle,task,ms]],"sent":[[shuffle,from,to,n]]}}}; its answer {@code {"number":n,"pause":ms,"batches":{…}}}
+ * <p>A report is {@code {"exchange":executor,"known":n,"waits":true,"batches":{batch:{"done":[[shuffle,from,to,n]],"readers":[[shuffle,task,state]],
+ * "oldest":[[shuffle,task,ms]],"sent":[[shuffle,from,to,n]],"left":false}}}; its answer {@code {"number":n,"pause":ms,"batches":{…}}}
  * has the same of all others in one, with the least {@code known} of them and the {@code age} of the oldest report in ms.
  * For {@link UpstreamBoard} a report has {@code "version":n,"watches":[query],"queries":{…}} (see {@code UpstreamParts}), and
  * an answer {@code "watched":[query],"done":{query:[time,moment]}}, with {@code "version":n,"writers":[{"query":…,"topic":…,"sources":[…]}]}
@@ -32,14 +32,21 @@ final class ProgressBoard {
   /** An executor that has said nothing for so long is waited for by the batches only that it has tasks of. */
   private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-  private static final String[] LISTS = {"done", "readers", "read", "oldest", "sent"};
+  /** For so long what was said of a batch is kept behind its end. */
+  private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  private static final String[] LISTS = {"done", "readers", "oldest", "sent"};
 
   private static final Map<String, Said> LAST = new TreeMap<>();
+
+  /** By batch and executor what one said last whose tasks have ended; others need it until theirs have. */
+  private static final Map<String, Map<String, Said>> LEFT = new TreeMap<>();
   private static long number = 0;
   private static UpstreamBoard upstream = new UpstreamBoard();
 
   private ProgressBoard() {}
 
+  /** A report, or the part of one on a batch; when it came. */
   private record Said(JsonNode report, long at) {
     boolean concerns(String batch, long now) {
       return report.get("batches").has(batch) || now - at < SILENT_NANOS;
@@ -48,6 +55,7 @@ final class ProgressBoard {
 
   static synchronized void begin() {
     LAST.clear();
+    LEFT.clear();
     number = 0;
     upstream = new UpstreamBoard();
   }
@@ -62,6 +70,7 @@ final class ProgressBoard {
     String executor = report.get("exchange").asText();
     long now = System.nanoTime();
     LAST.put(executor, new Said(report, now));
+    keepLeft(executor, report, now);
     ObjectNode answer = MAPPER.createObjectNode();
     answer.put("number", ++number);
     boolean waits = false;
@@ -80,6 +89,27 @@ final class ProgressBoard {
     return MAPPER.writeValueAsString(answer);
   }
 
+  private static void keepLeft(String executor, JsonNode report, long now) {
+    for (Map.Entry<String, JsonNode> each : report.get("batches").properties()) {
+      if (each.getValue().get("left").asBoolean()) {
+        LEFT.computeIfAbsent(each.getKey(), batch -> new TreeMap<>()).put(executor, new Said(each.getValue(), now));
+      }
+    }
+    LEFT.entrySet().removeIf(each -> {
+      boolean used = false;
+      for (Said said : LAST.values()) {
+        used |= said.report.get("batches").has(each.getKey());
+      }
+      return !used && each.getValue().values().stream().allMatch(said -> now - said.at > KEPT_NANOS);
+    });
+  }
+
+  private static void add(JsonNode of, ArrayNode[] lists) {
+    for (int i = 0; of != null && i < LISTS.length; i++) {
+      of.get(LISTS[i]).forEach(lists[i]::add);
+    }
+  }
+
   private static void others(String executor, String batch, long now, ObjectNode found) {
     long known = Long.MAX_VALUE;
     long age = 0;
@@ -95,12 +125,14 @@ final class ProgressBoard {
       known = Math.min(known, said.report.get("known").asLong());
       age = Math.max(age, TimeUnit.NANOSECONDS.toMillis(now - said.at));
       JsonNode of = said.report.get("batches").get(batch);
-      if (of != null) {
-        for (int i = 0; i < LISTS.length; i++) {
-          of.get(LISTS[i]).forEach(lists[i]::add);
-        }
-      }
+      add(of, lists);
     }
+    LEFT.getOrDefault(batch, Map.of()).forEach((id, said) -> {
+      Said last = LAST.get(id);
+      if (!id.equals(executor) && (last == null || !last.report.get("batches").has(batch))) {
+        add(said.report, lists);
+      }
+    });
     found.put("known", known);
     found.put("age", age);
   }

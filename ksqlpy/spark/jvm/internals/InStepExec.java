@@ -25,16 +25,14 @@ public final class InStepExec extends SparkPlan {
   private final String time;
   private final String sender;
   private final int tasks;
-  private final int sources;
   private final SparkPlan input;
 
   /** Spark copies it by this constructor and {@link #productElement}. */
-  public InStepExec(int stage, String time, String sender, int tasks, int sources, SparkPlan input) {
+  public InStepExec(int stage, String time, String sender, int tasks, SparkPlan input) {
     this.stage = stage;
     this.time = time;
     this.sender = sender;
     this.tasks = tasks;
-    this.sources = sources;
     this.input = input;
   }
 
@@ -55,12 +53,12 @@ public final class InStepExec extends SparkPlan {
 
   @Override
   public SparkPlan withNewChildrenInternal(IndexedSeq<SparkPlan> children) {
-    return new InStepExec(stage, time, sender, tasks, sources, Scala.list(children).get(0));
+    return new InStepExec(stage, time, sender, tasks, Scala.list(children).get(0));
   }
 
   @Override
   public int productArity() {
-    return 6;
+    return 5;
   }
 
   @Override
@@ -70,8 +68,7 @@ public final class InStepExec extends SparkPlan {
       case 1 -> time;
       case 2 -> sender;
       case 3 -> tasks;
-      case 4 -> sources;
-      case 5 -> input;
+      case 4 -> input;
       default -> throw new IndexOutOfBoundsException(index);
     };
   }
@@ -96,21 +93,19 @@ public final class InStepExec extends SparkPlan {
     private final int time;
     private final int sender;
     private final int tasks;
-    private final int sources;
 
     Work(InStepExec plan) {
       this.stage = plan.stage;
       this.time = plan.input.schema().fieldIndex(plan.time);
       this.sender = plan.input.schema().fieldIndex(plan.sender);
       this.tasks = plan.tasks;
-      this.sources = plan.sources;
     }
 
     @Override
     public Iterator<InternalRow> apply(Iterator<InternalRow> rows) {
-      Progress.Own own = Progress.ofTask(stage, TaskContext.getPartitionId(), tasks, sources);
+      Progress.Own own = Progress.ofTask(stage, TaskContext.getPartitionId(), tasks);
       // What the one task ahead of the first shuffle sends comes in its order.
-      return stage == 0 && sources == 1 ? new Noted(rows, own) : new RowsByTime(rows, time, sender, own);
+      return stage == 0 ? new Noted(rows, own) : new RowsByTime(rows, time, sender, own);
     }
   }
 

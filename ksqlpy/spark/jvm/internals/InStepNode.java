@@ -21,34 +21,32 @@ public final class InStepNode extends LogicalPlan {
   private final String time;
   private final String sender;
   private final int tasks;
-  private final int sources;
   private final LogicalPlan input;
 
   /** Spark copies it by this constructor and {@link #productElement}. */
-  public InStepNode(int stage, String time, String sender, int tasks, int sources, LogicalPlan input) {
+  public InStepNode(int stage, String time, String sender, int tasks, LogicalPlan input) {
     this.stage = stage;
     this.time = time;
     this.sender = sender;
     this.tasks = tasks;
-    this.sources = sources;
     this.input = input;
   }
 
   /**
    * Adds it to the rows of a DataFrame, for Python. {@code stage}: which shuffle they come from, from 0 on; {@code time}:
    * the column that {@link ksqlpy.tasks.Sent} made; {@code sender}: that of the number of the task that sent them; {@code
-   * tasks}: how many the query has behind each shuffle at most; {@code sources}: how many read.
+   * tasks}: how many the query has behind each shuffle at most.
    */
-  public static Dataset<Row> add(Dataset<Row> rows, int stage, String time, String sender, int tasks, int sources) {
+  public static Dataset<Row> add(Dataset<Row> rows, int stage, String time, String sender, int tasks) {
     SparkSession session = (SparkSession) rows.sparkSession();
     StepStrategy.add(session);
     LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
-    return Dataset$.MODULE$.ofRows(session, new InStepNode(stage, time, sender, tasks, sources, plan));
+    return Dataset$.MODULE$.ofRows(session, new InStepNode(stage, time, sender, tasks, plan));
   }
 
   /** This on Spark, over the planned rows of its input. */
   InStepExec planned(SparkPlan rows) {
-    return new InStepExec(stage, time, sender, tasks, sources, rows);
+    return new InStepExec(stage, time, sender, tasks, rows);
   }
 
   LogicalPlan input() {
@@ -73,12 +71,12 @@ public final class InStepNode extends LogicalPlan {
 
   @Override
   public LogicalPlan withNewChildrenInternal(IndexedSeq<LogicalPlan> children) {
-    return new InStepNode(stage, time, sender, tasks, sources, Scala.list(children).get(0));
+    return new InStepNode(stage, time, sender, tasks, Scala.list(children).get(0));
   }
 
   @Override
   public int productArity() {
-    return 6;
+    return 5;
   }
 
   @Override
@@ -88,8 +86,7 @@ public final class InStepNode extends LogicalPlan {
       case 1 -> time;
       case 2 -> sender;
       case 3 -> tasks;
-      case 4 -> sources;
-      case 5 -> input;
+      case 4 -> input;
       default -> throw new IndexOutOfBoundsException(index);
     };
   }
@@ -106,12 +103,11 @@ public final class InStepNode extends LogicalPlan {
         && time.equals(that.time)
         && sender.equals(that.sender)
         && tasks == that.tasks
-        && sources == that.sources
         && input.equals(that.input);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(stage, time, sender, tasks, sources, input);
+    return Objects.hash(stage, time, sender, tasks, input);
   }
 }

@@ -12,7 +12,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import ksqlpy.metrics.Inputs;
 import ksqlpy.tasks.Alignment;
-import ksqlpy.tasks.Progress;
 import ksqlpy.tasks.Upstream;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -53,11 +52,6 @@ final class Merge implements AutoCloseable {
   /** How old the last answer of a broker may be for the end of its partitions to count as known. */
   private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
 
-  /** Before the end of a batch, tasks on several executors come together. */
-  private static final long ENDING_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
-
-  private static final long PATIENCE_MILLIS = 30_000;
-
   /** How often a query that others wait for finds out whether it has read all. */
   private static final long END_MILLIS = 100;
 
@@ -83,8 +77,6 @@ final class Merge implements AutoCloseable {
   private Upstream.Reader reader;
   /** Tasks that read the other partitions; null if this task reads all. */
   private Beside beside;
-  /** The same of tasks on several executors, for a batch; null elsewhere. */
-  private Progress.Reads apart;
   private boolean byRecords;
   private long endAsked;
   /** Whether queries of this JVM write some of the topics; as of this version of {@link Upstream}. */
@@ -159,18 +151,24 @@ final class Merge implements AutoCloseable {
 
   /**
    * Says from now on how far this task is: one of so many of a query's {@code life}. {@code byRecords}: by the times of
-   * records, else only where all are read. {@code behind}: how many tasks are behind each shuffle, where those that read
-   * are on several executors; else 0. To be called in the task.
+   * records, else only where all are read.
    */
-  void reports(String life, int tasks, boolean byRecords, int behind) {
-    apart = behind > 0 && tasks > 1 ? Progress.ofSource(behind, tasks) : null;
+  void reports(String life, int tasks, boolean byRecords) {
     if (reader == null) {
       reader = Upstream.reader(query, life, tasks);
-      if (tasks > 1 && idle >= 0 && apart == null) {
+      if (tasks > 1 && idle >= 0) {
         beside = new Beside(Alignment.join(life, tasks, all[0].place), consumer);
       }
     }
     this.byRecords = byRecords;
+    reader.use(true);
+  }
+
+  /** Its batch is over. */
+  void rests() {
+    if (reader != null) {
+      reader.use(false);
+    }
   }
 
   private void findWriters() {
@@ -229,10 +227,10 @@ final class Merge implements AutoCloseable {
     while (true) {
       Lane lane = missing == 0 ? first() : null;
       unwritten = null;
-      long left = deadline - System.nanoTime();
-      if (lane != null && isWritten(lane.time) && isAligned(lane.time, left)) {
+      if (lane != null && isWritten(lane.time) && isAligned(lane.time)) {
         return take(lane);
       }
+      long left = deadline - System.nanoTime();
       if (left <= 0 || isDone()) {
         return null;
       }
@@ -240,23 +238,12 @@ final class Merge implements AutoCloseable {
         if (beside != null) {
           beside.ends(all[0].position);
         }
-        if (apart != null) {
-          apart.ends();
-        }
         if (reader != null && reader.isWatched()) {
           findEnd();
         }
       } else if (beside != null && beside.waits() && System.nanoTime() - looked < LOOK_NANOS) {
         beside.pause();
         continue;
-      } else if (lane != null && apart != null && unwritten == null) {
-        apart.waits();
-        if (System.nanoTime() - looked < LOOK_NANOS) {
-          continue;
-        }
-        left = 0;
-      } else if (lane == null && apart != null && isStuck()) {
-        apart.ends();
       }
       if (unwritten == null) {
         poll(waitsAtMost(left));
@@ -271,14 +258,8 @@ final class Merge implements AutoCloseable {
     }
   }
 
-  private boolean isAligned(long time, long left) {
-    return (beside == null || beside.mayGive(time)) && (apart == null || apart.mayGive(time, left < ENDING_NANOS));
-  }
-
-  /** Whether its partition has been waited for so long that the others shall go on, as while its broker is away. */
-  private boolean isStuck() {
-    long since = all[0].since;
-    return since > 0 && System.currentTimeMillis() - since > PATIENCE_MILLIS;
+  private boolean isAligned(long time) {
+    return beside == null || beside.mayGive(time);
   }
 
   /** Whether queries have written all before this time, into the partitions that have no record at hand. */
@@ -383,9 +364,6 @@ final class Merge implements AutoCloseable {
     ConsumerRecord<byte[], byte[]> record = lane.head;
     if (byRecords) {
       reader.reads(lane.time);
-    }
-    if (apart != null) {
-      apart.reads(lane.time);
     }
     lane.bytes -= size(record);
     lane.position = record.offset() + 1;

@@ -39,6 +39,7 @@ final class Merges {
   }
 
   static void put(OrderedPartition partition, Merge merge) {
+    merge.rests();
     Kept before;
     synchronized (KEPT) {
       before = KEPT.put(partition.name(), new Kept(merge, System.nanoTime()));

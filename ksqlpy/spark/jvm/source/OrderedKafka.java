@@ -27,12 +27,6 @@ public final class OrderedKafka implements TableProvider {
   /** Whether each partition is read by a task of its own. */
   static final String APART = "ksqlpy.apart";
 
-  /**
-   * How many tasks are behind each shuffle, where partitions are read apart by tasks on several executors, see {@link
-   * ksqlpy.tasks.Progress#ofSource}.
-   */
-  static final String BEHIND = "ksqlpy.behind";
-
   /** Where a micro-batch ends at the latest: {@code {topic:{partition:offset}}}. */
   static final String END = "ksqlpy.end";
 

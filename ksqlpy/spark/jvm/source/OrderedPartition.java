@@ -22,8 +22,6 @@ final class OrderedPartition implements InputPartition {
   /** Whether {@link #times} tells the times of records. */
   final boolean timed;
 
-  /** How many tasks are behind each shuffle, where tasks on several executors read; else 0. */
-  final int behind;
   private final String[] locations;
 
   OrderedPartition(
@@ -35,7 +33,6 @@ final class OrderedPartition implements InputPartition {
       EventTimes times,
       int tasks,
       boolean timed,
-      int behind,
       String[] locations) {
     this.ranges = ranges;
     this.settings = new HashMap<>(settings);
@@ -45,7 +42,6 @@ final class OrderedPartition implements InputPartition {
     this.times = times;
     this.tasks = tasks;
     this.timed = timed;
-    this.behind = behind;
     this.locations = locations;
   }
 

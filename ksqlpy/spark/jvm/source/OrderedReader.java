@@ -33,7 +33,7 @@ final class OrderedReader implements SupportsRealTimeRead<InternalRow> {
   public RecordStatus nextWithTimeout(Long start, Long timeout) {
     if (!reports) {
       reports = true;
-      merge.reports(partition.life(), partition.tasks, partition.timed, partition.behind);
+      merge.reports(partition.life(), partition.tasks, partition.timed);
     }
     return RecordStatus.newStatusWithoutArrivalTime(read(TimeUnit.MILLISECONDS.toNanos(timeout.longValue())));
   }

@@ -83,7 +83,6 @@ final class OrderedStream
         times,
         tasks,
         options.getBoolean(OrderedKafka.TIMED, true),
-        options.getInt(OrderedKafka.BEHIND, 0),
         first.preferredLocations());
   }
 

@@ -3,7 +3,6 @@ package ksqlpy.tasks;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,7 +19,7 @@ import org.slf4j.LoggerFactory;
  * the others say of the same batches.
  *
  * <p>Who sends a row notes it, and whoever has done it says so, in numbers of rows. What is said is a cut through which no
- * row slips: done rows are looked at first, then how far is read, then what is on its way, from the first shuffle to the last; and whoever is
+ * row slips: done rows are looked at first, then what is on its way, from the first shuffle to the last; and whoever is
  * told of done rows is told in the same answer of what has become of them. The driver takes one report at a time.
  */
 public final class Exchange implements Runnable {
@@ -130,7 +129,9 @@ public final class Exchange implements Runnable {
     Map<String, Object> said = new HashMap<>();
     boolean waits = Upstream.waits();
     for (Progress each : batches) {
-      said.put(each.name, report(each));
+      Map<String, Object> of = report(each);
+      of.put("left", Boolean.valueOf(left.contains(each)));
+      said.put(each.name, of);
       waits |= each.isWaiting();
     }
     long asked = System.nanoTime();
@@ -203,8 +204,6 @@ public final class Exchange implements Runnable {
         }
       }
     }
-    List<long[]> read = new ArrayList<>();
-    batch.sources().report(read);
     stages = batch.stages();
     List<long[]> oldest = new ArrayList<>();
     for (int s = 0; s < stages.length; s++) {
@@ -227,7 +226,6 @@ public final class Exchange implements Runnable {
       }
     }
     said.put("done", done);
-    said.put("read", read);
     said.put("readers", readers);
     said.put("oldest", oldest);
     said.put("sent", sent);
@@ -246,17 +244,12 @@ public final class Exchange implements Runnable {
       int i = each.get(1).asInt();
       oldest[s][i] = Math.min(oldest[s][i], each.get(2).asLong());
     }
-    long[] read = new long[batch.sources().count()];
-    Arrays.fill(read, Sources.NOT_BEGUN);
-    for (JsonNode each : others.get("read")) {
-      read[each.get(0).asInt()] = each.get(1).asLong();
-    }
     for (JsonNode each : others.get("sent")) {
       batch.stage(each.get(0).asInt()).sent[each.get(1).asInt()][each.get(2).asInt()].sentElsewhere(each.get(3).asLong());
     }
     long until = asked + TimeUnit.MILLISECONDS.toNanos(FRESH - others.get("age").asLong());
     // Ahead of what is done: who sees a row no more must see what has become of it.
-    batch.sees(new View(oldest, read, covered(others.get("known").asLong()), until));
+    batch.sees(new View(oldest, covered(others.get("known").asLong()), until));
     Map<Reader, Boolean> moved = new HashMap<>();
     for (JsonNode each : others.get("done")) {
       Stage stage = batch.stage(each.get(0).asInt());

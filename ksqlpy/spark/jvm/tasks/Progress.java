@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -47,12 +48,14 @@ public final class Progress {
    */
   private static final int LOOKS = 20_000;
 
+  /** For so long a batch whose tasks here have ended waits for other executors to do its rows. */
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
+
   static final Map<String, Progress> OF = new HashMap<>();
 
   final String name;
   final String query;
   private final int tasks;
-  private final Sources sources;
   private final int patience;
   private final Map<Long, List<Reader>> readersOf = new HashMap<>();
   private final AtomicInteger held = new AtomicInteger();
@@ -64,6 +67,7 @@ public final class Progress {
   private volatile View view;
   private long slack = SLACK;
   private int users = 0;
+  private long leftAt = 0;
 
   Progress(String name, int tasks) {
     this(name, tasks, LOOKS);
@@ -71,22 +75,21 @@ public final class Progress {
 
   /** {@code patience}: after how many looks a task that asks is not waited for. */
   Progress(String name, int tasks, int patience) {
-    this(name, name, tasks, 1, patience, View.ALONE);
+    this(name, name, tasks, patience, View.ALONE);
   }
 
-  /** {@code sources}: how many tasks read; {@code view}: what is known of other executors. */
-  Progress(String name, String query, int tasks, int sources, int patience, View view) {
+  /** {@code view}: what is known of other executors. */
+  Progress(String name, String query, int tasks, int patience, View view) {
     this.name = name;
     this.query = query;
     this.tasks = tasks;
-    this.sources = new Sources(sources);
     this.patience = patience;
     this.view = view;
     this.slack = view == View.ALONE ? SLACK : SLACK_OF_EXECUTORS;
   }
 
-  /** That of the batch that the present task belongs to, with so many tasks behind each shuffle, and so many that read. */
-  static Progress ofBatch(int tasks, int sources) {
+  /** That of the batch that the present task belongs to, with so many tasks behind each shuffle. */
+  static Progress ofBatch(int tasks) {
     TaskContext task = TaskContext.get();
     String query = task.getLocalProperty(Tasks.QUERY);
     String batch =
@@ -97,7 +100,7 @@ public final class Progress {
     synchronized (OF) {
       found =
           OF.computeIfAbsent(
-              batch, name -> new Progress(name, query, tasks, sources, LOOKS, Exchange.isRunning() ? View.UNKNOWN : View.ALONE));
+              batch, name -> new Progress(name, query, tasks, LOOKS, Exchange.isRunning() ? View.UNKNOWN : View.ALONE));
       found.users++;
     }
     task.addTaskCompletionListener((TaskCompletionListener) ended -> found.leave());
@@ -130,24 +133,34 @@ public final class Progress {
 
   private void leave() {
     synchronized (OF) {
-      if (--users == 0 && view == View.ALONE) {
-        OF.remove(name, this);
+      if (--users == 0) {
+        leftAt = System.nanoTime();
+        if (view == View.ALONE) {
+          OF.remove(name, this);
+        }
       }
     }
   }
 
-  /** Whether its tasks have ended, while {@link #OF} is locked. */
+  /** Whether its tasks have ended, and what they sent to other executors is done, while {@link #OF} is locked. */
   boolean isLeft() {
-    return users == 0;
+    return users == 0 && (isAllDone() || System.nanoTime() - leftAt > PATIENCE_NANOS);
+  }
+
+  private boolean isAllDone() {
+    for (Stage stage : stages) {
+      for (int i = 0; i < tasks; i++) {
+        if (stage.oldest(i) != Long.MAX_VALUE) {
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   /** How many are behind each shuffle. */
   int tasks() {
     return tasks;
-  }
-
-  Sources sources() {
-    return sources;
   }
 
   Stage[] stages() {
@@ -176,14 +189,14 @@ public final class Progress {
     synchronized (this) {
       while (number >= stages.length) {
         Stage[] more = Arrays.copyOf(stages, stages.length + 1);
-        more[stages.length] = new Stage(stages.length == 0 ? Math.max(1, sources.count()) : tasks, tasks);
+        more[stages.length] = new Stage(stages.length == 0 ? 1 : tasks, tasks);
         stages = more;
       }
       return stages[number];
     }
   }
 
-  /** What one task sends through the shuffle of this number, from 0 on; ahead of the first are those that read. */
+  /** What one task sends through the shuffle of this number, from 0 on; the first has one such task, 0. */
   Sender sender(int stage, int number) {
     Stage to = stage(stage);
     to.sends[number] = true;
@@ -203,8 +216,8 @@ public final class Progress {
   }
 
   /** The rows of the present task, the {@code number}-th behind the shuffle {@code stage}. */
-  public static Own ofTask(int stage, int number, int tasks, int sources) {
-    Progress batch = ofBatch(tasks, sources);
+  public static Own ofTask(int stage, int number, int tasks) {
+    Progress batch = ofBatch(tasks);
     Own own = batch.own(stage, number, TaskContext.get().taskAttemptId());
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> own.end());
     return own;
@@ -225,7 +238,7 @@ public final class Progress {
 
   /** What the present task sends as results, with so many tasks behind each shuffle. */
   public static Results ofResults(int tasks, Target target) {
-    Progress batch = ofBatch(tasks, 1);
+    Progress batch = ofBatch(tasks);
     Results made = batch.results(TaskContext.get().taskAttemptId(), target);
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> made.end());
     return made;
@@ -244,9 +257,6 @@ public final class Progress {
 
   /** Whether no task behind the shuffles {@code before} this one, but those left out, has an older row. */
   private boolean reached(long needed, View seen, int before, List<Reader> without) {
-    if (sources.count() > 0 && sources.reached(seen, -1) < needed) {
-      return false;
-    }
     Stage[] known = stages;
     for (int s = 0; s < Math.min(before, Math.max(known.length, seen.stages())); s++) {
       for (int i = 0; i < tasks; i++) {
@@ -322,53 +332,6 @@ public final class Progress {
   private static boolean isStopped() {
     TaskContext task = TaskContext.get();
     return task != null && (task.isInterrupted() || task.isCompleted()) || Thread.currentThread().isInterrupted();
-  }
-
-  /** What the present task says of what it reads: one of {@code sources}, each of which reads a partition. */
-  public static Reads ofSource(int tasks, int sources) {
-    Progress batch = ofBatch(tasks, sources);
-    Reads made = batch.reads(TaskContext.getPartitionId());
-    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) ended -> made.ends());
-    return made;
-  }
-
-  /** That of the task of this number. */
-  Reads reads(int number) {
-    return new Reads(sources.own(number));
-  }
-
-  /** How far one task has read, and whether it may go on, see {@link Sources}. */
-  public final class Reads {
-    private final Sources.Own own;
-
-    private Reads(Sources.Own own) {
-      this.own = own;
-    }
-
-    /** It works on a record of this event time. */
-    public void reads(long time) {
-      own.reads(time);
-    }
-
-    /** It has read all, or is not to be waited for. */
-    public void ends() {
-      own.ends();
-    }
-
-    /** Whether a record of this time is not too far ahead of the others; {@code strictly}: as its batch is about to end. */
-    public boolean mayGive(long time, boolean strictly) {
-      return own.mayGive(time, strictly, view);
-    }
-
-    /** Waits a moment for the others. */
-    public void waits() {
-      waiting.incrementAndGet();
-      try {
-        look();
-      } finally {
-        waiting.decrementAndGet();
-      }
-    }
   }
 
   /** What one task says of its own rows, and asks. */

@@ -14,19 +14,17 @@ public final class Sent implements ScalarFunction<Long> {
 
   private final int tasks;
   private final int stage;
-  private final int sources;
 
   private transient Progress.Sender sender;
 
-  public Sent(int tasks, int stage, int sources) {
+  public Sent(int tasks, int stage) {
     this.tasks = tasks;
     this.stage = stage;
-    this.sources = sources;
   }
 
   public long invoke(int task, long time) {
     if (sender == null) {
-      sender = Progress.ofBatch(tasks, sources).sender(stage, stage == 0 && sources == 1 ? 0 : TaskContext.getPartitionId());
+      sender = Progress.ofBatch(tasks).sender(stage, stage == 0 ? 0 : TaskContext.getPartitionId());
     }
     sender.sent(task, time);
     return time;
@@ -54,6 +52,6 @@ public final class Sent implements ScalarFunction<Long> {
   }
 
   public String canonicalName() {
-    return "ksqlpy.sent_to_task." + tasks + "." + stage + "." + sources;
+    return "ksqlpy.sent_to_task." + tasks + "." + stage;
   }
 }

@@ -241,6 +241,14 @@ public final class Upstream {
 
     private volatile Writer writer;
 
+    /** Whether a task uses it: between two batches it is kept, and the next one may have another, on another executor. */
+    volatile boolean used = true;
+
+    /** A task uses it from now on, or does so no more. */
+    public void use(boolean begins) {
+      used = begins;
+    }
+
     /** It works on a record of this event time. */
     public void reads(long time) {
       at = time;

@@ -41,8 +41,10 @@ final class UpstreamParts {
       synchronized (each) {
         List<long[]> points = new ArrayList<>();
         for (Reader reader : each.readers) {
-          Point point = reader.point();
-          points.add(new long[] {point.time(), point.moment()});
+          if (reader.used) {
+            Point point = reader.point();
+            points.add(new long[] {point.time(), point.moment()});
+          }
         }
         said.put("life", each.life);
         said.put("tasks", Integer.valueOf(each.tasks));

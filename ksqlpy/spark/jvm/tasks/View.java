@@ -8,24 +8,22 @@ import java.util.Arrays;
  */
 final class View {
   /** There are no other executors. */
-  static final View ALONE = new View(new long[0][], new long[0], Long.MAX_VALUE, 0);
+  static final View ALONE = new View(new long[0][], Long.MAX_VALUE, 0);
 
   /** The driver has not answered yet. */
-  static final View UNKNOWN = new View(new long[0][], new long[0], -1, System.nanoTime());
+  static final View UNKNOWN = new View(new long[0][], -1, System.nanoTime());
 
   private final long[][] oldest;
-  private final long[] read;
   private final long covered;
   private final long until;
 
   /**
    * {@code oldest}: by shuffle and task behind it, the time of the oldest row that tasks there have sent and that is not
-   * done; the largest long where there is none; {@code read}: how far tasks there have read, see {@link Sources}. {@code covered}: all of them had known of the exchange of this number
+   * done; the largest long where there is none. {@code covered}: all of them had known of the exchange of this number
    * before they said so; {@code until}: how long it is fresh, by {@link System#nanoTime}.
    */
-  View(long[][] oldest, long[] read, long covered, long until) {
+  View(long[][] oldest, long covered, long until) {
     this.oldest = oldest;
-    this.read = read;
     this.covered = covered;
     this.until = until;
   }
@@ -45,11 +43,6 @@ final class View {
 
   long oldest(int stage, int task) {
     return stage < oldest.length ? oldest[stage][task] : Long.MAX_VALUE;
-  }
-
-  /** How far the task of this number has read, if it is there. */
-  long read(int task) {
-    return task < read.length ? read[task] : Sources.NOT_BEGUN;
   }
 
   /** Whether it knows of all that was on its way at this {@link Exchange#mark}. */

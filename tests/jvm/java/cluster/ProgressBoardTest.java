@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 
 final class ProgressBoardTest {
   private static final ObjectMapper MAPPER = new ObjectMapper();
-  private static final String NOTHING = "{'done':[],'readers':[],'read':[],'oldest':[],'sent':[]}";
+  private static final String NOTHING = "{'done':[],'readers':[],'oldest':[],'sent':[],'left':false}";
 
   @BeforeEach
   void begin() {
@@ -58,6 +58,16 @@ final class ProgressBoardTest {
     JsonNode others = take("2", 5, "'b':" + NOTHING.replace("'oldest':[]", "'oldest':[[0,0,1]]")).get("batches").get("b");
     assertEquals("[]", others.get("oldest").toString());
     assertEquals(Long.MAX_VALUE, others.get("known").asLong());
+  }
+
+  @Test
+  void whatAnExecutorSaidLastOfABatchIsToldWhenItHasLeft() throws Exception {
+    String last = NOTHING.replace("'done':[]", "'done':[[0,0,1,4]]").replace("false", "true");
+    take("1", 3, "'b':" + last);
+    take("1", 4, "");
+    assertEquals("[[0,0,1,4]]", take("2", 5, "'b':" + NOTHING).get("batches").get("b").get("done").toString());
+    take("1", 6, "'b':" + NOTHING); // one more of its tasks
+    assertEquals("[]", take("2", 7, "'b':" + NOTHING).get("batches").get("b").get("done").toString());
   }
 
   private static String copy(long at, long oldest, long sent, long answered) {

@@ -252,7 +252,7 @@ final class MergeTest {
     query.watch(true);
     try {
       begin(0, A, B);
-      merge.reports("its life", 1, true, 0);
+      merge.reports("its life", 1, true);
       broker.gives(A, 10, 20);
       assertEquals("a@10", next(10_000));
       long begun = System.currentTimeMillis();
@@ -270,7 +270,7 @@ final class MergeTest {
   @Test
   void aTaskWaitsForThoseBesideItThatAreBehind() {
     begin(0, A);
-    merge.reports("its life", 2, true, 0);
+    merge.reports("its life", 2, true);
     Alignment.Member other = Alignment.join("its life", 2, B);
     try {
       broker.gives(A, 1_000, 2_000);
@@ -291,7 +291,7 @@ final class MergeTest {
   @Test
   void anOldRecordWaitsForProofThatThoseBesideAreAtTheirEnd() {
     begin(0, A);
-    merge.reports("its life", 2, true, 0);
+    merge.reports("its life", 2, true);
     Alignment.Member other = Alignment.join("its life", 2, B);
     try {
       other.ends(0);
@@ -312,7 +312,7 @@ final class MergeTest {
   @Test
   void aLiveRecordWaitsForNoProof() {
     begin(0, A);
-    merge.reports("its life", 2, true, 0);
+    merge.reports("its life", 2, true);
     Alignment.Member other = Alignment.join("its life", 2, B);
     try {
       other.ends(0);

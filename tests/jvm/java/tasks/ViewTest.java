@@ -12,11 +12,11 @@ final class ViewTest {
   private static final long OLD = System.nanoTime() - 1;
   private static final long NONE = Long.MAX_VALUE;
 
-  private final Progress progress = new Progress("b", "q", 2, 1, 500, View.UNKNOWN);
+  private final Progress progress = new Progress("b", "q", 2, 500, View.UNKNOWN);
   private final Progress.Own own = progress.own(1, 0, 100); // behind a second shuffle
 
   private void sees(long older, long covered, long until) {
-    progress.sees(new View(new long[][] {{NONE, older}, {NONE, NONE}}, new long[0], covered, until));
+    progress.sees(new View(new long[][] {{NONE, older}, {NONE, NONE}}, covered, until));
   }
 
   @Test
