@@ -262,7 +262,9 @@ _DEFINED = (
         "max.task.idle.ms",
         "0",
         "How many milliseconds a query with several source partitions waits for a record of a partition at its end "
-        "before it goes on with the others, as in Kafka Streams: 0: only while the brokers have more of it; -1: never.",
+        "before it goes on with the others, as in Kafka Streams: 0: only while the brokers have more of it; -1: never. "
+        "On a Spark cluster -1 also has filters and GROUP BY without a window read each partition in a task of its "
+        "own, without a common order.",
         _integer(-1, 2**53),
         session=True,
     ),

@@ -49,7 +49,6 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaConnec
     more = {
         "ksqlpy.spark.master": "local-cluster[2,24,1024]",
         "ksqlpy.spark.conf.spark.executor.memory": "700m",
-        "ksqlpy.warm.up": "false",
         "ksql.streams.auto.offset.reset": "earliest",
         "ksql.streams.commit.interval.ms": "3000",
     }
