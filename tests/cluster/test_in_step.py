@@ -38,6 +38,8 @@ CREATE STREAM with_method AS SELECT copied.id AS id, payments.method AS method
   FROM copied LEFT JOIN payments WITHIN 1 SECOND GRACE PERIOD 1 SECOND ON copied.id = payments.id;
 CREATE STREAM with_customer AS SELECT payments.id AS id, copied.customer AS customer
   FROM payments LEFT JOIN copied WITHIN 1 SECOND GRACE PERIOD 1 SECOND ON copied.id = payments.id;
+SET 'max.task.idle.ms' = '-1';
+CREATE STREAM side_by_side AS SELECT * FROM orders;
 """
 
 Read = Callable[[str], list[tuple[int, int, bytes, dict[str, object]]]]
@@ -109,3 +111,7 @@ def test_windows_behind_other_queries_count_all_rows(read: Read, topic: str) -> 
 @pytest.mark.parametrize("topic, column", [("WITH_METHOD", "METHOD"), ("WITH_CUSTOMER", "CUSTOMER")])
 def test_a_join_waits_for_the_query_that_writes_its_input(read: Read, topic: str, column: str) -> None:
     assert [key for _, _, key, row in read(topic) if row[column] is None] == []
+
+
+def test_without_an_order_partitions_are_read_side_by_side(read: Read) -> None:
+    assert len({key for _, _, key, _ in read("SIDE_BY_SIDE")}) == ROWS
