@@ -33,7 +33,11 @@ def _own(spec: QuerySpec, end: Offsets | None, *, by_time: bool) -> dict[str, st
     """The options of our source (``jvm/source/OrderedKafka.java``)."""
     if not by_time:
         timed = any(r.source.timestamp is not None for r in spec.plan.relations)
-        return {"ksqlpy.apart": "true", "ksqlpy.timed": "false" if timed else "true"}
+        return {
+            "ksqlpy.apart": "true",
+            "ksqlpy.timed": "false" if timed else "true",
+            "ksqlpy.max.task.idle.ms": str(min(0, spec.idle_ms)),
+        }
     streams = {r.source.topic for r in spec.plan.streams}
     options = {
         "ksqlpy.max.task.idle.ms": str(spec.idle_ms),
