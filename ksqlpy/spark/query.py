@@ -449,7 +449,7 @@ class RunningQuery:
         one_jvm = self._writers.shared
         # Tasks side by side keep to the order of time in one JVM alone; executors, which tell each other what is on its
         # way between tasks that run at the same time, do so behind one that reads all.
-        ordered = spec.by_time if one_jvm else spec.idle_ms >= 0 and spec.batch_ms is None
+        ordered = spec.by_time if one_jvm else spec.batch_ms is None and (spec.by_time or spec.idle_ms >= 0)
         in_step = live and spec.shuffled and ordered
         records = undone(spec.plan, source_records(session, spec, skipping=not live, end=end, by_time=in_step), tail)
         distribution = Distribution(

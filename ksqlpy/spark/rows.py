@@ -282,8 +282,8 @@ class Rows:
     def in_step(self, stage: int, tasks: int, time: str, sender: str) -> Rows:
         """The rows in the order of time, see ``jvm/tasks/Progress.java``; without the columns that say which it is.
 
-        ``stage``: how many shuffles came before; ``tasks``: how many are behind each at
-        most; ``time``, ``sender``: columns of their times and senders.
+        ``stage``: how many shuffles came before; ``tasks``: how many are behind each at most;
+        ``time``, ``sender``: columns of their times and senders.
         """
         session = self.frame.sparkSession
         jvm: Any = session._jvm
