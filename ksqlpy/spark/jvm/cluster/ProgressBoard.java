@@ -35,12 +35,22 @@ final class ProgressBoard {
   /** For so long what was said of a batch is kept behind its end. */
   private static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(30);
 
+  /** For so long a batch waits for its end when an executor that had tasks of it is gone. */
+  private static final long HELD_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  /** And one of which that executor had not said yet whether it has tasks of it. */
+  private static final long UNSAID_NANOS = TimeUnit.SECONDS.toNanos(1);
+
   private static final String[] LISTS = {"done", "readers", "oldest", "sent"};
 
   private static final Map<String, Said> LAST = new TreeMap<>();
 
   /** By batch and executor what one said last whose tasks have ended; others need it until theirs have. */
   private static final Map<String, Map<String, Said>> LEFT = new TreeMap<>();
+
+  /** By batch, until when no row of it is next. */
+  private static final Map<String, Long> HELD = new TreeMap<>();
+
   private static long number = 0;
   private static UpstreamBoard upstream = new UpstreamBoard();
 
@@ -56,13 +66,32 @@ final class ProgressBoard {
   static synchronized void begin() {
     LAST.clear();
     LEFT.clear();
+    HELD.clear();
     number = 0;
     upstream = new UpstreamBoard();
   }
 
-  /** An executor is gone. */
+  /**
+   * An executor is gone, and with it what was on its way there. Spark ends the batches that it had tasks of; until then
+   * the others write nothing that is not known to be next, since the recovery will write the older rows.
+   */
   static synchronized void left(String executor) {
-    LAST.remove(executor);
+    long now = System.nanoTime();
+    Said last = LAST.remove(executor);
+    for (Said each : LAST.values()) {
+      each.report.get("batches").fieldNames().forEachRemaining(batch -> hold(batch, now + UNSAID_NANOS));
+    }
+    if (last != null) {
+      for (Map.Entry<String, JsonNode> each : last.report.get("batches").properties()) {
+        if (!each.getValue().get("left").asBoolean()) {
+          hold(each.getKey(), now + HELD_NANOS);
+        }
+      }
+    }
+  }
+
+  private static void hold(String batch, long until) {
+    HELD.merge(batch, Long.valueOf(until), (one, other) -> one - other > 0 ? one : other);
   }
 
   /** Takes a report; gives the answer, JSON. */
@@ -71,6 +100,7 @@ final class ProgressBoard {
     long now = System.nanoTime();
     LAST.put(executor, new Said(report, now));
     keepLeft(executor, report, now);
+    HELD.values().removeIf(until -> now - until > 0);
     ObjectNode answer = MAPPER.createObjectNode();
     answer.put("number", ++number);
     boolean waits = false;
@@ -87,6 +117,11 @@ final class ProgressBoard {
     upstream.look(reports, number);
     upstream.answer(report, reports.values(), answer);
     return MAPPER.writeValueAsString(answer);
+  }
+
+  /** See {@link UpstreamBoard#livesOf}. */
+  static synchronized int livesOf(String query) {
+    return upstream.livesOf(query);
   }
 
   private static void keepLeft(String executor, JsonNode report, long now) {
@@ -133,7 +168,8 @@ final class ProgressBoard {
         add(said.report, lists);
       }
     });
-    found.put("known", known);
-    found.put("age", age);
+    boolean held = HELD.containsKey(batch);
+    found.put("known", held ? -1 : known);
+    found.put("age", held ? TimeUnit.NANOSECONDS.toMillis(HELD_NANOS) : age);
   }
 }

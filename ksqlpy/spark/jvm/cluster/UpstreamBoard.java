@@ -29,7 +29,7 @@ final class UpstreamBoard {
 
   /** What is found of one query. */
   private static final class Found {
-    /** All lives of the query that were seen, in this order; those up to {@link #over} have ended. */
+    /** The lives of the query that are reported, and the newest, in this order; those up to {@link #over} have ended. */
     private final List<String> lives = new ArrayList<>();
 
     private int over = 0;
@@ -39,6 +39,16 @@ final class UpstreamBoard {
     private long since;
     private boolean past;
     private final Map<String, Long> sent = new HashMap<>();
+
+    /** All lives but these and the newest. */
+    private void forget(Set<String> reported) {
+      for (int i = lives.size() - 2; i >= 0; i--) {
+        if (!reported.contains(lives.get(i))) {
+          lives.remove(i);
+          over -= i < over ? 1 : 0;
+        }
+      }
+    }
   }
 
   /** Looks at the last reports, by executor, of which the driver has taken so many. */
@@ -54,6 +64,11 @@ final class UpstreamBoard {
       }
     }
     found.keySet().retainAll(known);
+  }
+
+  /** How many lives of a query are kept. */
+  int livesOf(String query) {
+    return found.containsKey(query) ? found.get(query).lives.size() : 0;
   }
 
   /** Adds to an answer what its executor needs to know. */
@@ -89,6 +104,14 @@ final class UpstreamBoard {
   }
 
   private static void note(Found of, Upstream.Writer writer, Collection<JsonNode> reports) {
+    Set<String> reported = new HashSet<>();
+    for (JsonNode report : reports) {
+      JsonNode said = report.get("queries").get(writer.query());
+      if (said != null) {
+        reported.add(said.get("life").asText());
+      }
+    }
+    of.forget(reported);
     int lives = of.lives.size();
     for (JsonNode report : reports) {
       JsonNode said = report.get("queries").get(writer.query());

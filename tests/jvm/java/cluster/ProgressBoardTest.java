@@ -57,7 +57,6 @@ final class ProgressBoardTest {
     ProgressBoard.left("1");
     JsonNode others = take("2", 5, "'b':" + NOTHING.replace("'oldest':[]", "'oldest':[[0,0,1]]")).get("batches").get("b");
     assertEquals("[]", others.get("oldest").toString());
-    assertEquals(Long.MAX_VALUE, others.get("known").asLong());
   }
 
   @Test
@@ -68,6 +67,29 @@ final class ProgressBoardTest {
     assertEquals("[[0,0,1,4]]", take("2", 5, "'b':" + NOTHING).get("batches").get("b").get("done").toString());
     take("1", 6, "'b':" + NOTHING); // one more of its tasks
     assertEquals("[]", take("2", 7, "'b':" + NOTHING).get("batches").get("b").get("done").toString());
+  }
+
+  @Test
+  void noRowIsNextInABatchOfAnExecutorThatIsGone() throws Exception {
+    take("1", 3, "'b':" + NOTHING + ",'c':" + NOTHING.replace("false", "true"));
+    take("2", 4, "'b':" + NOTHING + ",'c':" + NOTHING);
+    ProgressBoard.left("1");
+    JsonNode told = take("2", 5, "'b':" + NOTHING + ",'c':" + NOTHING).get("batches");
+    assertEquals(-1, told.get("b").get("known").asLong());
+    assertTrue(told.get("b").get("age").asLong() > 500);
+    Thread.sleep(1_100); // its tasks of c had ended
+    told = take("2", 6, "'b':" + NOTHING + ",'c':" + NOTHING).get("batches");
+    assertEquals(-1, told.get("b").get("known").asLong());
+    assertEquals(Long.MAX_VALUE, told.get("c").get("known").asLong());
+  }
+
+  @Test
+  void livesOfAQueryThatNobodyReportsAreForgotten() throws Exception {
+    Upstream.writes("copy", "orders", "copied");
+    for (int i = 0; i < 100; i++) {
+      take("1", i, "", "", copy(5_000, 4_000, 7, 7).replace("l1", "l" + i));
+    }
+    assertEquals(2, ProgressBoard.livesOf("copy")); // the newest, and that of the report before
   }
 
   private static String copy(long at, long oldest, long sent, long answered) {
