@@ -10,6 +10,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from ksqlpy.connection import KafkaConnection
+from ksqlpy.connection.reading import Reader
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, reason_of
 
 __all__ = [
@@ -214,7 +215,7 @@ def records(connection: KafkaConnection, begin: Mapping[str, Mapping[int, int]])
     Letters and replayed records are written without transactions; open ones of others must not hide them. Raises as
     :func:`read_letters` does.
     """
-    consumer = Consumer(connection.consumer({**READER, "enable.partition.eof": True}))
+    consumer = Reader(connection.consumer({**READER, "enable.partition.eof": True}))
     try:
         places = [p for topic, given in begin.items() for p in _places(consumer, topic, given)]
         consumer.assign(places)

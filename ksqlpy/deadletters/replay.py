@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from ksqlpy.connection import KafkaConnection
+from ksqlpy.connection.reading import Reader
 from ksqlpy.deadletters.letters import NOTE, READER, REPLAYED, TIMEOUT, Begun, Letter, Letters, headers_of, records
 from ksqlpy.errors import ConfigProblem, EngineProblem, reason_of
 
@@ -160,7 +161,7 @@ def _earliest(begun: Iterable[Begun]) -> Mapping[str, Mapping[int, int]]:
 
 
 def _ends(connection: KafkaConnection, letters: Iterable[Letter]) -> dict[str, dict[str, int]]:
-    consumer = Consumer(connection.consumer(READER))
+    consumer = Reader(connection.consumer(READER))
     try:
         ends: dict[str, dict[str, int]] = {}
         for topic in sorted({letter.target for letter in letters}):

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._group import MemberDescription
@@ -21,6 +21,7 @@ from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from ksqlpy.connection import KafkaConnection
+from ksqlpy.connection.reading import Reader
 from ksqlpy.errors import EngineProblem, EnvironmentProblem, reason_of
 
 if TYPE_CHECKING:
@@ -433,7 +434,7 @@ class Kafka:
             consumer.close()
         return found
 
-    def reader(self, *, ends: bool = False, committed: bool = False) -> Consumer:
+    def reader(self, *, ends: bool = False, committed: bool = False) -> Reader:
         """A consumer without a group, for partitions that are assigned by hand.
 
         ``ends``: it also gives a message with the error ``_PARTITION_EOF`` at the end of each partition. The last
@@ -441,7 +442,7 @@ class Kafka:
         says so (:attr:`ksqlpy.config.Config.committed`). The service's own topics, and what it has written itself, are
         read as they are: it writes without transactions, and an open one of somebody else must not hide that.
         """
-        return Consumer(
+        return Reader(
             self.connection.consumer(
                 {
                     "group.id": "ksqlpy-reader",
