@@ -220,7 +220,8 @@ class PersistentQuery:
     ``offsets``: where it started, by topic and partition; ``properties``: those in force when it was made;
     ``paused``: it does not run until it is resumed. ``upgraded_from``: fingerprints of the plans that OR REPLACE has
     replaced, whose state the present plan takes over. ``checkpoint_mark``: what its checkpoint was made with.
-    ``state_era``: how often OR REPLACE has let it go on without its state.
+    ``state_era``: how often OR REPLACE has let it go on without its state. ``skipped``: topic, partition and offset of
+    records that it leaves out.
     """
 
     id: str
@@ -234,6 +235,7 @@ class PersistentQuery:
     upgraded_from: tuple[str, ...] = ()
     checkpoint_mark: str = ""
     state_era: int = 0
+    skipped: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True)

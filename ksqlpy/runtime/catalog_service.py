@@ -242,6 +242,8 @@ class CatalogService:
         with self.turn:
             query = self.catalog.queries[query_id]
             if query.paused == paused:
+                if not paused and self._supervisor.suspects.release(query_id):
+                    self._run(query_id)
                 return self.next_command - 1
             runs = self._problem(query_id) is None
             if not paused and runs:
@@ -251,6 +253,19 @@ class CatalogService:
             if paused:
                 self._supervisor.pause(query_id)
             elif runs:
+                self._run(query_id)
+            return sequence
+
+    def skip(self, query_id: str, record: tuple[str, int, int]) -> int:
+        """Has a persistent query leave out a record of its sources; returns the command's number."""
+        with self.turn:
+            query = self.catalog.queries[query_id]
+            topic, partition, offset = record
+            entry = {"op": "skip", "query": query_id, "topic": topic, "partition": partition, "offset": offset}
+            sequence = self._brokers.log.append(entry)
+            self.catalog = self.catalog.with_query(replace(query, skipped=(*query.skipped, (topic, partition, offset))))
+            self._supervisor.suspects.release(query_id)
+            if not query.paused and self._problem(query_id) is None:
                 self._run(query_id)
             return sequence
 
@@ -264,6 +279,7 @@ class CatalogService:
     def _end(self, query_id: str) -> None:
         self.catalog = self.catalog.without_query(query_id)
         self._plans.pop(query_id, None)
+        self._supervisor.suspects.release(query_id)
         self._supervisor.queries.stop(query_id, forget=True)
 
     def _run(self, query_id: str) -> None:

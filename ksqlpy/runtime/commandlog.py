@@ -174,10 +174,15 @@ def source_from_json(data: Mapping[str, Any]) -> StoredSource:
 
 def query_to_json(query: PersistentQuery) -> dict[str, Any]:
     """A persistent query as plain data."""
-    return asdict(query)
+    found = asdict(query)
+    if not query.skipped:
+        del found["skipped"]  # earlier versions do not know it
+    return found
 
 
 def query_from_json(data: Mapping[str, Any]) -> PersistentQuery:
     """The inverse of :func:`query_to_json`."""
     earlier = tuple(data.get("upgraded_from") or ())
-    return PersistentQuery(**{**data, "sources": tuple(data["sources"]), "upgraded_from": earlier})
+    skipped = tuple((t, p, o) for t, p, o in data.get("skipped") or ())
+    own = {"sources": tuple(data["sources"]), "upgraded_from": earlier, "skipped": skipped}
+    return PersistentQuery(**{**data, **own})

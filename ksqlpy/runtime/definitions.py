@@ -47,6 +47,7 @@ __all__ = [
     "insert_select",
     "pause",
     "terminate",
+    "which_of",
 ]
 
 PENDING = "…"
@@ -430,7 +431,8 @@ def drop_type(parsed: Parsed, context: Context) -> Entity:
 # ---------------------------------------------------------------- TERMINATE, PAUSE, RESUME
 
 
-def _which(parsed: Parsed, catalog: Catalog) -> list[str]:
+def which_of(parsed: Parsed, catalog: Catalog) -> list[str]:
+    """The ids of the queries that a statement names; raises AnalysisProblem ``unknown-query``."""
     if parsed.node.args.get("all"):
         return list(catalog.queries)
     name = parsed.node.this.this
@@ -454,7 +456,7 @@ def _push_named(parsed: Parsed, pushes: Iterable[str]) -> str | None:
 def check_terminate(parsed: Parsed, sandbox: Sandbox) -> None:
     """TERMINATE; raises AnalysisProblem ``unknown-query``."""
     if _push_named(parsed, sandbox.engine.open_push_queries) is None:
-        for query_id in _which(parsed, sandbox.catalog):
+        for query_id in which_of(parsed, sandbox.catalog):
             sandbox.catalog = sandbox.catalog.without_query(query_id)
 
 
@@ -470,7 +472,7 @@ def terminate(parsed: Parsed, context: Context) -> Entity:
             "warnings": [],
         }
     sequence = context.definitions.next_command
-    ended = _which(parsed, context.catalog)
+    ended = which_of(parsed, context.catalog)
     for query_id in ended:
         sequence = context.definitions.terminate(query_id)
     what = f"terminate/{ended[0] if len(ended) == 1 else 'ALL'}/execute"
@@ -479,14 +481,14 @@ def terminate(parsed: Parsed, context: Context) -> Entity:
 
 def check_pause(parsed: Parsed, sandbox: Sandbox) -> None:
     """PAUSE and RESUME; raises AnalysisProblem ``unknown-query``."""
-    _which(parsed, sandbox.catalog)
+    which_of(parsed, sandbox.catalog)
 
 
 def pause(parsed: Parsed, context: Context) -> Entity:
     """PAUSE and RESUME; a query that is in the wanted state already stays as it is."""
     paused = isinstance(parsed.node, nodes.Pause)
     sequence = context.definitions.next_command
-    which = _which(parsed, context.catalog)
+    which = which_of(parsed, context.catalog)
     for query_id in which:
         sequence = context.definitions.pause(query_id, paused=paused)
     verb = "pause" if paused else "resume"

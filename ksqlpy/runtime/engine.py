@@ -280,7 +280,9 @@ class Engine:
                 config = self.config.for_statement(properties or {})
                 read, plan = statements.check_pull(parsed[0], catalog, config)
                 wait = config.number(WAIT) / 1000
-                return self.reads.pull(Answering(parsed[0].text, read, plan, wait, config.committed), catalog)
+                largest = config.number("ksqlpy.record.max.bytes")
+                answering = Answering(parsed[0].text, read, plan, wait, config.committed, largest)
+                return self.reads.pull(answering, catalog)
         with _named(parsed[0], []):
             self.brokers.check_owner()
             catalog = self.catalog

@@ -66,7 +66,7 @@ class Answering:
     """A checked pull query with the plan of its rows, in which a table is read as records of a stream.
 
     ``wait``: for how many seconds it waits at most for its inputs, see ``ksqlpy.pull.wait.ms``. ``committed``: whether
-    it reads committed records only, see ``isolation.level``.
+    it reads committed records only, see ``isolation.level``. ``largest_record``: see ``ksqlpy.record.max.bytes``.
     """
 
     statement: str
@@ -74,6 +74,7 @@ class Answering:
     plan: Plan
     wait: float = 0.0
     committed: bool = True
+    largest_record: int = 2**62
 
     @property
     def used(self) -> set[str]:
@@ -208,7 +209,10 @@ class Pulled:
 
         with self._scratch.folder() as folder:
             identity = identity_of(typed) if table else ()
-            inputs = Inputs(self._connection(), start, end, registry=self._registry, committed=asked.committed)
+            inputs = Inputs(
+                self._connection(), start, end, registry=self._registry,
+                committed=asked.committed, largest_record=asked.largest_record,
+            )  # fmt: skip
             run = Run(self._session(), asked.plan, identity, inputs, folder)
             with contextlib.suppress(_NotWanted):
                 run.changes(take, follow=False, timeout=None, wanted=lambda: not closing.is_set())
@@ -265,7 +269,7 @@ class Pulled:
         names = [o.name for o in typed.outputs]
         inputs = Inputs(
             self._connection(), start or {}, end or {}, given=given or {}, registry=self._registry,
-            committed=asked.committed,
+            committed=asked.committed, largest_record=asked.largest_record,
         )  # fmt: skip
         with self._scratch.folder() as folder:
             run = Run(self._session(), asked.plan, (), inputs, folder, typed.order)

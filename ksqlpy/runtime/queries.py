@@ -27,6 +27,7 @@ from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.topics import widened
 from ksqlpy.spark.turns import Turns
 from ksqlpy.spark.upstream import announce, tell_failing, withdraw
+from ksqlpy.spark.working import Record
 from ksqlpy.spark.writers import writers_of
 
 if TYPE_CHECKING:
@@ -43,10 +44,18 @@ _LOOKS, _BETWEEN = 6, 0.005
 class Queries:
     """All queries of one Spark session, persistent and transient."""
 
-    def __init__(self, session: SparkSession, master: str, checkpoints: str, readable: Callable[[str], bool]) -> None:
-        """``readable``: whether queries may read a topic."""
+    def __init__(
+        self,
+        session: SparkSession,
+        master: str,
+        checkpoints: str,
+        readable: Callable[[str], bool],
+        held: Callable[[str], KsqlError | None] = lambda query_id: None,
+    ) -> None:
+        """``readable``: whether queries may read a topic; ``held``: why a query must not start."""
         self._session = session
         self._readable = readable
+        self._held = held
         self.register: ProducerRegister | None = None
         """Where producers of persistent queries are noted; to be set before the first starts."""
         self._checkpoints = checkpoints.rstrip("/")
@@ -171,7 +180,7 @@ class Queries:
     def _problem(self, spec: QuerySpec) -> KsqlError | None:
         """Why the query cannot start now."""
         sink = None if isinstance(spec.sink, str) else spec.sink.topic
-        problem = query_problem(spec.plan, sink, readable=self._readable)
+        problem = self._held(spec.id) or query_problem(spec.plan, sink, readable=self._readable)
         if problem is not None:
             return problem
         try:
@@ -302,6 +311,14 @@ class Queries:
     def figures(self, query_id: str) -> dict[str, Any]:
         """Live counts of a query, see :func:`ksqlpy.spark.figures.figures`."""
         return figures(self._session, query_id)
+
+    def has_read(self, query_id: str, record: Record) -> bool:
+        """Whether the checkpoint of a query holds what came of a record."""
+        query = self.get(query_id)
+        last = None if query is None else query.checkpoint.last_commit
+        if query is None or last is None:
+            return False
+        return query.checkpoint.offsets(last).get(record.topic, {}).get(str(record.partition), 0) > record.offset
 
     def has_worked_on(
         self, query_id: str, begins: Mapping[str, Mapping[str, int]], ends: Mapping[str, Mapping[str, int]]

@@ -92,10 +92,14 @@ class Replay:
                 self._end(ended)
         elif op == "terminate":
             self._end(_text(data, "query"))
-        elif op in ("pause", "resume"):
+        elif op in ("pause", "resume", "skip"):
             query_id = _text(data, "query")
             if query_id in self.catalog.queries:
-                query = replace(self.catalog.queries[query_id], paused=op == "pause")
+                query = self.catalog.queries[query_id]
+                if op == "skip":
+                    query = replace(query, skipped=(*query.skipped, _place(data)))
+                else:
+                    query = replace(query, paused=op == "pause")
                 self.catalog = self.catalog.with_query(query)
             elif query_id not in self.ended:
                 raise _OfNothing(f"there is no query {query_id}")
@@ -266,6 +270,14 @@ def _made(kind: type[T], called: str, read: Callable[[Mapping[str, Any]], T], da
         raise ValueError(f"its {called} cannot be read") from e
     checked(made, called)
     return made
+
+
+def _place(data: Mapping[str, Any]) -> tuple[str, int, int]:
+    """The record that a query leaves out."""
+    partition, offset = data.get("partition"), data.get("offset")
+    if not isinstance(partition, int) or not isinstance(offset, int):
+        raise ValueError("it names no record")
+    return _text(data, "topic"), partition, offset
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:

@@ -31,6 +31,7 @@ from ksqlpy.catalog import Catalog, Column, Source, query_named
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError, reason_of, similar_names
 from ksqlpy.functions import FUNCTIONS
+from ksqlpy.functions.times import LATEST
 from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.plan.explain import plan_tree
 from ksqlpy.reading.pull import columns_of, used_by, way_of
@@ -39,6 +40,7 @@ from ksqlpy.runtime import definitions, entities
 from ksqlpy.runtime.context import Command, Context, Entity, Sandbox
 from ksqlpy.runtime.internal import check_read, check_written
 from ksqlpy.runtime.schema_checks import assert_schema, check_assert_schema
+from ksqlpy.runtime.skips import check_skip, skip
 from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.standing import State
@@ -146,6 +148,8 @@ def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int |
     topic = insert.source.topic
     if time is not None and time < 0:
         raise EngineProblem("not-inserted", f"ROWTIME {time} is before 1970", error_code=40001)
+    if time is not None and time > LATEST:
+        raise EngineProblem("not-inserted", f"ROWTIME {time} is too late for milliseconds", error_code=40001)
     if time == 0:  # which librdkafka takes for none
         problem = context.brokers.kafka.write_at_epoch(context.supervisor.session, topic, key, value)
         if problem is not None:
@@ -505,6 +509,7 @@ _CHANGES = frozenset(
         nodes.Terminate,
         nodes.Pause,
         nodes.Resume,
+        nodes.Skip,
     }
 )
 
@@ -536,8 +541,8 @@ _SHOWN = {
 """What SHOW gives, and whether EXTENDED is more of it."""
 
 _RUNNABLE = (
-    "it runs CREATE, ALTER, INSERT, DELETE, DROP, TERMINATE, PAUSE, RESUME, SHOW, DESCRIBE, EXPLAIN, ASSERT TOPIC,"
-    " ASSERT SCHEMA, SET, UNSET, DEFINE, UNDEFINE and SELECT"
+    "it runs CREATE, ALTER, INSERT, DELETE, DROP, TERMINATE, PAUSE, RESUME, SKIP, SHOW, DESCRIBE, EXPLAIN,"
+    " ASSERT TOPIC, ASSERT SCHEMA, SET, UNSET, DEFINE, UNDEFINE and SELECT"
 )
 
 _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], Command | None]] = {
@@ -550,6 +555,7 @@ _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], Command | None]] = {
     nodes.Terminate: definitions.check_terminate,
     nodes.Pause: definitions.check_pause,
     nodes.Resume: definitions.check_pause,
+    nodes.Skip: check_skip,
     nodes.InsertValues: _check_insert,
     nodes.DeleteFrom: _check_delete,
     nodes.AssertTopic: check_assert_topic,
@@ -580,6 +586,7 @@ _RUNS: dict[type[exp.Expr], Callable[[Parsed, Context], Entity | None]] = {
     nodes.Terminate: definitions.terminate,
     nodes.Pause: definitions.pause,
     nodes.Resume: definitions.pause,
+    nodes.Skip: skip,
     nodes.InsertValues: _insert,
     nodes.DeleteFrom: _delete,
     nodes.AssertTopic: assert_topic,

@@ -21,6 +21,7 @@ from ksqlpy.runtime.push import Asked
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.scratch import Scratch
 from ksqlpy.runtime.spares import Spares
+from ksqlpy.runtime.suspects import Suspects
 from ksqlpy.runtime.warmups import WarmUps
 from ksqlpy.spark.admissions import Admissions
 from ksqlpy.spark.executors import members, problems, wait_for_slots
@@ -28,6 +29,7 @@ from ksqlpy.spark.masters import check_cluster, check_master, on_one_machine, on
 from ksqlpy.spark.newcomers import Replacements, admit, held
 from ksqlpy.spark.session import (
     begin_recovery,
+    died_by_itself,
     end_session,
     has_session,
     is_alive,
@@ -35,6 +37,7 @@ from ksqlpy.spark.session import (
     kill_jvm,
     prepare_launch,
     start_session,
+    worked_on,
 )
 from ksqlpy.spark.spare import Spare
 from ksqlpy.spark.spec import QuerySpec, Retry
@@ -91,6 +94,7 @@ class Supervisor:
         wanted = brokers.config.get("ksqlpy.warm.up") == "true"
         self._warm_ups = WarmUps(self._warm_up, self._members) if wanted else None
         self._replacements = Replacements()
+        self.suspects = Suspects()
         spare = wanted and not self._alone and brokers.config.get("ksqlpy.spark.spare.driver") == "true"
         self._spares = Spares(self._make_spare) if spare else None
 
@@ -121,6 +125,7 @@ class Supervisor:
             config.get("ksqlpy.spark.master"),
             checkpoints,
             partial(may_read, config=config),
+            self.suspects.problem,
         )
         stack.callback(self.queries.stop_all)
         if not self._alone:
@@ -259,6 +264,9 @@ class Supervisor:
                 else:
                     if not self._alone:
                         self._look_at_newcomers(turn)
+                    elif self.suspects.look(worked_on(), at_rest=self.queries.all_live):
+                        with turn:
+                            run_all()
                     if looked % NOTE_EVERY == 0:
                         deaths = 0
                         self._look_at_topics(turn)
@@ -301,6 +309,7 @@ class Supervisor:
         """Starts Spark's JVM again, which was killed or ran out of memory."""
         log.error("Spark's JVM is gone: it is started again, and all queries with it")
         begun = time.monotonic()
+        self.suspects.died(worked_on(), own=died_by_itself())
         needed = self.queries.slots
         self._unstarted = True
         if self._warm_ups is not None:
@@ -354,8 +363,9 @@ class Supervisor:
     # ------------------------------------------------------------ queries
 
     def run(self, query: PersistentQuery, kept: Kept, sink: Source) -> None:
-        """Starts a persistent query, or lets it go on from its checkpoint."""
-        self.queries.start(self._spec(query, kept, sink))
+        """Starts a persistent query, or lets it go on from its checkpoint; later, if others are to be tried first."""
+        if not self.suspects.waits(query.id):
+            self.queries.start(self._spec(query, kept, sink))
 
     def committed(self, query: PersistentQuery) -> bool:
         """Whether it reads committed records only, see :attr:`ksqlpy.config.Config.committed`."""
@@ -390,6 +400,8 @@ class Supervisor:
             registry=brokers.registry,
             identity=kept.identity,
             idle_ms=config.number("max.task.idle.ms"),
+            largest_record=config.number("ksqlpy.record.max.bytes"),
+            skipped=query.skipped,
         )
 
     def run_push(
@@ -421,6 +433,7 @@ class Supervisor:
                 batch_ms=asked.mode.batch_ms,
                 registry=brokers.registry,
                 idle_ms=config.number("max.task.idle.ms"),
+                largest_record=config.number("ksqlpy.record.max.bytes"),
             )
         )
 

@@ -25,7 +25,7 @@ __all__ = ["INTERRUPTED", "Limits", "Session"]
 INTERRUPTED = 130
 """Exit code of what Ctrl-C ended."""
 
-CHANGING = ("CREATE", "ALTER", "DROP", "INSERT", "TERMINATE", "PAUSE", "RESUME")
+CHANGING = ("CREATE", "ALTER", "DROP", "INSERT", "TERMINATE", "PAUSE", "RESUME", "SKIP")
 """First words of statements that may change what exists."""
 
 STARTING = 50302

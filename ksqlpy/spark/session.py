@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,7 @@ from ksqlpy.spark.masters import LOOPBACK, check_master, on_one_machine, one_jvm
 from ksqlpy.spark.spare import Spare
 from ksqlpy.spark.userconf import allowed
 from ksqlpy.spark.version import check_spark
+from ksqlpy.spark.working import Worked, read_working
 
 __all__ = [
     "SETTINGS",
@@ -243,6 +245,7 @@ def prepare_launch(
         f"-Dlog4j2.configurationFile=file:{log_settings}",
         f"-Dderby.system.home={folder}",
         f"-Djava.io.tmpdir={work}",
+        *([] if cluster else [f"-Dksqlpy.working={work / WORKING}"]),
         *([f"-Dksqlpy.code={_code_folder(folder, java, jars)}"] if cluster else []),
         java_options,
     )
@@ -283,6 +286,8 @@ def _executors(
     }
 
 
+WORKING = "working"
+"""The file in a JVM's folder that says which records its tasks work on (``jvm/source/Working.java``)."""
 _work: Path | None = None
 _spare: Spare | None = None
 
@@ -361,6 +366,18 @@ def jvm_alive() -> bool:
     if gateway is not None and gateway.proc is None:  # it was there before this process
         return True
     return gateway is not None and gateway.proc.poll() is None
+
+
+def worked_on() -> list[Worked]:
+    """Which records the tasks of this process's JVM work on, or worked on when it died; none of executors."""
+    return read_working(_work / WORKING) if _work is not None else []
+
+
+def died_by_itself() -> bool:
+    """Whether the JVM of this process's session is gone and nobody has killed it: it lacked memory, or had a fault."""
+    gateway: Any = SparkContext._gateway
+    status = gateway.proc.poll() if gateway is not None and gateway.proc is not None else None
+    return status is not None and status not in (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM)
 
 
 def kill_jvm() -> None:

@@ -357,6 +357,9 @@ class KsqlGenerator(generator.Generator):
         nodes.Explain: lambda self, e: f"EXPLAIN {self.sql(e, 'this') or self.sql(e, 'statement')}",
         nodes.Pause: lambda self, e: f"PAUSE {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
         nodes.Resume: lambda self, e: f"RESUME {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
+        nodes.Skip: lambda self, e: (
+            f"SKIP {self.sql(e, 'record')} FOR {'ALL' if e.args.get('all') else self.sql(e, 'this')}"
+        ),
         nodes.Terminate: lambda self, e: f"TERMINATE {'ALL' if e.args.get('all') else self.sql(e, 'this')}",
         nodes.SetProperty: lambda self, e: self._assignment(e, "SET"),
         nodes.AlterSystem: lambda self, e: self._assignment(e, "ALTER SYSTEM"),

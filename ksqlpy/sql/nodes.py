@@ -85,6 +85,7 @@ __all__ = [
     "RunScript",
     "SetProperty",
     "Show",
+    "Skip",
     "StreamJoin",
     "StructStar",
     "Terminate",
@@ -493,6 +494,12 @@ class Pause(Statement):
     """PAUSE. ``this``: Identifier of a query id, absent with ``all``: True."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "all": False}
+
+
+class Skip(Statement):
+    """SKIP. ``record``: Literal with its place; ``this``: Identifier of a query id, absent with ``all``: True."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"record": True, "this": False, "all": False}
 
 
 class Resume(Statement):

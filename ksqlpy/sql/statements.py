@@ -43,6 +43,7 @@ class Statements(Queries):
             "SELECT": "_query",
             "SET": "_set",
             "SHOW": "_show",
+            "SKIP": "_skip",
             "TERMINATE": "_terminate",
             "UNDEFINE": "_undefine",
             "UNSET": "_unset",
@@ -382,6 +383,11 @@ class Statements(Queries):
 
     def _resume(self) -> exp.Expr:
         return nodes.Resume(**self._which())
+
+    def _skip(self) -> exp.Expr:
+        record = self.string("a record as 'topic/partition/offset'")
+        self.expect("FOR")
+        return nodes.Skip(record=record, **self._which())
 
     def _which(self) -> dict[str, object]:
         return {"all": True} if self.accept("ALL") else {"this": self.name("a query id")}

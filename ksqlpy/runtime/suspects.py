@@ -1,0 +1,144 @@
+"""Which query, and which record, ends Spark's JVM: found by what its tasks worked on when it died.
+
+A JVM that dies is started again, and reads the record again that it died of. So the record on which a task works at one
+death after the other is the one; its queries are kept back, and the others run on. Several such records are told apart
+by letting their queries run one after the other.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from ksqlpy.errors import EngineProblem
+from ksqlpy.spark.working import Record, Worked
+
+__all__ = ["Suspects"]
+
+log = logging.getLogger(__name__)
+
+TRIED_SECONDS = 20.0
+"""A query that runs alone for so long is not the one."""
+
+TOGETHER_SECONDS = 3_600.0
+"""Deaths that are further apart have nothing to do with each other."""
+
+DEATHS_OF_ITS_OWN, KILLED = 2, 3
+"""So many deaths in a row that a record is met at make it the one: of a JVM that died by itself, and that was killed.
+
+The record that a query meets first behind its checkpoint is met at each start: at two kills shortly one after the other
+it may be worked on by chance.
+"""
+
+
+@dataclass(frozen=True)
+class _Death:
+    own: bool
+    at: float
+    works: frozenset[tuple[str, Record]]
+
+
+class Suspects:
+    """What the deaths of the JVM say of queries and records. For the thread of the watch and that of a statement."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._deaths: list[_Death] = []
+        self._found: set[Record] = set()
+        self._held: dict[str, Record] = {}
+        self._apart: list[tuple[str, Record]] = []
+        """What is to be tried, one after the other; the first runs already if :attr:`_since` is set."""
+        self._since: float | None = None
+
+    def died(self, worked: Iterable[Worked], *, own: bool) -> None:
+        """The JVM has died; ``worked``: what its tasks had taken, ``own``: nobody has killed it."""
+        now = self._clock()
+        works = frozenset((w.query, w.record) for w in worked if w.state == "works")
+        self._deaths = [d for d in self._deaths if now - d.at < TOGETHER_SECONDS][-KILLED:]
+        self._deaths.append(_Death(own, now, works))
+        if self._since is not None:  # what ran last, when all others ran already
+            [(query, record), *self._apart] = self._apart
+            self._since = None
+            if (query, record) in works or own:
+                self._find(record)
+        for query, record in works:
+            if record in self._found:
+                self._hold(query, record)
+        self._look()
+
+    def _look(self) -> None:
+        needed = DEATHS_OF_ITS_OWN if self._deaths[-1].own else KILLED
+        last = self._deaths[-needed:]
+        if len(last) < needed:
+            return
+        met = frozenset.intersection(*(d.works for d in last))
+        records = {record for query, record in met if query not in self._held}
+        if len(records) == 1:
+            self._find(*records)
+        elif records:
+            known = {query for query, _ in self._apart}
+            self._apart += sorted((q, r) for q, r in met if q not in self._held and q not in known)
+
+    def _find(self, record: Record) -> None:
+        """It is the one: all queries that were seen at it are kept back."""
+        self._found.add(record)
+        for death in self._deaths:
+            for query, at in death.works:
+                if at == record:
+                    self._hold(query, record)
+
+    def _hold(self, query: str, record: Record) -> None:
+        if self._held.get(query) != record:
+            log.error("query %s is held: Spark's JVM dies of record %s", query, record)
+        self._held[query] = record
+        self._apart = [(q, r) for q, r in self._apart if q != query]
+
+    def problem(self, query: str) -> EngineProblem | None:
+        """Why a query must not start; None if it may."""
+        record = self._held.get(query)
+        if record is None:
+            return None
+        return EngineProblem(
+            "poison-record",
+            f"Spark's JVM dies when the query reads record {record}",
+            hint=f"SKIP '{record}' FOR {query}; goes on without it, RESUME {query}; tries it again",
+            error_code=50000,
+        )
+
+    def waits(self, query: str) -> bool:
+        """Whether a query is not to be started yet: others are tried first."""
+        return any(q == query for q, _ in self._apart[self._since is not None :])
+
+    def look(self, worked: Iterable[Worked], *, at_rest: bool) -> bool:
+        """Goes on with what is to be tried; whether a query may start that had to wait.
+
+        ``worked``: as the JVM's tasks are now; ``at_rest``: whether all queries run that were started.
+        """
+        if not self._apart:
+            return False
+        if self._since is None:
+            if at_rest:
+                self._since = self._clock()
+                log.info("query %s is tried: it may be the one that ends Spark's JVM", self._apart[0][0])
+            return at_rest
+        query, record = self._apart[0]
+        of_query = [w for w in worked if w.query == query and w.record[:2] == record[:2]]
+        passed = any(w.record.offset > record.offset or (w.record == record and w.state == "waits") for w in of_query)
+        if passed or self._clock() - self._since > TRIED_SECONDS:
+            self._apart.pop(0)
+            self._since = None
+        return False
+
+    def release(self, query: str) -> bool:
+        """Lets a query start again, which has ended, leaves the record out, or is to be tried; whether it was held."""
+        self._apart = [(q, r) for q, r in self._apart if q != query]
+        if not self._apart:
+            self._since = None
+        record = self._held.pop(query, None)
+        if record is not None and record not in self._held.values():
+            self._found.discard(record)
+        if record is not None:
+            self._deaths = []
+        return record is not None
