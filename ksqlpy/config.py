@@ -76,6 +76,8 @@ def _guarantee(value: str) -> str:
 def _memory(value: str) -> str:
     if not (value[:-1].isascii() and value[:-1].isdigit() and value[-1:] in "mgMG"):
         raise ValueError("must be a size such as 1g or 800m")
+    if int(value[:-1]) * (1024 if value[-1] in "gG" else 1) < 450:
+        raise ValueError("must be 450m at least: Spark does not start with less")
     return value.lower()
 
 
@@ -443,6 +445,12 @@ _DEFINED = (
         "20000",
         "In how many windows of a HOPPING window a record may be; a statement with more is refused.",
         _integer(1, 10_000_000),
+    ),
+    Property(
+        "ksqlpy.record.max.bytes",
+        "16777216",
+        "How many bytes of key and value a record has at most, unpacked; queries make a dead letter of a larger one.",
+        _integer(1_000, 2**31 - 1),
     ),
     Property(
         "ksqlpy.statements.max.bytes",

@@ -12,8 +12,10 @@ from ksqlpy.functions.registry import ArgTypes, Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import bound, exact, quoted, text_constant
 from ksqlpy.types import BIGINT, DATE, INTEGER, STRING, TIME, TIMESTAMP, UNIT
 
-__all__ = ["TIMES", "time_of_text"]
+__all__ = ["LATEST", "TIMES", "time_of_text"]
 
+LATEST = 9_000_000_000_000_000
+"""The latest event time in ms: Spark's microseconds end in the year 294247, and windows end behind it."""
 _DAY = 86_400_000
 _UNITS = {"MILLISECOND": 1, "SECOND": 1000, "MINUTE": 60_000, "HOUR": 3_600_000, "DAY": _DAY}
 _LAST_MILLIS = (2**63 - 1) // 1000

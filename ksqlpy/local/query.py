@@ -205,6 +205,7 @@ def inputs_of(question: Question, config: Config, files: Mapping[str, Path], wan
         at_once=_AT_ONCE,
         registry=config.registry(),
         committed=config.committed,
+        largest_record=config.number("ksqlpy.record.max.bytes"),
     )
 
 

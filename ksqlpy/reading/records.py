@@ -11,6 +11,7 @@ from ksqlpy.analysis.result import Relation
 from ksqlpy.catalog import RESULT_HEADER, Column, PartSpec, Source
 from ksqlpy.formats import FORMATS, Unreadable, present
 from ksqlpy.formats.envelopes import AFTER, OP, PAYLOAD, read_as
+from ksqlpy.functions.times import LATEST
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.types import BIGINT, BYTES, INTEGER, STRING
 
@@ -78,6 +79,8 @@ class Rows:
     def row(self, record: Record) -> Row | None:
         """The row; None of a tombstone. Raises Unreadable."""
         row: Row = {_ROWTIME: record.time, _PARTITION: record.partition, _OFFSET: record.offset}
+        if not 0 <= record.time <= LATEST:
+            raise Unreadable(f"event time {record.time} is out of range")
         key = record.key
         if self._window is not None and key is not None:
             size = self._window.size
@@ -94,7 +97,7 @@ class Rows:
             row.update(zip(self._value_names, values, strict=True))
             if self._timed is not None:
                 time = values[self._timed]
-                if time is None or time < 0:
+                if time is None or not 0 <= time <= LATEST:
                     raise Unreadable(f"column {self._source.timestamp} gives no event time")
                 row[_ROWTIME] = time
         if self._reads_key:

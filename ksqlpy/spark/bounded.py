@@ -37,7 +37,7 @@ from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.once import Offsets
 from ksqlpy.spark.rows import Col
-from ksqlpy.spark.source import isolation
+from ksqlpy.spark.source import OWN, isolation, with_refused
 from ksqlpy.types import STRING
 
 __all__ = ["Change", "Held", "Inputs", "Run", "Unread"]
@@ -46,6 +46,8 @@ _LOOK = 0.1
 """Seconds between two looks whether it is over."""
 
 _COLUMNS = "key", "value", "topic", "partition", "offset", "timestamp"
+_READ = "cast(null AS string) AS refused"
+"""Of records that are none of Kafka's."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Inputs:
     of it and later ones, of all topics. ``rows``: how many the files have. ``at_once``: where rows are given out as
     they are read, no more records of a partition are a task; None: all of them are. ``registry``: for formats whose
     records name their schemas. ``committed``: whether records of aborted and open transactions are left out.
+    ``largest_record``: how many bytes a record has at most that is read.
     """
 
     connection: KafkaConnection
@@ -74,6 +77,7 @@ class Inputs:
     at_once: int | None = None
     registry: SchemaRegistry | None = None
     committed: bool = True
+    largest_record: int = 2**62
 
     @property
     def records(self) -> int:
@@ -263,20 +267,22 @@ class Run:
     def _kafka(self, stream: bool) -> DataFrame:
         tell_jvm(self._session, self._inputs.connection)
         headers = self._plan.shows_headers
-        reader: Any = (self._session.readStream if stream else self._session.read).format("kafka")
+        reader: Any = (self._session.readStream if stream else self._session.read).format(OWN)
         reader = (
             reader.options(**self._inputs.connection.spark_source)
             .option("subscribe", ",".join(self._inputs.start))
             .option("startingOffsets", json.dumps(self._inputs.start))
             .option("kafka.isolation.level", isolation(self._inputs.committed))
             .option("failOnDataLoss", "false")
-            .option("includeHeaders", str(headers).lower())
+            .option("includeHeaders", "true")
+            .options(**{"ksqlpy.apart": "true", "ksqlpy.max.task.idle.ms": "-1"})
+            .option("ksqlpy.record.max.bytes", str(self._inputs.largest_record))
         )
         if not stream:
             reader = reader.option("endingOffsets", json.dumps(self._inputs.end))
             if self._at_once is not None:  # the pieces of a partition stay in their order
                 reader = reader.option("maxRecordsPerPartition", self._at_once)
-        found: DataFrame = reader.load().select(*_COLUMNS, *(["headers"] if headers else []))
+        found: DataFrame = with_refused(reader.load(), *_COLUMNS, *(["headers"] if headers else []))
         return found
 
     def _given(self, topic: str, records: Sequence[Record]) -> DataFrame:
@@ -290,7 +296,7 @@ class Run:
         frame = self._session.createDataFrame(rows, form)
         at = f"{text.string(topic)} AS topic"
         return frame.selectExpr(
-            "key", "value", at, "partition", "offset", "timestamp_millis(time) AS timestamp", *headers
+            "key", "value", at, "partition", "offset", "timestamp_millis(time) AS timestamp", *headers, _READ
         )
 
     def _file(self, topic: str, source: Source, folder: Path, stream: bool) -> DataFrame:
@@ -300,7 +306,7 @@ class Run:
         return rows.selectExpr(
             "key", "value", f"{text.string(topic)} AS topic", "0 AS partition", "offset",
             f"timestamp_millis(coalesce(time, {self._inputs.now if source.kind == 'STREAM' else 0}L)) AS timestamp",
-            *([headers] if self._plan.shows_headers else []),
+            *([headers] if self._plan.shows_headers else []), _READ,
         )  # fmt: skip
 
     def _output(self, records: DataFrame, *, past: bool) -> DataFrame:

@@ -58,7 +58,8 @@ def _unread(context: Context, records: DataFrame) -> Rows:
     taken = [f"unix_millis(timestamp) AS {c}" if c == "ts" else c for c in context.record]
     if plan.late_topic is not None:
         taken.append("cast(null as bigint) AS late")
-    made = [(Col.RAW, f"struct({', '.join(taken)})"), (Col.REASON, "cast(null as string)")]
+    refused = "refused" if "refused" in records.columns else "cast(null as string)"
+    made = [(Col.RAW, f"struct({', '.join(taken)})"), (Col.REASON, refused)]
     if context.headers:
         # Most records of other queries have no header but that one, which would be kept in vain.
         passed = f"CASE WHEN size(headers) = 1 AND headers[0].key = {text.string(HEADER)} THEN null ELSE headers END"

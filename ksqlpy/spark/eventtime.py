@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ksqlpy.catalog import Source
 from ksqlpy.formats import text
-from ksqlpy.functions.times import time_of_text
+from ksqlpy.functions.times import LATEST, time_of_text
 from ksqlpy.types import STRING, TIMESTAMP
 
-__all__ = ["before_1970", "no_time", "time_of"]
+__all__ = ["no_time", "out_of_range", "time_of"]
 
 SHOWN = 40
 """Characters of a text that a reason shows."""
@@ -35,10 +35,11 @@ def no_time(source: Source, value: str, time: str) -> str:
         begin = text.string(f'column {column.name}: cannot read "')
         end = text.string(f'" as event time of the format {source.timestamp_format}')
         reasons.append(f"WHEN {time} IS NULL THEN concat({begin}, {shown}, {end})")
-    reasons.append(f"WHEN {time} < 0 THEN concat({text.string(f'column {column.name}: ')}, {before_1970(time)})")
+    reasons.append(f"ELSE concat({text.string(f'column {column.name}: ')}, {out_of_range(time)})")
     return f"CASE {' '.join(reasons)} END"
 
 
-def before_1970(time: str) -> str:
-    """The reason why no broker takes a time: it is negative."""
-    return f"concat('event time is before 1970 (', {time}, ')')"
+def out_of_range(time: str) -> str:
+    """The reason why no broker or no window takes a time; null for one that they take."""
+    begins = f"WHEN {time} < 0 THEN 'before 1970' WHEN {time} > {LATEST} THEN 'too late for milliseconds'"
+    return f"concat('event time is ', CASE {begins} END, ' (', {time}, ')')"

@@ -15,7 +15,7 @@ from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.once import Offsets
 from ksqlpy.spark.spec import QuerySpec
 
-__all__ = ["isolation", "source_records"]
+__all__ = ["OWN", "isolation", "source_records", "with_refused"]
 
 OWN = "ksqlpy.source.OrderedKafka"
 """Spark's name of our source, which can read all partitions in one task, in the order of their records' times."""
@@ -51,6 +51,15 @@ def isolation(committed: bool) -> str:
     return "read_committed" if committed else "read_uncommitted"
 
 
+def with_refused(records: Any, *columns: str) -> Any:
+    """These columns of our source, and ``refused``, why a record is not to be read (``jvm/source/Refused.java``)."""
+    # No broker gives a record without a type of its time. The last header has the reason.
+    marked = "timestampType = -1"
+    given = f"CASE WHEN {marked} THEN slice(headers, 1, size(headers) - 1) ELSE headers END AS headers"
+    reason = f"CASE WHEN {marked} THEN cast(try_element_at(headers, -1).value AS string) END AS refused"
+    return records.selectExpr(*(given if c == "headers" else c for c in columns), reason)
+
+
 def _is_letter(topic: str) -> str:
     """Spark text: whether a record is a dead letter, if it is of this topic; not a note of a replay.
 
@@ -84,12 +93,18 @@ def source_records(
     )
     by_time = by_time or spec.by_time
     reader = reader.options(**_own(spec, end, by_time=by_time))
+    reader = reader.option("ksqlpy.record.max.bytes", str(spec.largest_record))
+    skipped: dict[str, dict[str, list[int]]] = {}
+    for topic, partition, offset in spec.skipped:
+        skipped.setdefault(topic, {}).setdefault(str(partition), []).append(offset)
+    reader = reader.option("ksqlpy.skipped", json.dumps(skipped))
     if by_time:
         times = event_times(spec.plan, reader.load())
         if times is not None:
             jvm: Any = session._jvm
             reader = reader.option("ksqlpy.times", jvm.ksqlpy.internals.EventTimes.keep(times._jdf))
     records = reader.load()
+    records = with_refused(records, *(c for c in records.columns if c != "timestampType"))
     if spec.until is not None:
         until = [
             f"topic = {string(t)} AND partition = {p} AND offset >= {o}L"

@@ -45,7 +45,8 @@ class QuerySpec:
     ``results_of``: the id of the query whose results are in the sink, and ``results_in`` the folder of its checkpoint;
     empty: its own. ``keys``: names of the keys by which results are told from what others write; it signs with the
     first one (:mod:`ksqlpy.spark.signing`). ``idle_ms``: how long a partition at its end is waited for (Kafka Streams,
-    max.task.idle.ms).
+    max.task.idle.ms). ``largest_record``: how many bytes a record has at most that is read;
+    ``skipped``: topic, partition and offset of those that are not read.
     """
 
     id: str
@@ -73,6 +74,8 @@ class QuerySpec:
     results_in: str = ""
     keys: tuple[str, ...] = ()
     idle_ms: int = 0
+    largest_record: int = 2**62
+    skipped: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def by_time(self) -> bool:

@@ -8,7 +8,7 @@ from ksqlpy.catalog import Column, KeySpec, Source
 from ksqlpy.formats import KAFKA, present, read, text
 from ksqlpy.formats.envelopes import read_as, unwrapped
 from ksqlpy.plan.operators import Scan
-from ksqlpy.spark.eventtime import before_1970, no_time, time_of
+from ksqlpy.spark.eventtime import no_time, out_of_range, time_of
 from ksqlpy.spark.once import HEADER, place
 from ksqlpy.spark.operators.context import Context
 from ksqlpy.spark.rows import Col, Rows
@@ -30,7 +30,7 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
     ``placed``: the rows say which of the plan's topics they are from, too: those of several give results.
     """
     relation, source = node.relation, node.relation.source
-    here, partition = "true", f"{Col.RAW}.partition"
+    here, partition = f"{Col.REASON} IS NULL", f"{Col.RAW}.partition"
     if context.branch is not None:
         topic = text.string(source.topic)
         here = f"({Col.REASON} IS NULL AND {Col.BRANCH} <=> {context.branch} AND {Col.RAW}.topic <=> {topic})"
@@ -56,7 +56,7 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
     kept = records.shape.without(Col.RAW, Col.REASON)
     rows = records.select(
         *records.shape.columns,
-        *((n, call if here == "true" else f"CASE WHEN {here} THEN {call} END") for n, call in parts),
+        *((n, f"CASE WHEN {here} THEN {call} END") for n, call in parts),
         ("__here", here),
     )
     within = {n: unwrapped(source, s, n) for n, s in (("__v", value), ("__k", key)) if read_as(source, s) is not None}
@@ -77,7 +77,7 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
     if time_error:
         errors.append(_thrown(time_error) if context.plan.strict_time else time_error)
     # No window holds it, and what no broker takes has no result with its time.
-    errors.append(f"CASE WHEN {time} < 0 THEN {before_1970(time)} END")
+    errors.append(out_of_range(time))
     error = f"coalesce({', '.join(errors)})" if len(errors) > 1 else errors[0]
     columns.append(("ROWTIME", time))
     # Of a stream in a join: the columns ROWPARTITION and ROWOFFSET of rows are those of the join's result.

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import ksqlpy.internals.Unpacked;
 import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
@@ -34,6 +35,10 @@ public final class Connections implements ConfigProvider {
   private static final String ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls";
 
   private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  static {
+    Unpacked.isInstalled(); // ahead of the first client
+  }
 
   private static final Map<String, Map<String, Map<String, String>>> KNOWN = new ConcurrentHashMap<>();
 

@@ -1,6 +1,7 @@
 package ksqlpy.source;
 
 import java.util.ArrayDeque;
+import java.util.Set;
 import ksqlpy.tasks.Upstream;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
@@ -22,6 +23,8 @@ final class Lane {
   volatile long position;
   volatile long polled;
   long until;
+  /** Offsets of records that are not read; null for none. */
+  Set<Long> skipped;
   long bytes;
   boolean paused;
   /** Its end is not known as well as that of others: it was not asked for as long as enough was at hand. */

@@ -60,10 +60,13 @@ final class Merge implements AutoCloseable {
   private final EventTime times;
   private final Inputs inputs;
   private final String query;
+  private final PollRoom room;
+  private final Working working;
   private Lane[] all = {};
   private long roomOfEach;
   private long idle;
   private boolean failsOnLoss;
+  private long largest;
   private boolean severalLeaders;
   /** The lanes that are empty, and neither at their end nor done: they are waited for. */
   private int missing;
@@ -85,23 +88,21 @@ final class Merge implements AutoCloseable {
   /** The partition without a record whose query is behind, if one is waited for. */
   private Lane unwritten;
 
-  /** {@code query}: its id, under which it is told which partition is waited for. */
-  Merge(Consumer<byte[], byte[]> consumer, EventTime times, String query) {
+  /** {@code query}: its id, under which it is told which partition is waited for. {@code room}: of the consumer's polls. */
+  Merge(Consumer<byte[], byte[]> consumer, PollRoom room, EventTime times, String query) {
     this.consumer = consumer;
+    this.room = room;
     this.times = times;
     this.query = query;
     this.inputs = new Inputs(query, this::ahead);
+    this.working = new Working(query);
   }
 
-  /**
-   * Begins to read these ranges. What is at hand of a partition from its first offset on is kept. {@code idle}: ms, as
-   * Kafka Streams' max.task.idle.ms; -1: no partition is waited for. {@code tables}: their topics. {@code
-   * failsOnLoss}: whether it fails where records were deleted before they were read.
-   */
-  void assign(
-      Collection<OrderedPartition.Range> ranges, Collection<String> tables, long idle, boolean failsOnLoss) {
-    this.idle = idle;
-    this.failsOnLoss = failsOnLoss;
+  /** Begins to read these ranges. What is at hand of a partition from its first offset on is kept. */
+  void assign(Collection<OrderedPartition.Range> ranges, OrderedPartition.Options options) {
+    this.idle = options.idle();
+    this.failsOnLoss = options.failsOnLoss();
+    this.largest = options.largest();
     Map<TopicPartition, OrderedPartition.Range> wanted = new HashMap<>();
     ranges.forEach(range -> wanted.put(range.place(), range));
     if (!wanted.keySet().equals(lanes.keySet())) {
@@ -118,8 +119,9 @@ final class Merge implements AutoCloseable {
         lane = new Lane(range.place());
         lanes.put(range.place(), lane);
       }
-      lane.table = tables.contains(range.place().topic());
+      lane.table = options.tables().contains(range.place().topic());
       lane.until = range.until();
+      lane.skipped = options.skipped().get(range.place());
       if (range.from() < 0) {
         lane.clear(range.from());
         fromStart.add(range.place());
@@ -166,6 +168,7 @@ final class Merge implements AutoCloseable {
 
   /** Its batch is over. */
   void rests() {
+    working.rests();
     if (reader != null) {
       reader.use(false);
     }
@@ -230,6 +233,7 @@ final class Merge implements AutoCloseable {
       if (lane != null && isWritten(lane.time) && isAligned(lane.time)) {
         return take(lane);
       }
+      working.waits();
       long left = deadline - System.nanoTime();
       if (left <= 0 || isDone()) {
         return null;
@@ -365,6 +369,7 @@ final class Merge implements AutoCloseable {
     if (byRecords) {
       reader.reads(lane.time);
     }
+    working.on(lane.place, record.offset());
     lane.bytes -= size(record);
     lane.position = record.offset() + 1;
     lane.head = lane.records.poll();
@@ -427,6 +432,7 @@ final class Merge implements AutoCloseable {
     }
     ConsumerRecords<byte[], byte[]> polled;
     try {
+      room.begin();
       polled = consumer.poll(Duration.ofMillis(millis));
     } catch (OffsetOutOfRangeException e) {
       skipLost(e);
@@ -455,10 +461,11 @@ final class Merge implements AutoCloseable {
   }
 
   private void add(Lane lane, List<ConsumerRecord<byte[], byte[]>> records) {
-    for (ConsumerRecord<byte[], byte[]> record : records) {
-      if (record.offset() < lane.position) {
+    for (ConsumerRecord<byte[], byte[]> given : records) {
+      if (given.offset() < lane.position) {
         continue;
       }
+      ConsumerRecord<byte[], byte[]> record = Refused.orRead(given, largest, lane.skipped);
       lane.bytes += size(record);
       if (lane.head == null) {
         lane.head = record;
@@ -558,6 +565,7 @@ final class Merge implements AutoCloseable {
       reader.close();
     }
     inputs.close();
+    working.close();
     consumer.close(Duration.ZERO);
   }
 }

@@ -1,10 +1,12 @@
 package ksqlpy.source;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import ksqlpy.internals.Unpacked;
 import ksqlpy.metrics.ClientFigures;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -30,7 +32,7 @@ final class Merges {
     }
     Merge merge = kept != null ? kept.merge() : made(partition);
     try {
-      merge.assign(partition.ranges, partition.tables, partition.idle, partition.failsOnLoss);
+      merge.assign(partition.ranges, partition.options);
     } catch (RuntimeException e) {
       merge.close();
       throw e;
@@ -75,8 +77,6 @@ final class Merges {
 
   private static Merge made(OrderedPartition partition) {
     Map<String, Object> settings = new HashMap<>(partition.settings);
-    settings.put("key.deserializer", ByteArrayDeserializer.class.getName());
-    settings.put("value.deserializer", ByteArrayDeserializer.class.getName());
     settings.put("enable.auto.commit", "false");
     settings.put("auto.offset.reset", "none");
     // All that has come is taken at once: a partition of which some is left is not asked for with the others, and while
@@ -85,9 +85,13 @@ final class Merges {
     if (partition.ranges.size() > 1) {
       settings.putIfAbsent("fetch.max.wait.ms", "100");
     }
+    settings.keySet().removeAll(List.of("key.deserializer", "value.deserializer")); // of Spark's source
+    Unpacked.limit(partition.options.largest());
+    PollRoom room = new PollRoom();
     return new Merge(
-        new KafkaConsumer<>(settings),
-        EventTime.by(partition.times),
+        new KafkaConsumer<>(settings, new ByteArrayDeserializer(), room),
+        room,
+        EventTime.by(partition.options.times()),
         String.valueOf(settings.get(ClientFigures.QUERY)));
   }
 }

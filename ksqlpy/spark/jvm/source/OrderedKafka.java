@@ -8,6 +8,7 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -32,6 +33,12 @@ public final class OrderedKafka implements TableProvider {
 
   /** The topics, one a line, whose records come before those of others with the same time. */
   static final String TABLES = "ksqlpy.tables";
+
+  /** How many bytes a record has at most that is read, key and value, unpacked. */
+  static final String LARGEST = "ksqlpy.record.max.bytes";
+
+  /** Records that are not read: {@code {topic:{partition:[offset]}}}. */
+  static final String SKIPPED = "ksqlpy.skipped";
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
@@ -69,7 +76,7 @@ public final class OrderedKafka implements TableProvider {
 
     @Override
     public Set<TableCapability> capabilities() {
-      return Set.of(TableCapability.MICRO_BATCH_READ);
+      return Set.of(TableCapability.MICRO_BATCH_READ, TableCapability.BATCH_READ);
     }
 
     @Override
@@ -91,6 +98,11 @@ public final class OrderedKafka implements TableProvider {
     @Override
     public StructType readSchema() {
       return kafka.readSchema();
+    }
+
+    @Override
+    public Batch toBatch() {
+      return new Planned.Once(kafka.toBatch(), options);
     }
 
     @Override

@@ -4,6 +4,7 @@ import java.io.Serializable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import ksqlpy.internals.EventTimes;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -14,34 +15,17 @@ final class OrderedPartition implements InputPartition {
 
   final List<Range> ranges;
   final Map<String, Object> settings;
-  final List<String> tables;
-  final long idle;
-  final boolean failsOnLoss;
-  final EventTimes times;
+  final Options options;
   final int tasks;
-  /** Whether {@link #times} tells the times of records. */
-  final boolean timed;
 
   private final String[] locations;
 
   OrderedPartition(
-      List<Range> ranges,
-      Map<String, Object> settings,
-      List<String> tables,
-      long idle,
-      boolean failsOnLoss,
-      EventTimes times,
-      int tasks,
-      boolean timed,
-      String[] locations) {
+      List<Range> ranges, Map<String, Object> settings, Options options, int tasks, String[] locations) {
     this.ranges = ranges;
     this.settings = new HashMap<>(settings);
-    this.tables = tables;
-    this.idle = idle;
-    this.failsOnLoss = failsOnLoss;
-    this.times = times;
+    this.options = options;
     this.tasks = tasks;
-    this.timed = timed;
     this.locations = locations;
   }
 
@@ -63,4 +47,21 @@ final class OrderedPartition implements InputPartition {
 
   /** Offsets of one partition; {@code from} is negative for its start, {@code until} the largest long in real time. */
   record Range(TopicPartition place, long from, long until) implements Serializable {}
+
+  /**
+   * What holds of all tasks of a query, see {@link OrderedKafka}. {@code idle}: ms, as Kafka Streams' max.task.idle.ms;
+   * -1: no partition is waited for. {@code failsOnLoss}: whether it fails where records were deleted before they were
+   * read; {@code timed}: whether {@code times} tells the times of records; {@code largest}: bytes of a record that is read
+   * at most; {@code skipped}: offsets of records that are not read; {@code goesOn}: whether more batches follow.
+   */
+  record Options(
+      List<String> tables,
+      long idle,
+      boolean failsOnLoss,
+      EventTimes times,
+      boolean timed,
+      long largest,
+      Map<TopicPartition, Set<Long>> skipped,
+      boolean goesOn)
+      implements Serializable {}
 }

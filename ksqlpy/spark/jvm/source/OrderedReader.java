@@ -33,7 +33,7 @@ final class OrderedReader implements SupportsRealTimeRead<InternalRow> {
   public RecordStatus nextWithTimeout(Long start, Long timeout) {
     if (!reports) {
       reports = true;
-      merge.reports(partition.life(), partition.tasks, partition.timed);
+      merge.reports(partition.life(), partition.tasks, partition.options.timed());
     }
     return RecordStatus.newStatusWithoutArrivalTime(read(TimeUnit.MILLISECONDS.toNanos(timeout.longValue())));
   }
@@ -67,7 +67,11 @@ final class OrderedReader implements SupportsRealTimeRead<InternalRow> {
   @Override
   public void close() {
     if (merge != null) {
-      Merges.put(partition, merge);
+      if (partition.options.goesOn()) {
+        Merges.put(partition, merge);
+      } else {
+        merge.close();
+      }
       merge = null;
     }
   }

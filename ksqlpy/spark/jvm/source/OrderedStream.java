@@ -9,9 +9,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import ksqlpy.internals.EventTimes;
 import ksqlpy.internals.KafkaParts;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
-import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
@@ -43,62 +41,17 @@ final class OrderedStream
 
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    return planned(kafka.planInputPartitions(start, end), true);
+    return Planned.of(kafka.planInputPartitions(start, end), true, true, options, times);
   }
 
   @Override
   public InputPartition[] planInputPartitions(Offset start) {
-    return planned(((SupportsRealTimeMode) kafka).planInputPartitions(start), false);
-  }
-
-  private InputPartition[] planned(InputPartition[] parts, boolean ends) {
-    if (parts.length == 0) {
-      return parts;
-    }
-    List<OrderedPartition.Range> ranges = new ArrayList<>();
-    for (InputPartition part : parts) {
-      ranges.add(
-          new OrderedPartition.Range(
-              KafkaParts.place(part), KafkaParts.from(part), ends ? KafkaParts.until(part) : Long.MAX_VALUE));
-    }
-    Map<String, Object> settings = KafkaParts.settings(parts[0]);
-    if (!options.getBoolean(OrderedKafka.APART, false)) {
-      return new InputPartition[] {task(ranges, settings, 1, parts[0])};
-    }
-    InputPartition[] made = new InputPartition[parts.length];
-    for (int i = 0; i < parts.length; i++) {
-      made[i] = task(List.of(ranges.get(i)), settings, parts.length, parts[i]);
-    }
-    return made;
-  }
-
-  private OrderedPartition task(
-      List<OrderedPartition.Range> ranges, Map<String, Object> settings, int tasks, InputPartition first) {
-    return new OrderedPartition(
-        ranges,
-        settings,
-        List.of(options.getOrDefault(OrderedKafka.TABLES, "").split("\n")),
-        options.getLong(OrderedKafka.IDLE, 0),
-        options.getBoolean("failOnDataLoss", true), // of Spark's source
-        times,
-        tasks,
-        options.getBoolean(OrderedKafka.TIMED, true),
-        first.preferredLocations());
+    return Planned.of(((SupportsRealTimeMode) kafka).planInputPartitions(start), false, true, options, times);
   }
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new Readers();
-  }
-
-  /** Makes the readers of tasks. */
-  private static final class Readers implements PartitionReaderFactory {
-    private static final long serialVersionUID = 1L;
-
-    @Override
-    public PartitionReader<InternalRow> createReader(InputPartition partition) {
-      return new OrderedReader((OrderedPartition) partition);
-    }
+    return new Planned.Readers();
   }
 
   @Override

@@ -34,7 +34,7 @@ final class MergeTest {
   private static final TopicPartition B = new TopicPartition("b", 0);
 
   private final Broker broker = new Broker();
-  private final Merge merge = new Merge(broker, ConsumerRecord::timestamp, "CSAS_Q_1");
+  private final Merge merge = new Merge(broker, new PollRoom(), ConsumerRecord::timestamp, "CSAS_Q_1");
 
   /** A consumer whose lag is known only of partitions that were told. */
   private static final class Broker extends MockConsumer<byte[], byte[]> {
@@ -87,6 +87,10 @@ final class MergeTest {
         new RecordHeaders(), Optional.empty());
   }
 
+  private static OrderedPartition.Options options(List<String> tables, long idle, boolean failsOnLoss) {
+    return new OrderedPartition.Options(tables, idle, failsOnLoss, null, true, 1_000, Map.of(), true);
+  }
+
   private void begin(long idle, TopicPartition... places) {
     begin(List.of("b"), idle, Long.MAX_VALUE, places);
   }
@@ -98,7 +102,7 @@ final class MergeTest {
       broker.has(place, 0);
       ranges.add(new OrderedPartition.Range(place, 0, until));
     }
-    merge.assign(ranges, tables, idle, false);
+    merge.assign(ranges, options(tables, idle, false));
   }
 
   /** What comes within the ms, as {@code topic@time}. */
@@ -335,7 +339,7 @@ final class MergeTest {
     merge.assign(
         List.of(
             new OrderedPartition.Range(A, 1, Long.MAX_VALUE), new OrderedPartition.Range(B, 0, Long.MAX_VALUE)),
-        List.of(), 0, false);
+        options(List.of(), 0, false));
     expect("a@20", "a@30");
   }
 
@@ -344,7 +348,7 @@ final class MergeTest {
     begin(0, A);
     broker.gives(A, 10, 20, 30);
     assertEquals("a@10", next(10_000));
-    merge.assign(List.of(new OrderedPartition.Range(A, 0, Long.MAX_VALUE)), List.of(), 0, false);
+    merge.assign(List.of(new OrderedPartition.Range(A, 0, Long.MAX_VALUE)), options(List.of(), 0, false));
     broker.schedulePollTask(() -> broker.addRecord(record(A, 0, 10)));
     assertEquals("a@10", next(10_000));
   }
@@ -365,10 +369,10 @@ final class MergeTest {
     assertEquals("a@10", next(10_000));
     assertEquals("a@20", next(10_000));
     assertNull(merge.next(Long.MAX_VALUE));
-    merge.assign(List.of(new OrderedPartition.Range(A, 2, 3)), List.of(), 0, false);
+    merge.assign(List.of(new OrderedPartition.Range(A, 2, 3)), options(List.of(), 0, false));
     assertEquals("a@30", next(10_000));
     assertNull(merge.next(Long.MAX_VALUE));
-    merge.assign(List.of(new OrderedPartition.Range(A, 3, Long.MAX_VALUE)), List.of(), 0, false);
+    merge.assign(List.of(new OrderedPartition.Range(A, 3, Long.MAX_VALUE)), options(List.of(), 0, false));
     assertEquals("a@40", next(10_000));
   }
 
