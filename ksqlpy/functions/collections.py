@@ -21,7 +21,7 @@ from ksqlpy.functions.registry import (
     SparkText,
     same,
 )
-from ksqlpy.functions.sparktext import MOST, bound, comparable_form, key_text, text_constant, text_key
+from ksqlpy.functions.sparktext import MOST, bound, comparable_form, key_text, once, text_constant, text_key
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -134,12 +134,12 @@ def _sort_by_units(a: Sequence[str], t: ArgTypes) -> str:
 
 def _together(function: str) -> SparkText:
     """Both collections together; a null one is left out."""
-    return lambda a, t: f"coalesce({function}({a[0]}, {a[1]}), {a[0]}, {a[1]})"
+    return lambda a, t: once(a, lambda x: f"ksqlpy_bounded(coalesce({function}({x[0]}, {x[1]}), {x[0]}, {x[1]}))")
 
 
 def _join(a: Sequence[str], t: ArgTypes) -> str:
     separator = f"coalesce({a[1]}, '')" if len(a) > 1 else "','"
-    return f"array_join({a[0]}, {separator}, 'null')"
+    return f"ksqlpy_joined_with({separator}, cast({a[0]} as array<string>), 'null')"
 
 
 def _slice(a: Sequence[str], t: ArgTypes) -> str:
@@ -450,7 +450,7 @@ COLLECTIONS = (
         Signature(
             (ANY_ARRAY, LambdaParameter("T => R", _of_item)),
             lambda t: ArrayType(t[1]),
-            _call("transform"),
+            lambda a, t: f"ksqlpy_bounded(transform({a[0]}, {a[1]}))",
             names=("array", "change"),
             fails=True,
         ),

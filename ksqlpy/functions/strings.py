@@ -15,12 +15,9 @@ from ksqlpy.types import BYTES, INTEGER, STRING, ArrayType, MapType
 
 __all__ = ["STRINGS"]
 
-_SHORT = 20
 _SPACES = "".join(f"\\u{code:04x}" for code in range(0x21))
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 """Characters that mean something in a regular expression."""
-_MEANING, _NO_MEANING = quoted(r"([\\$])"), quoted(r"\\$1")
-"""What means something in the new text of a regular replacement, and how it loses that."""
 
 
 def _simple(function: str) -> SparkText:
@@ -47,30 +44,23 @@ def _substring_of_bytes(a: Sequence[str], t: ArgTypes) -> str:
     return f"substring({', '.join([value, begin, *length])})"
 
 
+def _joined(separator: str, parts: Sequence[str]) -> str:
+    return f"ksqlpy_joined({separator}, array({', '.join(parts)}))"
+
+
 def _concat_bytes(a: Sequence[str], t: ArgTypes) -> str:
-    return f"concat({', '.join(f'''coalesce({x}, X'')''' for x in a)})"
+    return f"ksqlpy_bounded(concat({', '.join(f'''coalesce({x}, X'')''' for x in a)}))"
 
 
 def _concat_ws_bytes(a: Sequence[str], t: ArgTypes) -> str:
     separator, *parts = a
     step = f"case when __part is null then __all when __all is null then __part else concat(__all, {separator}, __part)"
     joined = f"aggregate(array({', '.join(parts)}), cast(null as binary), (__all, __part) -> {step} end)"
-    return f"case when ({separator}) is not null then coalesce({joined}, X'') end"
+    return f"case when ({separator}) is not null then ksqlpy_bounded(coalesce({joined}, X'')) end"
 
 
 def _replace(a: Sequence[str], t: ArgTypes) -> str:
-    text, old, new = a
-    made = f"replace({text}, {old}, {new})"
-    if not text_constant(old):
-        # Java puts the new text around every character when the old one is empty; Spark would leave the text alone.
-        literal = f"regexp_replace({new}, {_MEANING}, {_NO_MEANING})"
-        made = f"case when ({old}) = '' then regexp_replace({text}, '', {literal}) else {made} end"
-    constant = text_constant(new)
-    if constant is not None and len(constant) <= _SHORT:
-        return made
-    # What is put in may be as long as a record, and come as often.
-    times = f"(octet_length({text}) / greatest(1, octet_length({old})) + 1)"
-    return f"case when {times} * octet_length({new}) <= {10 * MOST} then {made} end"
+    return f"ksqlpy_replace({', '.join(a)})"
 
 
 def _split(a: Sequence[str], t: ArgTypes) -> str:
@@ -144,14 +134,14 @@ STRINGS = (
         "CONCAT",
         "The arguments one after the other; nulls are left out.",
         "CONCAT(FIRST, ' ', LAST)",
-        Signature((STRING, STRING), STRING, lambda a, t: f"concat_ws('', {', '.join(a)})", variadic=True, nulls=EVERY),
+        Signature((STRING, STRING), STRING, lambda a, t: _joined("''", a), variadic=True, nulls=EVERY),
         Signature((BYTES, BYTES), BYTES, _concat_bytes, variadic=True, nulls=EVERY),
     ),
     _text(
         "CONCAT_WS",
         "The arguments after the first with the first between them; nulls are left out.",
         "CONCAT_WS(', ', LAST, FIRST)",
-        Signature((STRING, STRING), STRING, _simple("concat_ws"), variadic=True, nulls=frozenset({1})),
+        Signature((STRING, STRING), STRING, lambda a, t: _joined(a[0], a[1:]), variadic=True, nulls=frozenset({1})),
         Signature((BYTES, BYTES), BYTES, _concat_ws_bytes, variadic=True, nulls=frozenset({1})),
     ),
     _text(

@@ -319,7 +319,7 @@ def _map(entries: list[tuple[str, str]], e: t.MapOf) -> str:
 def _arithmetic(e: t.Arithmetic, a: str, b: str) -> str:
     kind = spark_type(e.type)
     if e.type == STRING:
-        return f"concat({a}, {b})"  # a null operand gives null; ksqlDB would write the text null
+        return f"ksqlpy_bounded(concat({a}, {b}))"  # a null operand gives null; ksqlDB would write the text null
     if isinstance(e.type, DecimalType):
         return _decimal_arithmetic(e, a, b)
     if e.op == "/":

@@ -77,7 +77,10 @@ public abstract class Scalar {
   /** A value as Spark holds it. */
   private static Object internal(Object value) {
     if (value instanceof String) {
-      return UTF8String.fromString((String) value);
+      return Bounded.text(UTF8String.fromString((String) value));
+    }
+    if (value instanceof byte[]) {
+      return Bounded.bytes((byte[]) value);
     }
     if (value instanceof List) {
       return array(((List<?>) value).toArray());

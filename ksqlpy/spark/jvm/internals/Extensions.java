@@ -1,11 +1,17 @@
 package ksqlpy.internals;
 
+import java.util.List;
 import java.util.function.UnaryOperator;
+import ksqlpy.functions.Bounded;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
 import org.apache.spark.sql.catalyst.expressions.TryEval;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import scala.Option;
 import scala.Tuple3;
 import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
@@ -14,7 +20,8 @@ import scala.runtime.BoxedUnit;
 /**
  * What each session knows besides Spark's functions, by {@code spark.sql.extensions=ksqlpy.internals.Extensions}: {@code
  * ksqlpy_last_two}, see {@link LastTwo}, {@code ksqlpy_text}, {@code ksqlpy_null} and {@code ksqlpy_field}, see {@link
- * Passed}, {@code ksqlpy_try}, which is null where its argument throws, and expressions without Spark's grammar, see
+ * Passed}, {@code ksqlpy_try}, which is null where its argument throws, {@code
+ * ksqlpy_bounded}, {@code ksqlpy_replace}, {@code ksqlpy_joined} and {@code ksqlpy_joined_with}, see {@link Bounded}, and expressions without Spark's grammar, see
  * {@link QuickParser}.
  */
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
@@ -25,12 +32,39 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     add(extensions, "ksqlpy_null", Passed.class, new Passed.Null());
     add(extensions, "ksqlpy_field", Passed.class, new Passed.Field());
     add(extensions, "ksqlpy_try", TryEval.class, new Of(TryEval::new));
+    add(extensions, "ksqlpy_bounded", Bounded.class, new Of(Extensions::bounded));
+    add(extensions, "ksqlpy_replace", Bounded.class, new Text("replace"));
+    add(extensions, "ksqlpy_joined", Bounded.class, new Text("joined"));
+    add(extensions, "ksqlpy_joined_with", Bounded.class, new Text("joinedWith"));
     return BoxedUnit.UNIT;
   }
 
   private static void add(
       SparkSessionExtensions to, String name, Class<?> of, AbstractFunction1<Seq<Expression>, Expression> maker) {
     to.injectFunction(new Tuple3<>(new FunctionIdentifier(name), new ExpressionInfo(of.getName(), name), maker));
+  }
+
+  private static Expression bounded(Expression value) {
+    String method = Bounded.of(value.dataType());
+    return method == null ? value : invoke(method, value.dataType(), Scala.seq(List.of(value)));
+  }
+
+  private static Expression invoke(String method, DataType type, Seq<Expression> arguments) {
+    return new StaticInvoke(
+        Bounded.class, type, method, arguments, Scala.seq(List.of()), true, true, true, Option.empty());
+  }
+
+  /** A method of {@link Bounded} that gives a text. */
+  private static final class Text extends AbstractFunction1<Seq<Expression>, Expression> {
+    private final String method;
+
+    Text(String method) {
+      this.method = method;
+    }
+
+    public Expression apply(Seq<Expression> arguments) {
+      return invoke(method, DataTypes.StringType, arguments);
+    }
   }
 
   /** An expression of one argument. */
