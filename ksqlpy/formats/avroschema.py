@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksqlpy.catalog import PartSpec
+from ksqlpy.formats.bounds import bounded, one_more
 from ksqlpy.formats.subjects import Unsupported, in_upper_case
 from ksqlpy.types import (
     BIGINT,
@@ -119,6 +120,7 @@ def _plain(type_: SqlType, name: str) -> Any:
 # ---------------------------------------------------------------- a schema to columns
 
 
+@bounded
 def type_of(text: str, references: Sequence[tuple[str, str]] = (), *, keep_case: bool = False) -> SqlType:
     """The type of the values of a schema, with names in upper case; raises Unsupported.
 
@@ -148,6 +150,7 @@ def _full_name(schema: Mapping[str, Any], space: str) -> str:
 
 def _type(schema: Any, space: str, known: dict[str, Any], around: tuple[str, ...]) -> SqlType:
     """``space``: the namespace around; ``known``: named schemas so far; ``around``: the records that it stands in."""
+    one_more()
     if isinstance(schema, list):
         others = [s for s in schema if s != "null"]
         if len(others) != 1:

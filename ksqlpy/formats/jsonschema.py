@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksqlpy.catalog import PartSpec
+from ksqlpy.formats.bounds import bounded, one_more
 from ksqlpy.formats.subjects import Unsupported, in_upper_case
 from ksqlpy.types import (
     BIGINT,
@@ -86,6 +87,7 @@ def _titled(kind: str, name: str, connect: str) -> dict[str, Any]:
 # ---------------------------------------------------------------- a schema to a type
 
 
+@bounded
 def type_of(text: str, references: Sequence[tuple[str, str]] = (), *, keep_case: bool = False) -> SqlType:
     """The type of the values of a schema, with names in upper case; raises Unsupported.
 
@@ -118,6 +120,7 @@ class _Schemas:
 
 def _type(schema: Any, whole: _Schemas, around: tuple[str, ...]) -> SqlType:
     """``around``: the references that it stands behind."""
+    one_more()
     if not isinstance(schema, Mapping):
         raise Unsupported("a part of it describes nothing")
     if "$ref" in schema:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ksqlpy.catalog import PartSpec
+from ksqlpy.formats.bounds import bounded, one_more
 from ksqlpy.formats.subjects import Unsupported
 from ksqlpy.types import (
     BIGINT,
@@ -169,6 +170,7 @@ def _json_name(field: str) -> str:
 # ---------------------------------------------------------------- a schema to a type
 
 
+@bounded
 def type_of(message: Any, *, wrappers: bool = False) -> StructType:
     """The type of the records of a message, with names as it has them; raises Unsupported.
 
@@ -223,6 +225,7 @@ def member_of(field: Any) -> Any:
 
 
 def _type(field: Any, around: tuple[str, ...], wrappers: bool) -> SqlType:
+    one_more()
     if is_map(field):
         key, value = field.message_type.fields_by_name["key"], field.message_type.fields_by_name["value"]
         if _single(key, around, wrappers) != STRING:

@@ -5,18 +5,30 @@ from __future__ import annotations
 import base64
 import json
 import ssl
+import time
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ksqlpy.connection.tls import Tls, tls_of
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["PLAIN", "Registered", "SchemaRegistry"]
 
 TIMEOUT = 5.0
 """Seconds for which one address is waited for."""
+
+LARGEST = 8 * 2**20
+"""Bytes of an answer; a schema of more is none."""
+
+_SECONDS = 20.0
+"""Seconds that a whole answer may take."""
+
+_MOST_REFERENCES = 1_000
 
 PLAIN = "AVRO"
 """The kind of a schema without ``schemaType``."""
@@ -173,7 +185,7 @@ class SchemaRegistry:
         answer = self._ask("POST", f"/subjects/{_quoted(subject)}", _body(schema, kind))
         if answer.code in (_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA):
             return None
-        return int(self._checked(answer, f"a schema of {subject}")["id"])
+        return _id(self._checked(answer, f"a schema of {subject}"))
 
     def register(self, subject: str, schema: str, kind: str = PLAIN) -> int:
         """Makes the schema the subject's latest, if it is not known there; gives its id.
@@ -188,7 +200,7 @@ class SchemaRegistry:
                 f"the schema registry refuses the schema for subject {subject}: {answer.reason}",
                 hint="write into another topic, or change the columns or the compatibility of the subject",
             )
-        return int(self._checked(answer, f"the schema for subject {subject}")["id"])
+        return _id(self._checked(answer, f"the schema for subject {subject}"))
 
     # ------------------------------------------------------------ HTTP
 
@@ -201,7 +213,11 @@ class SchemaRegistry:
         with httpx.Client(timeout=TIMEOUT, headers=self.headers, verify=self.tls.context or True) as client:
             for url in self.urls:
                 try:
-                    response = client.request(method, url + path, content=content)
+                    with client.stream(method, url + path, content=content) as response:
+                        body_read = _read(response)
+                except _TooMuch as e:
+                    failed.append(f"{url}: {e}")
+                    continue
                 except httpx.HTTPError as e:
                     why = str(e) or type(e).__name__
                     if (refused := _of_tls(e)) is not None:
@@ -213,8 +229,8 @@ class SchemaRegistry:
                     failed.append(f"{url}: HTTP status {response.status_code}")
                     continue
                 try:
-                    data = response.json()
-                except ValueError:
+                    data = json.loads(body_read)
+                except (ValueError, RecursionError):
                     data = None
                 if response.is_success and not isinstance(data, dict | list):
                     failed.append(f"{url}: the answer is not the JSON of a schema registry")
@@ -240,9 +256,12 @@ class SchemaRegistry:
 
     def _registered(self, data: Mapping[str, Any]) -> Registered:
         references: dict[str, str] = {}
-        self._refer(data, references, 0)
-        kind = str(data.get("schemaType", PLAIN))
-        return Registered(int(data["id"]), str(data["schema"]), kind, tuple(references.items()))
+        try:
+            self._refer(data, references, 0)
+            kind, text = str(data.get("schemaType", PLAIN)), str(data["schema"])
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as e:
+            raise _odd("it describes no schema") from e
+        return Registered(_id(data), text, kind, tuple(references.items()))
 
     def _refer(self, data: Mapping[str, Any], references: dict[str, str], depth: int) -> None:
         """Gathers the schemas that a schema refers to."""
@@ -255,11 +274,46 @@ class SchemaRegistry:
             )
         for each in data.get("references") or ():
             name, subject, version = str(each["name"]), str(each["subject"]), int(each["version"])
+            if len(references) >= _MOST_REFERENCES:
+                raise _odd(f"a schema refers to more than {_MOST_REFERENCES} others")
             if name not in references:
                 answer = self._ask("GET", f"/subjects/{_quoted(subject)}/versions/{version}")
                 found = self._checked(answer, f"version {version} of {subject}")
                 self._refer(found, references, depth + 1)
                 references.setdefault(name, str(found["schema"]))
+
+
+class _TooMuch(Exception):
+    """An answer is too large, or takes too long."""
+
+
+def _read(response: httpx.Response) -> bytes:
+    """The body of an answer; raises _TooMuch."""
+    found, end = bytearray(), time.monotonic() + _SECONDS
+    for part in response.iter_bytes():
+        found += part
+        if len(found) > LARGEST:
+            raise _TooMuch(f"the answer has more than {LARGEST} bytes")
+        if time.monotonic() > end:
+            raise _TooMuch(f"the answer takes more than {_SECONDS:g} s")
+    return bytes(found)
+
+
+def _odd(what: str) -> EngineProblem:
+    return EngineProblem(
+        "registry-refused",
+        f"the answer of the schema registry cannot be used: {what}",
+        hint="check ksql.schema.registry.url",
+        error_code=40001,
+    )
+
+
+def _id(data: Any) -> int:
+    """The id in an answer: a number of 31 bits, as it stands in records."""
+    found = data.get("id") if isinstance(data, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 2**31:
+        raise _odd(f"{str(found)[:40]} is no id of a schema")
+    return found
 
 
 def _of_tls(error: BaseException | None) -> str | None:

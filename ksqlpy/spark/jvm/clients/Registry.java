@@ -36,6 +36,7 @@ public final class Registry {
   private static final int NO_SCHEMA = 40403;
   private static final Set<Integer> NO_VERSION = Set.of(40401, 40402); // no such subject, no such version
   private static final int MOST_LEVELS = 32; // of schemas that refer to each other
+  private static final int MOST_REFERENCES = 1000;
   private static final long FIRST_WAIT = 100;
   private static final long LONGEST_WAIT = 5000;
   private static final int MOST_UNKNOWN = 10000;
@@ -217,7 +218,7 @@ public final class Registry {
     if (!login.isEmpty()) {
       request.header("Authorization", login);
     }
-    HttpResponse<String> response = client.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    HttpResponse<String> response = Answers.of(client, request.build());
     if (response.statusCode() == 404) {
       if (!none.contains(Integer.valueOf(MAPPER.readTree(response.body()).path("error_code").asInt()))) {
         throw new IOException("HTTP status 404"); // of the address, not of what is asked for
@@ -241,6 +242,9 @@ public final class Registry {
       throw new IOException("schemas refer to each other in more than " + MOST_LEVELS + " levels");
     }
     for (JsonNode each : answer.path("references")) {
+      if (references.size() > MOST_REFERENCES) {
+        throw new IOException("a schema refers to more than " + MOST_REFERENCES + " others");
+      }
       String subject = each.path("subject").asText();
       int version = each.path("version").asInt();
       String place = subject + " " + version;

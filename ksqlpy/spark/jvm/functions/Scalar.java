@@ -2,6 +2,7 @@ package ksqlpy.functions;
 
 import java.util.List;
 import java.util.Map;
+import ksqlpy.internals.Bounded;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;

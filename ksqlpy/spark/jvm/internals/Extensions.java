@@ -2,7 +2,6 @@ package ksqlpy.internals;
 
 import java.util.List;
 import java.util.function.UnaryOperator;
-import ksqlpy.functions.Bounded;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;

@@ -13,7 +13,6 @@ import ksqlpy.clients.Registry;
 import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.NameValidator;
 import org.apache.avro.Schema;
-import org.apache.avro.generic.GenericDatumReader;
 import org.apache.avro.io.BinaryDecoder;
 import org.apache.avro.io.DecoderFactory;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -472,7 +471,7 @@ public final class AvroReader extends Reader {
       } else {
         readers[i] =
             in -> {
-              GenericDatumReader.skip(of, in);
+              AvroSkip.skip(of, in);
               return null;
             };
       }

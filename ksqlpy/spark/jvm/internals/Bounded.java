@@ -1,4 +1,4 @@
-package ksqlpy.functions;
+package ksqlpy.internals;
 
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.DataType;
