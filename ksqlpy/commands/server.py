@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import os
 from pathlib import Path
 
 from ksqlpy.commands.options import add_define, add_insecure
@@ -32,9 +34,13 @@ def run(options: argparse.Namespace) -> int:
     """Serves; later sources of properties win: file, environment, -D, options. Raises KsqlError."""
     from ksqlpy.config import Config
     from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.spark.masters import on_one_machine
 
     values = Config.from_file(options.config) if options.config else {}
     config = Config.of({**values, **Config.from_environment(), **dict(options.define), **_flags(options)})
+    if on_one_machine(config.get("ksqlpy.spark.master")):
+        os.umask(0o077)  # what it writes is for nobody else; executors elsewhere may run as another user
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs of a JVM that died is raised, too
     from ksqlpy.server.run import serve
 
     serve(config, StatusLine())

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
@@ -66,6 +67,9 @@ STANDING_BY_SECONDS = 3.0
 Planned = tuple[PersistentQuery, Kept, Source]
 """A query, its plan and its sink."""
 
+ANSWER_SECONDS = 2.0
+"""Time in which a JVM answers that works."""
+
 EXECUTORS_SECONDS = 15.0
 """Time in which the executors of a new JVM have to come, before queries are started that may have to wait for them."""
 
@@ -95,6 +99,8 @@ class Supervisor:
         self._warm_ups = WarmUps(self._warm_up, self._members) if wanted else None
         self._replacements = Replacements()
         self.suspects = Suspects()
+        self._prober = ThreadPoolExecutor(1, "probe")
+        self._probe: Future[bool] | None = None
         spare = wanted and not self._alone and brokers.config.get("ksqlpy.spark.spare.driver") == "true"
         self._spares = Spares(self._make_spare) if spare else None
 
@@ -264,7 +270,7 @@ class Supervisor:
                 else:
                     if not self._alone:
                         self._look_at_newcomers(turn)
-                    elif self.suspects.look(worked_on(), at_rest=self.queries.all_live):
+                    elif self.suspects.tries and self.suspects.look(worked_on(), at_rest=self.queries.all_live):
                         with turn:
                             run_all()
                     if looked % NOTE_EVERY == 0:
@@ -357,8 +363,13 @@ class Supervisor:
 
     @property
     def alive(self) -> bool:
-        """Whether Spark's JVM answers."""
-        return is_alive(self.session)
+        """Whether Spark's JVM answers, within :data:`ANSWER_SECONDS`: one that is stopped never does."""
+        if self._probe is None or self._probe.done():
+            self._probe = self._prober.submit(lambda: is_alive(self.session))
+        try:
+            return self._probe.result(ANSWER_SECONDS)
+        except TimeoutError:
+            return False
 
     # ------------------------------------------------------------ queries
 

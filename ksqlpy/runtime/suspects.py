@@ -107,6 +107,11 @@ class Suspects:
             error_code=50000,
         )
 
+    @property
+    def tries(self) -> bool:
+        """Whether queries are to be tried, or one is."""
+        return bool(self._apart)
+
     def waits(self, query: str) -> bool:
         """Whether a query is not to be started yet: others are tried first."""
         return any(q == query for q, _ in self._apart[self._since is not None :])

@@ -16,8 +16,8 @@ _KEPT = 10
 class ReadCount:
     """Counts the records that the jobs of a session read from when this is made.
 
-    ``each``: how many a task reads, for sources that do not say it, as Kafka's in a batch. Others tell it when a task
-    ends, and of running ones every ten seconds; a job that was over between two looks may be missed. For a thread of
+    ``each``: how many a task reads, for sources that do not say it. Others tell it when a task ends, and of running
+    ones every ten seconds; a job that was over between two looks may be missed. For a thread of
     its own: it asks the JVM.
     """
 
@@ -52,6 +52,6 @@ class ReadCount:
     def _of_stage(self, stage: int) -> float:
         try:
             known = self._spark.statusStore().lastStageAttempt(stage)
-            return max(int(known.inputRecords()), int(known.numCompleteTasks()) * self._each)
+            return int(known.inputRecords()) or int(known.numCompleteTasks()) * self._each
         except Py4JError:  # no such stage any more
             return 0

@@ -86,6 +86,10 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.catalog.ksqlpy": "ksqlpy.catalog.Functions",
     "spark.sql.extensions": "ksqlpy.internals.Extensions",
+    "spark.shuffle.manager": "ksqlpy.internals.Shuffles",  # Spark's own, with guarded ports
+    # By default as many as there are task slots, which are no processors here.
+    "spark.rpc.netty.dispatcher.numThreads": "8",
+    "spark.rpc.io.threads": "2",
     # RocksDB; deleted keys of tables do not stay in it.
     # The name of the class stands in checkpoints.
     "spark.sql.streaming.stateStore.providerClass": "ksqlpy.Forgetting",
@@ -224,6 +228,8 @@ def prepare_launch(
     """
     check_master(master)
     own = {**SETTINGS, **settings_for(master)}
+    if on_one_machine(master):  # checkpoints hold what the topics hold
+        own["spark.hadoop.fs.permissions.umask-mode"] = "077"
     given = allowed(conf or {}, own)
     java = find_java()
     jars = [*spark_jars(progress), helper_jar(progress)]
@@ -242,12 +248,11 @@ def prepare_launch(
         *((*OPTIMIZED_LATER, *small_collector(memory, java_options)) if cluster else ()),
         "-XX:+ExitOnOutOfMemoryError",  # instead of going on with threads missing; the engine starts another
         "-XX:ReservedCodeCacheSize=240m",  # with the quick compiler alone it is 48 MB, and full after a minute
-        f"-Dlog4j2.configurationFile=file:{log_settings}",
+        f"-Dlog4j2.configurationFile={log_settings.absolute().as_uri()}",
         f"-Dderby.system.home={folder}",
         f"-Djava.io.tmpdir={work}",
         *([] if cluster else [f"-Dksqlpy.working={work / WORKING}"]),
         *([f"-Dksqlpy.code={_code_folder(folder, java, jars)}"] if cluster else []),
-        java_options,
     )
     settings = {
         **own,
@@ -258,7 +263,7 @@ def prepare_launch(
         # Spark looks at files before it takes up its jars, and needs LocalFiles for it, which is in one of them.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.extraJavaOptions": f"{' '.join(map(_quoted, options))} {java_options}",
         "spark.local.dir": str(work),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         **given,
@@ -268,6 +273,11 @@ def prepare_launch(
         # The executors of local-cluster would have the address of a network, which may go while they run.
         environment["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP") or LOOPBACK
     return Launch(settings, environment, work)
+
+
+def _quoted(option: str) -> str:
+    """An option of Java as Spark reads it: a folder may have a blank in its name."""
+    return f'"{option}"' if " " in option else option
 
 
 def _executors(

@@ -17,6 +17,9 @@ _OPEN = {
     "spark.ui.retainedJobs",
     "spark.ui.retainedStages",
     "spark.ui.retainedTasks",
+    "spark.hadoop.fs.permissions.umask-mode",
+    "spark.rpc.io.threads",
+    "spark.rpc.netty.dispatcher.numThreads",
     "spark.sql.ui.retainedExecutions",
     "spark.sql.streaming.ui.retainedQueries",
 }

@@ -7,7 +7,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import ksqlpy.internals.Unpacked;
+import ksqlpy.internals.Guards;
 import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
@@ -37,7 +37,7 @@ public final class Connections implements ConfigProvider {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   static {
-    Unpacked.isInstalled(); // ahead of the first client
+    Guards.begin(); // ahead of the first client and the first task
   }
 
   private static final Map<String, Map<String, Map<String, String>>> KNOWN = new ConcurrentHashMap<>();

@@ -6,7 +6,7 @@ import com.sun.management.UnixOperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import ksqlpy.internals.Unpacked;
+import ksqlpy.internals.Guards;
 import ksqlpy.internals.Executors;
 import ksqlpy.internals.Tasks;
 import ksqlpy.metrics.Figures;
@@ -52,7 +52,7 @@ public final class Executor implements ExecutorPlugin, Runnable {
     }
     id = given.executorID();
     warnOnly();
-    Unpacked.isInstalled(); // ahead of the first client
+    Guards.begin(); // ahead of the first client and the first task
     ToDriver.by(given);
     come();
     Exchange.begin(id);

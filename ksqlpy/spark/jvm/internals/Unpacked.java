@@ -4,9 +4,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.lang.invoke.MethodHandles;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.UUID;
 import org.apache.kafka.common.InvalidRecordException;
 import org.apache.kafka.common.header.Header;
@@ -15,13 +15,6 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.ByteUtils;
 import org.apache.kafka.common.utils.Utils;
-import org.apache.xbean.asm9.ClassReader;
-import org.apache.xbean.asm9.ClassVisitor;
-import org.apache.xbean.asm9.ClassWriter;
-import org.apache.xbean.asm9.MethodVisitor;
-import org.apache.xbean.asm9.Opcodes;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A limit on the size of records that consumers of this JVM take out of compressed batches: 12 KB of zstd may be a record
@@ -29,12 +22,9 @@ import org.slf4j.LoggerFactory;
  * place and time, and a header that says how large it is.
  *
  * <p>Kafka has no setting for it. So the class that reads records, {@code DefaultRecord}, is loaded with two calls
- * replaced: that of the length of a record, and that of its bytes.
+ * replaced, see {@link Changed}: that of the length of a record, and that of its bytes.
  */
 public final class Unpacked {
-  private static final Logger LOG = LoggerFactory.getLogger(Unpacked.class);
-  private static final String READS = "org.apache.kafka.common.record.DefaultRecord";
-  private static final String OWN = "ksqlpy/internals/Unpacked";
 
   /** The header with the size; nobody else can know its name. */
   private static final String HEADER = "ksqlpy.unpacked." + UUID.randomUUID();
@@ -72,28 +62,15 @@ public final class Unpacked {
   }
 
   private static boolean install() {
-    try {
-      MethodHandles.Lookup there = MethodHandles.privateLookupIn(TimestampType.class, MethodHandles.lookup());
-      there.defineClass(changed());
-      return true;
-    } catch (IOException | IllegalAccessException | RuntimeException | LinkageError e) {
-      LOG.warn("records are unpacked without a limit: {}", e.toString());
-      return false;
-    }
-  }
-
-  private static byte[] changed() throws IOException {
-    String file = READS.replace('.', '/') + ".class";
-    try (InputStream in = TimestampType.class.getClassLoader().getResourceAsStream(file)) {
-      ClassReader reader = new ClassReader(in);
-      ClassWriter writer = new ClassWriter(reader, 0);
-      Changer changer = new Changer(writer);
-      reader.accept(changer, 0);
-      if (changer.changed != 2) {
-        throw new IllegalStateException("another version of " + READS);
-      }
-      return writer.toByteArray();
-    }
+    return Changed.load(
+        TimestampType.class,
+        "org.apache.kafka.common.record.DefaultRecord",
+        "readFrom(Ljava/io/InputStream;",
+        Unpacked.class,
+        List.of(
+            new Changed.Call("org/apache/kafka/common/utils/ByteUtils.readVarint(Ljava/io/InputStream;)I", "length"),
+            new Changed.Call(
+                "org/apache/kafka/common/utils/Utils.readFully(Ljava/io/InputStream;Ljava/nio/ByteBuffer;)I", "read")));
   }
 
   /** The length of the next record, as it will be {@link #read}. Called by {@code DefaultRecord}. */
@@ -167,31 +144,6 @@ public final class Unpacked {
       int found = in.read(to, from, most);
       count += Math.max(0, found);
       return found;
-    }
-  }
-
-  /** Replaces the two calls, where records of a stream are read whole. */
-  private static final class Changer extends ClassVisitor {
-    private int changed = 0;
-
-    Changer(ClassVisitor next) {
-      super(Opcodes.ASM9, next);
-    }
-
-    @Override
-    public MethodVisitor visitMethod(int access, String name, String kind, String signature, String[] exceptions) {
-      MethodVisitor next = super.visitMethod(access, name, kind, signature, exceptions);
-      if (!name.equals("readFrom") || !kind.startsWith("(Ljava/io/InputStream;")) {
-        return next;
-      }
-      return new MethodVisitor(Opcodes.ASM9, next) {
-        @Override
-        public void visitMethodInsn(int opcode, String owner, String method, String of, boolean ofInterface) {
-          String own = method.equals("readVarint") ? "length" : method.equals("readFully") ? "read" : null;
-          changed += own == null ? 0 : 1;
-          super.visitMethodInsn(opcode, own == null ? owner : OWN, own == null ? method : own, of, ofInterface);
-        }
-      };
     }
   }
 }

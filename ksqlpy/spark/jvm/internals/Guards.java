@@ -1,0 +1,30 @@
+package ksqlpy.internals;
+
+import java.util.List;
+import org.apache.spark.shuffle.streaming.StreamingShuffleHandle;
+
+/** What has to be there before a JVM runs its first query: {@link Unpacked} and {@link ShuffleGuard}. */
+public final class Guards {
+  private static final String NETWORK = "org/apache/spark/network/";
+
+  private static final boolean SHUFFLES = guarded();
+
+  private Guards() {}
+
+  /** Whether all of them are; Kafka's clients and Spark's shuffle must not have been used. */
+  public static boolean begin() {
+    return Unpacked.isInstalled() && SHUFFLES;
+  }
+
+  private static boolean guarded() {
+    Changed.Call server =
+        new Changed.Call(NETWORK + "TransportContext.createServer()L" + NETWORK + "server/TransportServer;", "server");
+    Changed.Call clients =
+        new Changed.Call(
+            NETWORK + "TransportContext.createClientFactory()L" + NETWORK + "client/TransportClientFactory;", "clients");
+    String shuffle = "org.apache.spark.shuffle.streaming.StreamingShuffle";
+    Class<?> beside = StreamingShuffleHandle.class;
+    return Changed.load(beside, shuffle + "Writer", "", ShuffleGuard.class, List.of(server))
+        && Changed.load(beside, shuffle + "Reader", "", ShuffleGuard.class, List.of(clients));
+  }
+}

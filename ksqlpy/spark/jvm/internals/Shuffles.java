@@ -1,0 +1,18 @@
+package ksqlpy.internals;
+
+import org.apache.spark.SparkConf;
+import org.apache.spark.shuffle.streaming.MultiShuffleManager;
+
+/**
+ * Spark's manager of shuffles: {@code spark.shuffle.manager}. It is the first class that a driver or an executor makes of
+ * what {@link Guards} change.
+ */
+public final class Shuffles extends MultiShuffleManager {
+  static {
+    Guards.begin();
+  }
+
+  public Shuffles(SparkConf conf) {
+    super(conf);
+  }
+}

@@ -1,0 +1,97 @@
+"""The ports of Spark's JVMs: on one machine nobody elsewhere reaches them, with a secret nobody without it is heard."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.deadletters.letters import records
+from ksqlpy.testing.chaos.broker import Broker
+from ksqlpy.testing.chaos.server import Server
+from tests.support.waiting import until
+
+STATEMENTS = """
+SET 'auto.offset.reset' = 'earliest';
+CREATE STREAM orders (k STRING KEY, n INT) WITH (KAFKA_TOPIC = 'orders', VALUE_FORMAT = 'JSON', PARTITIONS = 2);
+CREATE TABLE counts WITH (QUERY_ID = 'counts', KAFKA_TOPIC = 'counts') AS
+  SELECT n, COUNT(*) AS c FROM orders GROUP BY n;
+"""
+NONSENSE = [b"GET / HTTP/1.1\r\n\r\n", bytes(800), b"\x7f" + b"\xff" * 7 + b"a" * 100, os.urandom(4096)]
+REQUEST = struct.pack(">QBQI", 26, 3, 7, 5) + b"hello"
+"""A request of Spark's, of somebody who has shown no secret: a frame of 26 bytes, RpcRequest, its number, its body."""
+
+
+def listening(server: Server) -> list[tuple[str, int]]:
+    """Address and port of all that the server's JVMs listen on, but that for Python."""
+    found = []
+    for child in psutil.Process(server.pid).children(recursive=True):
+        if "java" in child.name():
+            places = [c.laddr for c in child.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+            found += [(place.ip, place.port) for place in places]
+    return sorted(found)
+
+
+def said(port: int, data: bytes) -> bytes:
+    """What comes back."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), 2) as to:
+            to.sendall(data)
+            to.settimeout(1)
+            return to.recv(1000)
+    except OSError:
+        return b""
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.extended("servers as processes, one with a Spark cluster")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"ksqlpy.spark.conf.spark.authenticate": "true"},
+        {
+            "ksqlpy.spark.conf.spark.authenticate": "true",
+            "ksqlpy.spark.conf.spark.authenticate.secret": "for this test",
+            "ksqlpy.spark.master": "local-cluster[2,8,1024]",
+        },
+    ],
+    ids=["one machine", "secret", "cluster"],
+)
+def test_nonsense_at_all_ports(settings: dict[str, str], tmp_path: Path) -> None:
+    broker = Broker(tmp_path / "broker")
+    broker.start()
+    connection = KafkaConnection(broker.bootstrap)
+    server = Server(connection, tmp_path, settings)
+
+    def counted() -> list[int]:
+        return [json.loads(m.value())["C"] for m in records(connection, {"counts": {}}) if m.value() is not None]
+
+    try:
+        server.start()
+        server.statements(STATEMENTS)
+        server.statements("INSERT INTO orders VALUES ('a', 1);", 60)
+        assert until(lambda: counted() == [1], 120)
+        ports = listening(server)
+        if "ksqlpy.spark.master" not in settings:
+            assert all(socket.inet_pton(socket.AF_INET6, ip)[-4] == 127 for ip, _ in ports if ":" in ip), ports
+            assert all(ip.startswith("127.") for ip, _ in ports if ":" not in ip), ports
+        heard = [said(port, data) for _, port in ports for data in NONSENSE]
+        answers = [said(port, REQUEST) for _, port in ports]
+        if settings:  # each port of Spark's, that of the shuffle too
+            assert len([a for a in answers if b"Expected SaslMessage" in a]) >= 4, (ports, answers)
+            assert not any(b"streaming" in a.lower() for a in answers)
+        assert len(heard) == 4 * len(ports)
+        server.statements("INSERT INTO orders VALUES ('a', 1);")
+        assert until(lambda: counted() == [1, 2], 60)
+        assert server.queries() == {"COUNTS": "RUNNING"}
+    finally:
+        server.close()
+        broker.end()

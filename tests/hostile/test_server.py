@@ -1,0 +1,66 @@
+"""What surrounds a server: a JVM that is stopped, a folder with a blank in its name, neighbours who read files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.testing.chaos.broker import Broker
+from ksqlpy.testing.chaos.server import Server, drivers
+from tests.support.waiting import until
+
+
+def health(server: Server) -> dict[str, Any]:
+    """What /healthcheck says; it has five seconds for it."""
+    try:
+        with urllib.request.urlopen(f"{server.url}/healthcheck", timeout=5) as answer:
+            found: dict[str, Any] = json.load(answer)
+    except urllib.error.HTTPError as e:
+        found = json.load(e)
+    return found
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.extended("a server as a process, whose JVM is stopped")
+def test_surroundings(tmp_path: Path) -> None:
+    broker = Broker(tmp_path / "broker")
+    broker.start()
+    folder = tmp_path / "with a blank"
+    folder.mkdir()
+    server = Server(KafkaConnection(broker.bootstrap), folder)
+    try:
+        server.start()
+        server.statements("CREATE STREAM s (n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);")
+        server.statements("CREATE STREAM t AS SELECT n FROM s;")
+        assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
+        assert health(server)["isHealthy"]
+        (jvm,) = drivers(psutil.Process(server.pid).children(recursive=True))
+        os.kill(jvm.pid, signal.SIGSTOP)
+        try:
+            told = health(server)
+            assert not told["isHealthy"]
+            assert not told["details"]["spark"]["isHealthy"]
+            assert health(server)["details"]["kafka"]["isHealthy"]
+        finally:
+            os.kill(jvm.pid, signal.SIGCONT)
+        assert until(lambda: health(server)["isHealthy"], 30)
+        written = [
+            f for f in folder.rglob("*") if not f.is_symlink() and f not in (server.log, folder / "server.properties")
+        ]
+        open_to_others = [f for f in written if f.exists() and stat.S_IMODE(f.lstat().st_mode) & 0o077]
+        assert len(written) > 20
+        assert open_to_others == []
+    finally:
+        server.close()
+        broker.end()
