@@ -93,6 +93,7 @@ class EmbeddedKafka:
         self._ready_within = ready_within
         self._progress = progress
         self._child: Guarded | None = None
+        self._started = False
         self._lock: IO[str] | None = None
         self._folder = Path()
         self._archive: ClassArchive | None = None
@@ -158,10 +159,28 @@ class EmbeddedKafka:
         except BaseException:
             self.stop()
             raise
+        self._started = True
         return self
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended by itself: it was killed, or its disk was full."""
+        return self._started and (self._child is None or self._child.poll() is not None)
+
+    def restart(self) -> None:
+        """Starts one that has ended again, at its port and with its topics. Raises EnvironmentProblem."""
+        wanted, self._wanted_port = self._wanted_port, self._port
+        child, self._child = self._child, None
+        try:
+            if child is not None:
+                child.stop()
+            self._try_start(find_java(), broker_jars(self._progress), last=True)
+        finally:
+            self._wanted_port = wanted
 
     def stop(self) -> None:
         """End the broker in order (10 s, then by force) and wait for it. Does nothing when it does not run."""
+        self._started = False
         child, self._child = self._child, None
         if child is not None:
             child.stop()

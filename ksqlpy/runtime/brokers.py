@@ -60,6 +60,7 @@ class Brokers:
         self.handed_over = False
         """Whether this engine has given the service to a standby."""
         self._embedded: EmbeddedKafka | None = None
+        self._stopped = threading.Event()
 
     @property
     def bootstrap(self) -> str:
@@ -90,13 +91,15 @@ class Brokers:
             settings=_BROKER_SETTINGS,
             progress=self._progress,
         )
-        stack.callback(self._embedded.stop)  # ahead of all that needs it, so that it ends last
+        stack.callback(self._embedded.stop)
+        stack.callback(self._stopped.set)  # ahead of all that needs it, so that it ends last
 
     def connect(self, folder: Path) -> None:
         """Starts the broker if it is ours, and takes the service. Raises EngineProblem."""
         if self._embedded is not None:
             self._embedded.start()
             self.connection = self.connection.to(self._embedded.bootstrap)
+            threading.Thread(target=self._watch, args=(self._embedded,), name="broker watch", daemon=True).start()
             # Who asks for the server's properties learns where its broker is.
             self.config = replace(self.config, values={**self.config.values, "bootstrap.servers": self.bootstrap})
         self.kafka = Kafka(self.connection)
@@ -114,6 +117,20 @@ class Brokers:
         self.register = ProducerRegister(self.kafka, self.topics.producers, uuid.uuid4().hex)
         self.register.take()
         self.log.guard = self.register.check
+
+    def _watch(self, broker: EmbeddedKafka) -> None:
+        """Starts the embedded broker again when it has ended, until the engine stops."""
+        wait = 1.0
+        while not self._stopped.wait(wait):
+            if not broker.ended:
+                continue
+            log.error("the embedded broker has ended, see %s; it is started again", broker.log_file)
+            try:
+                broker.restart()
+                wait = 1.0
+            except KsqlError as e:
+                log.error("%s", e.summary())
+                wait = min(30.0, 2 * wait)
 
     def _standing_by(self) -> None:
         if not self.standing_by.is_set():

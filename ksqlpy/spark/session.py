@@ -470,6 +470,7 @@ def at_rest(session: SparkSession, query_id: str, tasks: int = 0) -> bool:
 
 
 _LOGGING = """\
+status = off
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
 appender.file.type = RollingFile

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from ksqlpy.client import Client
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.testing.chaos.broker import Broker
 from ksqlpy.testing.chaos.server import Server, drivers
@@ -28,6 +29,30 @@ def health(server: Server) -> dict[str, Any]:
     except urllib.error.HTTPError as e:
         found = json.load(e)
     return found
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.extended("a server as a process, whose JVM is stopped")
+def test_an_embedded_broker_that_ends_is_started_again(tmp_path: Path) -> None:
+    server = Server(KafkaConnection(""), tmp_path)
+    try:
+        server.start()
+        server.statements("CREATE STREAM s (n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);")
+        server.statements("CREATE TABLE t AS SELECT n, COUNT(*) AS c FROM s GROUP BY n;")
+        server.statements("INSERT INTO s VALUES (1);", 60)
+        assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
+        children = psutil.Process(server.pid).children(recursive=True)
+        (broker,) = (c for c in children if "kafka.Kafka" in " ".join(c.cmdline()) and "java" in c.name())
+        broker.kill()
+        server.statements("INSERT INTO s VALUES (1);", 60)
+
+        def counted() -> list[Any]:
+            return list(Client(server.url).push("SELECT c FROM t WHERE n = 1;"))[1:]
+
+        assert until(lambda: counted() == [[2]], 60)
+    finally:
+        server.close()
 
 
 @pytest.mark.kafka

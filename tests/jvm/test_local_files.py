@@ -105,8 +105,8 @@ def test_no_process(
 def test_permissions(jvm: Any, files: Any, tmp_path: Path) -> None:
     assert files.getClass().getName() == "ksqlpy.state.LocalFiles"
     _write(files.create(_path(jvm, tmp_path / "a" / "b" / "file"), True), "x")
-    assert _mode(tmp_path / "a" / "b" / "file") == 0o644
-    assert _mode(tmp_path / "a") == _mode(tmp_path / "a" / "b") == 0o755
+    assert _mode(tmp_path / "a" / "b" / "file") == 0o600
+    assert _mode(tmp_path / "a") == _mode(tmp_path / "a" / "b") == 0o700
     permission = jvm.org.apache.hadoop.fs.permission.FsPermission
     files.setPermission(_path(jvm, tmp_path / "a"), permission("700"))
     assert _mode(tmp_path / "a") == 0o700

@@ -22,9 +22,10 @@ public final class Guards {
     Changed.Call clients =
         new Changed.Call(
             NETWORK + "TransportContext.createClientFactory()L" + NETWORK + "client/TransportClientFactory;", "clients");
-    String shuffle = "org.apache.spark.shuffle.streaming.StreamingShuffle";
+    String writer = "org.apache.spark.shuffle.streaming.StreamingShuffleWriter";
+    String reader = "org.apache.spark.shuffle.streaming.StreamingShuffleReader";
     Class<?> beside = StreamingShuffleHandle.class;
-    return Changed.load(beside, shuffle + "Writer", "", ShuffleGuard.class, List.of(server))
-        && Changed.load(beside, shuffle + "Reader", "", ShuffleGuard.class, List.of(clients));
+    return Changed.load(beside, writer, "", ShuffleGuard.class, List.of(server))
+        && Changed.load(beside, reader, "", ShuffleGuard.class, List.of(clients));
   }
 }

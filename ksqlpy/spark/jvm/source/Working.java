@@ -57,6 +57,7 @@ final class Working implements AutoCloseable {
       return null;
     }
     try (RandomAccessFile opened = new RandomAccessFile(file, "rw")) {
+      opened.write(new byte[SIZE * PLACES]); // a hole in it would be a fault of the memory when the disk is full
       return opened.getChannel().map(FileChannel.MapMode.READ_WRITE, 0, (long) SIZE * PLACES);
     } catch (IOException e) {
       LOG.warn("which records are worked on is not noted: {}", e.toString());
