@@ -169,6 +169,8 @@ class EmbeddedKafka:
 
     def restart(self) -> None:
         """Starts one that has ended again, at its port and with its topics. Raises EnvironmentProblem."""
+        if not self._started:
+            return  # it is being stopped
         wanted, self._wanted_port = self._wanted_port, self._port
         child, self._child = self._child, None
         try:

@@ -168,6 +168,8 @@ class SchemaRegistry:
         if answer.code == _NO_SCHEMA:
             return None
         data = self._checked(answer, f"the schema {number}")
+        if not isinstance(data, dict):
+            raise _odd("it describes no schema")
         found = self._registered({**data, "id": number})
         if self._kept is not None:
             self._kept[number] = found

@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
-from ksqlpy.errors import ConfigProblem, KsqlError
+from ksqlpy.errors import ConfigProblem, KsqlError, reason_of
 from ksqlpy.runtime.commandlog import CommandLog
 from ksqlpy.runtime.deadletters import DeadLetters
 from ksqlpy.runtime.ownership import Ownership, identity, place_of
@@ -128,8 +128,8 @@ class Brokers:
             try:
                 broker.restart()
                 wait = 1.0
-            except KsqlError as e:
-                log.error("%s", e.summary())
+            except Exception as e:  # a full disk is an OSError; whatever it is, the next try may find it mended
+                log.error("the embedded broker is not started: %s", reason_of(e))
                 wait = min(30.0, 2 * wait)
 
     def _standing_by(self) -> None:

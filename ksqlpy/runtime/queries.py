@@ -113,6 +113,11 @@ class Queries:
         """Whether all queries have their tasks; of one that has failed it is not known yet whether it will again."""
         return all(q.state is State.RUNNING or q.live.is_set() for q in self.all())
 
+    @property
+    def settled(self) -> bool:
+        """Whether all queries run but those that are refused or fail, which need not come to run at all."""
+        return all(q.standing.failed or q.state is State.RUNNING or q.live.is_set() for q in self.all())
+
     def _needed(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
         return slots(plan, partitions, shuffle_partitions, cluster=self.fixed_slots is None)
 

@@ -275,7 +275,11 @@ def _made(kind: type[T], called: str, read: Callable[[Mapping[str, Any]], T], da
 def _place(data: Mapping[str, Any]) -> tuple[str, int, int]:
     """The record that a query leaves out."""
     partition, offset = data.get("partition"), data.get("offset")
-    if not isinstance(partition, int) or not isinstance(offset, int):
+    if (
+        not isinstance(partition, int)
+        or not isinstance(offset, int)
+        or not (0 <= partition < 2**31 and 0 <= offset < 2**63)
+    ):
         raise ValueError("it names no record")
     return _text(data, "topic"), partition, offset
 

@@ -270,9 +270,10 @@ class Supervisor:
                 else:
                     if not self._alone:
                         self._look_at_newcomers(turn)
-                    elif self.suspects.tries and self.suspects.look(worked_on(), at_rest=self.queries.all_live):
+                    elif self.suspects.tries:
                         with turn:
-                            run_all()
+                            if self.suspects.look(worked_on(), at_rest=self.queries.settled):
+                                run_all()
                     if looked % NOTE_EVERY == 0:
                         deaths = 0
                         self._look_at_topics(turn)

@@ -41,7 +41,7 @@ class _Death:
 
 
 class Suspects:
-    """What the deaths of the JVM say of queries and records. For the thread of the watch and that of a statement."""
+    """What the deaths of the JVM say of queries and records. For whoever has the turn of changes."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -119,7 +119,7 @@ class Suspects:
     def look(self, worked: Iterable[Worked], *, at_rest: bool) -> bool:
         """Goes on with what is to be tried; whether a query may start that had to wait.
 
-        ``worked``: as the JVM's tasks are now; ``at_rest``: whether all queries run that were started.
+        ``worked``: as the JVM's tasks are now; ``at_rest``: whether all queries run that were started and do not fail.
         """
         if not self._apart:
             return False
@@ -137,13 +137,14 @@ class Suspects:
         return False
 
     def release(self, query: str) -> bool:
-        """Lets a query start again, which has ended, leaves the record out, or is to be tried; whether it was held."""
-        self._apart = [(q, r) for q, r in self._apart if q != query]
-        if not self._apart:
+        """Lets a query start again: it has ended, leaves the record out, or is tried. Whether it was kept back."""
+        waited = self.waits(query)
+        if self._apart and self._apart[0][0] == query:  # the next one is still to be started
             self._since = None
+        self._apart = [(q, r) for q, r in self._apart if q != query]
         record = self._held.pop(query, None)
         if record is not None and record not in self._held.values():
             self._found.discard(record)
         if record is not None:
             self._deaths = []
-        return record is not None
+        return waited or record is not None

@@ -82,6 +82,12 @@ def test_answer(name: str) -> None:
     assert said in problem.value.message
 
 
+@pytest.mark.parametrize("body", [b"[]", b'{"schema": 7, "references": [1]}'])
+def test_answer_about_an_id(body: bytes) -> None:
+    with answering(whole(body)) as registry, pytest.raises(EngineProblem, match="describes no schema"):
+        registry.schema(7)
+
+
 DEEP = 40
 
 

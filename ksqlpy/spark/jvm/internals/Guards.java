@@ -16,6 +16,11 @@ public final class Guards {
     return Unpacked.isInstalled() && SHUFFLES;
   }
 
+  /** Whether the ports of the shuffle ask for a secret where there is one. */
+  static boolean guardsShuffles() {
+    return SHUFFLES;
+  }
+
   private static boolean guarded() {
     Changed.Call server =
         new Changed.Call(NETWORK + "TransportContext.createServer()L" + NETWORK + "server/TransportServer;", "server");

@@ -14,5 +14,8 @@ public final class Shuffles extends MultiShuffleManager {
 
   public Shuffles(SparkConf conf) {
     super(conf);
+    if (conf.getBoolean("spark.authenticate", false) && !Guards.guardsShuffles()) {
+      throw new IllegalStateException("spark.authenticate: the ports of the streaming shuffle cannot be guarded");
+    }
   }
 }
