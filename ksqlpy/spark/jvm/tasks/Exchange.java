@@ -209,7 +209,7 @@ public final class Exchange implements Runnable {
     for (int s = 0; s < stages.length; s++) {
       for (int i = 0; i < stages[s].readers.length; i++) {
         long time = stages[s].oldest(i);
-        if (time != Long.MAX_VALUE && !batch.isGivenUp(stages[s].readers[i])) {
+        if (time != Long.MAX_VALUE && !batch.isGivenUp(stages[s].readers[i], s, i)) {
           oldest.add(new long[] {s, i, time});
         }
       }

@@ -18,6 +18,8 @@ import ksqlpy.tasks.Stage.Reader;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.util.TaskCompletionListener;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The order of time over the tasks of a batch that reads by time: which rows are in work or on their way, by their times.
@@ -30,6 +32,8 @@ import org.apache.spark.util.TaskCompletionListener;
  * {@link Exchange}; what this JVM knows of them is a {@link View}.
  */
 public final class Progress {
+  private static final Logger LOG = LoggerFactory.getLogger(Progress.class);
+
   /**
    * By how many ms rows of the last second may be out of order. Without it a row would wait for those that network
    * buffers hold back for some ms; older ones, as of a backlog, are in order.
@@ -43,10 +47,12 @@ public final class Progress {
   private static final long NANOS = 200_000;
 
   /**
-   * A task that asks for a row which was sent so many looks ago, seconds in which this JVM was not stopped, is not waited
-   * for, nor one that has not begun by then: a row takes milliseconds, so what was noted for it did not come.
+   * A task that asks for a row which was sent so many looks ago, a minute in which this JVM was not stopped, is not waited
+   * for, nor one that has not begun by then: a row takes milliseconds, so what was noted for it did not come. On a machine
+   * with more to do than it can, a row takes seconds, and so does the start of a task; results that passed it would be out
+   * of order, and late for the queries that read them.
    */
-  private static final int LOOKS = 20_000;
+  private static final int LOOKS = 300_000;
 
   /** For so long a batch whose tasks here have ended waits for other executors to do its rows. */
   private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
@@ -262,7 +268,7 @@ public final class Progress {
       for (int i = 0; i < tasks; i++) {
         Reader reader = s < known.length ? known[s].readers[i] : null;
         long oldest = Math.min(seen.oldest(s, i), reader == null ? Long.MAX_VALUE : known[s].oldest(i));
-        if (oldest < needed && !without.contains(reader) && (reader == null || !isGivenUp(reader))) {
+        if (oldest < needed && !without.contains(reader) && (reader == null || !isGivenUp(reader, s, i))) {
           return false;
         }
       }
@@ -284,8 +290,20 @@ public final class Progress {
     return true;
   }
 
-  boolean isGivenUp(Reader reader) {
-    return looks.get() - Math.max(reader.asks, reader.sentAt) > patience;
+  boolean isGivenUp(Reader reader, int stage, int number) {
+    if (looks.get() - Math.max(reader.asks, reader.sentAt) <= patience) {
+      return false;
+    }
+    if (!reader.toldOf) {
+      reader.toldOf = true;
+      LOG.warn(
+          "query {}: task {} behind shuffle {} {}; its results may come behind newer ones",
+          query,
+          Integer.valueOf(number),
+          Integer.valueOf(stage),
+          reader.asks == 0 ? "has not begun" : "waits for a row that was sent and has not come");
+    }
+    return true;
   }
 
   /** A look for what is older than {@code needed}. */

@@ -38,6 +38,9 @@ final class Stage {
     volatile boolean ended = false;
     volatile boolean waits = false;
 
+    /** Whether the log has that others went on without it. */
+    volatile boolean toldOf = false;
+
     /** At which look it asked for the row that it waits for; the largest long if it waits for none. */
     volatile long asks = 0;
 
