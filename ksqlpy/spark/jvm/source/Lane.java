@@ -31,6 +31,8 @@ final class Lane {
   boolean old;
   boolean ready;
   long confirmed;
+  /** When its last records came, by {@link System#nanoTime}. */
+  long arrived = System.nanoTime();
   /** Since when it has no record, in ms since 1970 and by {@link System#nanoTime}; 0 while it has one. */
   long since;
   long emptyAt;

@@ -34,6 +34,9 @@ import org.slf4j.LoggerFactory;
  * records before this time, or before the last second, see {@link Upstream}; and then until it is known to be at its end
  * still, since what that query wrote last may not have come yet.
  *
+ * <p>When brokers answer again that did not answer for a time, a partition at its end is waited for, too, see {@link
+ * Silence}.
+ *
  * <p>Of partitions with the same time, those of tables come first. Not for several threads.
  */
 final class Merge implements AutoCloseable {
@@ -55,12 +58,19 @@ final class Merge implements AutoCloseable {
   /** How often a query that others wait for finds out whether it has read all. */
   private static final long END_MILLIS = 100;
 
+  private static final Duration END_WITHIN = Duration.ofMillis(500);
+  private static final Duration CONFIRM_WITHIN = Duration.ofSeconds(2);
+
+  /** How long brokers are asked at a time for several partitions, so that it is seen when they do not answer. */
+  private static final long ASK_MILLIS = 500;
+
   private final Consumer<byte[], byte[]> consumer;
   private final Map<TopicPartition, Lane> lanes = new ConcurrentHashMap<>();
   private final EventTime times;
   private final Inputs inputs;
   private final String query;
   private final PollRoom room;
+  private final Silence silence;
   private final Working working;
   private Lane[] all = {};
   private long roomOfEach;
@@ -87,11 +97,14 @@ final class Merge implements AutoCloseable {
   private int writersOf = -1;
   /** The partition without a record whose query is behind, if one is waited for. */
   private Lane unwritten;
+  /** The partition without a record whose producers were not heard since the brokers answer again, likewise. */
+  private Lane unheard;
 
   /** {@code query}: its id, under which it is told which partition is waited for. {@code room}: of the consumer's polls. */
   Merge(Consumer<byte[], byte[]> consumer, PollRoom room, EventTime times, String query) {
     this.consumer = consumer;
     this.room = room;
+    this.silence = new Silence(consumer);
     this.times = times;
     this.query = query;
     this.inputs = new Inputs(query, this::ahead);
@@ -230,7 +243,7 @@ final class Merge implements AutoCloseable {
     while (true) {
       Lane lane = missing == 0 ? first() : null;
       unwritten = null;
-      if (lane != null && isWritten(lane.time) && isAligned(lane.time)) {
+      if (lane != null && isWritten(lane.time) && isAligned(lane.time) && areHeard()) {
         return take(lane);
       }
       working.waits();
@@ -266,6 +279,25 @@ final class Merge implements AutoCloseable {
     return beside == null || beside.mayGive(time);
   }
 
+  /** Whether no partition without a record may get older ones, as its producers could not reach the brokers. */
+  private boolean areHeard() {
+    unheard = null;
+    if (idle < 0 || !silence.isOpen()) {
+      return true;
+    }
+    for (Lane lane : all) {
+      if (lane.head == null && !lane.done() && silence.isBehind(lane.arrived)) {
+        unheard = lane;
+      }
+    }
+    if (unheard == null) {
+      silence.isOver();
+    } else if (!silence.holds()) {
+      unheard = null;
+    }
+    return unheard == null;
+  }
+
   /** Whether queries have written all before this time, into the partitions that have no record at hand. */
   private boolean isWritten(long time) {
     if (!hasWriters) {
@@ -295,7 +327,7 @@ final class Merge implements AutoCloseable {
   /** All that was known is read: up to now, if the brokers have no more. */
   private void findEnd() {
     long now = System.nanoTime();
-    if (now - endAsked < TimeUnit.MILLISECONDS.toNanos(END_MILLIS)) {
+    if (now - endAsked < TimeUnit.MILLISECONDS.toNanos(END_MILLIS) || silence.isUnsure()) {
       return;
     }
     endAsked = now;
@@ -305,8 +337,9 @@ final class Merge implements AutoCloseable {
     }
     Map<TopicPartition, Long> ends;
     try {
-      ends = consumer.endOffsets(lanes.keySet(), Duration.ofMillis(500));
+      ends = consumer.endOffsets(lanes.keySet(), END_WITHIN);
     } catch (org.apache.kafka.common.errors.TimeoutException e) {
+      silence.asked(now, END_WITHIN.toNanos());
       return; // what is there is not known
     }
     for (Lane lane : all) {
@@ -431,6 +464,7 @@ final class Merge implements AutoCloseable {
       tellWaits();
     }
     ConsumerRecords<byte[], byte[]> polled;
+    long begin = System.nanoTime();
     try {
       room.begin();
       polled = consumer.poll(Duration.ofMillis(millis));
@@ -439,6 +473,7 @@ final class Merge implements AutoCloseable {
       return;
     }
     looked = System.nanoTime();
+    silence.asked(begin, TimeUnit.MILLISECONDS.toNanos(millis));
     for (TopicPartition place : polled.partitions()) {
       add(lanes.get(place), polled.records(place));
     }
@@ -477,6 +512,7 @@ final class Merge implements AutoCloseable {
     lane.polled = records.get(records.size() - 1).offset() + 1;
     lane.old = false;
     lane.confirmed = looked;
+    lane.arrived = looked;
     lane.ready = true;
     lane.since = 0;
     if (lane.until != Long.MAX_VALUE && consumer.position(lane.place) >= lane.until
@@ -488,11 +524,13 @@ final class Merge implements AutoCloseable {
 
   /** Asks for the end of a partition of which the consumer knows nothing new. */
   private void confirm(Lane lane) {
+    long begin = System.nanoTime();
     try {
-      Map<TopicPartition, Long> end = consumer.endOffsets(List.of(lane.place), Duration.ofSeconds(2));
+      Map<TopicPartition, Long> end = consumer.endOffsets(List.of(lane.place), CONFIRM_WITHIN);
       lane.confirmed = System.nanoTime();
       lane.old = end.get(lane.place).longValue() > consumer.position(lane.place);
     } catch (org.apache.kafka.common.errors.TimeoutException e) {
+      silence.asked(begin, CONFIRM_WITHIN.toNanos());
       lane.old = true; // its broker does not answer: what it has is not known
     }
   }
@@ -518,7 +556,10 @@ final class Merge implements AutoCloseable {
     if (missing > 0 && idle > 0) {
       most = Math.min(most, Math.max(1, idle / 4));
     }
-    if (unwritten != null) {
+    if (all.length > 1) {
+      most = Math.min(most, ASK_MILLIS);
+    }
+    if (unwritten != null || unheard != null) {
       return Math.min(most, UNWRITTEN_MILLIS);
     }
     if (beside != null && beside.waits()) {
@@ -531,7 +572,7 @@ final class Merge implements AutoCloseable {
   }
 
   private boolean waits() {
-    return missing > 0 || unwritten != null || beside != null && beside.waits();
+    return missing > 0 || unwritten != null || unheard != null || beside != null && beside.waits();
   }
 
   private void tellWaits() {
@@ -541,6 +582,10 @@ final class Merge implements AutoCloseable {
     }
     if (unwritten != null) {
       inputs.waitsFor(unwritten.place.toString(), unwritten.since);
+      return;
+    }
+    if (unheard != null) {
+      inputs.waitsFor(unheard.place.toString(), unheard.since);
       return;
     }
     for (Lane lane : all) {

@@ -19,9 +19,12 @@ import java.util.concurrent.TimeUnit;
 import ksqlpy.tasks.Alignment;
 import ksqlpy.tasks.Upstream;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.MockConsumer;
 import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
 import org.apache.kafka.clients.consumer.OffsetResetStrategy;
+import org.apache.kafka.common.Metric;
+import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -41,6 +44,7 @@ final class MergeTest {
     private final Set<TopicPartition> unknown = new HashSet<>();
     private final Map<TopicPartition, Long> ends = new HashMap<>();
     private boolean silent = false;
+    private double answers = 0;
     private Map<TopicPartition, Long> told = Map.of(); // lags that the last answer told, where they have changed since
 
     Broker() {
@@ -60,6 +64,45 @@ final class MergeTest {
         throw new TimeoutException("no answer");
       }
       return super.endOffsets(places, timeout);
+    }
+
+    @Override
+    public Map<MetricName, ? extends Metric> metrics() {
+      MetricName name = new MetricName("response-total", "consumer-metrics", "", Map.of());
+      return Map.of(
+          name,
+          new Metric() {
+            @Override
+            public MetricName metricName() {
+              return name;
+            }
+
+            @Override
+            public Object metricValue() {
+              return Double.valueOf(answers);
+            }
+          });
+    }
+
+    @Override
+    public synchronized ConsumerRecords<byte[], byte[]> poll(Duration timeout) {
+      if (!silent) {
+        answers++;
+        return super.poll(timeout);
+      }
+      try {
+        Thread.sleep(timeout.toMillis());
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+      return ConsumerRecords.empty();
+    }
+
+    /** It does not answer for so many ms, and then it does. */
+    void isSilent(Merge merge, long millis) {
+      silent = true;
+      assertNull(merge.next(System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis)));
+      silent = false;
     }
 
     /** Records of these times are there, and given at the next poll. */
@@ -179,6 +222,76 @@ final class MergeTest {
     assertNull(next(20));
     assertEquals("a@10", next(10_000));
     assertTrue(System.nanoTime() - begun >= TimeUnit.MILLISECONDS.toNanos(990));
+  }
+
+  @Test
+  void aPartitionIsWaitedForBehindASilenceOfItsBroker() {
+    begin(0, A, B);
+    assertNull(next(30));
+    broker.isSilent(merge, 1_500);
+    broker.gives(A, 10, 30);
+    assertNull(next(200)); // its producers may be a moment behind those of the other
+    broker.gives(B, 20, 40);
+    expect("a@10", "b@20", "a@30", "b@40");
+    broker.gives(A, 50);
+    assertEquals("a@50", next(200));
+  }
+
+  @Test
+  void aPartitionWithoutRecordsIsWaitedForAsLongAsTheSilenceWas() {
+    begin(0, A, B);
+    assertNull(next(30));
+    broker.isSilent(merge, 1_200);
+    assertNull(next(1_500)); // nothing is there: the wait has not begun
+    broker.gives(A, 10, 20);
+    long begun = System.nanoTime();
+    assertEquals("a@10", next(10_000));
+    long waited = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begun);
+    assertTrue(waited >= 700 && waited < 3_000, () -> waited + " ms");
+    assertEquals("a@20", next(200));
+  }
+
+  @Test
+  void aTimeInWhichNobodyAskedCountsAsSilence() throws InterruptedException {
+    begin(0, A, B);
+    assertNull(next(30));
+    Thread.sleep(1_000); // a batch ends, and the next one begins
+    broker.gives(A, 10, 30);
+    assertNull(next(200));
+    broker.gives(B, 20);
+    expect("a@10", "b@20", "a@30");
+  }
+
+  @Test
+  void aShortSilenceIsNone() {
+    begin(0, A, B);
+    assertNull(next(30));
+    broker.isSilent(merge, 300);
+    broker.gives(A, 10);
+    assertEquals("a@10", next(200));
+  }
+
+  @Test
+  void aQueryDoesNotTellThatItHasReadAllWhenItsBrokerWasSilent() {
+    Upstream.writes("CSAS_Q_1", "a", "q");
+    Upstream.Writer query = Upstream.writers("q", "OTHER")[0];
+    query.watch(true);
+    try {
+      begin(0, A, B);
+      merge.reports("its life", 1, true);
+      assertNull(next(300));
+      broker.isSilent(merge, 1_500);
+      long ended = System.currentTimeMillis();
+      assertNull(next(500));
+      assertTrue(query.done().moment() < ended);
+      while (query.done().moment() < ended && System.currentTimeMillis() < ended + 20_000) {
+        assertNull(next(50));
+      }
+      assertTrue(query.done().moment() >= ended);
+    } finally {
+      query.watch(false);
+      Upstream.ends("CSAS_Q_1");
+    }
   }
 
   @Test
