@@ -1,7 +1,7 @@
 """HTTP/1.1 as RFC 9112 has it, where h11 accepts more: what a proxy could read as other requests than the server.
 
 Request smuggling relies on such differences (RFC 9112, section 11.2). Such requests are refused, and
-their connections closed.
+their connections closed. A connection changes to HTTP/2 by its first bytes only.
 """
 
 from __future__ import annotations
@@ -59,6 +59,12 @@ class Protocol(H11Protocol):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.connection = _Connection(h11.SERVER, max_incomplete_event_size=self.config.h11_max_incomplete_size)
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        """As hypercorn's, but for ``Upgrade: h2c``, which RFC 9113 has dropped: behind a proxy that passes it on,
+        what follows would be requests that the proxy does not see. They are answered in HTTP/1.1."""
+        if event.method == b"PRI":
+            await super()._check_protocol(event)
 
 
 def install() -> None:

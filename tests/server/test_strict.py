@@ -69,3 +69,11 @@ def test_a_head_may_come_in_pieces(server: ServerThread) -> None:
         for byte in NEXT.encode():
             one.sendall(bytes([byte]))
         assert one.recv(65_536).startswith(b"HTTP/1.1 200")
+
+
+def test_no_connection_becomes_http2_by_a_header(server: ServerThread) -> None:
+    upgrade = (
+        "Connection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n"
+    )
+    found = answers(server, NEXT.replace("\r\n\r\n", "\r\n" + upgrade))
+    assert found.startswith("HTTP/1.1 200 ")
