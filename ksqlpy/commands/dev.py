@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ksqlpy.commands.logs import without_traces_of_py4j
 from ksqlpy.commands.options import add_define, add_insecure
 from ksqlpy.commands.values import rate
 
@@ -77,6 +78,7 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
     from ksqlpy.server.backend import Backend, State
     from ksqlpy.server.run import ServerThread
 
+    without_traces_of_py4j()
     engine = Engine(config, tell)
     backend = Backend(engine, State.STARTING)
     # The port is taken first: if it is in use nothing need be started.

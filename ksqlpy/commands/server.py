@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 from pathlib import Path
 
+from ksqlpy.commands.logs import without_traces_of_py4j
 from ksqlpy.commands.options import add_define, add_insecure
 
 __all__ = ["add_arguments", "run"]
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     config = Config.of({**values, **Config.from_environment(), **dict(options.define), **_flags(options)})
     if on_one_machine(config.get("ksqlpy.spark.master")):
         os.umask(0o077)  # what it writes is for nobody else; executors elsewhere may run as another user
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs of a JVM that died is raised, too
+    without_traces_of_py4j()
     from ksqlpy.server.run import serve
 
     serve(config, StatusLine())

@@ -248,6 +248,8 @@ def prepare_launch(
         *((*OPTIMIZED_LATER, *small_collector(memory, java_options)) if cluster else ()),
         "-XX:+ExitOnOutOfMemoryError",  # instead of going on with threads missing; the engine starts another
         "-XX:ReservedCodeCacheSize=240m",  # with the quick compiler alone it is 48 MB, and full after a minute
+        # RocksDB may end with a crash where a JVM has lost its server: not in the folder that somebody works in.
+        f"-XX:ErrorFile={folder.absolute()}/java-crash-%p.log",
         f"-Dlog4j2.configurationFile={log_settings.absolute().as_uri()}",
         f"-Dderby.system.home={folder}",
         f"-Djava.io.tmpdir={work}",
