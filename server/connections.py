@@ -16,7 +16,7 @@ from typing import Any
 
 import hypercorn.asyncio.run
 from hypercorn.asyncio.tcp_server import TCPServer
-from hypercorn.events import Event, Updated
+from hypercorn.events import Closed, Event, Updated
 
 __all__ = ["FIRST", "install", "limit", "more_descriptors"]
 
@@ -24,6 +24,9 @@ _log = logging.getLogger("ksqlpy.server")
 
 FIRST = 30.0
 """Seconds that a new connection gets for the head of its first request."""
+
+LOOK = 5.0
+"""Seconds between two looks whether a client has left of whom nothing is read."""
 
 DESCRIPTORS = 65_536
 """File descriptors that the server asks for: connections, topics, RocksDB's files."""
@@ -110,8 +113,24 @@ class Connection(TCPServer):
         await super().protocol_send(event)
 
     async def _read_data(self) -> None:
-        await super()._read_data()
-        await self.idle_task.stop()  # the client has left
+        """Reads until the client has left; also where it has sent more than its request, which hypercorn reads behind
+        the answer only: the end of a push query that nobody wants would never be seen."""
+        reading = asyncio.create_task(super()._read_data())
+        left = False
+        try:
+            while not reading.done():
+                await asyncio.wait({reading}, timeout=LOOK)
+                if left and not reading.done():
+                    reading.cancel()
+                    await asyncio.wait({reading})
+                    await self.protocol.handle(Closed())
+                # at_eof() is false while something is unread; a connection that was reset has no end, but an error
+                left = self.reader._eof or self.writer.transport.is_closing()  # type: ignore[attr-defined]
+            if not reading.cancelled():
+                reading.result()
+        finally:
+            reading.cancel()
+        await self.idle_task.stop()
 
     async def _idle_timeout(self) -> None:
         if not self._asked:

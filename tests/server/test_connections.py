@@ -37,8 +37,12 @@ def connected(server: ServerThread, sockets: ExitStack | None = None) -> socket.
 
 
 def ask(of: socket.socket) -> bytes:
+    """The whole answer, whose head and body may come one after the other."""
     of.sendall(ASKED)
-    return of.recv(65_536)
+    found = b""
+    while not found.endswith(b"}}") and (part := of.recv(65_536)):
+        found += part
+    return found
 
 
 def is_closed(of: socket.socket) -> bool:
@@ -109,6 +113,21 @@ def test_half_a_body_is_waited_for_so_long_only(
     assert b" 408 " in head
     assert json.loads(body or slow.recv(65_536))["error_code"] == 40800
     assert is_closed(slow)
+
+
+@pytest.mark.parametrize("more", [b"", b"X", ASKED], ids=["no more", "a byte", "a request"])
+def test_a_push_query_ends_with_a_client_that_has_sent_more(
+    server: ServerThread, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    monkeypatch.setattr(connections, "LOOK", 0.2)
+    body = b'{"sql": "SELECT * FROM live EMIT CHANGES;"}'
+    head = "POST /query-stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with closing(connected(server)) as one:
+        one.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        assert until(lambda: engine.pushes)
+        one.sendall(more)
+        assert b" 200 " in one.recv(65_536)
+    assert until(lambda: not engine.pushes, seconds=10)
 
 
 def waits(server: ServerThread) -> socket.socket:
