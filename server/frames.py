@@ -3,17 +3,20 @@
 hypercorn keeps what is to be sent as one run of bytes and cuts it where a frame or the client's window ends, so a
 client that is slower than its query gets rows in parts, and several at once; ksqlDB's clients for Node and Rust take
 each frame for one row. It also lets a sender go on whenever the window is closed, so that all rows of a query come to
-lie in memory, and one whose client has left in the midst of an answer waits for ever. What is here is put in the place
-of hypercorn's own.
+lie in memory, and one whose client has left in the midst of an answer waits for ever. It takes requests that are reset
+as soon as they are sent (CVE-2023-44487) for as long as they come. What is here is put in the place of hypercorn's own.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
 
+import h2.errors
+import h2.events
 import hypercorn.protocol
 from hypercorn.events import Closed, Event
-from hypercorn.protocol import h2
+from hypercorn.protocol import h2 as http2
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.events import StreamClosed
 from hypercorn.typing import Event as Flag
@@ -24,7 +27,7 @@ AHEAD = 2**15
 """Bytes from which on a sender waits for the client."""
 
 
-class PieceBuffer(h2.StreamBuffer):
+class PieceBuffer(http2.StreamBuffer):
     """What is still to be sent on a stream, piece by piece; with the methods of hypercorn's buffer."""
 
     def __init__(self, event_class: type[Flag]) -> None:
@@ -47,7 +50,7 @@ class PieceBuffer(h2.StreamBuffer):
     async def push(self, data: bytes) -> None:
         """Adds a piece; waits while there is much that the client has not taken."""
         if self._complete:
-            raise h2.BufferCompleteError
+            raise http2.BufferCompleteError
         if data:
             self._pieces.append(memoryview(data))
             self._size += len(data)
@@ -79,8 +82,31 @@ class PieceBuffer(h2.StreamBuffer):
         return data
 
 
-class Connection(h2.H2Protocol):
-    """A connection whose senders end with it."""
+RESETS, RESETS_PER_SECOND = 200, 20
+"""So many streams a client may reset at once, and then so many a second: one that ends its push queries does so."""
+
+
+class Connection(http2.H2Protocol):
+    """A connection whose senders end with it, and whose client may not reset streams without end."""
+
+    _resets_left: float = RESETS
+    _reset_at = 0.0
+
+    async def _handle_events(self, events: list[h2.events.Event]) -> None:
+        for event in events:
+            if isinstance(event, h2.events.StreamReset) and not self._may_reset():
+                self.connection.close_connection(h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)
+                await self._flush()
+                await self.send(Closed())
+                return
+        await super()._handle_events(events)
+
+    def _may_reset(self) -> bool:
+        now = time.monotonic()
+        refilled = self._resets_left + (now - self._reset_at) * RESETS_PER_SECOND
+        self._reset_at = now
+        self._resets_left = min(float(RESETS), refilled) - 1
+        return self._resets_left >= 0
 
     async def handle(self, event: Event) -> None:
         """Takes what happens to the connection."""
@@ -97,5 +123,5 @@ class Connection(h2.H2Protocol):
 
 def install() -> None:
     """Lets hypercorn use these for all connections from now on."""
-    h2.StreamBuffer = PieceBuffer  # type: ignore[misc]
+    http2.StreamBuffer = PieceBuffer  # type: ignore[misc]
     hypercorn.protocol.H2Protocol = Connection  # type: ignore[attr-defined]  # imported there, not exported

@@ -39,7 +39,10 @@ TOKEN = "request.ksql.query.push.continuation.token"
 AHEAD = 1000
 """Rows that are read from a query before its client has taken them; then the query waits."""
 
-BEHIND = 20_000
+AHEAD_BYTES = 2**20
+"""As :data:`AHEAD`, of rows that are large: behind the one that is more than this the query waits."""
+
+BEHIND, BEHIND_BYTES = 20_000, 2**26
 """Rows that are kept for a client that does not take them, of a query whose rows others get as well."""
 
 PATIENCE = 120.0
@@ -195,7 +198,7 @@ class RowStream(Response):
 class _Rows:
     """The rows of a query as JSON, brought from a thread that may wait for them to the event loop that may not.
 
-    Of rows that others get as well, more than :data:`BEHIND` are not kept for a client that does not take them.
+    Of rows that others get as well, no more are kept for a client that does not take them than :data:`BEHIND` says.
     """
 
     def __init__(self, query: PushQuery, form: Form) -> None:
@@ -204,7 +207,8 @@ class _Rows:
         self._loop = asyncio.get_running_loop()
         self._rows: deque[bytes] = deque()
         self._changed = asyncio.Event()
-        self._space = threading.Semaphore(AHEAD)
+        self._size = 0
+        self._space = threading.Condition()
         self._stopped = False
         self._ended = False
         self._left = query.limit
@@ -232,10 +236,11 @@ class _Rows:
             rows = rows[: self._left]
             self._left -= len(rows)
         self._rows += rows
+        self._size += sum(map(len, rows))
         if self._left == 0:
             self._query.limit_reached = True
             self._ended = True
-        elif len(self._rows) > BEHIND:
+        elif len(self._rows) > BEHIND or self._size > BEHIND_BYTES:
             self._rows.clear()
             said = f"the client of query {self._query.id} does not take its rows"
             self._end(EngineProblem("slow-client", said, hint="read faster, or ask again from an offset of your own"))
@@ -256,8 +261,11 @@ class _Rows:
                     data = row.encode() if self._query.plain else self._form.row(row)
                     if not data:
                         continue  # of a form that does not show it
-                    self._space.acquire()
-                    self._rows.append(data)
+                    with self._space:
+                        while (len(self._rows) >= AHEAD or self._size >= AHEAD_BYTES) and not self._stopped:
+                            self._space.wait()
+                        self._rows.append(data)
+                        self._size += len(data)
                     self._wake()
         except KsqlError as e:
             self._failure = e
@@ -277,14 +285,18 @@ class _Rows:
     def stop(self) -> None:
         """Lets the thread end; the query itself must be closed too."""
         self._stopped = True
-        self._space.release()
+        with self._space:
+            self._space.notify()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while True:
             ended = self._ended
             while self._rows:
-                self._space.release()
-                yield self._rows.popleft()
+                with self._space:
+                    row = self._rows.popleft()
+                    self._size -= len(row)
+                    self._space.notify()
+                yield row
             if ended:
                 break
             await self._changed.wait()
