@@ -75,6 +75,11 @@ def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
     return listener
 
 
+SWITCH = 0.0005
+"""Seconds after which a thread at work in Python makes room for others. By Python's own 5 ms a request would take some
+tenths of a second beside a thread that reads a long statement, as it comes to its turn several times."""
+
+
 def serve(config: Config, progress: Progress | None = None, engine: Engine | None = None) -> None:
     """Runs the server until SIGINT or SIGTERM: starts the engine, serves the API, stops both.
 
@@ -84,6 +89,7 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
     EngineProblem ``service-handed-over`` when a standby was given it.
     A second signal ends the process at once.
     """
+    sys.setswitchinterval(SWITCH)
     connections.more_descriptors()
     connections.limit(config.number("ksqlpy.connections.max"))
     listener = listen(
