@@ -48,6 +48,9 @@ AT_ONCE = 20_000
 IN_PYTHON = 5_000
 """Records of a stream up to which it is read in Python; of more Spark makes quicker work."""
 
+SCANS = 16
+"""Pull queries that read a stream in Python at one time; more of them wait for their turn."""
+
 _IDLE_SECONDS = 0.5
 PATIENCE = 60.0
 """Seconds without a record after which the reading of a stream has failed."""
@@ -140,6 +143,7 @@ class Pulled:
         self._session = session
         self._connection = connection
         self._known: dict[t.Expr, Any] = {}
+        self._scans = threading.Semaphore(SCANS)
         self._scratch = Scratch(session, shared)
 
     def close(self) -> None:
@@ -148,8 +152,8 @@ class Pulled:
 
     # ---------------------------------------------------------------- of a table
 
-    def of_table(self, asked: Answering, copy: Copy) -> Answer:
-        """The rows of a pull query on a table."""
+    def of_table(self, asked: Answering, copy: Copy, closing: threading.Event) -> Answer:
+        """The rows of a pull query on a table. ``closing``: set when nobody wants them any more."""
         read = asked.read
         constants = self._constants(read)
         if read.access == "LOOKUP":
@@ -159,7 +163,7 @@ class Pulled:
             records = copy.between(low, high)
         else:
             records = copy.all()
-        return self._rows(asked, records, constants)
+        return self._rows(asked, records, constants, closing)
 
     def _looked_up(self, read: PullRead, copy: Copy, constants: Mapping[t.Expr, Any]) -> Iterator[Record]:
         seen: set[bytes] = set()
@@ -173,17 +177,40 @@ class Pulled:
     # ---------------------------------------------------------------- of a stream
 
     def of_stream(
-        self, asked: Answering, start: Mapping[str, int], end: Mapping[str, int], consumer: Callable[[], Consumer]
+        self,
+        asked: Answering,
+        start: Mapping[str, int],
+        end: Mapping[str, int],
+        consumer: Callable[[], Consumer],
+        closing: threading.Event,
     ) -> Answer:
-        """The rows of a pull query on a stream, between offsets of its partitions."""
+        """The rows of a pull query on a stream, between offsets of its partitions. ``closing`` as above."""
         constants = self._constants(asked.read)
         topic = asked.read.source.topic
         count = sum(end[p] - start[p] for p in start)
         limit, where = asked.read.typed.limit, asked.read.typed.where
         few = count <= IN_PYTHON or (limit is not None and limit <= IN_PYTHON and where is None)
         if few and self._plainly(asked, constants) is not None:
-            return self._rows(asked, _between(topic, start, end, consumer), constants)
+            return self._in_turn(self._rows(asked, _between(topic, start, end, consumer), constants, closing), closing)
         return self._by_spark(asked, start={topic: dict(start)}, end={topic: dict(end)})
+
+    def _in_turn(self, rows: Answer, closing: threading.Event) -> Answer:
+        """The same rows, when fewer than :data:`SCANS` others are read; raises EngineProblem if that takes long."""
+        deadline = time.monotonic() + PATIENCE
+        while not self._scans.acquire(timeout=0.2):
+            if closing.is_set():
+                return
+            if time.monotonic() > deadline:
+                raise EngineProblem(
+                    "too-many-queries",
+                    f"{SCANS} pull queries read streams, and no more may at one time",
+                    hint="ask again later",
+                    error_code=42900,
+                )
+        try:
+            yield from rows
+        finally:
+            self._scans.release()
 
     # ---------------------------------------------------------------- of more than one source, or of groups
 
@@ -235,16 +262,24 @@ class Pulled:
             return None
         return rows, condition, project
 
-    def _rows(self, asked: Answering, records: Iterator[Record], constants: Mapping[t.Expr, Any]) -> Answer:
+    def _rows(
+        self,
+        asked: Answering,
+        records: Iterator[Record],
+        constants: Mapping[t.Expr, Any],
+        closing: threading.Event,
+    ) -> Answer:
         plainly = self._plainly(asked, constants)
         if plainly is None:
             size = None if asked.read.typed.order else AT_ONCE
-            while chunk := list(itertools.islice(records, size)):
+            while not closing.is_set() and (chunk := list(itertools.islice(records, size))):
                 yield from self._by_spark(asked, given={asked.read.source.topic: chunk})
             return
         rows, condition, project = plainly
         unread = 0
         for record in records:
+            if closing.is_set():  # there may be no row in all of them
+                return
             try:
                 row = rows.row(record)
             except Unreadable as e:

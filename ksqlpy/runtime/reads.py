@@ -98,12 +98,13 @@ class Reads:
             copy = self.copies.of(source, catalog.sources.values(), committed=asked.committed)
             if until is not None:
                 copy.wait(self.copies.ends(copy), max(0.0, until - time.monotonic()))
-            return self._pulled.of_table(asked, copy)
+            return self._pulled.of_table(asked, copy, closing)
         partitions = self._brokers.topics.partitions([source.topic])
         kafka = self._brokers.kafka
         read = partial(kafka.offsets, partitions, committed=asked.committed)
         first, last = (read(latest=latest)[source.topic] for latest in (False, True))
-        return self._pulled.of_stream(asked, first, last, partial(kafka.reader, ends=True, committed=asked.committed))
+        reader = partial(kafka.reader, ends=True, committed=asked.committed, ahead=False)
+        return self._pulled.of_stream(asked, first, last, reader, closing)
 
     def push_plain(self, asked: Asked, how: Plain, token: str | None = None) -> PlainPush:
         """Starts a checked push query that needs no Spark; raises EngineProblem.
@@ -126,7 +127,7 @@ class Reads:
                 offsets = offsets_of(token, source.topic, partitions[source.topic])
             else:
                 offsets = first_offsets(self._brokers, sources, partitions, config)
-            reader = self._brokers.kafka.reader(committed=config.committed)
+            reader = self._brokers.kafka.reader(committed=config.committed, ahead=False)
             push = OwnPush(query_id, asked, how, offsets, reader, self._forget, tokens=tokens)
         self._push[query_id] = push
         return push

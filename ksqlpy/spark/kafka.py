@@ -434,13 +434,15 @@ class Kafka:
             consumer.close()
         return found
 
-    def reader(self, *, ends: bool = False, committed: bool = False) -> Reader:
+    def reader(self, *, ends: bool = False, committed: bool = False, ahead: bool = True) -> Reader:
         """A consumer without a group, for partitions that are assigned by hand.
 
         ``ends``: it also gives a message with the error ``_PARTITION_EOF`` at the end of each partition. The last
         offsets may be control records, which consumers never see. ``committed``: for source topics, where the property
         says so (:attr:`ksqlpy.config.Config.committed`). The service's own topics, and what it has written itself, are
         read as they are: it writes without transactions, and an open one of somebody else must not hide that.
+        ``ahead``: it reads as far ahead as librdkafka does, 64 MB and more; queries of clients, of which there may be
+        many that nobody reads, keep 8 MB.
         """
         return Reader(
             self.connection.consumer(
@@ -453,6 +455,7 @@ class Kafka:
                     # When it has read far ahead it looks again after so long; the default of a second is most of the
                     # time of a consumer that is faster.
                     "fetch.queue.backoff.ms": 10,
+                    **({} if ahead else {"queued.max.messages.kbytes": 8_192, "fetch.message.max.bytes": 262_144}),
                 }
             )
         )
