@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,50 +36,141 @@ POISON = b'{"A": [' + b",".join([b"{}"] * 5_000_000) + b"]}"
 """It is small on its way; read, its 5,000,000 maps are larger than the JVM's memory."""
 
 
+class Rig:
+    """A broker, and a server whose JVM has little memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.broker = Broker(folder / "broker")
+        self.broker.start()
+        self.connection = KafkaConnection(self.broker.bootstrap)
+        self.server = Server(self.connection, folder, {"ksqlpy.spark.memory": "480m"})
+        self.producer = Producer(
+            {"bootstrap.servers": self.broker.bootstrap, "compression.type": "zstd", "message.max.bytes": 10**8}
+        )
+
+    def write(self, topic: str, *values: bytes) -> None:
+        for value in values:
+            self.producer.produce(topic, key=b"k", value=value, partition=0)
+        assert self.producer.flush(60) == 0
+
+    def read(self, topic: str) -> list[dict[str, int]]:
+        return [json.loads(m.value()) for m in records(self.connection, {topic: {}})]
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    made = Rig(tmp_path)
+    try:
+        made.server.start()
+        yield made
+    finally:
+        made.server.close()
+        made.broker.end()
+
+
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.extended("a server as a process, whose JVM dies")
-def test_a_record_that_ends_the_jvm(tmp_path: Path) -> None:
-    broker = Broker(tmp_path / "broker")
-    broker.start()
-    connection = KafkaConnection(broker.bootstrap)
-    server = Server(connection, tmp_path, {"ksqlpy.spark.memory": "480m"})
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "compression.type": "zstd", "message.max.bytes": 10**8})
+def test_a_record_that_ends_the_jvm(rig: Rig) -> None:
+    server, write, read = rig.server, rig.write, rig.read
+    server.statements("SET 'auto.offset.reset' = 'earliest';" + STATEMENTS)
+    assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
+    write("orders", b'{"N": 1}')
+    write("maps", b'{"A": [{}]}', POISON, b'{"A": [{}, {}]}')
+    found = {"COUNTED": "ERROR", "PER_KEY": "ERROR", "COPIED": "RUNNING", "SUMMED": "RUNNING"}
+    assert until(lambda: server.queries() == found, 240), server.queries()
+    (described,) = server.statements("EXPLAIN counted;")
+    said = described["queryDescription"]["queryErrors"][-1]["errorMessage"]
+    assert said.startswith("Spark's JVM dies when the query reads record maps/0/1")
+    write("orders", b'{"N": 2}')
+    assert until(lambda: len(read("copied")) == 2, 60)
+    server.statements("SKIP 'maps/0/1' FOR ALL;")
+    assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
+    assert until(lambda: [r["N"] for r in read("counted")] == [1, 2], 60)
+    assert until(lambda: [r["N"] for r in read("per_key")] == [1, 2], 60)
+    (topic,) = (t for t in AdminClient({"bootstrap.servers": rig.broker.bootstrap}).list_topics().topics if "dead" in t)
+    letters = read_letters(rig.connection, topic).letters
+    assert sorted((x.query, x.topic, x.offset, x.reason) for x in letters) == [
+        ("COUNTED", "maps", 1, "skipped by a statement"),
+        ("PER_KEY", "maps", 1, "skipped by a statement"),
+    ]
+    with pytest.raises(KsqlError) as refused:
+        server.statements("SKIP 'orders/0/0' FOR counted;")
+    assert refused.value.code == "bad-record"
 
-    def write(topic: str, *values: bytes) -> None:
-        for value in values:
-            producer.produce(topic, key=b"k", value=value, partition=0)
-        assert producer.flush(60) == 0
 
-    def read(topic: str) -> list[dict[str, int]]:
-        return [json.loads(m.value()) for m in records(connection, {topic: {}})]
+def reader(name: str, topic: str) -> str:
+    """A query of its own kind for each number."""
+    into = f"CREATE {{}} {name} WITH (QUERY_ID = '{name}', KAFKA_TOPIC = '{name}') AS "
+    count = "ARRAY_LENGTH(a)" if topic == "maps" else "n"
+    match int(name[-1]) % 5:
+        case 0:
+            return into.format("STREAM") + f"SELECT k, {count} AS n FROM {topic};"
+        case 1:
+            return into.format("STREAM") + f"SELECT k, {count} AS n FROM {topic} WHERE {count} > 0;"
+        case 2:
+            return into.format("TABLE") + f"SELECT k, COUNT({count}) AS n FROM {topic} GROUP BY k;"
+        case 3:
+            return into.format("STREAM") + f"SELECT k, {count} AS n FROM {topic} PARTITION BY k;"
+        case _:
+            return (
+                into.format("TABLE")
+                + f"SELECT k, MAX({count}) AS n FROM {topic} WINDOW TUMBLING (SIZE 1 DAY) GROUP BY k;"
+            )
 
-    try:
-        server.start()
-        server.statements("SET 'auto.offset.reset' = 'earliest';" + STATEMENTS)
-        assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
+
+ONE_MAP = b'{"A": [{' + b",".join(b'"%d": 1' % i for i in range(1_000_000)) + b"}]}"
+PAIRS = b'{"A": [' + b",".join([b'{"x": 1}'] * 1_600_000) + b"]}"
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.extended("a server as a process, whose JVM dies")
+def test_three_records_and_fifteen_queries(rig: Rig) -> None:
+    maps, others = [f"bad{i}" for i in range(5)], [f"good{i}" for i in range(10)]
+    server, write, read = rig.server, rig.write, rig.read
+    server.statements("SET 'auto.offset.reset' = 'earliest';" + STATEMENTS[: STATEMENTS.index("CREATE STREAM counted")])
+    for name in maps + others:
+        server.statements(reader(name, "maps" if name in maps else "orders"))
+    assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 180), server.queries()
+    write("maps", b'{"A": [{}]}')
+    write("orders", b'{"N": 1}')
+    assert until(lambda: all(len(read(name)) == 1 for name in maps + others), 120)
+
+    def settled() -> dict[str, str]:
+        """The states, once all run, or are held with a record that their description names."""
+        states = server.queries()
+        return states if set(states.values()) <= {"RUNNING", "ERROR"} else {}
+
+    begin = time.monotonic()
+    write("maps", POISON, b'{"A": [{}, {}]}', ONE_MAP, b'{"A": [{}, {}, {}]}', PAIRS, b'{"A": [{}, {}, {}, {}]}')
+    skipped = set()
+    while True:
+        assert until(lambda: "ERROR" in server.queries().values() or len(read("bad0")) >= 7 - len(skipped), 240)
+        assert until(lambda: bool(settled()), 240), server.queries()
+        held = [name for name, state in server.queries().items() if state == "ERROR"]
+        print(f"{time.monotonic() - begin:.1f} s: held {held}")
+        assert {name.lower() for name in held} <= set(maps)
         write("orders", b'{"N": 1}')
-        write("maps", b'{"A": [{}]}', POISON, b'{"A": [{}, {}]}')
-        found = {"COUNTED": "ERROR", "PER_KEY": "ERROR", "COPIED": "RUNNING", "SUMMED": "RUNNING"}
-        assert until(lambda: server.queries() == found, 240), server.queries()
-        (described,) = server.statements("EXPLAIN counted;")
+        if not held:
+            break
+        (described,) = server.statements(f"EXPLAIN {held[0]};")
         said = described["queryDescription"]["queryErrors"][-1]["errorMessage"]
-        assert said.startswith("Spark's JVM dies when the query reads record maps/0/1")
-        write("orders", b'{"N": 2}')
-        assert until(lambda: len(read("copied")) == 2, 60)
-        server.statements("SKIP 'maps/0/1' FOR ALL;")
-        assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
-        assert until(lambda: [r["N"] for r in read("counted")] == [1, 2], 60)
-        assert until(lambda: [r["N"] for r in read("per_key")] == [1, 2], 60)
-        (topic,) = (t for t in AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics().topics if "dead" in t)
-        letters = read_letters(connection, topic).letters
-        assert sorted((x.query, x.topic, x.offset, x.reason) for x in letters) == [
-            ("COUNTED", "maps", 1, "skipped by a statement"),
-            ("PER_KEY", "maps", 1, "skipped by a statement"),
-        ]
-        with pytest.raises(KsqlError) as refused:
-            server.statements("SKIP 'orders/0/0' FOR counted;")
-        assert refused.value.code == "bad-record"
-    finally:
-        server.close()
-        broker.end()
+        (record,) = re.findall(r"reads record (maps/0/\d)", said)
+        assert record not in skipped
+        skipped.add(record)
+        server.statements(f"SKIP '{record}' FOR ALL;")
+        begin = time.monotonic()
+    assert skipped <= {"maps/0/1", "maps/0/3", "maps/0/5"}
+    lengths = [1, 5_000_000, 2, 1, 3, 1_600_000, 4]
+    left = [n for i, n in enumerate(lengths) if f"maps/0/{i}" not in skipped]
+    assert until(lambda: [r["N"] for r in read("bad0")] == left, 60)
+    assert [r["N"] for r in read("bad1")] == left
+    assert until(lambda: read("bad2")[-1]["N"] == len(left), 60)
+    assert [r["N"] for r in read("bad3")] == left
+    assert read("bad4")[-1]["N"] == max(left)
+    sent = len(read("orders"))
+    for name in ("good0", "good1", "good3", "good5", "good6", "good8"):
+        assert until(lambda n=name: len(read(n)) == sent, 60)  # type: ignore[misc]
+    for name in ("good2", "good7"):
+        assert until(lambda n=name: read(n)[-1]["N"] == sent, 60)  # type: ignore[misc]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import struct
 from pathlib import Path
 
-import psutil
 import pytest
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.deadletters.letters import records
 from ksqlpy.testing.chaos.broker import Broker
 from ksqlpy.testing.chaos.server import Server
+from tests.hostile.ports import NONSENSE, listening, said
 from tests.support.waiting import until
 
 STATEMENTS = """
@@ -23,30 +22,8 @@ CREATE STREAM orders (k STRING KEY, n INT) WITH (KAFKA_TOPIC = 'orders', VALUE_F
 CREATE TABLE counts WITH (QUERY_ID = 'counts', KAFKA_TOPIC = 'counts') AS
   SELECT n, COUNT(*) AS c FROM orders GROUP BY n;
 """
-NONSENSE = [b"GET / HTTP/1.1\r\n\r\n", bytes(800), b"\x7f" + b"\xff" * 7 + b"a" * 100, os.urandom(4096)]
 REQUEST = struct.pack(">QBQI", 26, 3, 7, 5) + b"hello"
 """A request of Spark's, of somebody who has shown no secret: a frame of 26 bytes, RpcRequest, its number, its body."""
-
-
-def listening(server: Server) -> list[tuple[str, int]]:
-    """Address and port of all that the server's JVMs listen on, but that for Python."""
-    found = []
-    for child in psutil.Process(server.pid).children(recursive=True):
-        if "java" in child.name():
-            places = [c.laddr for c in child.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
-            found += [(place.ip, place.port) for place in places]
-    return sorted(found)
-
-
-def said(port: int, data: bytes) -> bytes:
-    """What comes back."""
-    try:
-        with socket.create_connection(("127.0.0.1", port), 2) as to:
-            to.sendall(data)
-            to.settimeout(1)
-            return to.recv(1000)
-    except OSError:
-        return b""
 
 
 @pytest.mark.kafka

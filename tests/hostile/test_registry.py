@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -14,36 +12,7 @@ from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import avroschema, jsonschema
 from ksqlpy.formats.subjects import Unsupported
 from ksqlpy.registry import SchemaRegistry
-
-
-@contextmanager
-def answering(write: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[SchemaRegistry]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            try:
-                write(self)
-            except OSError:  # the client has had enough
-                self.close_connection = True
-
-        def log_message(self, format: str, *args: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield SchemaRegistry([f"http://127.0.0.1:{server.server_address[1]}"])
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-def whole(body: bytes) -> Callable[[BaseHTTPRequestHandler], None]:
-    def write(to: BaseHTTPRequestHandler) -> None:
-        to.send_response(200)
-        to.send_header("Content-Length", str(len(body)))
-        to.end_headers()
-        to.wfile.write(body)
-
-    return write
+from tests.hostile.registry import DEEP, answering, doubling_avro, whole
 
 
 def endless(to: BaseHTTPRequestHandler) -> None:
@@ -76,28 +45,16 @@ ANSWERS: dict[str, tuple[Callable[[BaseHTTPRequestHandler], None], str, str]] = 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_answer(name: str) -> None:
     write, code, said = ANSWERS[name]
-    with answering(write) as registry, pytest.raises(EngineProblem) as problem:
-        registry.latest("rides-value")
+    with answering(write) as url, pytest.raises(EngineProblem) as problem:
+        SchemaRegistry([url]).latest("rides-value")
     assert problem.value.code == code
     assert said in problem.value.message
 
 
 @pytest.mark.parametrize("body", [b"[]", b'{"schema": 7, "references": [1]}'])
 def test_answer_about_an_id(body: bytes) -> None:
-    with answering(whole(body)) as registry, pytest.raises(EngineProblem, match="describes no schema"):
-        registry.schema(7)
-
-
-DEEP = 40
-
-
-def doubling_avro() -> str:
-    """Records that hold the next one twice, forty levels deep."""
-    schema: object = {"type": "record", "name": f"R{DEEP}", "fields": [{"name": "x", "type": "int"}]}
-    for i in reversed(range(DEEP)):
-        fields = [{"name": "a", "type": schema}, {"name": "b", "type": f"R{i + 1}"}]
-        schema = {"type": "record", "name": f"R{i}", "fields": fields}
-    return json.dumps(schema)
+    with answering(whole(body)) as url, pytest.raises(EngineProblem, match="describes no schema"):
+        SchemaRegistry([url]).schema(7)
 
 
 def doubling_json() -> str:
