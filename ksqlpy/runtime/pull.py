@@ -48,8 +48,9 @@ AT_ONCE = 20_000
 IN_PYTHON = 5_000
 """Records of a stream up to which it is read in Python; of more Spark makes quicker work."""
 
-SCANS = 16
-"""Pull queries that read a stream in Python at one time; more of them wait for their turn."""
+SCANS = 2
+"""Pull queries that look for a row of a stream in Python at one time. Beside more of them the server answers nobody: a
+thread that reads a record of 1 MB makes no room for others meanwhile."""
 
 _IDLE_SECONDS = 0.5
 PATIENCE = 60.0
@@ -195,22 +196,18 @@ class Pulled:
         return self._by_spark(asked, start={topic: dict(start)}, end={topic: dict(end)})
 
     def _in_turn(self, rows: Answer, closing: threading.Event) -> Answer:
-        """The same rows, when fewer than :data:`SCANS` others are read; raises EngineProblem if that takes long."""
-        deadline = time.monotonic() + PATIENCE
-        while not self._scans.acquire(timeout=0.2):
-            if closing.is_set():
-                return
-            if time.monotonic() > deadline:
-                raise EngineProblem(
-                    "too-many-queries",
-                    f"{SCANS} pull queries read streams, and no more may at one time",
-                    hint="ask again later",
-                    error_code=42900,
-                )
-        try:
-            yield from rows
-        finally:
-            self._scans.release()
+        """The same rows; each is looked for in the turn of :data:`SCANS`, and given to the client outside of it."""
+        with contextlib.closing(rows):
+            while not closing.is_set():
+                if not self._scans.acquire(timeout=0.2):
+                    continue
+                try:
+                    row = next(rows, None)
+                finally:
+                    self._scans.release()
+                if row is None:
+                    return
+                yield row
 
     # ---------------------------------------------------------------- of more than one source, or of groups
 
