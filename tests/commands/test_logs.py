@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,9 @@ def test_traces_of_py4j_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
     logs.without_traces_of_py4j()
     assert len([f for f in logging.getLogger().filters if f is logs._is_of_others]) == 1
     of_py4j = "raise_it = lambda: logging.exception('Exception while sending command.')"
-    made: dict[str, object] = {"logging": logging}
+    made: dict[str, Any] = {"logging": logging}
     exec(compile(of_py4j, "site-packages/py4j/java_gateway.py", "exec"), made)
-    made["raise_it"]()  # type: ignore[operator]
+    made["raise_it"]()
     logging.getLogger("py4j.clientserver").error("Unknown command")
     logging.error("the disk is full")
     assert [r.getMessage() for r in caplog.records] == ["the disk is full"]
