@@ -48,10 +48,6 @@ AT_ONCE = 20_000
 IN_PYTHON = 5_000
 """Records of a stream up to which it is read in Python; of more Spark makes quicker work."""
 
-SCANS = 2
-"""Pull queries that look for a row of a stream in Python at one time. Beside more of them the server answers nobody: a
-thread that reads a record of 1 MB makes no room for others meanwhile."""
-
 _IDLE_SECONDS = 0.5
 PATIENCE = 60.0
 """Seconds without a record after which the reading of a stream has failed."""
@@ -144,7 +140,9 @@ class Pulled:
         self._session = session
         self._connection = connection
         self._known: dict[t.Expr, Any] = {}
-        self._scans = threading.Semaphore(SCANS)
+        # Records of streams are read one at a time: beside many threads that do so, each of which makes no room for
+        # others while it reads a record of 1 MB, the server would answer nobody.
+        self._reading = threading.Lock()
         self._scratch = Scratch(session, shared)
 
     def close(self) -> None:
@@ -164,7 +162,7 @@ class Pulled:
             records = copy.between(low, high)
         else:
             records = copy.all()
-        return self._rows(asked, records, constants, closing)
+        return self._rows(asked, records, constants, closing, contextlib.nullcontext())
 
     def _looked_up(self, read: PullRead, copy: Copy, constants: Mapping[t.Expr, Any]) -> Iterator[Record]:
         seen: set[bytes] = set()
@@ -192,22 +190,8 @@ class Pulled:
         limit, where = asked.read.typed.limit, asked.read.typed.where
         few = count <= IN_PYTHON or (limit is not None and limit <= IN_PYTHON and where is None)
         if few and self._plainly(asked, constants) is not None:
-            return self._in_turn(self._rows(asked, _between(topic, start, end, consumer), constants, closing), closing)
+            return self._rows(asked, _between(topic, start, end, consumer), constants, closing, self._reading)
         return self._by_spark(asked, start={topic: dict(start)}, end={topic: dict(end)})
-
-    def _in_turn(self, rows: Answer, closing: threading.Event) -> Answer:
-        """The same rows; each is looked for in the turn of :data:`SCANS`, and given to the client outside of it."""
-        with contextlib.closing(rows):
-            while not closing.is_set():
-                if not self._scans.acquire(timeout=0.2):
-                    continue
-                try:
-                    row = next(rows, None)
-                finally:
-                    self._scans.release()
-                if row is None:
-                    return
-                yield row
 
     # ---------------------------------------------------------------- of more than one source, or of groups
 
@@ -265,7 +249,9 @@ class Pulled:
         records: Iterator[Record],
         constants: Mapping[t.Expr, Any],
         closing: threading.Event,
+        turn: contextlib.AbstractContextManager[object],
     ) -> Answer:
+        """``turn``: what a record is read in."""
         plainly = self._plainly(asked, constants)
         if plainly is None:
             size = None if asked.read.typed.order else AT_ONCE
@@ -278,7 +264,8 @@ class Pulled:
             if closing.is_set():  # there may be no row in all of them
                 return
             try:
-                row = rows.row(record)
+                with turn:
+                    row = rows.row(record)
             except Unreadable as e:
                 unread += 1
                 if unread == 1:
