@@ -36,6 +36,7 @@ from ksqlpy.spark.session import (
     is_alive,
     jvm_alive,
     kill_jvm,
+    left_over,
     prepare_launch,
     start_session,
     worked_on,
@@ -117,6 +118,10 @@ class Supervisor:
         """Starts Spark in a folder; ``stack`` ends it. Raises EnvironmentProblem."""
         config = self._brokers.config
         shared = has_session()
+        self.suspects.keep_in(folder / "suspects.json")
+        left = left_over(folder / "spark")
+        if any(w.state == "works" for w in left):
+            self.suspects.died(left, own=False)  # whoever ended the server may have been out of memory
         self.session = self._new_session(folder / "spark", self._progress)
         if not shared:  # a process has one session; who made it ends it
             self._own_jvm = folder / "spark"

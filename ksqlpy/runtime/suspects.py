@@ -2,15 +2,17 @@
 
 A JVM that dies is started again, and reads the record again that it died of. So the record on which a task works at one
 death after the other is the one; its queries are kept back, and the others run on. Several such records are told apart
-by letting their queries run one after the other.
+by letting their queries run one after the other. What is known outlives the server, too, in a file.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from ksqlpy.errors import EngineProblem
 from ksqlpy.spark.working import Record, Worked
@@ -43,8 +45,9 @@ class _Death:
 class Suspects:
     """What the deaths of the JVM say of queries and records. For whoever has the turn of changes."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
+        self._file: Path | None = None
         self._deaths: list[_Death] = []
         self._found: set[Record] = set()
         self._held: dict[str, Record] = {}
@@ -52,8 +55,38 @@ class Suspects:
         """What is to be tried, one after the other; the first runs already if :attr:`_since` is set."""
         self._since: float | None = None
 
+    def keep_in(self, file: Path) -> None:
+        """Goes on with what the server before knew, and keeps it in the file from now on."""
+        try:
+            kept = json.loads(file.read_text(encoding="utf-8"))
+            self._held = {query: Record(*record) for query, record in kept["held"].items()}
+            self._deaths = [
+                _Death(own, at, frozenset((q, Record(*r)) for q, r in works)) for own, at, works in kept["deaths"]
+            ]
+            self._found = set(self._held.values())
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
+            log.warning("which queries were held is not known, %s: %s", file, e)
+        self._file = file
+
+    def _keep(self) -> None:
+        if self._file is None:
+            return
+        deaths = [(d.own, d.at, sorted(d.works)) for d in self._deaths]
+        new = self._file.with_suffix(".new")
+        try:
+            new.write_text(json.dumps({"held": self._held, "deaths": deaths}), encoding="utf-8")
+            new.replace(self._file)
+        except OSError as e:
+            log.warning("which queries are held is not kept, %s: %s", self._file, e)
+
     def died(self, worked: Iterable[Worked], *, own: bool) -> None:
         """The JVM has died; ``worked``: what its tasks had taken, ``own``: nobody has killed it."""
+        self._died(worked, own=own)
+        self._keep()
+
+    def _died(self, worked: Iterable[Worked], *, own: bool) -> None:
         now = self._clock()
         works = frozenset((w.query, w.record) for w in worked if w.state == "works")
         self._deaths = [d for d in self._deaths if now - d.at < TOGETHER_SECONDS][-KILLED:]
@@ -147,4 +180,5 @@ class Suspects:
             self._found.discard(record)
         if record is not None:
             self._deaths = []
+            self._keep()
         return waited or record is not None

@@ -385,6 +385,14 @@ def worked_on() -> list[Worked]:
     return read_working(_work / WORKING) if _work is not None else []
 
 
+def left_over(folder: Path) -> list[Worked]:
+    """Which records the tasks of a JVM worked on that died together with its server, before the next one starts.
+
+    ``folder``: that of :func:`start_session`.
+    """
+    return [worked for file in folder.glob(f"work-*/{WORKING}") for worked in read_working(file)]
+
+
 def died_by_itself() -> bool:
     """Whether the JVM of this process's session is gone and nobody has killed it: it lacked memory, or had a fault."""
     gateway: Any = SparkContext._gateway

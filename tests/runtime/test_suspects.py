@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,11 @@ def works(text: str) -> list[Worked]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c.splitlines()[0].lstrip("# ") for c in CASES])
-def test_suspects(case: str) -> None:
-    now = 0.0
-    suspects = Suspects(lambda: now)
+def test_suspects(case: str, tmp_path: Path) -> None:
+    now = [0.0]
+    clock = partial(now.__getitem__, 0)
+    suspects = Suspects(clock)
+    suspects.keep_in(tmp_path / "suspects.json")
     queries: set[str] = set()
     for line in case.strip().splitlines()[1:]:
         word, _, rest = line.partition(" ")
@@ -36,8 +39,11 @@ def test_suspects(case: str) -> None:
                 suspects.look(works(rest), at_rest=True)
             case "release":
                 suspects.release(rest)
+            case "restart":
+                suspects = Suspects(clock)
+                suspects.keep_in(tmp_path / "suspects.json")
             case "wait":
-                now += float(rest)
+                now[0] += float(rest)
             case "held":
                 held = [
                     f"{q} {str(p.message).rpartition(' ')[2]}" for q in sorted(queries) if (p := suspects.problem(q))
@@ -47,3 +53,15 @@ def test_suspects(case: str) -> None:
                 assert " ".join(q for q in sorted(queries) if suspects.waits(q)) == rest, line
             case _:
                 raise AssertionError(line)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"held": {"a": 1}, "deaths": []}', '{"held": {}, "deaths": [1]}'])
+def test_a_damaged_file_holds_nothing(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "suspects.json"
+    file.write_text(text, encoding="utf-8")
+    suspects = Suspects()
+    suspects.keep_in(file)
+    assert suspects.problem("a") is None
+    suspects.died(works("a@t/5"), own=True)
+    suspects.died(works("a@t/5"), own=True)
+    assert suspects.problem("a") is not None
