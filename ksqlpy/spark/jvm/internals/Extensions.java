@@ -25,6 +25,7 @@ import scala.runtime.BoxedUnit;
  */
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   public BoxedUnit apply(SparkSessionExtensions extensions) {
+    Orphan.watch();
     extensions.injectParser(new QuickParser.Maker());
     add(extensions, "ksqlpy_last_two", LastTwo.class, new Of(LastTwo::new));
     add(extensions, "ksqlpy_text", Passed.class, new Passed.Text());
