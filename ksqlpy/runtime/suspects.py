@@ -2,11 +2,13 @@
 
 A JVM that dies is started again, and reads the record again that it died of. So the record on which a task works at one
 death after the other is the one; its queries are kept back, and the others run on. Several such records are told apart
-by letting their queries run one after the other. What is known outlives the server, too, in a file.
+by letting their queries run one after the other. Where deaths have no record in common, all queries are tried so, and
+the one is kept back that ran last when the JVM died. What is known outlives the server, too, in a file.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import time
@@ -27,6 +29,12 @@ TRIED_SECONDS = 20.0
 TOGETHER_SECONDS = 3_600.0
 """Deaths that are further apart have nothing to do with each other."""
 
+LONGEST_SECONDS = 300.0
+"""A life of the JVM that is longer does not make queries suspect without a record, nor is any tried for longer."""
+
+WITHOUT_RECORD = 4
+"""So many deaths by itself, one shortly after the other, make all queries suspect that ran at each of them."""
+
 DEATHS_OF_ITS_OWN, KILLED = 2, 3
 """So many deaths in a row that a record is met at make it the one: of a JVM that died by itself, and that was killed.
 
@@ -40,6 +48,8 @@ class _Death:
     own: bool
     at: float
     works: frozenset[tuple[str, Record]]
+    queries: frozenset[str]
+    """All that had tasks, which worked or waited."""
 
 
 class Suspects:
@@ -50,8 +60,8 @@ class Suspects:
         self._file: Path | None = None
         self._deaths: list[_Death] = []
         self._found: set[Record] = set()
-        self._held: dict[str, Record] = {}
-        self._apart: list[tuple[str, Record]] = []
+        self._held: dict[str, Record | None] = {}
+        self._apart: list[tuple[str, Record | None]] = []
         """What is to be tried, one after the other; the first runs already if :attr:`_since` is set."""
         self._since: float | None = None
 
@@ -59,11 +69,13 @@ class Suspects:
         """Goes on with what the server before knew, and keeps it in the file from now on."""
         try:
             kept = json.loads(file.read_text(encoding="utf-8"))
-            self._held = {query: Record(*record) for query, record in kept["held"].items()}
+            held = {query: record and Record(*record) for query, record in kept["held"].items()}
             self._deaths = [
-                _Death(own, at, frozenset((q, Record(*r)) for q, r in works)) for own, at, works in kept["deaths"]
+                _Death(own, at, frozenset((q, Record(*r)) for q, r in works), frozenset(queries))
+                for own, at, works, queries in kept["deaths"]
             ]
-            self._found = set(self._held.values())
+            self._held = held
+            self._found = {record for record in held.values() if record is not None}
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:
@@ -73,7 +85,7 @@ class Suspects:
     def _keep(self) -> None:
         if self._file is None:
             return
-        deaths = [(d.own, d.at, sorted(d.works)) for d in self._deaths]
+        deaths = [(d.own, d.at, sorted(d.works), sorted(d.queries)) for d in self._deaths]
         new = self._file.with_suffix(".new")
         try:
             new.write_text(json.dumps({"held": self._held, "deaths": deaths}), encoding="utf-8")
@@ -87,14 +99,18 @@ class Suspects:
         self._keep()
 
     def _died(self, worked: Iterable[Worked], *, own: bool) -> None:
-        now = self._clock()
+        now, worked = self._clock(), list(worked)
         works = frozenset((w.query, w.record) for w in worked if w.state == "works")
-        self._deaths = [d for d in self._deaths if now - d.at < TOGETHER_SECONDS][-KILLED:]
-        self._deaths.append(_Death(own, now, works))
+        self._deaths = [d for d in self._deaths if now - d.at < TOGETHER_SECONDS][-WITHOUT_RECORD:]
+        self._deaths.append(_Death(own, now, works, frozenset(w.query for w in worked)))
         if self._since is not None:  # what ran last, when all others ran already
             [(query, record), *self._apart] = self._apart
             self._since = None
-            if (query, record) in works or own:
+            if record is None and own:
+                self._hold(query, None)
+                self._deaths = []
+                return
+            if record is not None and (own or (query, record) in works):
                 self._find(record)
         for query, record in works:
             if record in self._found:
@@ -113,6 +129,19 @@ class Suspects:
         elif records:
             known = {query for query, _ in self._apart}
             self._apart += sorted((q, r) for q, r in met if q not in self._held and q not in known)
+        elif not met and not self._apart and self._die_shortly():
+            queries = frozenset.intersection(*(d.queries for d in self._deaths[-WITHOUT_RECORD:]))
+            self._apart = sorted((q, None) for q in queries if q not in self._held)
+
+    def _die_shortly(self) -> bool:
+        """Whether the JVM has died by itself again and again, whatever the records were."""
+        last = self._deaths[-WITHOUT_RECORD:]
+        return len(last) == WITHOUT_RECORD and all(d.own for d in last) and self._life() < LONGEST_SECONDS
+
+    def _life(self) -> float:
+        """The longest of the lives that the JVM had lately, in seconds."""
+        last = [d.at for d in self._deaths[-WITHOUT_RECORD:]]
+        return max((b - a for a, b in itertools.pairwise(last)), default=0.0)
 
     def _find(self, record: Record) -> None:
         """It is the one: all queries that were seen at it are kept back."""
@@ -122,17 +151,24 @@ class Suspects:
                 if at == record:
                     self._hold(query, record)
 
-    def _hold(self, query: str, record: Record) -> None:
-        if self._held.get(query) != record:
-            log.error("query %s is held: Spark's JVM dies of record %s", query, record)
+    def _hold(self, query: str, record: Record | None) -> None:
+        if query not in self._held or self._held[query] != record:
+            log.error("query %s is held: Spark's JVM dies %s", query, "with it" if record is None else f"of {record}")
         self._held[query] = record
         self._apart = [(q, r) for q, r in self._apart if q != query]
 
     def problem(self, query: str) -> EngineProblem | None:
         """Why a query must not start; None if it may."""
-        record = self._held.get(query)
-        if record is None:
+        if query not in self._held:
             return None
+        record = self._held[query]
+        if record is None:
+            return EngineProblem(
+                "query-ends-jvm",
+                "Spark's JVM dies while the query runs",
+                hint=f"RESUME {query}; tries it again, TERMINATE {query}; ends it; spark.log says what the JVM died of",
+                error_code=50000,
+            )
         return EngineProblem(
             "poison-record",
             f"Spark's JVM dies when the query reads record {record}",
@@ -162,23 +198,28 @@ class Suspects:
                 log.info("query %s is tried: it may be the one that ends Spark's JVM", self._apart[0][0])
             return at_rest
         query, record = self._apart[0]
-        of_query = [w for w in worked if w.query == query and w.record[:2] == record[:2]]
-        passed = any(w.record.offset > record.offset or (w.record == record and w.state == "waits") for w in of_query)
-        if passed or self._clock() - self._since > TRIED_SECONDS:
+        tried = TRIED_SECONDS if record is not None else max(TRIED_SECONDS, 2 * self._life())
+        if self._clock() - self._since > tried or (record is not None and _has_passed(query, record, worked)):
             self._apart.pop(0)
             self._since = None
         return False
 
     def release(self, query: str) -> bool:
         """Lets a query start again: it has ended, leaves the record out, or is tried. Whether it was kept back."""
-        waited = self.waits(query)
+        waited, was_held = self.waits(query), query in self._held
         if self._apart and self._apart[0][0] == query:  # the next one is still to be started
             self._since = None
         self._apart = [(q, r) for q, r in self._apart if q != query]
         record = self._held.pop(query, None)
         if record is not None and record not in self._held.values():
             self._found.discard(record)
-        if record is not None:
+        if was_held:
             self._deaths = []
             self._keep()
-        return waited or record is not None
+        return waited or was_held
+
+
+def _has_passed(query: str, record: Record, worked: Iterable[Worked]) -> bool:
+    """Whether a query has survived a record."""
+    of_query = [w for w in worked if w.query == query and w.record[:2] == record[:2]]
+    return any(w.record.offset > record.offset or (w.record == record and w.state == "waits") for w in of_query)

@@ -83,8 +83,13 @@ def test_a_record_that_ends_the_jvm(rig: Rig) -> None:
     (described,) = server.statements("EXPLAIN counted;")
     said = described["queryDescription"]["queryErrors"][-1]["errorMessage"]
     assert said.startswith("Spark's JVM dies when the query reads record maps/0/1")
+    deaths = server.log.read_text().count("Spark's JVM is gone")
+    server.kill()
+    server.start()
+    assert until(lambda: server.queries() == found, 120), server.queries()
     write("orders", b'{"N": 2}')
     assert until(lambda: len(read("copied")) == 2, 60)
+    assert server.log.read_text().count("Spark's JVM is gone") == deaths
     server.statements("SKIP 'maps/0/1' FOR ALL;")
     assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
     assert until(lambda: [r["N"] for r in read("counted")] == [1, 2], 60)
