@@ -36,9 +36,10 @@ demo-avro: setup
 demo-cluster: setup
 	$(BIN)/ksqlpy demo --cluster
 
-# Two processes, each with a Spark session and a broker of its own: most tests wait for brokers and checkpoints. A file's
-# tests stay together, as they share what its fixtures start; files that need Java go first (tests/support/tiers.py).
-PYTEST = $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# Three processes on two cores, each with a Spark session and a broker of its own: most tests wait for brokers and
+# checkpoints. A file's tests stay together, as they share what its fixtures start; files that need Java go first
+# (tests/support/tiers.py).
+PYTEST = $(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # Without Java: a minute or two.
 check: setup

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import multiprocessing
 import time
@@ -32,6 +33,24 @@ LOOK = 0.05
 
 _PROCESSES = multiprocessing.get_context("spawn")
 """What measures has a process of its own: it must not wait for what the test does."""
+
+
+def _answers(port: Synchronized[int]) -> None:
+    """A server that does nothing else than to answer: what the machine alone makes of a request."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    async def run() -> None:
+        server = await asyncio.start_server(one, "127.0.0.1", 0)
+        port.value = server.sockets[0].getsockname()[1]
+        await server.serve_forever()
+
+    asyncio.run(run())
 
 
 def _asks(host: str, longest: Synchronized[float], failures: Synchronized[int]) -> None:
@@ -89,6 +108,8 @@ class Beside:
         self._topics = Topics(self.connection, lambda value: value)
         self._longest = _PROCESSES.Value("d", 0.0)
         self._latest = _PROCESSES.Value("d", 0.0)
+        self._bare = _PROCESSES.Value("d", 0.0)
+        self._port = _PROCESSES.Value("i", 0)
         self._failures = _PROCESSES.Value("i", 0)
         self._processes: list[multiprocessing.process.BaseProcess] = []
 
@@ -104,19 +125,31 @@ class Beside:
         assert until(lambda: all((self._topics.ends(sinks) or {"": 0}).values()), 180)
         time.sleep(5)  # from here on they are at the end of their topics
         host = self.server.url.removeprefix("http://")
-        self._processes = [
+        peer = _PROCESSES.Process(target=_answers, args=(self._port,), daemon=True)
+        self._processes.append(peer)
+        peer.start()
+        assert until(lambda: bool(self._port.value))
+        bare = f"127.0.0.1:{self._port.value}"
+        asking = [
             _PROCESSES.Process(target=_asks, args=(host, self._longest, self._failures), daemon=True),
+            _PROCESSES.Process(target=_asks, args=(bare, self._bare, self._failures), daemon=True),
             _PROCESSES.Process(target=_reads, args=(self.connection.bootstrap, sinks, self._latest), daemon=True),
         ]
-        for process in self._processes:
+        for process in asking:
+            self._processes.append(process)
             process.start()
-        assert until(lambda: self.info > 0 and self.late > 0)
+        assert until(lambda: self.info > 0 and self.late > 0 and self.bare > 0)
         return self
 
     @property
     def info(self) -> float:
         """The longest answer of ``/info`` since the last :meth:`forget`, in seconds."""
         return float(self._longest.value)
+
+    @property
+    def bare(self) -> float:
+        """The longest answer of a server of some lines beside it, in seconds: what the machine alone takes."""
+        return float(self._bare.value)
 
     @property
     def late(self) -> float:
@@ -130,7 +163,7 @@ class Beside:
 
     def forget(self) -> None:
         """What was measured up to now is not counted."""
-        self._longest.value = self._latest.value = 0.0
+        self._longest.value = self._bare.value = self._latest.value = 0.0
 
     def verdicts(self) -> list[Verdict]:
         """Ends the load, and compares all results with what was sent."""

@@ -71,7 +71,8 @@ def measured(beside: Beside, request: pytest.FixtureRequest) -> Iterator[None]:
     beside.forget()
     yield
     time.sleep(3)
-    print(f"\n{request.node.name:50}  /info {beside.info * 1000:6.0f} ms   results {beside.late:5.1f} s late", end=" ")
+    info, bare = beside.info * 1000, beside.bare * 1000
+    print(f"\n{request.node.name:50} /info {info:6.0f} ms, bare {bare:5.0f} ms, results {beside.late:5.1f} s", end=" ")
     assert beside.failures == 0
     assert beside.info < INFO
     assert beside.late < LATE

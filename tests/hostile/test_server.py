@@ -94,7 +94,7 @@ def test_surroundings(tmp_path: Path) -> None:
 
 @pytest.mark.kafka
 @pytest.mark.spark
-@pytest.mark.extended("a server as a process, that is killed")
+@pytest.mark.extended("a server as a process, whose JVM is stopped")
 def test_the_jvm_of_a_killed_server_leaves_no_crash_file(tmp_path: Path) -> None:
     """States are not closed under tasks that still use them: RocksDB crashes then, about one time in three."""
     broker = Broker(tmp_path / "broker")

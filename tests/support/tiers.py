@@ -25,9 +25,13 @@ LONGEST = (
     "tests/runtime/test_lifecycle.py",
     "tests/streams/test_streams_on_kafka.py",
     "tests/deadletters/test_too_large.py",
+    "tests/shell/test_terminal.py",
     "tests/runtime/test_transactions.py",
     "tests/generated/test_generated_expressions.py",
     "tests/runtime/test_engine.py",
+    "tests/shell/test_screens.py",
+    "tests/sql/test_sql_roundtrip.py",
+    "tests/support/test_tiers.py",
 )
 """Files that come first, as one at the end would keep the other process waiting."""
 
