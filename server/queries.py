@@ -18,6 +18,7 @@ from fastapi.responses import Response
 from pydantic import Field
 from starlette.types import Receive, Scope, Send
 
+from ksqlpy.atwork import step, waiting
 from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError, shown
 from ksqlpy.reading.batch import Batch
 from ksqlpy.server.backend import Backend, PushQuery, begin
@@ -261,12 +262,13 @@ class _Rows:
                     data = row.encode() if self._query.plain else self._form.row(row)
                     if not data:
                         continue  # of a form that does not show it
+                    if self._is_full:
+                        self._wait_for_space()
                     with self._space:
-                        while (len(self._rows) >= AHEAD or self._size >= AHEAD_BYTES) and not self._stopped:
-                            self._space.wait()
                         self._rows.append(data)
                         self._size += len(data)
                     self._wake()
+                    step()
         except KsqlError as e:
             self._failure = e
         except Exception as e:
@@ -275,6 +277,15 @@ class _Rows:
         finally:
             self._ended = True
             self._wake()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._rows) >= AHEAD or self._size >= AHEAD_BYTES
+
+    def _wait_for_space(self) -> None:
+        with waiting(), self._space:  # not the other way round: the event loop must not wait for a turn
+            while self._is_full and not self._stopped:
+                self._space.wait()
 
     def _wake(self) -> None:
         # The reader clears the event before it empties the queue, so a row is never left behind.

@@ -62,7 +62,7 @@ def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener.bind(address)
-        listener.listen(256)  # at once: two sockets may be bound to one port as long as neither listens
+        listener.listen(BACKLOG)  # at once: two sockets may be bound to one port as long as neither listens
     except OSError as e:
         listener.close()
         if e.errno == errno.EADDRINUSE:
@@ -74,6 +74,9 @@ def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
         raise _unusable(host, port, e) from e
     return listener
 
+
+BACKLOG = 4096
+"""Connections that wait until they are accepted. A client beyond them hears nothing, and asks again in a second."""
 
 SWITCH = 0.0005
 """Seconds after which a thread at work in Python makes room for others. By Python's own 5 ms a request would take some
@@ -180,6 +183,7 @@ async def hypercorn(app: Starlette, binds: list[str], end: Callable[..., Awaitab
     config.loglevel = "WARNING"
     config.errorlog = logging.getLogger("ksqlpy.server")  # else it writes onto the terminal, whatever is drawn there
     config.include_server_header = False
+    config.backlog = BACKLOG
     config.keep_alive_timeout = 600  # clients keep a session open between statements; ksqlDB's default too
     config.keep_alive_max_requests = 2**62  # ending a connection would end the push queries that share it
     config.h2_max_concurrent_streams = 1000

@@ -18,6 +18,7 @@ ORDER = (
     "topicnames",
     "streamsproperties",
     "asker",
+    "atwork",
     "embedded",
     "connection",
     "registry",

@@ -13,6 +13,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from ksqlpy.atwork import waiting
+
 __all__ = ["Reader"]
 
 log = logging.getLogger(__name__)
@@ -31,14 +33,27 @@ class Reader(Consumer):
 
     def poll(self, timeout: float = -1) -> Message | None:
         """As that of :class:`Consumer`."""
+        message = super().poll(0)
+        if message is not None and message.error() is None:
+            return message
         end = time.monotonic() + timeout
-        while (message := super().poll(timeout)) is not None and self._left_out(message):
-            timeout = max(0.0, end - time.monotonic()) if timeout >= 0 else timeout
+        with waiting():
+            while message is None or self._left_out(message):
+                left = max(0.0, end - time.monotonic()) if timeout >= 0 else timeout
+                message = super().poll(left)
+                if message is None:
+                    return None
         return message
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         """As that of :class:`Consumer`."""
-        return [m for m in super().consume(num_messages, timeout) if not self._left_out(m)]
+        with waiting():
+            return [m for m in super().consume(num_messages, timeout) if not self._left_out(m)]
+
+    def close(self) -> None:
+        """As that of :class:`Consumer`, which waits for its threads."""
+        with waiting():
+            super().close()
 
     def _left_out(self, message: Message) -> bool:
         error = message.error()

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ksqlpy.atwork import waiting
 from ksqlpy.connection.tls import Tls, tls_of
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem
 
@@ -212,7 +213,7 @@ class SchemaRegistry:
         failed = []
         hint = "check ksql.schema.registry.url, and that the registry runs"
         content = None if body is None else json.dumps(body).encode()
-        with httpx.Client(timeout=TIMEOUT, headers=self.headers, verify=self.tls.context or True) as client:
+        with waiting(), httpx.Client(timeout=TIMEOUT, headers=self.headers, verify=self.tls.context or True) as client:
             for url in self.urls:
                 try:
                     with client.stream(method, url + path, content=content) as response:

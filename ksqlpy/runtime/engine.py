@@ -59,6 +59,9 @@ log = logging.getLogger(__name__)
 COMPATIBLE_VERSION = "0.29.0"
 """The ksqlDB version whose REST API is spoken; clients read it."""
 
+SHOWS, SHOWS_SECONDS = 4, 1.0
+"""Requests that only tell what there is: so many at one time, and how long one waits for its turn at most."""
+
 
 class Engine:
     """Runs statements. All methods may be called from any thread; changes happen one at a time.
@@ -75,6 +78,7 @@ class Engine:
         self.reads = Reads(self.brokers, self.supervisor)
         began_ms = int(time.time() * 1000)
         self._services = Services(self.definitions, self.supervisor, self.reads, self.brokers, began_ms)
+        self._shows = threading.BoundedSemaphore(SHOWS)
         self._closing = contextlib.ExitStack()
         self._ready = False
 
@@ -205,7 +209,8 @@ class Engine:
         for statement in filter(statements.may_sample, parsed):  # ahead of the turn: records are waited for
             with contextlib.suppress(KsqlError):  # which is said in the turn
                 statements.check(statement, Sandbox(self, self.catalog, dict(overrides), samples=samples))
-        with self.definitions.turn if changes else contextlib.nullcontext():
+        shows = all(map(statements.shows, parsed))
+        with self.definitions.turn if changes else self._few() if shows else contextlib.nullcontext():
             self.brokers.check_owner()
             catalog = self.catalog
             sandbox = Sandbox(self, catalog, dict(overrides), samples=samples)
@@ -224,6 +229,19 @@ class Engine:
                 if entity is not None:
                     entities.append(entity)
         return entities
+
+    @contextlib.contextmanager
+    def _few(self) -> Iterator[None]:
+        """Few requests at one time: many that ask Spark's JVM and brokers would keep the server's event loop waiting.
+
+        None waits for long, as brokers may not answer.
+        """
+        taken = self._shows.acquire(timeout=SHOWS_SECONDS)
+        try:
+            yield
+        finally:
+            if taken:
+                self._shows.release()
 
     def _parsed(
         self, sql: str, properties: Mapping[str, object] | None, variables: Mapping[str, str] | None

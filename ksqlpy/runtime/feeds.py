@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from ksqlpy.atwork import step, working
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
 from ksqlpy.reading import Gone, Token
@@ -73,10 +74,11 @@ class Feed:
                 first = self._consumer.poll(IDLE_SECONDS)
                 if first is None:
                     continue
-                rows = made([first, *self._consumer.consume(AT_ONCE, 0)], self._how, self._unread)
-                batch = Batch(rows)
-                for take, _ in tuple(self._takers.values()) if rows else ():
-                    take(batch)
+                with working():
+                    rows = made([first, *self._consumer.consume(AT_ONCE, 0)], self._how, self._unread)
+                    batch = Batch(rows)
+                    for take, _ in tuple(self._takers.values()) if rows else ():
+                        take(batch)
         except Exception as e:  # carried to those who read
             if not isinstance(e, EngineProblem):
                 log.exception("feed %s failed", self.name)
@@ -100,6 +102,7 @@ def made(messages: list[Message], how: Plain, unread: Callable[[Message, Unreada
     """The rows of what a consumer gave. Raises EngineProblem ``query-failed`` where the topic cannot be read."""
     rows: Rows = []
     for message in messages:
+        step()
         error = message.error()
         if error is not None:
             if error.retriable() or error.code() == KafkaError._PARTITION_EOF:

@@ -17,6 +17,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
+from ksqlpy.atwork import working
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.formats import Unreadable
 from ksqlpy.reading import Gone, Token
@@ -142,12 +143,13 @@ class OwnPush(PlainPush):
                 if first is None:
                     yield []
                     continue
-                messages = [first, *self._consumer.consume(AT_ONCE, 0)]
-                rows = made(messages, self._how, self._unread)
-                if rows and self._at is not None:
-                    rows.append(self._token(messages, self._at))
-                if rows:
-                    yield rows
+                with working():
+                    messages = [first, *self._consumer.consume(AT_ONCE, 0)]
+                    rows = made(messages, self._how, self._unread)
+                    if rows and self._at is not None:
+                        rows.append(self._token(messages, self._at))
+                    if rows:
+                        yield rows
 
     @staticmethod
     def _token(messages: list[Message], at: dict[str, dict[str, int]]) -> Token:

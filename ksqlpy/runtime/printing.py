@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, Message, TopicPartition
 
 from ksqlpy.analysis import Text
+from ksqlpy.atwork import working
 from ksqlpy.catalog import Column
 from ksqlpy.errors import EngineProblem, similar_names
 from ksqlpy.formats.guess import Guess, time_text
@@ -117,13 +118,14 @@ class Printing(Unshared):
                 seen += 1
                 if (seen - 1) % self.asked.interval:
                     continue
-                line = self._line(message)
-                now = (f"Key format: {self._key.text}", f"Value format: {self._value.text}")
-                for before, after in zip(formats, now, strict=True):
-                    if before != after:
-                        yield after
-                formats = now
-                yield line
+                with working():
+                    line = self._line(message)
+                    now = (f"Key format: {self._key.text}", f"Value format: {self._value.text}")
+                    for before, after in zip(formats, now, strict=True):
+                        if before != after:
+                            yield after
+                    formats = now
+                    yield line
                 shown += 1
                 self.limit_reached = shown == self.asked.limit
         self.close()

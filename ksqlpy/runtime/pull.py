@@ -23,6 +23,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.identity import identity_of
 from ksqlpy.analysis.pull import PullRead, constant
+from ksqlpy.atwork import step, working
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
@@ -142,7 +143,6 @@ class Pulled:
         self._known: dict[t.Expr, Any] = {}
         # Records of streams are read one at a time: beside many threads that do so, each of which makes no room for
         # others while it reads a record of 1 MB, the server would answer nobody.
-        self._reading = threading.Lock()
         self._scratch = Scratch(session, shared)
 
     def close(self) -> None:
@@ -162,7 +162,7 @@ class Pulled:
             records = copy.between(low, high)
         else:
             records = copy.all()
-        return self._rows(asked, records, constants, closing, contextlib.nullcontext())
+        return self._rows(asked, records, constants, closing)
 
     def _looked_up(self, read: PullRead, copy: Copy, constants: Mapping[t.Expr, Any]) -> Iterator[Record]:
         seen: set[bytes] = set()
@@ -190,7 +190,7 @@ class Pulled:
         limit, where = asked.read.typed.limit, asked.read.typed.where
         few = count <= IN_PYTHON or (limit is not None and limit <= IN_PYTHON and where is None)
         if few and self._plainly(asked, constants) is not None:
-            return self._rows(asked, _between(topic, start, end, consumer), constants, closing, self._reading)
+            return self._rows(asked, _between(topic, start, end, consumer), constants, closing)
         return self._by_spark(asked, start={topic: dict(start)}, end={topic: dict(end)})
 
     # ---------------------------------------------------------------- of more than one source, or of groups
@@ -249,9 +249,7 @@ class Pulled:
         records: Iterator[Record],
         constants: Mapping[t.Expr, Any],
         closing: threading.Event,
-        turn: contextlib.AbstractContextManager[object],
     ) -> Answer:
-        """``turn``: what a record is read in."""
         plainly = self._plainly(asked, constants)
         if plainly is None:
             size = None if asked.read.typed.order else AT_ONCE
@@ -260,19 +258,20 @@ class Pulled:
             return
         rows, condition, project = plainly
         unread = 0
-        for record in records:
-            if closing.is_set():  # there may be no row in all of them
-                return
-            try:
-                with turn:
+        with working():
+            for record in records:
+                if closing.is_set():  # there may be no row in all of them
+                    return
+                step()
+                try:
                     row = rows.row(record)
-            except Unreadable as e:
-                unread += 1
-                if unread == 1:
-                    log.warning("a record of %s cannot be read: %s", asked.read.source.topic, e)
-                continue
-            if row is not None and (condition is None or condition(row)):
-                yield project(row)
+                except Unreadable as e:
+                    unread += 1
+                    if unread == 1:
+                        log.warning("a record of %s cannot be read: %s", asked.read.source.topic, e)
+                    continue
+                if row is not None and (condition is None or condition(row)):
+                    yield project(row)
 
     def _by_spark(
         self,

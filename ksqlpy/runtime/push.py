@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
+from ksqlpy.atwork import working
 from ksqlpy.catalog import Column
 from ksqlpy.errors import EngineProblem
 from ksqlpy.plan import Mode, Plan
@@ -101,8 +102,9 @@ class PushQuery(Unshared):
                 value = message.value()
                 if value is None:
                     continue  # a tombstone has no row
-                record = json.loads(value, parse_float=Decimal)
-                yield [record[c.name] for c in self.columns]
+                with working():
+                    record = json.loads(value, parse_float=Decimal)
+                    yield [record[c.name] for c in self.columns]
                 sent += 1
                 self.limit_reached = sent == self._limit
         self.close()

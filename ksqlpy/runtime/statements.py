@@ -519,6 +519,11 @@ def changes(parsed: Parsed) -> bool:
     return type(parsed.node) in _CHANGES
 
 
+def shows(parsed: Parsed) -> bool:
+    """Whether the statement only tells what there is."""
+    return type(parsed.node) in _SHOWING
+
+
 def may_sample(parsed: Parsed) -> bool:
     """Whether the statement leaves out what may be inferred from records of its topic."""
     node = parsed.node
@@ -544,6 +549,8 @@ _RUNNABLE = (
     "it runs CREATE, ALTER, INSERT, DELETE, DROP, TERMINATE, PAUSE, RESUME, SKIP, SHOW, DESCRIBE, EXPLAIN,"
     " ASSERT TOPIC, ASSERT SCHEMA, SET, UNSET, DEFINE, UNDEFINE and SELECT"
 )
+
+_SHOWING = {nodes.Show, nodes.DescribeSource, nodes.DescribeStreams, nodes.DescribeFunction, nodes.Explain}
 
 _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], Command | None]] = {
     nodes.CreateSource: definitions.check_create,

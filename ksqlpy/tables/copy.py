@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from rocksdict import DbClosedError
 
 from ksqlpy.analysis.result import Relation
+from ksqlpy.atwork import working
 from ksqlpy.catalog import KeySpec, Source
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import JSON, Unreadable, codec, present
@@ -135,7 +136,8 @@ class Copy:
                     self._forget(self._first(consumer))
                 first = consumer.poll(_IDLE_SECONDS)
                 if first is not None:
-                    self._take([first, *consumer.consume(MOST, 0)])
+                    with working():
+                        self._take([first, *consumer.consume(MOST, 0)])
                     # What comes meanwhile is taken together: a record alone costs as much as many.
                     self._stopping.wait(_TOGETHER)
         except Torn as e:
