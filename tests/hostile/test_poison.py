@@ -97,8 +97,8 @@ def test_a_record_that_ends_the_jvm(rig: Rig) -> None:
     (topic,) = (t for t in AdminClient({"bootstrap.servers": rig.broker.bootstrap}).list_topics().topics if "dead" in t)
     letters = read_letters(rig.connection, topic).letters
     assert sorted((x.query, x.topic, x.offset, x.reason) for x in letters) == [
-        ("COUNTED", "maps", 1, "skipped by a statement"),
-        ("PER_KEY", "maps", 1, "skipped by a statement"),
+        ("COUNTED", "maps", 1, f"skipped by a statement, without its {len(POISON) + 1} bytes"),
+        ("PER_KEY", "maps", 1, f"skipped by a statement, without its {len(POISON) + 1} bytes"),
     ]
     with pytest.raises(KsqlError) as refused:
         server.statements("SKIP 'orders/0/0' FOR counted;")

@@ -17,6 +17,9 @@ final class Refused {
   /** The latest time of a record, in ms: {@code LATEST} of {@code ksqlpy/functions/times.py}. */
   static final long LATEST = 9_000_000_000_000_000L;
 
+  /** Bytes of a skipped record that its dead letter has: it may have been skipped since it is too much for the memory. */
+  private static final long KEPT = 1 << 20;
+
   private static final String REASON = "ksqlpy.refused";
 
   private Refused() {}
@@ -31,7 +34,9 @@ final class Refused {
       size = Unpacked.size(record.headers());
     }
     if (skipped != null && skipped.contains(Long.valueOf(record.offset()))) {
-      return refused(record, record.key(), record.value(), time(record), "skipped by a statement");
+      boolean kept = size <= KEPT;
+      String reason = "skipped by a statement" + (kept ? "" : ", without its " + size + " bytes");
+      return refused(record, kept ? record.key() : null, kept ? record.value() : null, time(record), reason);
     }
     if (size > largest) {
       String reason = "too large: it has " + size + " bytes, ksqlpy.record.max.bytes is " + largest;
