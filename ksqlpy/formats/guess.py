@@ -39,7 +39,7 @@ class Guess:
     def __init__(self, registry: SchemaRegistry | None, *, keys: bool) -> None:
         self._schemas: dict[int, Registered | None] = {}
         self._registry = registry
-        formats: list[tuple[str, Shown]] = [
+        texts: list[tuple[str, Shown]] = [
             ("AVRO", lambda data: self._registered(data, "AVRO", _avro)),
             ("JSON_SR", lambda data: self._registered(data, "JSON", lambda _, rest: _json(rest))),
             ("PROTOBUF", lambda data: self._registered(data, "PROTOBUF", _protobuf)),
@@ -47,9 +47,13 @@ class Guess:
             ("DELIMITED", lambda data: _text(data) if b"," in data else None),
             ("KAFKA_STRING", _text),
         ]
-        if keys:
-            formats += [("TIME WINDOW, KAFKA_STRING", _windowed), ("SESSION, KAFKA_STRING", _session)]
-        formats += [("KAFKA_INT", _number(">i")), ("KAFKA_BIGINT", _number(">q")), ("KAFKA_DOUBLE", _number(">d"))]
+        numbers = [("KAFKA_INT", _number(">i")), ("KAFKA_BIGINT", _number(">q")), ("KAFKA_DOUBLE", _number(">d"))]
+        windowed = [
+            (f"{kind}, {name}", around(shown))
+            for kind, around in (("TIME WINDOW", _windowed), ("SESSION", _session))
+            for name, shown in (*texts, *numbers)
+        ]
+        formats = [*texts, *(windowed if keys else ()), *numbers]
         self._formats: Mapping[str, Shown] = dict([*formats, (_BYTES, _hex)])
         self._possible = list(self._formats)
         self._seen = self._mixed = False
@@ -60,7 +64,9 @@ class Guess:
         """The formats that fit all records so far, the likeliest first; none before the first record, or of MIXED."""
         if not self._seen or self._mixed:
             return ()
-        registered = [f for f in self._possible if f in _REGISTERED]  # that the registry has the id is no chance
+        registered = [
+            f for f in self._possible if f.rpartition(" ")[2] in _REGISTERED
+        ]  # that the registry has the id is no chance
         return tuple(registered or [f for f in self._possible if f != _BYTES] or [_BYTES])
 
     @property
@@ -174,16 +180,26 @@ def _number(code: str) -> Shown:
     return lambda data: str(struct.unpack(code, data)[0]) if len(data) == size else None
 
 
-def _windowed(data: bytes) -> str | None:
-    text = _text(data[:-8]) if len(data) > 8 else None
-    start = _moment(data[-8:]) if text is not None else None
-    return None if start is None else f"[{text}@{start}/-]"
+def _windowed(shown: Shown) -> Shown:
+    """What shows a key with the start of a window behind it."""
+
+    def show(data: bytes) -> str | None:
+        start = _moment(data[-8:]) if len(data) > 8 else None
+        key = None if start is None else shown(data[:-8])
+        return None if key is None else f"[{key}@{start}/-]"
+
+    return show
 
 
-def _session(data: bytes) -> str | None:
-    text = _text(data[:-16]) if len(data) > 16 else None
-    end, start = (_moment(data[-16:-8]), _moment(data[-8:])) if text is not None else (None, None)
-    return None if start is None or end is None else f"[{text}@{start}/{end}]"
+def _session(shown: Shown) -> Shown:
+    """What shows a key with the end and the start of a session behind it."""
+
+    def show(data: bytes) -> str | None:
+        end, start = (_moment(data[-16:-8]), _moment(data[-8:])) if len(data) > 16 else (None, None)
+        key = None if start is None or end is None else shown(data[:-16])
+        return None if key is None else f"[{key}@{start}/{end}]"
+
+    return show
 
 
 def _moment(data: bytes) -> int | None:

@@ -39,13 +39,27 @@ def test_values(records: list[bytes | None], formats: str, shown: list[str]) -> 
     assert not shown or found == shown
 
 
-def test_keys_with_windows() -> None:
-    guess = Guess(None, keys=True)
-    assert guess.show(b"ann" + struct.pack(">q", MOMENT)) == f"[ann@{MOMENT}/-]"
-    assert guess.text == "TIME WINDOW, KAFKA_STRING"
-    guess = Guess(None, keys=True)
-    assert guess.show(b"ann" + struct.pack(">qq", MOMENT + 5, MOMENT)) == f"[ann@{MOMENT}/{MOMENT + 5}]"
-    assert guess.text == "SESSION, KAFKA_STRING"
+@pytest.mark.parametrize(
+    ("key", "format", "shown"),
+    [
+        (b"ann", "KAFKA_STRING", "ann"),
+        (struct.pack(">i", 7), "KAFKA_INT", "7"),
+        (struct.pack(">i", -1), "KAFKA_INT", "-1"),
+        (struct.pack(">q", 7), "KAFKA_BIGINT or KAFKA_DOUBLE", "7"),
+        (struct.pack(">d", 0.5), "KAFKA_BIGINT or KAFKA_DOUBLE", str(struct.unpack(">q", struct.pack(">d", 0.5))[0])),
+        (b'{"A":1}', "JSON or KAFKA_STRING", '{"A":1}'),
+        (b"1,2", "DELIMITED or KAFKA_STRING", "1,2"),
+    ],
+)
+def test_keys_with_windows(key: bytes, format: str, shown: str) -> None:
+    for kind, bounds, end in (
+        ("TIME WINDOW", struct.pack(">q", MOMENT), "-"),
+        ("SESSION", struct.pack(">qq", MOMENT + 5, MOMENT), MOMENT + 5),
+    ):
+        guess = Guess(None, keys=True)
+        assert guess.show(key + bounds) == f"[{shown}@{MOMENT}/{end}]"
+        assert guess.text == " or ".join(f"{kind}, {name}" for name in format.split(" or "))
+        assert Guess(None, keys=False).show(key + bounds).startswith("\\x")
 
 
 def test_formats_of_the_registry() -> None:
