@@ -30,6 +30,7 @@ from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, Column, Source, query_named
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError, reason_of, similar_names
+from ksqlpy.figuretexts import lag_text, latency_text
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.functions.times import LATEST
 from ksqlpy.plan import Plan, build_plan, mode_of
@@ -254,13 +255,13 @@ def _description(source: Source, context: Context, *, extended: bool) -> Entity:
             "localCopy": copy,
             "statistics": "; ".join(
                 [
-                    f"{f['queryId']}: {_stands(f)}, rows in {f['rowsIn']}, rows out {f['rowsOut']}, lag {f['lag']}"
-                    f"{_latency(f)}"
+                    f"{f['queryId']}: {_stands(f)}, rows in {f['rowsIn']}, rows out {f['rowsOut']},"
+                    f" late rows {f['lateRows']}, lag {lag_text(f['lag'])}{_latency(f)}"
                     for f in figures
                 ]
                 + [
-                    f"{f['queryId']} on executor {id_}: rows in {e['consumed']}, rows out {e['sent']}, lag {e['lag']}"
-                    f"{_latency(e)}"
+                    f"{f['queryId']} on executor {id_}: rows in {e['consumed']}, rows out {e['sent']},"
+                    f" lag {lag_text(e['lag'])}{_latency(e)}"
                     for f in figures
                     for id_, e in f.get("executors", {}).items()
                 ]
@@ -324,7 +325,7 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
 def _latency(figures: Entity) -> str:
     """The latency in one line of DESCRIBE … EXTENDED."""
     took = figures["latency"]
-    return "" if took is None else f", latency p50 {took['p50']} ms, p99 {took['p99']} ms, at most {took['max']} ms"
+    return "" if took is None else f", latency {latency_text(took)}"
 
 
 def _stands(figures: Entity) -> str:

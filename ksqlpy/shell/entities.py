@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from ksqlpy.figuretexts import lag_text, latency_text
+
 __all__ = ["SHORT", "SHOWN", "Entity", "Output", "type_text"]
 
 
@@ -178,9 +180,9 @@ def _query_figures(out: Output, figures: Entity) -> None:
             "Mode": figures.get("mode"),
             "Rows in": figures.get("rowsIn"),
             "Rows out": figures.get("rowsOut"),
-            "Lag": figures.get("lag"),
+            "Lag": lag_text(figures.get("lag")) if figures else None,
             "Waits for": waits and f"partition {waits['partition']}, since {_time(waits['since'])}",
-            "Latency": took and f"p50 {took['p50']:,} ms, p99 {took['p99']:,} ms, at most {took['max']:,} ms",
+            "Latency": took and latency_text(took),
             "Late rows": figures.get("lateRows"),
             "Failed expressions": figures.get("failedValues"),
             "Dead letters": figures.get("deadLetters"),
