@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import pydoc
 import shlex
 import shutil
-from collections.abc import Sequence
+import subprocess
 
-__all__ = ["MODES", "pager", "show"]
+__all__ = ["MODES", "Pager", "pager"]
 
 MODES = ("on", "off", "always")
 """``on``: for what is longer than the screen."""
@@ -26,7 +26,37 @@ def pager() -> str | None:
     return next((name for name in ("less", "more") if shutil.which(name)), None)
 
 
-def show(lines: Sequence[str], command: str) -> None:
-    """Shows lines in a pager, until the person leaves it."""
-    os.environ.setdefault("LESS", "FRX")  # with colours; what it has shown stays on the screen
-    pydoc.pipepager("\n".join([*lines, ""]), command)
+class Pager:
+    """A pager that runs and is given lines as they come. ``left``: whether the person has left it before their end."""
+
+    def __init__(self, command: str, encoding: str = "utf-8") -> None:
+        # less: with colours; what it has shown stays on the screen.
+        environment = {"LESS": "FRX", **os.environ}
+        # Unbuffered: what an interrupt cuts short is not written once more when the pipe is closed.
+        self._process = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, bufsize=0, env=environment)
+        self._encoding = encoding
+        self.left = False
+
+    def line(self, text: str) -> None:
+        """Gives it a line; waits while the person has enough to read. What comes once it is left is dropped."""
+        pipe = self._process.stdin
+        if self.left or pipe is None:
+            return
+        rest = memoryview(f"{text}\n".encode(self._encoding, "backslashreplace"))
+        try:
+            while rest:
+                rest = rest[pipe.write(rest) :]
+        except OSError:
+            self.left = True
+
+    def close(self) -> None:
+        """Waits until the person leaves it; Ctrl-C is the pager's meanwhile."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        while True:
+            try:
+                self._process.wait()
+                return
+            except KeyboardInterrupt:
+                continue

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ksqlpy.errors import Span, SyntaxProblem
 
-__all__ = ["Piece", "is_whole", "split"]
+__all__ = ["Piece", "is_push", "is_whole", "split"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,11 @@ def split(sql: str, complete: bool = False) -> list[Piece]:
             pieces.append(Piece(text if ends or not complete else f"{text};", part[0].start, words, literals))
         first = index + 1
     return pieces
+
+
+def is_push(piece: Piece) -> bool:
+    """Whether a statement is a push query, whose rows have no end of their own."""
+    return piece.words[0] in ("SELECT", "WITH") and "EMIT" in piece.words
 
 
 def is_whole(text: str) -> bool:

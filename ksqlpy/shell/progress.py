@@ -44,7 +44,8 @@ class Progress:
     def doing(self, what: str | Callable[[], str], patience: float = PATIENCE) -> Iterator[None]:
         """Shows ``what`` and the seconds so far while the block runs, from ``patience`` seconds on.
 
-        Inside of another one it takes its place. Lines are printed under :meth:`hidden` meanwhile.
+        Nothing is shown while it is empty. Inside of another one it takes its place. Lines are printed under
+        :meth:`hidden` meanwhile.
         """
         if not self._target.isatty() or os.environ.get("TERM", "dumb") == "dumb":
             yield
@@ -79,7 +80,9 @@ class Progress:
             what = self._what
             if what is not None:
                 with self._lock:
-                    self._draw(f"{escaped(what())} ({time.monotonic() - began:.0f} s)")
+                    text = what()
+                    if text:
+                        self._draw(f"{escaped(text)} ({time.monotonic() - began:.0f} s)")
             if ended.wait(PERIOD):
                 return
 

@@ -35,6 +35,8 @@ class Screen:
         self._stream = stream
         self._spool: TextIO | None = None
         self._held: list[str] | None = None
+        self._height = 0
+        self._pager: pager.Pager | None = None
         self.paging = "on"
 
     @property
@@ -69,15 +71,27 @@ class Screen:
 
     def line(self, text: str) -> None:
         """Writes a line at once, but under :meth:`paged`; the spool gets it without colours."""
-        if self._held is not None:
-            self._held.append(text)
+        if self._pager is not None:
+            self._pager.line(text)
+        elif self._held is not None:
+            self._hold(text, self._held)
         else:
             print(text, file=self.stream, flush=True)
         self.copy(text)
 
+    @property
+    def in_pager(self) -> bool:
+        """Whether a pager has the terminal now."""
+        return self._pager is not None
+
+    @property
+    def left(self) -> bool:
+        """Whether the person has left the pager, so that more lines are for nobody."""
+        return self._pager is not None and self._pager.left
+
     @contextlib.contextmanager
     def paged(self) -> Iterator[None]:
-        """Holds the lines of the block, and shows them in a pager if they are more than the terminal has.
+        """Holds the lines of the block; once they are more than the terminal has, they go into a pager as they come.
 
         ``paging`` ``off``: never; ``always``: also when they are few. Elsewhere than on a terminal lines go on at once.
         """
@@ -86,23 +100,35 @@ class Screen:
         if command is None or self._held is not None:
             yield
             return
-        self._held = []
+        self._held, self._height = [], 0
         try:
             yield
         finally:
             lines, self._held = self._held, None
-            if lines and (self.paging == "always" or self._height(lines) >= self._terminal().lines):
-                pager.show(lines, command)
-            else:
+            if self._pager is None and lines and self.paging == "always":
+                self._open_pager(lines)
+            if self._pager is None:
                 for line in lines:
                     print(line, file=self.stream)
                 self.stream.flush()
+            else:
+                self._pager.close()
+                self._pager = None
 
-    def _height(self, lines: Iterable[str]) -> int:
-        """The rows of the terminal that the lines take."""
+    def _hold(self, text: str, held: list[str]) -> None:
+        held.append(text)
         columns = self.room or 80
-        parts = (part for line in lines for part in PLAIN.sub("", line).split("\n"))
-        return sum(max(1, -(-text_width(part) // columns)) for part in parts)
+        parts = PLAIN.sub("", text).split("\n")
+        self._height += sum(max(1, -(-text_width(part) // columns)) for part in parts)
+        if self._height >= self._terminal().lines:
+            self._open_pager(held)
+
+    def _open_pager(self, lines: Iterable[str]) -> None:
+        command = pager.pager()
+        if command is not None:
+            self._pager = pager.Pager(command, getattr(self.stream, "encoding", None) or "utf-8")
+            for line in lines:
+                self._pager.line(line)
 
     def _terminal(self) -> os.terminal_size:
         try:

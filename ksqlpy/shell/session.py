@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ksqlpy.errors import ConfigProblem, KsqlError, Span, SyntaxProblem, file_reason
 from ksqlpy.shell.output import Printer
-from ksqlpy.shell.pieces import Piece, split
+from ksqlpy.shell.pieces import Piece, is_push, split
 from ksqlpy.shell.progress import Progress
 from ksqlpy.shell.text import escaped
 
@@ -205,12 +205,21 @@ class Session:
     # ------------------------------------------------------------ queries
 
     def _stream(self, piece: Piece) -> int:
-        """Prints the rows of a query until it ends or is interrupted (130)."""
+        """Prints the rows of a query until it ends or is interrupted (130).
+
+        To a person the rows of a pull query, which have an end, go through the pager; those of a push query come as
+        they happen.
+        """
         query_id, rows = None, 0
         what = f"waiting for {self.client.url}"
         progress = self.progress if self.interactive else None
+        screen = self.printer.screen
+        left = False
         try:
-            with progress.doing(lambda: what) if progress else contextlib.nullcontext():
+            with (
+                screen.paged() if self.interactive and not is_push(piece) else contextlib.nullcontext(),
+                progress.doing(lambda: "" if screen.in_pager else what) if progress else contextlib.nullcontext(),
+            ):
                 header, items = self._answer(lambda: self._begin(piece))
                 query_id = str(header.get("queryId"))
                 with progress.hidden() if progress else contextlib.nullcontext():
@@ -222,7 +231,8 @@ class Session:
                             self.printer.row(row)
                         rows += 1
                         what = f"{_count(rows)}, Ctrl-C ends the query"
-                        if rows == self.limits.rows:
+                        left = screen.left
+                        if left or rows == self.limits.rows:
                             break
         except KeyboardInterrupt:
             if query_id is None:
@@ -233,7 +243,7 @@ class Session:
             self.note(f"query {query_id} is closed" + (f" after {_count(rows)}" if self.interactive else ""))
             return INTERRUPTED
         if self.interactive:
-            self.note(f"query {query_id} has ended: {_count(rows)}")
+            self.note(f"query {query_id} {'is closed after' if left else 'has ended:'} {_count(rows)}")
         return 0
 
     def _print(self, piece: Piece) -> int:

@@ -195,14 +195,14 @@ def _run_script(shell: Shell, file: str) -> None:
 
 
 def _watch(shell: Shell, rest: str) -> None:
-    from ksqlpy.shell.pieces import split
+    from ksqlpy.shell.pieces import is_push, split
 
     first, _, more = rest.partition(" ")
     seconds = _seconds(first)
     sql = (rest if seconds is None else more).strip() or shell.last
     if not sql:
         raise ConfigProblem("bad-command", "there is no statement yet to watch", hint="\\watch 2 SHOW QUERIES;")
-    if any(p.words[0] in ("SELECT", "WITH") and "EMIT" in p.words for p in split(sql)):
+    if any(is_push(p) for p in split(sql)):
         raise ConfigProblem("bad-command", "a query with EMIT goes on by itself", hint="run it without \\watch")
     screen = shell.session.printer.screen
     paging, screen.paging = screen.paging, "off"

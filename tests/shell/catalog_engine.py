@@ -95,7 +95,8 @@ class CatalogEngine(FakeEngine):
         limited = "limit" in words
         rows = rows[: int(words[words.index("limit") + 1])] if limited else rows
         self.count += 1
-        push = PlayedPush(self, f"transient_RIDES_{self.count}", columns, rows, self.live and not limited)
+        live = self.live and "emit" in words and not limited
+        push = PlayedPush(self, f"transient_RIDES_{self.count}", columns, rows, live)
         self.pushes[push.id] = push
         return push
 

@@ -16,6 +16,7 @@ from ksqlpy.server.run import ServerThread
 from ksqlpy.types import STRING
 from tests.shell.catalog_engine import CAUGHT_UP, CatalogEngine
 from tests.shell.terminal import CTRL_C, CTRL_D, CTRL_R, DOWN, ENTER, ESCAPE, TAB, UP, Terminal
+from tests.support.waiting import until
 
 RIDES = [[1, "Oslo", 12.5], [2, "Bergen", 40.0], [3, "Oslo", 7.25]]
 
@@ -339,6 +340,62 @@ def test_long_output_goes_through_the_pager(start: Start) -> None:
     assert "PAGED" not in terminal.wait("URL_")
     terminal.type("\\pset pager sometimes")
     terminal.wait("takes ON or OFF or ALWAYS, not sometimes")
+
+
+def test_rows_of_pull_queries_go_through_the_pager(start: Start, catalog: CatalogEngine) -> None:
+    columns = catalog.played["rides"][0]
+    catalog.played["rides"] = (columns, [[n, f"city {n}", 1.5] for n in range(20_000)])
+    terminal = start(environment={"PAGER": "sed -n 's/^/PAGED /;2,5p'"})
+    terminal.prompt()
+    terminal.type("SELECT * FROM rides;")
+    assert "PAGED             2 | city 2 " in terminal.wait("has ended: 20,000 rows")
+    terminal.prompt()
+    terminal.type("clear")
+    terminal.type("SELECT * FROM rides LIMIT 3;")
+    assert "PAGED" not in terminal.wait("has ended: 3 rows")
+    terminal.type("\\pset pager always")
+    terminal.type("SELECT * FROM rides LIMIT 3;")
+    terminal.wait("PAGED             2 | city 2 ")
+    terminal.prompt()
+    terminal.type("clear")
+    terminal.type("SELECT * FROM rides EMIT CHANGES LIMIT 100;")  # comes as it happens
+    assert "PAGED" not in terminal.wait("has ended: 100 rows")
+    catalog.played["rides"] = (columns, RIDES)
+
+
+def test_times_are_shown_as_times(start: Start, catalog: CatalogEngine) -> None:
+    before = catalog.played["rides"]
+    catalog.played["rides"] = ((Column("ID", BIGINT, True), Column("ROWTIME", BIGINT)), [[1, 1_714_979_289_012]])
+    terminal = start(environment={"TZ": "Asia/Tokyo"})
+    terminal.prompt()
+    for command, shown in (
+        ("", "2024-05-06T07:08:09.012Z"),
+        ("\\pset times local", "2024-05-06T16:08:09.012+09:00"),
+        ("\\pset times millis", "1714979289012"),
+    ):
+        if command:
+            terminal.type(command)
+            terminal.wait("are shown as")
+        terminal.type("SELECT id, ROWTIME FROM rides LIMIT 1;")
+        assert shown in terminal.wait("has ended: 1 row")
+        terminal.type("clear")
+        terminal.prompt()
+    terminal.type("\\pset times mars")
+    terminal.wait("takes UTC or LOCAL or MILLIS, not mars")
+    catalog.played["rides"] = before
+
+
+def test_who_leaves_the_pager_wants_no_more_rows(start: Start, catalog: CatalogEngine) -> None:
+    columns = catalog.played["rides"][0]
+    catalog.played["rides"] = (columns, [[n, f"city {n}", 1.5] for n in range(1_000_000)])
+    terminal = start(environment={"PAGER": "head -4"})
+    terminal.prompt()
+    terminal.type("SELECT * FROM rides;")
+    screen = terminal.wait("is closed after")
+    assert "city 1 " in screen and "1,000,000 rows" not in screen
+    terminal.prompt()
+    assert until(lambda: not catalog.pushes, every=0.01), "the end of the query"
+    catalog.played["rides"] = (columns, RIDES)
 
 
 def test_a_query_without_rows_says_where_it_began(start: Start, catalog: CatalogEngine) -> None:
