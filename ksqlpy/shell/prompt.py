@@ -83,11 +83,9 @@ class Prompt:
     def _toolbar(self) -> StyleAndTextTuples:
         from ksqlpy.shell.toolbar import toolbar
 
-        watcher = self._watcher
+        now, output = self._watcher, self._session.printer.format
         room = self._prompt.app.output.get_size().columns
-        return [
-            *toolbar(watcher.url, watcher.state, watcher.queries, self._session.printer.format, watcher.backlog, room)
-        ]
+        return [*toolbar(now.url, now.state, now.queries, now.failed, output, now.backlog, room)]
 
 
 def _keys() -> KeyBindings:

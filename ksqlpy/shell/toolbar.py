@@ -19,12 +19,22 @@ _SAID = {
 
 
 def toolbar(
-    url: str, state: str, queries: int, output: str, backlog: Mapping[str, str], room: int
+    url: str,
+    state: str,
+    queries: int,
+    failed: Mapping[str, int],
+    output: str,
+    backlog: Mapping[str, str],
+    room: int,
 ) -> list[tuple[str, str]]:
-    """Styles and texts, together at most ``room`` wide; what matters least is left out first."""
+    """Styles and texts, together at most ``room`` wide; what matters least is left out first.
+
+    ``queries``: how many run; ``failed``: how many do not, by their state.
+    """
     style = {"ready": "ready", "connecting": "starting", "starting": "starting", "slow": "starting"}.get(state, "away")
     parts = [(f"class:bottom-toolbar.{style}", _SAID[state])]
     if state == "ready":
+        parts += [("class:bottom-toolbar.away", f"{count} {of}") for of, count in failed.items()]
         parts.append(("", f"{queries} quer{'y runs' if queries == 1 else 'ies run'}"))
         parts += [("class:bottom-toolbar.starting", f"{id}: {text}") for id, text in list(backlog.items())[:2]]
     if output != "table":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,16 @@ LISTED_FOR = 10.0
 PATIENCE = 10.0
 """Seconds in which an answer must begin."""
 
+FAILED = ("ERROR", "RETRYING")
+"""States of queries that have failed, the worse first."""
+
 BATCH = 50
 """Sources that are asked about in one request."""
 
 
 class Watcher:
-    """``state``: connecting, ready, starting, slow, away, no access; ``queries``: that run; ``backlog``: of new ones.
+    """``state``: connecting, ready, starting, slow, away, no access; ``queries``: that run; ``failed``: how many have
+    failed, by their state; ``backlog``: of new ones.
 
     ``loaded``: whether the language is. ``changed`` is called, in the thread, whenever one of them has.
     """
@@ -41,6 +46,7 @@ class Watcher:
         self.state = "connecting"
         self.names = Names()
         self.queries = 0
+        self.failed: dict[str, int] = {}
         self.backlog: dict[str, str] = {}
         self._stale: set[str] = set()
         self._listed_at = -LISTED_FOR
@@ -80,6 +86,7 @@ class Watcher:
     def move(self, server: str | Connection) -> None:
         """Watches another server from now on."""
         self.server, self.state, self.names, self.queries = server, "connecting", self._local(), 0
+        self.failed = {}
         self._round += 1
         self.backlog.clear()
         self.refresh()
@@ -159,7 +166,9 @@ class Watcher:
         if self._round != round:
             return
         self.names = listed(self.names, entities)
-        self.queries = sum(q.get("state") == "RUNNING" for e in entities for q in e.get("queries") or ())
+        states = Counter(str(q.get("state")) for e in entities for q in e.get("queries") or ())
+        self.queries = states["RUNNING"]
+        self.failed = {state: states[state] for state in FAILED if states[state]}
         self.changed()
         # Until they are asked about again the old columns serve.
         stale, self._stale = self._stale, set()

@@ -43,7 +43,8 @@ class PlayedPush(FakePush):
 
 
 class CatalogEngine(FakeEngine):
-    """``played``: columns and rows by source; ``live``: whether queries go on; ``figures``: of EXPLAIN."""
+    """``played``: columns and rows by source; ``live``: whether queries go on; ``figures``: of EXPLAIN; ``states``: of
+    queries that do not run."""
 
     def __init__(self, start: str = START) -> None:
         super().__init__()
@@ -52,6 +53,7 @@ class CatalogEngine(FakeEngine):
         self.played: dict[str, tuple[tuple[Column, ...], list[list[Any]]]] = {"rides": (RIDES, [])}
         self.live = True
         self.figures: dict[str, Any] = CAUGHT_UP
+        self.states: dict[str, str] = {}
         self.starting = False
         self.lock = threading.Lock()
 
@@ -63,7 +65,10 @@ class CatalogEngine(FakeEngine):
             self.calls.append((sql, dict(properties)))
             if sql.startswith("EXPLAIN `"):
                 return [{"@type": "queryDescription", "queryDescription": self._explained(sql.split("`")[1])}]
-            return self.memory.execute(sql, properties, variables)
+            entities = self.memory.execute(sql, properties, variables)
+            for query in (q for e in entities for q in e.get("queries") or ()):
+                query["state"] = self.states.get(query["id"], query["state"])
+            return entities
 
     def _check(self) -> None:
         if self.starting:

@@ -59,6 +59,16 @@ def test_backlog(watcher: Watcher, catalog: CatalogEngine) -> None:
     assert until(lambda: not watcher.backlog and watcher.queries == 1, every=0.01), "the end of the backlog"
 
 
+def test_queries_that_have_failed(watcher: Watcher, catalog: CatalogEngine) -> None:
+    catalog.memory.execute("CREATE STREAM far AS SELECT * FROM rides; CREATE STREAM near AS SELECT * FROM rides;")
+    catalog.states = {"CSAS_FAR_0": "RETRYING"}
+    watcher.refresh()
+    assert until(lambda: watcher.queries == 1 and watcher.failed == {"RETRYING": 1}, every=0.01), "one fails"
+    catalog.states["CSAS_NEAR_1"] = "ERROR"
+    watcher.refresh()
+    assert until(lambda: watcher.failed == {"ERROR": 1, "RETRYING": 1} and not watcher.queries, every=0.01), "both"
+
+
 def test_another_server(watcher: Watcher) -> None:
     assert until(lambda: watcher.names.sources, every=0.01), "names"
     with ServerThread(CatalogEngine("CREATE TYPE a AS INT;")) as other:
@@ -79,11 +89,25 @@ def test_server_that_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("room", [20, 40, 60, 100, 200])
 def test_toolbar_fits(room: int) -> None:
-    fragments = toolbar("http://a.long.name:8088", "ready", 3, "json", {"CTAS_X_1": "4 of 10 rows, 40 %"}, room)
+    fragments = toolbar("http://a.long.name:8088", "ready", 3, {}, "json", {"CTAS_X_1": "4 of 10 rows, 40 %"}, room)
     text = "".join(t for _, t in fragments)
     assert len(text) <= room
     assert "ready" in text
     assert ("40 %" in text and "output JSON" in text) is (room >= 100)
+
+
+@pytest.mark.parametrize(
+    ("failed", "shown"),
+    [
+        ({}, "  ready  1 query runs"),
+        ({"RETRYING": 1}, "  ready  1 RETRYING  1 query runs"),
+        ({"ERROR": 2, "RETRYING": 1}, "  ready  2 ERROR  1 RETRYING  1 query runs"),
+    ],
+)
+def test_toolbar_tells_what_has_failed(failed: dict[str, int], shown: str) -> None:
+    fragments = toolbar("http://a:8088", "ready", 1, failed, "table", {}, 80)
+    assert "".join(t for _, t in fragments).endswith(shown)
+    assert {t for style, t in fragments if style.endswith(".away")} == {f"{n} {state}" for state, n in failed.items()}
 
 
 class Screen(io.StringIO):
