@@ -14,6 +14,7 @@ from ksqlpy.shell.entities import SHORT, SHOWN, Entity
 from ksqlpy.shell.screen import Screen
 from ksqlpy.shell.tables import Layout, fitted, stream_layout, upright
 from ksqlpy.shell.text import cell_text, csv_line, escaped, fold, json_line, json_text
+from ksqlpy.shell.times import shown_time, time_types
 
 __all__ = ["FORMATS", "SHOWN", "Printer", "cell_text", "escaped"]
 
@@ -24,7 +25,8 @@ class Printer:
     """Prints results: format ``table``, ``json`` (one object a line) or ``csv``.
 
     ``vertical``: whether rows stand upright: ``auto``, where they do not fit the terminal, ``on`` or ``off``; ``wrap``:
-    whether long values are folded on a terminal, or cut; ``column_width``: of all columns there, 0: as needed.
+    whether long values are folded on a terminal, or cut; ``column_width``: of all columns there, 0: as needed;
+    ``times``: how tables show times, see :data:`.times.MODES`. JSON and CSV have them as the server gives them.
     """
 
     def __init__(self, output: str = "table", stream: TextIO | None = None) -> None:
@@ -33,10 +35,12 @@ class Printer:
         self.vertical = "auto"
         self.wrap = True
         self.column_width = 0
+        self.times = "millis"
         self.rows_shown = 0
         self._block: bool | None = None
         self._names: list[str] = []
         self._layout: Layout | None = None
+        self._times = frozenset[int]()
         self._loose = True
 
     @property
@@ -150,6 +154,7 @@ class Printer:
         if self.format == "csv":
             self._csv(list(self._names))
             return
+        types, self._times = time_types(self._names, types, self.times)
         self._names = [escaped(n) for n in self._names]
         room = None if self.vertical == "off" else self.screen.room
         self._layout, self._loose = None, room is None
@@ -167,12 +172,16 @@ class Printer:
         elif self.format == "csv":
             self._csv(list(row))
         elif self._layout is None:
-            self._upright(self._names, [[cell_text(v) for v in row]], self.screen.room, self.rows_shown)
+            self._upright(self._names, [self._cells(row)], self.screen.room, self.rows_shown)
         elif self._loose:
-            self._line(self._layout.loose([cell_text(v) for v in row]))
+            self._line(self._layout.loose(self._cells(row)))
         else:
-            for line in self._layout.row([cell_text(v) for v in row]):
+            for line in self._layout.row(self._cells(row)):
                 self._line(line)
+
+    def _cells(self, row: Sequence[object]) -> list[str]:
+        times = self._times
+        return [cell_text(shown_time(v, self.times) if times and i in times else v) for i, v in enumerate(row)]
 
     def _csv(self, values: list[object]) -> None:
         self._line(csv_line(values, escape=self.screen.is_terminal))

@@ -104,6 +104,7 @@ def interact(session: Session) -> int:
     watcher = Watcher(session.server)
     repl = Repl(session, watcher)
     repl.entries = open_history()
+    session.printer.times = "utc"
     screen = session.printer.screen
     said = f"ksqlpy {__version__}, server {watcher.url}. help shows what there is, Ctrl-D leaves."
     for line in textwrap.wrap(said, screen.room or 120):

@@ -240,6 +240,16 @@ def _pager(shell: Shell, mode: str) -> None:
     shell.session.printer.text(f"pager {command} is used {when}" if command else "there is no pager: set PAGER")
 
 
+def _times(shell: Shell, mode: str) -> None:
+    from ksqlpy.shell.times import MODES
+
+    printer = shell.session.printer
+    if mode:
+        printer.times = _one_of(mode, [m.upper() for m in MODES], "\\pset times").lower()
+    how = {"utc": "times of UTC", "local": "times of this machine's zone", "millis": "milliseconds since 1970"}
+    printer.text(f"ROWTIME, WINDOWSTART and WINDOWEND are shown as {how[printer.times]}")
+
+
 def _timing(shell: Shell, state: str) -> None:
     shell.timing = _switch(state, shell.timing, "\\timing") if state else not shell.timing
     shell.session.printer.text(f"timing is {'on' if shell.timing else 'off'}")
@@ -379,6 +389,14 @@ SPECIALS = (
         "Shows long output in $PAGER, never, or all output.",
         _pager,
         ("on", "off", "always"),
+    ),
+    Special(
+        ("\\pset times",),
+        "\\pset times [utc | local | millis]",
+        "Shows ROWTIME, WINDOWSTART, WINDOWEND and TIMESTAMPs in tables as times of UTC (as at the start) or of this"
+        " machine's zone, or as the server gives them.",
+        _times,
+        ("utc", "local", "millis"),
     ),
     Special(("\\timing",), "\\timing [on | off]", "Shows how long statements take.", _timing, ("on", "off")),
     Special(("\\d",), "\\d [NAME]", "Lists streams and tables, or describes one.", _describe, ("{sources}",)),

@@ -16,8 +16,9 @@ __all__ = ["CELL_LINES", "TYPE_WIDTHS", "Layout", "fitted", "stream_layout", "up
 
 TYPE_WIDTHS: Mapping[str, int] = MappingProxyType(
     {"BOOLEAN": 7, "INTEGER": 11, "BIGINT": 13, "DOUBLE": 12, "STRING": 16, "DATE": 10, "TIME": 12, "TIMESTAMP": 23}
+    | {"UTC TIME": 24, "LOCAL TIME": 29}
 )
-"""Room for the values of a streamed column, by type; 16 for the others."""
+"""Room for the values of a streamed column, by type; 16 for the others. See :mod:`.times` for the last two."""
 
 NARROW = 12
 """So narrow may a column become so that a table fits; with less the rows stand upright."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from ksqlpy.shell.output import Printer, cell_text, escaped
 from ksqlpy.shell.pieces import is_whole
+from ksqlpy.shell.times import shown_time
 
 
 def shown(entity: dict[str, Any]) -> list[str]:
@@ -266,6 +269,60 @@ def test_rows_fit_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         "            | 本日本日本日本日本日本     |",
         "          2 | NULL                       | false",
     ]
+
+
+TIMED = {
+    "columnNames": ["K", "WINDOWSTART", "A_ROWTIME", "SEEN", "ROWTIME_OF_K"],
+    "columnTypes": ["BIGINT", "BIGINT", "BIGINT", "TIMESTAMP", "BIGINT"],
+}
+AT = 1_714_979_289_012
+
+
+@pytest.mark.parametrize(
+    ("mode", "zone", "row"),
+    [
+        ("millis", "UTC", "1 | 1714979289012 | 1714979289012 | 2024-05-06T07:08:09.012 | 1714979289012"),
+        (
+            "utc",
+            "Europe/Oslo",
+            "1 | 2024-05-06T07:08:09.012Z | 2024-05-06T07:08:09.012Z | 2024-05-06T07:08:09.012Z | 1714979289012",
+        ),
+        (
+            "local",
+            "Europe/Oslo",
+            "1 | 2024-05-06T09:08:09.012+02:00 | 2024-05-06T09:08:09.012+02:00 | 2024-05-06T09:08:09.012+02:00"
+            " | 1714979289012",
+        ),
+    ],
+)
+def test_times(monkeypatch: pytest.MonkeyPatch, mode: str, zone: str, row: str) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    printer, stream = on_terminal(monkeypatch, 160)
+    printer.times = mode
+    printer.header(TIMED)
+    printer.row([1, AT, AT, "2024-05-06T07:08:09.012", AT])
+    _, rule, line = stream.getvalue().splitlines()
+    assert re.sub(" +", " ", line).strip() == row
+    assert [at for at, c in enumerate(rule) if c == "┼"] == [at for at, c in enumerate(line) if c == "|"]
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize("value", [None, -62_135_596_800_001, 10**15, -(2**63), "+10000-01-01T00:00:00.000"])
+@pytest.mark.parametrize("mode", ["utc", "local"])
+def test_a_time_that_is_none_stays_as_it_is(value: object, mode: str) -> None:
+    assert shown_time(value, mode) == value
+
+
+@pytest.mark.parametrize("output", ["json", "csv"])
+def test_programs_get_times_as_the_server_gives_them(output: str) -> None:
+    stream = io.StringIO()
+    printer = Printer(output, stream)
+    printer.times = "utc"
+    printer.header(TIMED)
+    printer.row([1, AT, AT, "2024-05-06T07:08:09.012", AT])
+    assert stream.getvalue().splitlines()[-1].count(str(AT)) == 3
 
 
 @pytest.mark.parametrize("vertical", ["auto", "on"])

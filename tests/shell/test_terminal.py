@@ -13,7 +13,7 @@ import pytest
 
 from ksqlpy.catalog import Column
 from ksqlpy.server.run import ServerThread
-from ksqlpy.types import STRING
+from ksqlpy.types import BIGINT, STRING
 from tests.shell.catalog_engine import CAUGHT_UP, CatalogEngine
 from tests.shell.terminal import CTRL_C, CTRL_D, CTRL_R, DOWN, ENTER, ESCAPE, TAB, UP, Terminal
 from tests.support.waiting import until
