@@ -1,36 +1,41 @@
-"""``help``: a page for every statement, function, property and command of the shell."""
+"""``help``: a page for every statement, clause, function, property and command of the shell."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 
 from ksqlpy.errors import ConfigProblem, similar_names
 from ksqlpy.shell.names import functions
 from ksqlpy.shell.syntax import syntax
 
-__all__ = ["Topic", "overview", "page", "topics"]
+__all__ = ["Topic", "clauses", "overview", "page", "topics"]
 
-_SAME = {"LIST": "SHOW", "WITH": "SELECT", "DELETE": "DELETE FROM"}
+_SAME = {"LIST": "SHOW", "DELETE": "DELETE FROM"}
 """Words for which the page of another one is shown."""
 
+_WORD = re.compile("[A-Z_]+")
+"""A word of the language, as syntax is drawn."""
 
 _KEYS = (
-    "Statements end with a semicolon and may span lines. help STATEMENT has syntax and an example, help FUNCTION"
-    " what a function does. Tab completes, Ctrl-R searches the history, Esc Enter runs a text as it stands, Ctrl-X"
-    " Ctrl-E opens it in $EDITOR, F4 changes between the keys of Emacs and vi, Ctrl-C ends a query, Ctrl-D leaves."
+    "Statements end with a semicolon and may span lines. help STATEMENT and help CLAUSE have syntax and an example,"
+    " help FUNCTION what a function does. Tab completes, Ctrl-R searches the history, Esc Enter runs a text as it"
+    " stands, Ctrl-X Ctrl-E opens it in $EDITOR, F4 changes between the keys of Emacs and vi, Ctrl-C ends a query,"
+    " Ctrl-D leaves."
 )
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A statement: ``rule`` of the grammar, what it does, and an example that the language accepts.
+    """A statement or a clause: ``rule`` of the grammar, what it does, and an example that the language accepts.
 
-    ``parts``: other rules, of its parts, whose syntax is shown too.
+    ``parts``: other rules, of its parts, whose syntax is shown too; ``also``: other names of it.
     """
 
     name: str
@@ -38,21 +43,46 @@ class Topic:
     about: str
     example: str
     parts: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     def syntax(self) -> list[str]:
         """The forms of its rule that have all words of the name; all of them if none has."""
         forms = syntax(self.rule)
         words = set(self.name.split())
-        fitting = [f for f in forms if words <= set(f.replace("{", " ").replace("}", " ").replace("[", " ").split())]
-        return fitting or forms
+        return [f for f in forms if words <= set(_WORD.findall(f))] or forms
+
+    def own_words(self) -> set[str]:
+        """The words of the language in its syntax."""
+        return {w for form in self.syntax() for w in _WORD.findall(form)}
+
+    def words(self) -> set[str]:
+        """Those, and the words in the syntax of its parts."""
+        return self.own_words() | {w for form in chain(*map(syntax, self.parts)) for w in _WORD.findall(form)}
 
 
 @cache
 def topics() -> Mapping[str, Topic]:
     """The pages of statements by name."""
-    data = tomllib.loads(files("ksqlpy.shell").joinpath("help.toml").read_text(encoding="utf-8"))
+    return _read("help.toml")
+
+
+@cache
+def clauses() -> Mapping[str, Topic]:
+    """The pages of clauses, and of what else stands in statements, by name."""
+    return _read("clauses.toml")
+
+
+def _read(file: str) -> Mapping[str, Topic]:
+    data = tomllib.loads(files("ksqlpy.shell").joinpath(file).read_text(encoding="utf-8"))
     return {
-        t["name"]: Topic(t["name"], t["rule"], " ".join(t["about"].split()), t["example"], tuple(t.get("parts", ())))
+        t["name"]: Topic(
+            t["name"],
+            t["rule"],
+            " ".join(t["about"].split()),
+            t["example"],
+            tuple(t.get("parts", ())),
+            tuple(t.get("also", ())),
+        )
         for t in data["topic"]
     }
 
@@ -62,6 +92,8 @@ def overview(commands: Sequence[tuple[str, str]], room: int) -> Iterator[str]:
     yield from textwrap.wrap(_KEYS, room)
     yield ""
     yield from textwrap.wrap(", ".join(topics()), room, initial_indent="  ", subsequent_indent="  ")
+    yield ""
+    yield from textwrap.wrap(", ".join(clauses()), room, initial_indent="  ", subsequent_indent="  ")
     yield ""
     width = max(len(usage) for usage, _ in commands)
     for usage, about in commands:
@@ -80,28 +112,51 @@ def page(about: str, commands: Mapping[str, tuple[str, str]], room: int) -> Iter
     ``commands``: usage and help of the shell's own, by name. Raises ConfigProblem ``no-help``.
     """
     name = " ".join(about.upper().split())
-    first, _, more = name.partition(" ")
-    name = f"{_SAME.get(first, first)} {more}".strip() if name not in topics() else name
-    fitting = [t for t in topics().values() if t.name == name or t.name.startswith(f"{name} ")]
-    if name in topics() and len(fitting) > 1 and name.count(" "):
-        fitting = [topics()[name]]
-    if fitting:
-        for number, topic in enumerate(fitting):
-            if number:
-                yield ""
-            yield from _topic(topic, room) if len(fitting) < 4 else _short(topic, room)
-    elif name in functions():
+    found = _named(name)
+    if not found and name in functions():
         f = functions()[name]
         yield f"{f.name}, {f.kind.lower()} function"
         yield from _wrapped(f.help, room)
         yield from (f"  {f.name}{s}" for s in f.signatures)
         yield f"  Example: {f.example}"
-    elif about.lower() in commands:
+    elif not found and about.lower() in commands:
         usage, text = commands[about.lower()]
         yield usage
         yield from _wrapped(text, room)
+    elif found or (found := _with_words(name)):
+        for number, topic in enumerate(found):
+            if number:
+                yield ""
+            yield from _topic(topic, room) if len(found) < 4 else _short(topic, room)
     else:
-        yield from _property(about, room, [*topics(), *functions(), *commands])
+        yield from _property(about, room, [*topics(), *clauses(), *functions(), *commands])
+
+
+def _named(name: str) -> list[Topic]:
+    """The statement of a name, or all statements that begin with it, or the clause."""
+    first, _, more = name.partition(" ")
+    same = f"{_SAME.get(first, first)} {more}".strip() if name not in topics() else name
+    if same in topics() and same.count(" "):
+        return [topics()[same]]
+    clause = [t for t in clauses().values() if name == t.name or name in t.also]
+    return [t for t in topics().values() if t.name == same or t.name.startswith(f"{same} ")] or clause
+
+
+def _with_words(name: str) -> list[Topic]:
+    """What has all words in its name; else in its own syntax, clauses first; else in that of its parts."""
+    words = set(name.split())
+    both = [*clauses().values(), *topics().values()]
+    for pages, of in (
+        (both, lambda t: t.name.split()),
+        (clauses().values(), Topic.own_words),
+        (topics().values(), Topic.own_words),
+        (clauses().values(), Topic.words),
+        (topics().values(), Topic.words),
+    ):
+        found = [t for t in pages if words <= {*of(t)}]
+        if found:
+            return found
+    return []
 
 
 def _topic(topic: Topic, room: int) -> Iterator[str]:

@@ -344,9 +344,9 @@ def _seconds(text: str) -> float | None:
 
 SPECIALS = (
     Special(
-        ("help", "\\?"),
-        "help [STATEMENT | FUNCTION | PROPERTY | COMMAND]",
-        "Says how something is used.",
+        ("help", "\\?", "\\h"),
+        "help [NAME]",
+        "Says how a statement, clause, function, property or command is used.",
         _help,
         ("{topics}",),
     ),
@@ -400,6 +400,8 @@ SPECIALS = (
     ),
     Special(("\\timing",), "\\timing [on | off]", "Shows how long statements take.", _timing, ("on", "off")),
     Special(("\\d",), "\\d [NAME]", "Lists streams and tables, or describes one.", _describe, ("{sources}",)),
+    Special(("\\dt",), "\\dt", "Lists tables.", _statement("SHOW TABLES;")),
+    Special(("\\ds",), "\\ds", "Lists streams.", _statement("SHOW STREAMS;")),
     Special(("\\df",), "\\df [NAME]", "Lists functions, or describes one.", _functions, ("{functions}",)),
     Special(("\\dq",), "\\dq", "Lists queries.", _statement("SHOW QUERIES;")),
     Special(("\\l",), "\\l", "Lists topics.", _statement("SHOW TOPICS;")),

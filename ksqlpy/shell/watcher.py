@@ -93,14 +93,14 @@ class Watcher:
 
     def _local(self) -> Names:
         from ksqlpy.config import PROPERTIES
-        from ksqlpy.shell.help import topics
+        from ksqlpy.shell.help import clauses, topics
         from ksqlpy.shell.special import arguments, commands
 
         settable = {p.name: p.help for p in PROPERTIES.values() if p.session}
         return Names(
             functions=functions(),
             properties=settable,
-            statements=[*topics()],
+            statements=[*topics(), *clauses()],
             commands=commands(),
             arguments=arguments(),
         )
