@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         if options.query in (None, letter.query) and options.topic in (None, letter.topic)
     ]
     if options.letters == "list":
-        _list(form(options, "deadletters list", "table", "json"), letters, wanted)
+        _list(form(options, "deadletters list", "table", "json", "csv"), letters, wanted)
     elif options.letters == "show":
         _show(
             form(options, "deadletters show", "table", "json"),
@@ -101,7 +101,7 @@ def _list(output: str, letters: Letters, wanted: Sequence[Letter]) -> None:
         for row in rows:
             Printer("json").data({n.lower(): v for n, v in zip(names, row, strict=True)})
     else:
-        Printer().table(names, rows, "no dead letters")
+        Printer(output).table(names, rows, "no dead letters")
 
 
 def _show(output: str, letters: Letters, wanted: Sequence[Letter]) -> None:
