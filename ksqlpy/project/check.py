@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ksqlpy.errors import KsqlError, Span
-from ksqlpy.project.faults import Fault
+from ksqlpy.project.faults import Fault, say_variables
 from ksqlpy.project.files import File
 from ksqlpy.project.offline import Offline, check_statement
 from ksqlpy.project.statements import DEFINITIONS, SESSION, Refused, Statement, in_order, statements_of
@@ -81,7 +81,7 @@ def _error(statement: Statement, sandbox: Sandbox, given: Mapping[str, object]) 
     except KsqlError as e:
         e.sql = statement.file.sql
         e.span = e.span or Span(statement.parsed.start, statement.parsed.start + 1)
-        return e
+        return say_variables(e, statement.file, statement.variables)
     return None
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from ksqlpy.errors import KsqlError, Span
 from ksqlpy.project.files import File
 
-__all__ = ["Fault"]
+__all__ = ["Fault", "say_variables"]
+
+_REFERENCE = re.compile(r"\$\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -49,3 +53,18 @@ class Fault:
         if drawing and drawing[0].lstrip().startswith("-->"):
             drawing = drawing[1:]
         return "\n".join([f"{self.file.name}:{line}:{column}: {head}", *drawing])
+
+
+def say_variables(error: KsqlError, file: File, known: Iterable[str]) -> KsqlError:
+    """The error, with a hint that names the variables at its place that have no value, and says how they get one.
+
+    In a string such a reference stays as it is, so that the error speaks of a text that nobody meant.
+    """
+    place = file.sql[error.span.start : error.span.end] if error.span is not None else ""
+    given = {name.upper() for name in known}
+    missing = [name for name in dict.fromkeys(_REFERENCE.findall(place)) if name.upper() not in given]
+    if missing:
+        values = " ".join(f"-d {name}=…" for name in missing)
+        names = f"{' and '.join(missing)} {'has' if len(missing) == 1 else 'have'}"
+        error.hint = f"{names} no value: {values}, --vars FILE, or DEFINE in the file"
+    return error

@@ -16,7 +16,7 @@ from ksqlpy.catalog import Source
 from ksqlpy.errors import AnalysisProblem, KsqlError, Span
 from ksqlpy.plan import Plan as QueryPlan
 from ksqlpy.plan import plan_tree
-from ksqlpy.project.faults import Fault
+from ksqlpy.project.faults import Fault, say_variables
 from ksqlpy.project.files import File
 from ksqlpy.project.mirror import Mirror, canonical, plain, replacing
 from ksqlpy.project.offline import check_statement
@@ -172,7 +172,7 @@ class _Planner:
     def _refuse(self, statement: Statement, error: KsqlError) -> None:
         error.sql = statement.file.sql
         error.span = error.span or Span(statement.parsed.start, statement.parsed.start + 1)
-        self.plan.faults.append(Fault(statement.file, error))
+        self.plan.faults.append(Fault(statement.file, say_variables(error, statement.file, statement.variables)))
         self._broken |= statement.makes
 
     # ------------------------------------------------------------ what the files do not have

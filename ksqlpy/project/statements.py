@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError, Span, SyntaxProblem
+from ksqlpy.project.faults import say_variables
 from ksqlpy.project.files import File
 from ksqlpy.sql import Parsed, nodes, parse
 from ksqlpy.sql.tokens import IDENTIFIER, SYMBOLS, Token, tokenize
@@ -28,7 +29,7 @@ class Statement:
     """A statement of a file.
 
     ``properties``: those that SET has made for it in its file; ``makes``, ``uses``: names of sources, and of types as
-    ``type NAME``.
+    ``type NAME``; ``variables``: names of those that have a value.
     """
 
     file: File
@@ -36,6 +37,7 @@ class Statement:
     properties: Mapping[str, object] = field(default_factory=dict)
     makes: frozenset[str] = frozenset()
     uses: frozenset[str] = frozenset()
+    variables: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def statements_of(
     ``any_property``: SET may name a property that only the server knows.
     """
     properties: dict[str, object] = {}
+    known = {name.upper() for name in variables}
     for part in _parts(file, variables):
         if isinstance(part, Refused):
             yield part
@@ -70,11 +73,15 @@ def statements_of(
                 e.span, e.sql = Span(part.start, part.start + len(part.text)), file.sql
                 yield Refused(file, e)
                 continue
-        yield Statement(file, part, dict(properties), frozenset(_made(node)), frozenset(_used(node)))
+        yield Statement(file, part, dict(properties), frozenset(_made(node)), frozenset(_used(node)), frozenset(known))
         if isinstance(node, nodes.SetProperty):
             properties[node.this.this] = node.expression.this
         elif isinstance(node, nodes.UnsetProperty):
             properties.pop(node.this.this, None)
+        elif isinstance(node, nodes.Define):
+            known.add(node.this.this.upper())
+        elif isinstance(node, nodes.Undefine):
+            known.discard(node.this.this.upper())
 
 
 def in_order(statements: Sequence[Statement]) -> list[Statement]:
@@ -130,7 +137,7 @@ def _one_by_one(file: File, variables: dict[str, str]) -> Iterator[Parsed | Refu
             [parsed] = parse(ahead + sql[part[0].start : token.end + 1], variables)
         except SyntaxProblem as e:
             e.sql = sql
-            yield Refused(file, e, frozenset(_promised(part)))
+            yield Refused(file, say_variables(e, file, variables), frozenset(_promised(part)))
             continue
         if isinstance(parsed.node, nodes.Define):
             variables[parsed.node.this.this] = parsed.node.expression.this
