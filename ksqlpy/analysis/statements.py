@@ -185,7 +185,7 @@ def _declare(
     return Declare(source, _topic_wish(source, properties, text), found.told)
 
 
-_INFERS = "; a server can infer this from the topic's records"
+_INFERS = "; CREATE infers this where it can read the topic's records"
 
 
 def _default_format(part: str, config: Config) -> str:

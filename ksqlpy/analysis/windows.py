@@ -37,7 +37,7 @@ def read_window(node: exp.Expr, text: Text, config: Config) -> Window:
         refuse("bad-window", "ADVANCE BY must not be longer than SIZE: rows between windows would be lost", node)
     windows, most = -(-size // advance), config.number(PER_RECORD)
     if windows > most:
-        hint = f"ADVANCE BY {-(-size // most)} MILLISECONDS or more; or raise the server property {PER_RECORD}"
+        hint = f"ADVANCE BY {-(-size // most)} MILLISECONDS or more; or raise the property {PER_RECORD}"
         refuse("bad-window", f"each record would be in {windows:,} windows, and {most:,} are allowed", node, hint=hint)
     # ksqlDB's default keeps a window open for a day in all.
     grace = lengths.get("grace", max(0, _DAY - size))

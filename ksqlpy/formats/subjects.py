@@ -27,7 +27,7 @@ def schema_id(spec: PartSpec) -> int:
         raise EngineProblem(
             "unregistered-schema",
             f"the schema of {', '.join(c.name for c in spec.columns)} is not in the schema registry",
-            hint=f"records in {spec.format} are written by statements of a server that has a schema registry",
+            hint=f"records in {spec.format} are written by statements, where ksql.schema.registry.url names a registry",
         )
     return spec.schema_id
 
@@ -133,8 +133,8 @@ class Subjects:
         if registry is None:
             raise AnalysisProblem(
                 "no-registry",
-                f"format {self.format} needs a schema registry, and this server has none",
-                hint="start the server with ksql.schema.registry.url",
+                f"format {self.format} needs a schema registry, and there is none",
+                hint="the property ksql.schema.registry.url names one",
             )
         return registry
 

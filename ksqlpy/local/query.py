@@ -73,7 +73,7 @@ def read_question(declared: Declared) -> tuple[Question, bool]:
     typed = analyze_query(parsed.node, declared.catalog, text, persistent=False, config=declared.config)
     if typed.order:
         order = parsed.node.args["order"]
-        text.refuse("unsupported-clause", "ORDER BY needs a server here", order, hint="sort the rows that come out")
+        text.refuse("unsupported-clause", "ORDER BY is not possible here", order, hint="sort the rows that come out")
     plan = build_plan(typed)
     check_plan(plan)
     return Question(typed, plan, parsed.sql), parsed.node.args.get("emit") is not None
@@ -257,7 +257,7 @@ def _offsets(
                 "missing-topic",
                 f"topic {topic} of {source.name} does not exist",
                 similar=similar_names(topic, known),
-                hint="a server makes it when it runs the statement" if source.statement else None,
+                hint="it is there once the statement has run" if source.statement else None,
             )
     partitions = {topic: len(known[topic]) for topic in topics}
     end = kafka.offsets(partitions, latest=True, committed=committed)

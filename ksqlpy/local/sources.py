@@ -92,9 +92,9 @@ class Declared:
             case _:
                 text.refuse(
                     "declarations-only",
-                    "without a server there is nothing that this statement could act on",
+                    "this statement has nothing here that it could act on",
                     node,
-                    hint="CREATE STREAM, TABLE or TYPE, SET and DEFINE are taken here; send the others to a server",
+                    hint="CREATE STREAM, TABLE or TYPE, SET and DEFINE are taken here",
                 )
 
     def _check_property(self, name: str, parsed: Parsed) -> None:

@@ -36,8 +36,8 @@ def assert_schema(parsed: Parsed, context: Context) -> Entity:
     if registry is None:
         raise EngineProblem(
             "no-registry",
-            "ASSERT SCHEMA asks a schema registry, and this server has none",
-            hint="start the server with ksql.schema.registry.url",
+            "ASSERT SCHEMA asks a schema registry, and there is none",
+            hint="the property ksql.schema.registry.url names one",
             span=text.span(node),
             sql=text.sql,
             error_code=40001,

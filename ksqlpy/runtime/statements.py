@@ -62,7 +62,7 @@ def check(parsed: Parsed, sandbox: Sandbox) -> Command | None:
         return handler(parsed, sandbox)
     if kind not in _RUNS:
         name = " ".join(to_sql(parsed.node).split()[:2])
-        text.refuse("unsupported-statement", f"{name} is not run by this server", parsed.node, hint=_RUNNABLE)
+        text.refuse("unsupported-statement", f"{name} is not run by ksqlpy", parsed.node, hint=_RUNNABLE)
     return None
 
 
@@ -187,7 +187,7 @@ def _check_show(parsed: Parsed, sandbox: Sandbox) -> None:
     if kind not in _SHOWN or (extended and not _SHOWN[kind]):
         what = f"SHOW {kind}{' EXTENDED' if kind in _SHOWN else ''}"
         hint = f"SHOW lists {', '.join(_SHOWN)}"
-        Text(parsed.sql).refuse("unsupported-statement", f"{what} is not run by this server", parsed.node, hint=hint)
+        Text(parsed.sql).refuse("unsupported-statement", f"{what} is not run by ksqlpy", parsed.node, hint=hint)
 
 
 def _show(parsed: Parsed, context: Context) -> Entity:
