@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ksqlpy.commands.values import count
+from ksqlpy.commands.variables import add_variables, variables_of
 from ksqlpy.errors import ConfigProblem, file_reason
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ IN_MEMORY, ON_KAFKA = 4, 6
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``ksqlpy test``."""
     parser.add_argument("places", nargs="+", metavar="FILE|DIR", type=Path, help="files, or folders with *.test files")
+    text = "statements of a project, which run ahead of those of each case; may be given several times"
+    parser.add_argument("--project", metavar="FILE|DIR", type=Path, action="append", default=[], help=text)
+    add_variables(parser)
     parser.add_argument("--complete", action="store_true", help="write the answers into sections that are empty")
     parser.add_argument("--kafka", action="store_true", help="run on a Kafka broker, in real-time mode")
     parser.add_argument("--jobs", metavar="N", type=count, help="cases at the same time (default 4; with --kafka 6)")
@@ -34,15 +38,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the cases: 0 when all pass, 1 when one fails. Raises KsqlError."""
+    """Runs the cases: 0 when all pass, 1 when one fails, or the project is refused. Raises KsqlError."""
     from ksqlpy.testing.suite import Selection, find_files, read_all
 
+    if not options.project and (options.vars is not None or options.variables):
+        print("ksqlpy test: -d and --vars are for the files of a project: name them with --project", file=sys.stderr)
+        return 2
     began = time.monotonic()
+    project = _project(options)
+    if project is None:
+        return 1
     chosen = Selection(options.choice) if options.choice is not None else lambda name: True
-    cases, verdicts = read_all(find_files(options.places))
+    cases, verdicts = read_all(find_files(options.places), project)
     found = [c for c in cases if chosen(f"{c.file.stem}: {c.name}")]
     if options.complete:
-        return _complete(found, verdicts, options)
+        return _complete(found, verdicts, options, project)
     for verdict in verdicts:
         _show(verdict)
     if found:
@@ -54,6 +64,22 @@ def run(options: argparse.Namespace) -> int:
         print(f"failed: {verdict.file}{': ' if verdict.case else ''}{verdict.case}")
     print(f"{_summary(verdicts, len(cases) - len(found))} in {time.monotonic() - began:.1f} s")
     return 1 if failed else 0
+
+
+def _project(options: argparse.Namespace) -> str | None:
+    """The statements of the project; None, and its errors on stderr, where it has some."""
+    if not options.project:
+        return ""
+    from ksqlpy.project.check import check_files
+    from ksqlpy.project.files import read_files
+    from ksqlpy.project.script import script
+    from ksqlpy.shell.text import escaped
+
+    files, variables = read_files(options.project), variables_of(options)
+    report = check_files(files, variables)
+    for fault in report.faults:
+        print(escaped(fault.render(), keep="\n"), end="\n\n", file=sys.stderr)
+    return None if report.faults else script(files, variables)
 
 
 def _run(cases: Sequence[Case], options: argparse.Namespace) -> list[Verdict]:
@@ -97,7 +123,7 @@ def _runner(options: argparse.Namespace) -> Iterator[Runner]:
             yield MemoryRunner(stack.enter_context(LocalSpark(folder, tell)), folder)
 
 
-def _complete(cases: Sequence[Case], bad: Sequence[Verdict], options: argparse.Namespace) -> int:
+def _complete(cases: Sequence[Case], bad: Sequence[Verdict], options: argparse.Namespace, project: str) -> int:
     """Writes the answers of the files of these cases; 1 when a case or a file has none."""
     from ksqlpy.testing import CaseFailed, FileProblem, complete
 
@@ -111,7 +137,7 @@ def _complete(cases: Sequence[Case], bad: Sequence[Verdict], options: argparse.N
     with _runner(options) as runner:
         for file in files:
             try:
-                written = complete(file, runner)
+                written = complete(file, runner, project)
             except (CaseFailed, FileProblem) as e:
                 print(e, file=sys.stderr)
                 failed = True

@@ -57,7 +57,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Case:
-    """One case of a file. ``shared``: statements for all cases of the file; ``sql``: its own statements."""
+    """One case of a file. ``shared``: statements for all cases of the file; ``sql``: its own statements.
+
+    ``project``: statements that are not in the file, ahead of all of them.
+    """
 
     file: Path
     name: str
@@ -65,6 +68,12 @@ class Case:
     shared: str
     sql: str
     sections: tuple[Section, ...]
+    project: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """All statements, in their order."""
+        return [text for text in (self.project, self.shared, self.sql) if text.strip()]
 
     def where(self, line: int | None = None) -> str:
         """``file:line``, by default of the case's first line."""
@@ -90,8 +99,8 @@ class Case:
         return any(s.open for s in self.sections)
 
 
-def read_cases(file: Path) -> list[Case]:
-    """The cases of a file; raises FileProblem."""
+def read_cases(file: Path, project: str = "") -> list[Case]:
+    """The cases of a file, with the statements of a project; raises FileProblem."""
     try:
         lines = file.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as e:
@@ -111,7 +120,7 @@ def read_cases(file: Path) -> list[Case]:
         heads = [i for i in range(start + 1, end) if re.match(r"---\s", lines[i])]
         sql = _sql(lines[start + 1 : heads[0] if heads else end])
         sections = tuple(_section(file, lines, h, e) for h, e in zip(heads, [*heads[1:], end], strict=False))
-        cases.append(_checked(Case(file, name, start + 1, shared, sql, sections)))
+        cases.append(_checked(Case(file, name, start + 1, shared, sql, sections, project)))
     return cases
 
 
@@ -143,7 +152,7 @@ def _section(file: Path, lines: list[str], head: int, end: int) -> Section:
 
 
 def _checked(case: Case) -> Case:
-    if not case.sql.strip() and not case.shared.strip():
+    if not case.texts:
         raise FileProblem(case.where(), f"the case {case.name} has no statements")
     for kind in ("error", "dead letters", "known fault"):
         if len(case.of_kind(kind)) > 1:

@@ -148,16 +148,16 @@ def _indented(lines: Sequence[str]) -> str:
 # ---------------------------------------------------------------- writing answers
 
 
-def complete(file: Path, runner: Runner) -> int:
+def complete(file: Path, runner: Runner, project: str = "") -> int:
     """Writes the answers into the sections of the file that wait for them; returns how many.
 
-    What a case gives becomes what it must give: read it before you keep it. Raises FileProblem, and CaseFailed when
-    all other answers are written.
+    ``project``: the statements of a project, see :func:`.cases.read_cases`. What a case gives becomes what it must
+    give: read it before you keep it. Raises FileProblem, and CaseFailed when all other answers are written.
     """
     lines = file.read_text(encoding="utf-8").split("\n")
     answers: list[tuple[int, list[str]]] = []
     failures: list[str] = []
-    for case in read_cases(file):
+    for case in read_cases(file, project):
         if not case.open:
             continue
         try:

@@ -74,9 +74,10 @@ class LiveCase:
 
     def start(self, properties: Mapping[str, object] | None = None) -> None:
         """Runs the statements, with more properties; raises KsqlError."""
-        for sql in (self._case.shared, self._case.sql):
+        for text in self._case.texts:
+            sql = with_suffix(text, self._suffix)
             self._types += [p.node.this.this for p in parse(sql) if isinstance(p.node, nodes.CreateType)]
-            self._engine.execute(with_suffix(sql, self._suffix), {**self._properties, **(properties or {})})
+            self._engine.execute(sql, {**self._properties, **(properties or {})})
         self.served = Served(self._engine, self._suffix, self._case.where(), self._pace)
 
     def records(self) -> list[Record]:
@@ -119,7 +120,7 @@ class LiveCase:
     def drop(self) -> None:
         """Takes all of it off the engine."""
         drop(self._engine, self._suffix)
-        for name in self._types:  # these have no names of a case's own
+        for name in self._types:
             self._engine.execute(f"DROP TYPE IF EXISTS `{name}`;")
 
 

@@ -67,9 +67,8 @@ class MemoryRunner:
         """Runs the case; raises CaseFailed if a query fails, and FileProblem."""
         engine = MemoryEngine(self._session)
         try:
-            if case.shared.strip():
-                engine.execute(case.shared, EARLIEST)
-            engine.execute(case.sql, EARLIEST)
+            for sql in case.texts:
+                engine.execute(sql, EARLIEST)
         except KsqlError as e:
             return Outcome(error=e.render())
         for record in inputs(case, engine.catalog.sources):

@@ -1,4 +1,4 @@
-"""Names of a case's own: statements with a suffix behind the names of their sources and topics."""
+"""Names of a case's own: statements with a suffix behind the names of sources, topics, types and queries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ __all__ = ["with_suffix"]
 
 
 def with_suffix(sql: str, suffix: str) -> str:
-    """The statements with the suffix behind the names of sources and topics; all else stays as it is written.
+    """The statements with the suffix behind the names that they give or use; all else stays as it is written.
+
+    They are those of sources, topics and types, and ids of queries.
 
     >>> with_suffix("CREATE STREAM b AS SELECT a.x FROM a;", "__1")
     'CREATE STREAM `B__1` AS SELECT a.x FROM `A__1` AS `A`;'
@@ -31,8 +33,11 @@ def with_suffix(sql: str, suffix: str) -> str:
                 continue
             alias = "" if table.args.get("alias") is not None else f" AS `{table.this.this}`"
             replace_node(table.this, f"`{table.this.this}{suffix}`{alias}")
+        for used in parsed.node.find_all(nodes.TypeName):
+            if used.args.get("user"):
+                replace_node(used, f"`{used.this}{suffix}`")
         for found in parsed.node.find_all(exp.Property):
-            if found.this.name.upper() == "KAFKA_TOPIC":
+            if found.this.name.upper() in ("KAFKA_TOPIC", "QUERY_ID"):
                 value = found.args["value"]
                 replace_node(value, "'" + value.name.replace("'", "''") + suffix + "'")
         if isinstance(parsed.node, nodes.SetProperty) and parsed.node.this.this == LATE_TOPIC:
@@ -57,9 +62,11 @@ def _names_a_query(table: exp.Expr) -> bool:
 
 
 def _named(parsed: Parsed) -> list[exp.Expr]:
-    """The identifiers with which a statement names a source, outside of queries."""
+    """The identifiers with which a statement names a source or a type, outside of queries."""
     own = (
         nodes.CreateSource,
+        nodes.CreateType,
+        nodes.DropType,
         nodes.AlterSource,
         nodes.InsertValues,
         nodes.InsertSelect,

@@ -49,13 +49,13 @@ def find_files(places: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def read_all(files: Iterable[Path]) -> tuple[list[Case], list[Verdict]]:
-    """The cases of the files, and a failure for each file that cannot be understood."""
+def read_all(files: Iterable[Path], project: str = "") -> tuple[list[Case], list[Verdict]]:
+    """The cases of the files, with the statements of a project, and a failure for each file that cannot be read."""
     cases: list[Case] = []
     bad: list[Verdict] = []
     for file in files:
         try:
-            cases += read_cases(file)
+            cases += read_cases(file, project)
         except FileProblem as e:
             bad.append(Verdict(file, "", "failed", e.summary()))
     return cases, bad

@@ -70,6 +70,8 @@ CREATE STREAM d AS SELECT id, v + 1 AS w FROM s WHERE v > 3;
 --- output d
 """
 
+PROJECT = Path(__file__).parents[2] / "examples" / "project"
+
 Run = Callable[..., Any]
 
 
@@ -123,6 +125,49 @@ def test_complete(tmp_path: Path, ksqlpy: Run, spark: SparkSession) -> None:
     assert file.read_text() == f'{OPEN}2 {{"W":5}}\n'
     assert ksqlpy("test", file).code == 0
     assert ksqlpy("test", file, "--complete").out == "no section is empty\n"
+
+
+def example(*arguments: object) -> list[object]:
+    return ["test", PROJECT / "tests", "--project", PROJECT / "sql", *arguments]
+
+
+def test_a_project(ksqlpy: Run, spark: SparkSession) -> None:
+    done = ksqlpy(*example("--vars", PROJECT / "dev.vars"))
+    assert (done.code, done.out.splitlines()[-1].partition(" in ")[0]) == (0, "2 passed")
+    done = ksqlpy(*example("--vars", PROJECT / "dev.vars", "-d", "least=3.00", "-k", "least"))
+    assert done.code == 1 and '      - 3 {"CUSTOMER":"bob","AMOUNT":1.00}' in done.out
+
+
+def test_a_case_of_a_project_needs_no_statements(tmp_path: Path, ksqlpy: Run, spark: SparkSession) -> None:
+    made = "CREATE STREAM d AS SELECT * FROM s;"
+    (tmp_path / "b.sql").write_text(f"SET 'ksql.timestamp.throw.on.invalid'='true';\n{made}")
+    (tmp_path / "a.sql").write_text(GOOD.splitlines()[0])
+    file = tmp_path / "a.test"
+    file.write_text("""=== of the project
+--- input s
+1 {"v": 3}
+--- output d
+1 {"V": 3}
+=== of its own, too
+CREATE STREAM e AS SELECT id, v + 1 AS w FROM d;
+--- input s
+1 {"v": 3}
+--- output e
+""")
+    both = ("--project", tmp_path / "a.sql", "--project", tmp_path / "b.sql")
+    assert ksqlpy("test", file, "--complete", *both).code == 0
+    assert file.read_text().endswith('--- output e\n1 {"W":4}\n')
+    assert ksqlpy("test", file, *both).code == 0
+    assert "the case of the project has no statements" in ksqlpy("test", file).out
+
+
+def test_a_project_that_is_refused(ksqlpy: Run) -> None:
+    done = ksqlpy(*example("-d", "stage=dev"))
+    assert (done.code, done.out) == (1, "")
+    assert "results.sql:8:17: error[unknown-variable]: There is no variable least" in done.err
+    assert " = hint: least has no value: -d least=…, --vars FILE, or DEFINE in the file" in done.err
+    done = ksqlpy("test", PROJECT / "tests", "--vars", PROJECT / "dev.vars")
+    assert done.code == 2 and "name them with --project" in done.err
 
 
 @pytest.mark.kafka

@@ -155,6 +155,14 @@ def test_answers_are_written(tmp_path: Path) -> None:
             "create stream `A_1` (x INT) with (kafka_topic = 'a''b_1', value_format='JSON');",
         ),
         ("INSERT INTO a VALUES ('a'); -- a", "INSERT INTO `A_1` VALUES ('a'); -- a"),
+        (
+            "CREATE TYPE a AS INT; CREATE TYPE b AS STRUCT<c a, d ARRAY<a>>; DROP TYPE a;",
+            "CREATE TYPE `A_1` AS INT; CREATE TYPE `B_1` AS STRUCT<c `A_1`, d ARRAY<`A_1`>>; DROP TYPE `A_1`;",
+        ),
+        (
+            "INSERT INTO a WITH (QUERY_ID = 'q') SELECT CAST(x AS m) AS x FROM b;",
+            "INSERT INTO `A_1` WITH (QUERY_ID = 'q_1') SELECT CAST(x AS `M_1`) AS x FROM `B_1` AS `B`;",
+        ),
     ],
 )
 def test_names_get_a_suffix(sql: str, renamed: str) -> None:
