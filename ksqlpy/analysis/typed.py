@@ -45,6 +45,7 @@ __all__ = [
     "SortKey",
     "StructOf",
     "TableCall",
+    "computed",
     "rewrite",
     "system",
     "walk",
@@ -65,6 +66,14 @@ BOUNDS = frozenset(SYSTEM[n][0] for n in ("WINDOWSTART", "WINDOWEND"))
 
 TIMES = BOUNDS | {SYSTEM["ROWTIME"][0]}
 """Internal names of the pseudo columns that hold a time, in ms."""
+
+
+_OF_RECORDS = {internal for internal, _ in SYSTEM.values()}
+
+
+def computed(name: str) -> bool:
+    """Whether the column of this internal name is made by the query, as of a table function: no record has it."""
+    return name.startswith("__") and name not in _OF_RECORDS
 
 
 def system(name: str) -> ColumnRef:

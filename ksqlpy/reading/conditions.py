@@ -132,7 +132,7 @@ def _value(expr: t.Expr, constants: Constants) -> Value:
     if found is not None:
         value = found[0]
         return lambda row: value
-    if isinstance(expr, t.ColumnRef):
+    if isinstance(expr, t.ColumnRef) and not t.computed(expr.name):
         name = expr.name
         return lambda row: row[name]
     if isinstance(expr, t.Cast) and expr.value.type in (INTEGER, BIGINT) and expr.type in (BIGINT, DOUBLE):

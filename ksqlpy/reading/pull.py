@@ -21,7 +21,7 @@ _VARYING = {"UUID", "RANDOM", "UNIX_TIMESTAMP", "UNIX_DATE"}
 def used_by(read: PullRead) -> set[str]:
     """The internal names of the columns that a pull query needs; those of WHERE too, if it says more than keys."""
     typed = read.typed
-    exprs = [o.expr for o in typed.outputs] + [k.expr for k in typed.order]
+    exprs = [o.expr for o in typed.outputs] + [k.expr for k in typed.order] + [*typed.tables]
     exprs += [typed.where] if typed.where is not None and not read.exact else []
     return {e.name for x in exprs for e in t.walk(x) if isinstance(e, t.ColumnRef)}
 

@@ -56,7 +56,7 @@ def _column(expr: t.Expr) -> Callable[[Row], Any] | None:
 
 def _inner(expr: t.Expr) -> Callable[[Row], Any] | None:
     match expr:
-        case t.ColumnRef(name=name):
+        case t.ColumnRef(name=name) if not t.computed(name):
             return lambda row: row[name]
         case t.FieldRef(value=value, name=name):
             of = _inner(value)
