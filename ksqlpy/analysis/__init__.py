@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ksqlpy.analysis.inference import Sample, Samples
+from ksqlpy.analysis.inserts import Insert, analyze_insert
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Text, check_blocked, find_source
-from ksqlpy.analysis.statements import CreateAs, Declare, Insert, TopicWish, analyze_create, analyze_insert
+from ksqlpy.analysis.statements import CreateAs, Declare, TopicWish, analyze_create
 from ksqlpy.analysis.writers import (
     InsertInto,
     analyze_alter,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.functions import Function
@@ -22,9 +22,7 @@ from ksqlpy.types import (
     is_numeric,
 )
 
-__all__ = ["MAX_PRECISION", "TEMPORAL", "castable", "coerce", "decimal_digits", "decimal_result", "times_of_text"]
-
-Other = TypeVar("Other")
+__all__ = ["MAX_PRECISION", "TEMPORAL", "castable", "coerce", "decimal_digits", "decimal_result", "time_of_text"]
 
 MAX_PRECISION = 38
 """Spark's decimals have so many digits."""
@@ -95,10 +93,9 @@ def decimal_digits(op: str, a: DecimalType, b: DecimalType) -> tuple[int, int]:
     return min(a.precision - a.scale, b.precision - b.scale) + scale, scale
 
 
-def times_of_text(function: Function, values: list[t.Expr | Other]) -> list[t.Expr | Other]:
-    """ISO texts are times beside times where all arguments are of one type, as in LEAST(DUE, '2024-05-06')."""
+def time_of_text(function: Function, values: Sequence[object]) -> SqlType | None:
+    """Which time ISO texts are beside times where all arguments are of one type, as in LEAST(DUE, '2024-05-06')."""
     one_type = any(len({*s.parameters}) == 1 and getattr(s.parameters[0], "same", False) for s in function.signatures)
-    time = next((v.type for v in values if isinstance(v, t.Expr) and v.type in TEMPORAL), None)
-    if not one_type or time is None:
-        return values
-    return [t.Cast(time, v) if isinstance(v, t.Literal) and v.type == STRING else v for v in values]
+    if not one_type:
+        return None
+    return next((v.type for v in values if isinstance(v, t.Expr) and v.type in TEMPORAL), None)

@@ -14,7 +14,8 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.coercion import MAX_PRECISION, TEMPORAL, castable, coerce, decimal_result, times_of_text
+from ksqlpy.analysis.coercion import MAX_PRECISION, TEMPORAL, castable, coerce, decimal_result, time_of_text
+from ksqlpy.analysis.constants import check_text
 from ksqlpy.analysis.lambdas import TypedLambda
 from ksqlpy.analysis.over import analyze_over
 from ksqlpy.analysis.scope import Scope, Text
@@ -201,16 +202,21 @@ class ExpressionAnalyzer:
             self.text.refuse(
                 "null-comparison", "a comparison with NULL is never true", node, hint="write IS NULL or IS NOT NULL"
             )
-        left, right = self._comparable(*sides, op, node)
+        left, right = self._comparable(*sides, op, node, (node.this, node.expression))
         return t.Compare(BOOLEAN, op, left, right)
 
-    def _comparable(self, left: t.Expr, right: t.Expr, op: str, node: exp.Expr) -> tuple[t.Expr, t.Expr]:
-        """Both sides in the type they are compared in: numbers widened, ISO text read where the other is a time."""
+    def _comparable(
+        self, left: t.Expr, right: t.Expr, op: str, node: exp.Expr, at: tuple[exp.Expr, exp.Expr]
+    ) -> tuple[t.Expr, t.Expr]:
+        """Both sides in the type they are compared in: numbers widened, ISO text read where the other is a time.
+
+        ``at``: where the sides stand.
+        """
         if left.type == NULL or right.type == NULL:
             other = right.type if left.type == NULL else left.type
             other = BOOLEAN if other == NULL else other
             return coerce(left, other), coerce(right, other)
-        left, right = self._time_text(left, right), self._time_text(right, left)
+        left, right = self._time_text(left, right, at[0]), self._time_text(right, left, at[1])
         if is_numeric(left.type) and is_numeric(right.type):
             number = common_type((left.type, right.type)) or DOUBLE
             return coerce(left, number), coerce(right, number)
@@ -231,21 +237,27 @@ class ExpressionAnalyzer:
             )
         return coerce(left, common), coerce(right, common)
 
-    @staticmethod
-    def _time_text(value: t.Expr, other: t.Expr) -> t.Expr:
+    def _time_text(self, value: t.Expr, other: t.Expr, node: exp.Expr) -> t.Expr:
         """An ISO string literal beside a time, a date or a timestamp is one."""
-        if isinstance(value, t.Literal) and value.type == STRING and other.type in TEMPORAL:
-            return t.Cast(other.type, value)
-        magic = isinstance(other, t.ColumnRef) and other.name in t.TIMES
-        if isinstance(value, t.Literal) and value.type == STRING and magic:
-            return t.Cast(BIGINT, t.Cast(TIMESTAMP, value))
+        if not isinstance(value, t.Literal) or value.type != STRING:
+            return value
+        if other.type in TEMPORAL:
+            return self.text_as(value, other.type, node)
+        if isinstance(other, t.ColumnRef) and other.name in t.TIMES:
+            return t.Cast(BIGINT, self.text_as(value, TIMESTAMP, node))
         return value
+
+    def text_as(self, value: t.Literal, wanted: SqlType, node: exp.Expr) -> t.Expr:
+        """A string literal as a constant of a type that it is cast to; refuses a text that is none."""
+        if isinstance(value.value, str):
+            check_text(value.value, wanted, node, self.text)
+        return t.Cast(wanted, value)
 
     def _between(self, node: exp.Expr) -> t.Expr:
         value = self._type(node.this)
         low, high = self._type(node.args["low"]), self._type(node.args["high"])
-        value_low, low = self._comparable(value, low, ">=", node)
-        value_high, high = self._comparable(value, high, "<=", node)
+        value_low, low = self._comparable(value, low, ">=", node, (node.this, node.args["low"]))
+        value_high, high = self._comparable(value, high, "<=", node, (node.this, node.args["high"]))
         if value_low.type == value_high.type:
             return t.Between(BOOLEAN, value_low, low, high)
         common = common_type((low.type, high.type)) or DOUBLE
@@ -256,7 +268,9 @@ class ExpressionAnalyzer:
         items = [self._type(item) for item in node.expressions]
         first = next((e.type for e in (value, *items) if e.type != NULL), BOOLEAN)
         items = [self.loosened(item, first, at) for item, at in zip(items, node.expressions, strict=True)]
-        pairs = [self._comparable(value, i, "=", at) for i, at in zip(items, node.expressions, strict=True)]
+        pairs = [
+            self._comparable(value, i, "=", at, (node.this, at)) for i, at in zip(items, node.expressions, strict=True)
+        ]
         common = common_type([p[1].type for p in pairs] + [value.type]) if value.type != NULL else pairs[0][1].type
         if common is None:
             common = pairs[0][0].type
@@ -303,7 +317,7 @@ class ExpressionAnalyzer:
         word = raw.strip().lower()
         if like == BOOLEAN and word and any(w.startswith(word) for w in ("true", "yes", "false", "no")):
             return t.Literal(BOOLEAN, "true".startswith(word) or "yes".startswith(word))
-        return t.Cast(like, value) if like in TEMPORAL else value
+        return self.text_as(value, like, node) if like in TEMPORAL else value
 
     def _like(self, node: exp.Expr) -> t.Expr:
         escape = None
@@ -508,7 +522,12 @@ class ExpressionAnalyzer:
         if aggregate and not values and function.name != "COUNT":
             # Elsewhere than in COUNT, * or nothing means ROWTIME (ksqlDB, aggregate functions).
             values = [t.ROWTIME]
-        values = times_of_text(function, values)
+        time = time_of_text(function, values)
+        if time is not None:
+            values = [
+                self.text_as(v, time, a) if isinstance(v, t.Literal) and v.type == STRING else v
+                for v, a in zip(values, arguments, strict=True)
+            ]
         types = [v.argument if isinstance(v, TypedLambda) else None if v.type == NULL else v.type for v in values]
         call = FUNCTIONS.resolve(name, types, self.text.span(node), self.text.sql)
         self._inside_aggregate, self._tables, self._place = before

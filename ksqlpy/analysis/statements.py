@@ -1,29 +1,28 @@
-"""Statements that make or fill sources: what they will do, checked whole before anything is done.
+"""Statements that make sources: what they will do, checked whole before anything is done.
 
-Sources of the rules: ksqlDB's CREATE STREAM/TABLE, CREATE … AS SELECT, INSERT VALUES and the WITH properties.
+Sources of the rules: ksqlDB's CREATE STREAM/TABLE, CREATE … AS SELECT and the WITH properties.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.coercion import castable, coerce
-from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
+from ksqlpy.analysis.expressions import ExpressionAnalyzer
 from ksqlpy.analysis.formats import check_formats
 from ksqlpy.analysis.inference import Samples, infer
 from ksqlpy.analysis.properties import SourceProperties, read_properties
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.schemas import check_envelope, refuse_both, registry_of, with_schemas
-from ksqlpy.analysis.scope import Scope, Text, find_source
+from ksqlpy.analysis.scope import Scope, Text
 from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, ValueSpec
 from ksqlpy.config import Config
-from ksqlpy.errors import AnalysisProblem, Span, similar_names
+from ksqlpy.errors import AnalysisProblem, similar_names
 from ksqlpy.formats import FORMATS, NONE, key_spec
 from ksqlpy.formats.envelopes import keyed
 from ksqlpy.functions.patterns import is_pattern
@@ -39,19 +38,14 @@ from ksqlpy.types import (
     MapType,
     SqlType,
     StructType,
-    widens_to,
 )
 
 __all__ = [
     "CreateAs",
     "Declare",
-    "Insert",
     "TopicWish",
     "analyze_create",
-    "analyze_insert",
     "declared_columns",
-    "inserted",
-    "refuse_read_only",
 ]
 
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -87,19 +81,6 @@ class CreateAs:
     topic: TopicWish
     query: TypedQuery
     query_id: str | None = None
-
-
-@dataclass(frozen=True)
-class Insert:
-    """INSERT VALUES: an expression without columns for every column of the source, and the time if given.
-
-    ``spans``: where the statement has the value of a column.
-    """
-
-    source: Source
-    values: tuple[t.Expr, ...]
-    rowtime: t.Expr | None
-    spans: Mapping[str, Span | None] = field(default_factory=dict)
 
 
 def analyze_create(
@@ -437,94 +418,3 @@ def _holds_headers(type_: SqlType) -> bool:
             type_.item.field("KEY") == STRING and type_.item.field("VALUE") in texts
         )
     return False
-
-
-# ---------------------------------------------------------------- INSERT VALUES
-
-
-def refuse_read_only(source: Source, text: Text, node: exp.Expr) -> None:
-    """Refuses to write a source of CREATE SOURCE; raises AnalysisProblem ``read-only``."""
-    if source.read_only:
-        what = f"{source.kind.lower()} {source.name}"
-        hint = "declare a second one over the topic without SOURCE"
-        text.refuse("read-only", f"{what} was made with CREATE SOURCE and can only be read", node, hint=hint)
-    if source.envelope:
-        message = f"table {source.name} holds the change events of {source.envelope} and can only be read"
-        text.refuse("read-only", message, node, hint="CREATE TABLE … AS SELECT makes a table of its own")
-
-
-def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
-    """What an INSERT … VALUES writes; raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql, catalog.types)
-    assert isinstance(node, nodes.InsertValues)
-    source = find_source(catalog, node.this, text)
-    refuse_read_only(source, text, node.this)
-    if source.window is not None:
-        text.refuse("windowed-source", f"{source.name} has a windowed key, records cannot be inserted", node.this)
-    targets = _targets(node, source, text)
-    values = node.expressions
-    if len(values) != len(targets):
-        text.refuse("value-count", f"{len(targets)} columns, but {len(values)} values", values[-1])
-    analyzer = ExpressionAnalyzer(Scope(()), text)
-    given: dict[str, t.Expr] = {}
-    for column, value in zip(targets, values, strict=True):
-        loose = analyzer.loosened(analyzer.analyze(value, place="in VALUES"), column.type, value)
-        given[column.name] = inserted(loose, column, value, text)
-    missing = [c.name for c in source.keys if _is_null(given.get(c.name))]
-    if source.kind == "TABLE" and missing:
-        text.refuse("no-key", f"a record of a table needs its key: {', '.join(missing)}", node)
-    rowtime = given.pop("ROWTIME", None)
-    spans = {c.name: text.span(v) for c, v in zip(targets, values, strict=True)}
-    return Insert(source, tuple(given.get(c.name, t.Literal(c.type, None)) for c in source.written), rowtime, spans)
-
-
-def _is_null(value: t.Expr | None) -> bool:
-    return value is None or (isinstance(value, t.Literal) and value.value is None)
-
-
-def _targets(node: nodes.InsertValues, source: Source, text: Text) -> list[Column]:
-    named = node.args.get("columns")
-    if not named:
-        if source.headers:
-            text.refuse(
-                "header-columns",
-                f"{source.headers[0].name} holds headers, which are not inserted",
-                node.this,
-                hint=f"name the others: INSERT INTO {source.name} ({', '.join(c.name for c in source.written)}) …",
-            )
-        return list(source.columns)
-    targets: list[Column] = []
-    for identifier in named:
-        name: str = identifier.this
-        column = Column("ROWTIME", BIGINT) if name == "ROWTIME" else source.column(name)
-        if column is None:
-            text.refuse(
-                "unknown-column",
-                f"{source.name} has no column {name}",
-                identifier,
-                similar=similar_names(name, [c.name for c in source.columns]),
-            )
-        if column.header is not None:
-            text.refuse("header-columns", f"{name} holds headers, which are not inserted", identifier)
-        if column in targets:
-            text.refuse("duplicate-column", f"column {name} is named twice", identifier)
-        targets.append(column)
-    return targets
-
-
-def inserted(value: t.Expr, column: Column, node: exp.Expr, text: Text) -> t.Expr:
-    """The value as the column's type; literals are read more loosely than other expressions. AnalysisProblem."""
-    if value.type == NULL:
-        return t.Literal(column.type, None)
-    literal = isinstance(value, t.Literal)
-    if literal and isinstance(value.value, int) and not isinstance(value.value, bool):  # type: ignore[attr-defined]
-        limit = {INTEGER: 2**31, BIGINT: 2**63}.get(column.type)  # type: ignore[call-overload]
-        if limit is not None and not -limit <= value.value < limit:  # type: ignore[attr-defined]
-            text.refuse("number-too-large", f"{to_sql(node)} does not fit column {column.name} {column.type}", node)
-    if widens_to(value.type, column.type):
-        return coerce(value, column.type)
-    if (literal or isinstance(value, t.StructOf)) and castable(value.type, column.type):
-        return t.Cast(column.type, value)
-    text.refuse(
-        "wrong-type", f"column {column.name} is {column.type}, the value is {value.type}", node, hint="CAST the value"
-    )

@@ -14,11 +14,12 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coercion import coerce
 from ksqlpy.analysis.expressions import ExpressionAnalyzer
 from ksqlpy.analysis.formats import check_formats
+from ksqlpy.analysis.inserts import Insert, inserted, refuse_read_only
 from ksqlpy.analysis.properties import read_properties
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Scope, Text, find_source
-from ksqlpy.analysis.statements import Insert, declared_columns, inserted, refuse_read_only
+from ksqlpy.analysis.statements import declared_columns
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.config import Config
 from ksqlpy.errors import similar_names

@@ -14,7 +14,8 @@ from ksqlpy.errors import AnalysisProblem
 from ksqlpy.sql import parse
 from ksqlpy.types import INTEGER, DecimalType
 
-DECLARED = """CREATE STREAM s (k STRING KEY, i INT, d DOUBLE, b BOOLEAN, a ARRAY<INT>, m DECIMAL(5, 2))
+DECLARED = """CREATE STREAM s (k STRING KEY, i INT, d DOUBLE, b BOOLEAN, a ARRAY<INT>, m DECIMAL(5, 2),
+    l BIGINT, day DATE, clock TIME, moment TIMESTAMP, y BYTES, dates ARRAY<DATE>, st STRUCT<day DATE, y BYTES>)
   WITH (kafka_topic = 's', value_format = 'JSON', partitions = 1);"""
 
 
@@ -59,7 +60,26 @@ def test_literals_in_constructors_too() -> None:
 
 @pytest.mark.parametrize(
     ("column", "value", "code"),
-    [("i", "'twelve'", "invalid-number"), ("a", "ARRAY['x']", "invalid-number"), ("b", "1", "wrong-type")],
+    [
+        ("i", "'twelve'", "invalid-number"),
+        ("a", "ARRAY['x']", "invalid-number"),
+        ("b", "1", "wrong-type"),
+        ("i", "1.5", "wrong-type"),
+        ("i", "'1.5'", "wrong-type"),
+        ("i", "'2147483648'", "number-too-large"),
+        ("l", "'9223372036854775808'", "number-too-large"),
+        ("l", "1e30", "number-too-large"),
+        ("m", "1234.5", "number-too-large"),
+        ("m", "999.995", "number-too-large"),
+        ("m", "'1234'", "number-too-large"),
+        ("day", "'2023-02-29'", "invalid-time"),
+        ("clock", "'24:00'", "invalid-time"),
+        ("moment", "'2023-13-01'", "invalid-time"),
+        ("y", "'!!'", "invalid-bytes"),
+        ("dates", "ARRAY['2024-05-06', 'soon']", "invalid-time"),
+        ("st", "STRUCT(day := 'soon')", "invalid-time"),
+        ("st", "STRUCT(y := '!!')", "invalid-bytes"),
+    ],
 )
 def test_other_literals_are_refused(column: str, value: str, code: str) -> None:
     with pytest.raises(AnalysisProblem) as caught:

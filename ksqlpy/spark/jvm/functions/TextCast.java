@@ -20,7 +20,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * CAST of text to a number or a time: {@code (STRUCT<STRING>) → type}; the second field for {@code cast_decimal}, a DECIMAL,
  * says by its type what comes out. Blanks around the text do not matter. Numbers are read as Java reads them, times are
- * ISO 8601: a date may leave out day and month, a time seconds and minutes, a zone is that of UTC.
+ * ISO 8601: a date may leave out day and month, a time seconds and minutes, a zone is that of UTC. Of a timestamp, a day
+ * behind the last of its month is the last, as in ksqlDB. {@code analysis/constants.py} knows the same texts.
  */
 public final class TextCast implements ScalarFunction<Object> {
   private static final long serialVersionUID = 1L;
@@ -77,7 +78,7 @@ public final class TextCast implements ScalarFunction<Object> {
         return Double.valueOf(text);
       }
       if (result == DataTypes.DateType) {
-        return Integer.valueOf(Math.toIntExact(date(text).toEpochDay()));
+        return Integer.valueOf(Math.toIntExact(date(text, false).toEpochDay()));
       }
       if (result == DataTypes.TimestampType) {
         return Long.valueOf(micros(text));
@@ -129,9 +130,11 @@ public final class TextCast implements ScalarFunction<Object> {
     return found.group(group) == null ? otherwise : Integer.parseInt(found.group(group));
   }
 
-  private static LocalDate date(String text) {
+  private static LocalDate date(String text, boolean clamped) {
     Matcher found = matched(DATE, text);
-    return LocalDate.of(Integer.parseInt(found.group(1)), number(found, 2, 1), number(found, 3, 1));
+    int day = number(found, 3, 1);
+    LocalDate month = LocalDate.of(Integer.parseInt(found.group(1)), number(found, 2, 1), 1);
+    return month.withDayOfMonth(clamped && day <= 31 ? Math.min(day, month.lengthOfMonth()) : day);
   }
 
   private static LocalTime time(String text) {
@@ -152,7 +155,7 @@ public final class TextCast implements ScalarFunction<Object> {
       zone = ZoneOffset.of(zoned.group(2));
     }
     LocalTime time = rest.isEmpty() && split < 0 ? LocalTime.MIDNIGHT : time(rest);
-    long seconds = Math.subtractExact(date(day).toEpochDay() * 86400 + time.toSecondOfDay(), zone.getTotalSeconds());
+    long seconds = Math.subtractExact(date(day, true).toEpochDay() * 86400 + time.toSecondOfDay(), zone.getTotalSeconds());
     return Math.addExact(Math.multiplyExact(seconds, 1000000L), time.getNano() / 1000000 * 1000L);
   }
 
