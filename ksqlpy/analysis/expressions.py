@@ -31,6 +31,7 @@ from ksqlpy.functions import Call as Resolved
 from ksqlpy.functions.conditional import comparable
 from ksqlpy.sql import nodes, to_sql
 from ksqlpy.types import (
+    ALL_DIGITS,
     BIGINT,
     BOOLEAN,
     DATE,
@@ -312,8 +313,12 @@ class ExpressionAnalyzer:
             if like == DOUBLE or "e" in raw.lower():
                 return self._double_value(raw, node)
             exact = self._decimal_value(raw, node)
-            whole = "." not in raw and -_MAX_INT - 1 <= int(raw) <= _MAX_INT
-            return t.Literal(INTEGER, int(raw)) if whole else exact
+            number = None if "." in raw else int(raw)
+            if isinstance(like, DecimalType):
+                return _in_digits(exact, like)
+            if number is not None and -_MAX_INT - 1 <= number <= _MAX_INT:
+                return t.Literal(INTEGER, number)
+            return t.Literal(BIGINT, number) if number is not None and -(2**63) <= number < 2**63 else exact
         word = raw.strip().lower()
         if like == BOOLEAN and word and any(w.startswith(word) for w in ("true", "yes", "false", "no")):
             return t.Literal(BOOLEAN, "true".startswith(word) or "yes".startswith(word))
@@ -577,6 +582,14 @@ class ExpressionAnalyzer:
     def lambda_depth(self) -> int:
         """In how many lambdas the expression that is being typed stands."""
         return len(self._variables)
+
+
+def _in_digits(value: t.Expr, like: DecimalType) -> t.Expr:
+    """A DECIMAL literal in a type that has all its digits, else as it is: so that a column need not be widened."""
+    assert isinstance(value, t.Literal) and isinstance(value.type, DecimalType) and isinstance(value.value, Decimal)
+    if not widens_to(value.type, like):
+        return value
+    return t.Literal(like, value.value.quantize(Decimal(1).scaleb(-like.scale), context=ALL_DIGITS))
 
 
 _TYPES = [*nodes.BUILT_IN_TYPES, "DECIMAL", "ARRAY", "MAP", "STRUCT"]

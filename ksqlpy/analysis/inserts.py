@@ -59,7 +59,8 @@ def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     targets = _targets(node, source, text)
     values = node.expressions
     if len(values) != len(targets):
-        text.refuse("value-count", f"{len(targets)} columns, but {len(values)} values", values[-1])
+        hint = None if node.args.get("columns") else f"the values are those of {', '.join(c.name for c in targets)}"
+        text.refuse("value-count", f"{len(targets)} columns, but {len(values)} values", values[-1], hint=hint)
     analyzer = ExpressionAnalyzer(Scope(()), text)
     given: dict[str, t.Expr] = {}
     for column, value in zip(targets, values, strict=True):
