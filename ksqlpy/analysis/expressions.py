@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -382,9 +383,7 @@ class ExpressionAnalyzer:
             )
         for call in node.find_all(exp.Anonymous):
             if isinstance(FUNCTIONS.find(call.this), TableFunction):
-                self.text.refuse(
-                    "misplaced-table-function", f"table function {call.this.upper()} cannot stand inside CASE", call
-                )
+                self._misplaced_table_function(call.this.upper(), "inside CASE", call)
         ifs = node.args["ifs"]
         conditions = [self._boolean(self._type(i.this), i.this) for i in ifs]
         results = [self._type(i.args["true"]) for i in ifs]
@@ -515,9 +514,7 @@ class ExpressionAnalyzer:
             self.text.refuse("misplaced-aggregate", f"an aggregate function cannot stand inside {inside}", node)
         table = isinstance(function, TableFunction)
         if table and (not self._tables or self._variables):
-            self.text.refuse(
-                "misplaced-table-function", f"table function {function.name} cannot stand {self._place}", node
-            )
+            self._misplaced_table_function(function.name, "inside a lambda" if self._variables else self._place, node)
         star = len(arguments) == 1 and isinstance(arguments[0], exp.Star)
         before = self._inside_aggregate, self._tables, self._place
         if aggregate or table:
@@ -546,6 +543,14 @@ class ExpressionAnalyzer:
         if table:
             return t.TableCall(call.returns, call, brought)
         return t.FunctionCall(call.returns, call, brought)
+
+    def _misplaced_table_function(self, name: str, place: str, node: exp.Expr) -> NoReturn:
+        """Refuses a table function, and says what to write instead where there are rows that it could make."""
+        hint = None
+        streams = [r.source.kind == "STREAM" for r in self.scope.relations[:1]]
+        if streams == [True] and place != "inside a lambda":
+            hint = f"select it in a query inside, and name it there: … FROM (SELECT …, {name}(…) AS item FROM …) AS x …"
+        self.text.refuse("misplaced-table-function", f"table function {name} cannot stand {place}", node, hint=hint)
 
     def _check_constants(self, call: Resolved, values: Sequence[t.Expr], at: Sequence[exp.Expr]) -> None:
         """Refuses arguments that configure an aggregate and are no literals, or numbers below 1."""

@@ -145,7 +145,8 @@ def _check_literals(value: t.Expr, name: str, wanted: SqlType, node: exp.Expr, t
             check_text(raw, wanted, node, text)
         case t.Literal(value=int() | float() | Decimal() as number) if not isinstance(number, bool):
             if not _fits(number, wanted):
-                text.refuse("number-too-large", f"{to_sql(node)} does not fit column {name} {wanted}", node)
+                message = f"{to_sql(node)} does not fit column {name} {wanted}"
+                text.refuse("number-too-large", message, node, hint=f"give a value that {wanted} holds, or null")
 
 
 def _fits(number: int | float | Decimal, wanted: SqlType) -> bool:

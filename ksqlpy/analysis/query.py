@@ -7,7 +7,7 @@ GROUP BY the outputs and HAVING speak of ``__k0, __k1, …`` (grouping expressio
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -45,17 +45,25 @@ __all__ = ["analyze_query"]
 
 
 def analyze_query(
-    node: exp.Expr, catalog: Catalog, text: Text, *, persistent: bool, config: Config | None = None
+    node: exp.Expr,
+    catalog: Catalog,
+    text: Text,
+    *,
+    persistent: bool,
+    config: Config | None = None,
+    check_kind: Callable[[SourceKind], None] | None = None,
 ) -> TypedQuery:
     """The typed query of a Query or UnionAll.
 
     ``persistent``: it writes a topic, so that key columns, names of pseudo columns and LIMIT have stricter rules.
-    ``config``: the properties of the statement, by default the defaults. Raises AnalysisProblem.
+    ``config``: the properties of the statement, by default the defaults. ``check_kind``: refuses a result that is a
+    stream, or a table, before its columns are looked at: what is wrong with them may follow from that. Raises
+    AnalysisProblem.
     """
     config = config or Config.of({})
     if not persistent:  # who looks on does not write late records
         config = Config({k: v for k, v in config.values.items() if k != LATE_TOPIC})
-    return _QueryAnalyzer(as_query(node), catalog, text, persistent, config).analyze()
+    return _QueryAnalyzer(as_query(node), catalog, text, persistent, config).analyze(check_kind)
 
 
 def _is_aggregate(call: exp.Anonymous) -> bool:
@@ -148,7 +156,7 @@ class _QueryAnalyzer:
         alias = table.args.get("alias")
         return Relation(source, alias.this.this if alias is not None else source.name, joined, view)
 
-    def analyze(self) -> TypedQuery:
+    def analyze(self, check_kind: Callable[[SourceKind], None] | None = None) -> TypedQuery:
         args, text = self.node.args, self.text
         joins, relations = self._joins(args.get("joins") or [])
         join_key = shared_key(joins, relations)
@@ -166,6 +174,8 @@ class _QueryAnalyzer:
         relations = (self.first, *relations[1:])
         self._check_clauses()
         check_final(self.node, text)
+        if check_kind is not None:
+            check_kind("TABLE" if self.grouped else self.kind)
         tables: list[t.TableCall] = []
         over: list[t.OverCall] = []
         if self.grouped:

@@ -20,7 +20,7 @@ from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.schemas import check_envelope, refuse_both, registry_of, with_schemas
 from ksqlpy.analysis.scope import Scope, Text
-from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, ValueSpec
+from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, SourceKind, ValueSpec
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, similar_names
 from ksqlpy.formats import FORMATS, NONE, key_spec
@@ -336,14 +336,14 @@ def _create_as(
         text.refuse(
             "columns-and-query", "the columns of a query's result come from its SELECT", node.args["columns"][0]
         )
-    query = analyze_query(node.args["query"], catalog, text, persistent=True, config=config)
-    if query.kind != kind:
-        hint = (
-            f"write CREATE {query.kind}" if query.kind == "TABLE" else "write CREATE STREAM, or GROUP BY to get a table"
-        )
-        text.refuse(
-            "wrong-kind", f"this query gives a {query.kind.lower()}, not a {kind.lower()}", node.this, hint=hint
-        )
+
+    def check_kind(given: SourceKind) -> None:
+        if given != kind:
+            hint = "write CREATE TABLE" if given == "TABLE" else "write CREATE STREAM, or GROUP BY to get a table"
+            message = f"this query gives a {given.lower()}, not a {kind.lower()}"
+            text.refuse("wrong-kind", message, node.this, hint=hint)
+
+    query = analyze_query(node.args["query"], catalog, text, persistent=True, config=config, check_kind=check_kind)
     if properties.headers is not None:
         query = _with_headers(query, properties.headers, properties.nodes["HEADERS"], text)
     left = query.relations[0].source

@@ -20,7 +20,7 @@ from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.analysis.statements import declared_columns
-from ksqlpy.catalog import Catalog, Column, Source
+from ksqlpy.catalog import Catalog, Column, Source, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.errors import similar_names
 from ksqlpy.sql import Parsed, nodes
@@ -74,9 +74,13 @@ def analyze_insert_select(parsed: Parsed, catalog: Catalog, config: Config) -> I
             node.this,
             hint="declare a second stream over the topic without it",
         )
-    query = analyze_query(node.args["query"], catalog, text, persistent=True, config=config)
-    if query.kind != "STREAM":
-        text.refuse("wrong-kind", "this query gives a table, its rows cannot be inserted into a stream", node.this)
+
+    def check_kind(given: SourceKind) -> None:
+        if given != "STREAM":
+            message = "this query gives a table, its rows cannot be inserted into a stream"
+            text.refuse("wrong-kind", message, node.this)
+
+    query = analyze_query(node.args["query"], catalog, text, persistent=True, config=config, check_kind=check_kind)
     if any(s.topic == sink.topic for s in query.sources):
         text.refuse("same-topic", f"the result would be written into its own source topic {sink.topic}", node.this)
     return InsertInto(sink, _fitted(query, sink, node, text), parsed.text, properties.query_id)

@@ -60,6 +60,8 @@ def check(parsed: Parsed, sandbox: Sandbox) -> Command | None:
     handler = _CHECKS.get(kind)
     if handler is not None:
         return handler(parsed, sandbox)
+    if kind in (nodes.CreateConnector, nodes.DropConnector, nodes.DescribeConnector):
+        text.refuse("unsupported-statement", _NO_CONNECTORS, parsed.node, hint=_CONNECT)
     if kind not in _RUNS:
         name = " ".join(to_sql(parsed.node).split()[:2])
         text.refuse("unsupported-statement", f"{name} is not run by ksqlpy", parsed.node, hint=_RUNNABLE)
@@ -184,6 +186,8 @@ def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int |
 
 def _check_show(parsed: Parsed, sandbox: Sandbox) -> None:
     kind, extended = parsed.node.args["kind"], parsed.node.args.get("extended")
+    if "CONNECTOR" in kind:
+        Text(parsed.sql).refuse("unsupported-statement", _NO_CONNECTORS, parsed.node, hint=_CONNECT)
     if kind not in _SHOWN or (extended and not _SHOWN[kind]):
         what = f"SHOW {kind}{' EXTENDED' if kind in _SHOWN else ''}"
         hint = f"SHOW lists {', '.join(_SHOWN)}"
@@ -552,6 +556,12 @@ _RUNNABLE = (
 )
 
 _SHOWING = {nodes.Show, nodes.DescribeSource, nodes.DescribeStreams, nodes.DescribeFunction, nodes.Explain}
+
+_NO_CONNECTORS = "connectors are not run by ksqlpy"
+_CONNECT = (
+    "run Kafka Connect beside it, which has a REST API of its own; CREATE STREAM and CREATE TABLE read the topics of"
+    " its connectors"
+)
 
 _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], Command | None]] = {
     nodes.CreateSource: definitions.check_create,
