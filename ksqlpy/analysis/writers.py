@@ -93,14 +93,51 @@ def _fitted(query: TypedQuery, sink: Source, node: nodes.InsertSelect, text: Tex
         h.name == w.name and h.key == w.key and widens_to(h.type, w.type) for h, w in zip(have, want, strict=True)
     )
     if not same:
+        why, name = _difference(have, want, sink.name)
         text.refuse(
             "schema-differs",
-            f"the columns of the query are not those of {sink.name}: {_shown(have)}",
-            node.args["query"].expressions[0],
-            hint=f"{sink.name} has {_shown(want)}",
+            f"the columns of the query are not those of {sink.name}: {why}",
+            _item(node.args["query"], name),
+            hint=f"{sink.name} has {_shown(want)}; the query gives {_shown(have)}",
         )
     types = {c.name: c.type for c in want}
     return replace(query, outputs=tuple(replace(o, expr=coerce(o.expr, types[o.name])) for o in query.outputs))
+
+
+def _difference(have: tuple[Column, ...], want: tuple[Column, ...], sink: str) -> tuple[str, str | None]:
+    """The first thing that differs: names, keys, types, then order; and the column of the query that it is about."""
+    given, wanted = {c.name: c for c in have}, {c.name: c for c in want}
+    missing, more = [n for n in wanted if n not in given], [n for n in given if n not in wanted]
+    if missing and more:
+        return f"it has no column {more[0]}, and its column {missing[0]} is missing", more[0]
+    if missing:
+        return f"its column {missing[0]} is missing", None
+    if more:
+        return f"it has no column {more[0]}", more[0]
+    for name, w in wanted.items():
+        h = given[name]
+        if h.key != w.key:
+            return f"{name} is {_part(w)} there, in the query {_part(h)}", name
+    for name, w in wanted.items():
+        h = given[name]
+        if not widens_to(h.type, w.type):
+            return f"{name} is {w.type} there, which {h.type} does not widen to", name
+    h, w = next((h, w) for h, w in zip(have, want, strict=True) if h.name != w.name)
+    return f"they have another order: {w.name} comes before {h.name} in {sink}", h.name
+
+
+def _part(column: Column) -> str:
+    return "a KEY" if column.key else "no key"
+
+
+def _item(query: exp.Expr, name: str | None) -> exp.Expr:
+    """Where a SELECT names a column of its result; its first item where it does not say."""
+    items: list[exp.Expr] = query.expressions
+    for item in items:
+        named = item.args.get("alias") if isinstance(item, exp.Alias) else item.this
+        if isinstance(named, exp.Identifier) and named.this == name:
+            return item
+    return items[0]
 
 
 def _shown(columns: tuple[Column, ...]) -> str:
