@@ -11,9 +11,9 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Arithmetic of DECIMALs without rounding: {@code (STRUCT<DECIMAL left, DECIMAL right, result>) → DECIMAL} for {@code add},
+ * Arithmetic of DECIMALs, of which division alone is rounded, half up, to the places of its type: {@code (STRUCT<DECIMAL left, DECIMAL right, result>) → DECIMAL} for {@code add},
  * {@code sub}, {@code mul}, {@code div} and {@code mod}; the last field says by its type what comes out. What that type does
- * not hold to the last digit is an error. {@code double} is CAST, {@code (STRUCT<DOUBLE, result>)}: of the number that
+ * not hold to the last digit is else an error. {@code double} is CAST, {@code (STRUCT<DOUBLE, result>)}: of the number that
  * the bits are, cut to the digits of the type and then rounded to its places.
  */
 public final class DecimalMath implements ScalarFunction<Decimal> {
@@ -61,8 +61,7 @@ public final class DecimalMath implements ScalarFunction<Decimal> {
         if (right.signum() == 0) {
           return null;
         }
-        BigDecimal quotient = left.divide(right, result.scale(), RoundingMode.DOWN);
-        return quotient.multiply(right).compareTo(left) == 0 ? fitted(quotient, RoundingMode.DOWN) : null;
+        return fitted(left.divide(right, result.scale(), RoundingMode.HALF_UP), RoundingMode.DOWN);
       default:
         throw new UnsupportedOperationException("decimal_" + operation);
     }
