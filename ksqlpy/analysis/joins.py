@@ -119,15 +119,20 @@ def _windows(window: WindowKey | None) -> str:
 def check_topics(joins: Sequence[exp.Expr], relations: Sequence[Relation], text: Text) -> None:
     """Refuses a table that occurs twice, or shares its topic. The last check, when all else is legal.
 
-    A stream may be joined with itself, under two names; that is this project's own (ksqlDB wants a copy of it).
+    A stream may be joined with itself, under two names, or with one table several times; that is this project's own
+    (ksqlDB wants copies of them).
     """
+    kinds = [r.source.kind for r in relations]
+    roles = kinds[0] == "STREAM" and "STREAM" not in kinds[1:] and relations[0].view is None
     for node, i in zip(joins, range(1, len(relations)), strict=True):
         right, before = relations[i].source, [s for r in relations[:i] for s in r.sources]
         clashes = [s for s in before if s.topic == right.topic and "TABLE" in (s.kind, right.kind)]
+        if roles and all(s.kind == right.kind for s in clashes):
+            continue
         if any(s.name == right.name for s in clashes):
             text.refuse(
                 "self-join",
-                f"{right.name} occurs twice; a table can be joined once only",
+                f"{right.name} occurs twice; a table can be joined with one stream several times, else once only",
                 node.this,
                 hint=f"make a copy of it first: CREATE {right.kind} … AS SELECT * FROM {right.name}",
             )

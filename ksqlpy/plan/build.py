@@ -50,6 +50,8 @@ def _merged(node: Operator) -> Operator:
     """A join that follows another and asks for the same value made one step with it."""
     if not (isinstance(node, StreamTableJoin) and isinstance(below := node.input, StreamTableJoin)):
         return node
+    if {s.relation.source.topic for s in node.tables} & {s.relation.source.topic for s in below.tables}:
+        return node  # each reads the records of the table itself
     if node.left != below.left and node.left not in below.found_keys:
         return node
     return replace(below, tables=(*below.tables, *node.tables), kinds=(*below.kinds, *node.kinds))

@@ -7,7 +7,8 @@ as it is and leaves as a dead letter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -52,6 +53,19 @@ class Plan:
         """The inputs whose rows come out; one, if there is no union."""
         tables = [r for n in self.nodes for table in n.lookups for r in table.relations]
         return tuple(r for r in self.relations if r not in tables)
+
+    @cached_property
+    def copies(self) -> Mapping[Relation, int]:
+        """Of tables whose topic is read for several joins: which copy of its records each of them takes, from 0."""
+        tables = [r for n in self.nodes for table in n.lookups for r in table.relations]
+        seen = Counter[str]()
+        found: dict[Relation, int] = {}
+        for relation in tables:
+            topic = relation.source.topic
+            if sum(r.source.topic == topic for r in tables) > 1:
+                found[relation] = seen[topic]
+                seen[topic] += 1
+        return found
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -32,7 +33,21 @@ def compile_plan(
     """
     headers = "headers" in records.columns
     context = Context(plan, builder_of, distribution, tail, name=name, headers=headers)
-    return context.changed(context.build(plan.root.input, _unread(context, records)))
+    rows = _unread(context, records)
+    if plan.copies:
+        rows = _copied(plan, rows)
+        context.copies = plan.copies
+    return context.changed(context.build(plan.root.input, rows))
+
+
+def _copied(plan: Plan, rows: Rows) -> Rows:
+    """A row for each table that reads the record, numbered from 0; of all other records one."""
+    count = Counter(r.source.topic for r in plan.copies)
+    cases = " ".join(
+        f"WHEN {Col.RAW}.topic = {text.string(topic)} THEN array({', '.join(map(str, range(n)))})"
+        for topic, n in count.items()
+    )
+    return rows.plus((Col.BRANCH, f"explode(CASE {cases} ELSE array(0) END)"))
 
 
 def event_times(plan: Plan, records: DataFrame) -> DataFrame | None:

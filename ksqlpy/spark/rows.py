@@ -77,7 +77,8 @@ class Col:
     SIDE, READ = "__side", "__read"
     """Up to a join: the number of the row's table, null for all other rows; whether the last scan has read the row."""
     BRANCH, ORIGIN, DONE = "__branch", "__origin", "__done"
-    """Within a union: the branch that reads the row, the record itself, and the finished row."""
+    """Within a union: the branch that reads the row, the record itself, and the finished row. Where one table is joined
+    several times: which copy of the record it is."""
     TIME, UNTIMED = "__result_time", "__untimed"
     """With TIMESTAMP of the sink: the time of the result, and why it has none."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ksqlpy.analysis.result import Relation
 from ksqlpy.formats import text
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Operator
@@ -80,6 +81,8 @@ class Context:
         """The number of the step that is built and works on the rows of the operator below it in the same tasks."""
         self.branch: int | None = None
         """The number of the branch of a union that is being built."""
+        self.copies: Mapping[Relation, int] = {}
+        """Which copy of the records of its topic a table reads, where others read it, too: see ``Plan.copies``."""
         self._builders = builders
         self._distributed = False
         self._shuffles = 0

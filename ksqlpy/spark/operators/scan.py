@@ -36,7 +36,8 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
         here = f"({Col.REASON} IS NULL AND {Col.BRANCH} <=> {context.branch} AND {Col.RAW}.topic <=> {topic})"
         partition = place(context.plan.topics.index(source.topic), partition)
     elif context.several:
-        here = f"({Col.REASON} IS NULL AND {Col.RAW}.topic <=> {text.string(source.topic)})"
+        copy = f" AND {Col.BRANCH} <=> {context.copies[relation]}" if relation in context.copies else ""
+        here = f"({Col.REASON} IS NULL AND {Col.RAW}.topic <=> {text.string(source.topic)}{copy})"
         if placed:
             partition = place(context.plan.topics.index(source.topic), partition)
     key, value = source.key, source.value

@@ -19,6 +19,8 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
     left = rows.shape.without(Col.RAW, Col.REASON, Col.READ, Col.SOURCE)
     retraced, number = context.plan.retraced, len(rows.shape.seen)
     rows = read_tables(node.tables, context, rows)
+    if Col.BRANCH in rows.shape.columns:  # what another copy tells of an unreadable record is enough
+        rows = rows.where(f"NOT ({Col.BRANCH} > 0 AND {Col.REASON} IS NOT NULL)")
     relations = [s.relation for s in node.tables]
     keys = [k.name for k in node.table_keys]
     of_table = f"coalesce({', '.join(map(text.name, keys))})"
@@ -62,4 +64,6 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
         joined += [(v, f"CASE WHEN {found[i]} THEN __t{i}.{text.name(v)} END") for v in names]
     if retraced:
         joined.append((f"{Col.SEEN}{number}", f"coalesce(__t0.{Col.OFFSET}, -1L)"))
+    if context.copies.keys() <= {*node.relations}:  # all are read
+        left = tuple(c for c in left if c != Col.BRANCH)
     return rows.unpacked("__l", left, *joined, (Col.RAW, f"__l.{Col.RAW}"), (Col.REASON, f"__l.{Col.REASON}"))
