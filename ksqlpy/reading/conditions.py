@@ -26,7 +26,9 @@ from ksqlpy.types import (
     STRING,
     TIME,
     TIMESTAMP,
+    ArrayType,
     DecimalType,
+    MapType,
     SqlType,
 )
 
@@ -62,33 +64,62 @@ def condition_of(expr: t.Expr, constants: Constants | None = None) -> Condition 
 
 
 def folded(expr: t.Expr) -> tuple[Any] | None:
-    """The value of a literal, also of a number in a wider type; None for everything else."""
+    """The value of a literal, also of a number in a wider type, and of literals in ARRAY, MAP and STRUCT.
+
+    None for everything else, and for what fails.
+    """
     match expr:
         case t.Literal(value=value):
             return (value,)
         case t.Cast(type=wider, value=inner):
             found = folded(inner)
-            if found is None or (
-                inner.type not in (INTEGER, BIGINT, DOUBLE) and not isinstance(inner.type, DecimalType)
-            ):
-                return None
-            return _widened(found[0], inner.type, wider)
-        case t.Negate(value=inner) if inner.type in (INTEGER, BIGINT):
+            return None if found is None else _widened(found[0], inner.type, wider)
+        case t.Negate(type=type_, value=inner):
             found = folded(inner)
-            limit = 2**31 if inner.type == INTEGER else 2**63
-            return None if found is None or found[0] is None or found[0] == -limit else (-found[0],)
+            return None if found is None else _negative(found[0], type_)
+        case t.ArrayOf(items=items):
+            all_items = [folded(i) for i in items]
+            return None if None in all_items else ([i[0] for i in all_items if i is not None],)
+        case t.StructOf(fields=fields):
+            parts = {n: folded(v) for n, v in fields}
+            return None if None in parts.values() else ({n: v[0] for n, v in parts.items() if v is not None},)
+        case t.MapOf(entries=entries):
+            made: dict[Any, Any] = {}
+            for name, given in entries:
+                k, v = folded(name), folded(given)
+                if k is None or v is None or k[0] is None or k[0] in made:
+                    return None
+                made[k[0]] = v[0]
+            return (made,)
     return None
 
 
-def _widened(value: Any, source: SqlType, target: SqlType) -> tuple[Any] | None:
+def _negative(value: Any, type_: SqlType) -> tuple[Any] | None:
     if value is None:
         return (None,)
+    if type_ in (INTEGER, BIGINT):
+        return None if value == -(2**31 if type_ == INTEGER else 2**63) else (-value,)
+    if isinstance(value, Decimal):
+        return (value.copy_negate() if value else value,)
+    return (-value,) if isinstance(value, float) else None
+
+
+def _widened(value: Any, source: SqlType, target: SqlType) -> tuple[Any] | None:
+    if value is None or source == target:
+        return (value,)
+    match source, target:
+        case ArrayType(item), ArrayType(wider):
+            items = [_widened(v, item, wider) for v in value]
+            return None if None in items else ([i[0] for i in items if i is not None],)
+        case MapType(_, item), MapType(key, wider) if source.key == key:
+            entries = {k: _widened(v, item, wider) for k, v in value.items()}
+            return None if None in entries.values() else ({k: v[0] for k, v in entries.items() if v is not None},)
     if source in (INTEGER, BIGINT):
         if target == BIGINT:
             return (value,)
         if target == DOUBLE:
             return (float(value),)
-    if isinstance(target, DecimalType) and source != DOUBLE:
+    if isinstance(target, DecimalType) and (source in (INTEGER, BIGINT) or isinstance(source, DecimalType)):
         exact = Decimal(value)
         _, digits, exponent = exact.as_tuple()
         assert isinstance(exponent, int)

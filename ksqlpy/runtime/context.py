@@ -15,6 +15,7 @@ from ksqlpy.types import SqlType
 if TYPE_CHECKING:  # who only checks statements needs neither Kafka's clients nor Spark, which are slow to import
     from ksqlpy.runtime.brokers import Brokers
     from ksqlpy.runtime.catalog_service import CatalogService
+    from ksqlpy.runtime.inserts import Writing
     from ksqlpy.runtime.reads import Reads
     from ksqlpy.runtime.supervisor import Supervisor
     from ksqlpy.spark.standing import Standing
@@ -134,6 +135,8 @@ class Context:
     """What existed when a request began that changes nothing, and that others' changes do not meet."""
     samples: Samples | None = None
     """The records by which its statements were checked."""
+    writing: Writing = field(kw_only=True)
+    """The records of its INSERTs that are on their way."""
     command: Command | None = None
     """What the check of the statement that is run has found."""
 

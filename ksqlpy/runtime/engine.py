@@ -32,6 +32,7 @@ from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.context import Command, Context, Sandbox, Services
 from ksqlpy.runtime.health import query_health
+from ksqlpy.runtime.inserts import Writing
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.plainpush import PlainPush
 from ksqlpy.runtime.printing import Printing, wanted
@@ -222,12 +223,18 @@ class Engine:
                         self.brokers.log.check_size({"statement": statement.text})
                     commands.append(statements.check(statement, sandbox))
             seen = None if changes else catalog
-            context = Context(self._services, overrides, dict(variables or {}), seen, samples)
-            for statement, context.command in zip(parsed, commands, strict=True):
-                with _named(statement, entities):
-                    entity = statements.run(statement, context)
-                if entity is not None:
-                    entities.append(entity)
+            writing = Writing(partial(_named, entities=entities))
+            context = Context(self._services, overrides, dict(variables or {}), seen, samples, writing=writing)
+            try:
+                for statement, context.command in zip(parsed, commands, strict=True):
+                    if not isinstance(statement.node, nodes.InsertValues):
+                        writing.settle(context)
+                    with _named(statement, entities):
+                        entity = statements.run(statement, context)
+                    if entity is not None:
+                        entities.append(entity)
+            finally:  # what was sent before a statement that is refused counts
+                writing.settle(context)
         return entities
 
     @contextlib.contextmanager
@@ -455,8 +462,9 @@ def _named(statement: Parsed, entities: list[dict[str, Any]]) -> Iterator[None]:
     try:
         yield
     except KsqlError as e:
-        if e.sql is None and isinstance(e, AnalysisProblem):
-            e.sql = statement.sql
-        e.statement_text = statement.text
-        e.entities = list(entities)
+        if e.statement_text is None:  # it may come of an earlier statement, whose record was not written
+            if e.sql is None and isinstance(e, AnalysisProblem):
+                e.sql = statement.sql
+            e.statement_text = statement.text
+            e.entities = list(entities)
         raise

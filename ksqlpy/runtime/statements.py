@@ -6,21 +6,16 @@
 from __future__ import annotations
 
 import contextlib
-import time as clock
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from ksqlpy.analysis import (
     CreateAs,
-    Insert,
     Text,
     analyze_create,
-    analyze_delete,
-    analyze_insert,
     analyze_insert_select,
     analyze_query,
     find_source,
@@ -29,17 +24,17 @@ from ksqlpy.analysis.pull import WAIT, PullRead, analyze_pull, as_stream
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.catalog import Catalog, Column, Source, query_named
 from ksqlpy.config import Config
-from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError, reason_of, similar_names
+from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, StatementError, similar_names
 from ksqlpy.figuretexts import lag_text, latency_text
 from ksqlpy.functions import FUNCTIONS
-from ksqlpy.functions.times import LATEST
 from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.plan.explain import plan_tree
 from ksqlpy.reading.pull import columns_of, used_by, way_of
 from ksqlpy.reading.push import PLAIN_WAY, plain_of
 from ksqlpy.runtime import definitions, entities
 from ksqlpy.runtime.context import Command, Context, Entity, Sandbox
-from ksqlpy.runtime.internal import check_read, check_written
+from ksqlpy.runtime.inserts import check_delete, check_insert, delete, insert
+from ksqlpy.runtime.internal import check_read
 from ksqlpy.runtime.schema_checks import assert_schema, check_assert_schema
 from ksqlpy.runtime.skips import check_skip, skip
 from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
@@ -97,88 +92,12 @@ def check_lookup(parsed: Parsed, catalog: Catalog, config: Config) -> tuple[Pull
     return read, used_by(read)
 
 
-POLL = 0.05
-"""Seconds for which a waiting INSERT serves what others have sent."""
-
-
 def run(parsed: Parsed, context: Context) -> Entity | None:
     """Does a checked statement; returns its entity if it has one. Raises KsqlError."""
     return _RUNS[type(parsed.node)](parsed, context)
 
 
 # ---------------------------------------------------------------- INSERT VALUES, DELETE
-
-
-def _check_insert(parsed: Parsed, sandbox: Sandbox) -> Command:
-    made = analyze_insert(parsed, sandbox.catalog)
-    check_written(made.source, parsed)
-    return Command(made, None, (made.source,), sandbox.catalog.types)
-
-
-def _insert(parsed: Parsed, context: Context) -> None:
-    from ksqlpy.spark.evaluate import record_of  # not needed to check a statement, and slow to import
-
-    checked = context.checked
-    insert = _writable(checked.made if checked is not None else analyze_insert(parsed, context.catalog), context)
-    _produce(insert, *record_of(context.supervisor.session, insert), context)
-
-
-def _check_delete(parsed: Parsed, sandbox: Sandbox) -> Command:
-    made = analyze_delete(parsed, sandbox.catalog)
-    check_written(made.source, parsed)
-    return Command(made, None, (made.source,), sandbox.catalog.types)
-
-
-def _delete(parsed: Parsed, context: Context) -> None:
-    from ksqlpy.spark.evaluate import record_of
-
-    checked = context.checked
-    tombstone = _writable(checked.made if checked is not None else analyze_delete(parsed, context.catalog), context)
-    key, _, _ = record_of(context.supervisor.session, tombstone)
-    _produce(tombstone, key, None, None, context)
-
-
-def _writable(insert: Insert, context: Context) -> Insert:
-    return replace(insert, source=context.definitions.written(insert.source))
-
-
-def _produce(insert: Insert, key: bytes | None, value: bytes | None, time: int | None, context: Context) -> None:
-    """Writes a record, and waits until the brokers have it. Raises EngineProblem ``not-inserted``."""
-    from confluent_kafka import KafkaError, KafkaException  # not needed to check a statement
-
-    from ksqlpy.spark.kafka import TIMEOUT, error_code_of
-
-    topic = insert.source.topic
-    if time is not None and time < 0:
-        raise EngineProblem("not-inserted", f"ROWTIME {time} is before 1970", error_code=40001)
-    if time is not None and time > LATEST:
-        raise EngineProblem("not-inserted", f"ROWTIME {time} is too late for milliseconds", error_code=40001)
-    if time == 0:  # which librdkafka takes for none
-        problem = context.brokers.kafka.write_at_epoch(context.supervisor.session, topic, key, value)
-        if problem is not None:
-            message = f"the record was not written to topic {topic}: {problem}"
-            raise EngineProblem("not-inserted", message, error_code=50000)
-        return
-    done: list[KafkaError | None] = []
-    options: dict[str, Any] = {} if time is None else {"timestamp": time}
-    producer, end = context.brokers.producer, clock.monotonic() + TIMEOUT
-    try:
-        producer.produce(topic, key=key, value=value, on_delivery=lambda e, m: done.append(e), **options)
-        while not done and clock.monotonic() < end:  # not for what other requests have sent
-            producer.poll(POLL)
-    except KafkaException as e:
-        done = [e.args[0]]
-    except BufferError:  # too many wait
-        done = []
-    if not done or done[0] is not None:
-        reason, code, hint = "the brokers do not answer", 50000, None
-        if done and done[0] is not None:
-            reason, code = reason_of(done[0]), error_code_of(done[0])
-            if done[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
-                reason = f"it has {len(key or b'') + len(value or b''):,} bytes, which are too many for the topic"
-                hint = f"max.message.bytes of topic {topic} says how many it takes"
-        message = f"the record was not written to topic {topic}: {reason}"
-        raise EngineProblem("not-inserted", message, hint=hint, error_code=code)
 
 
 # ---------------------------------------------------------------- SHOW, DESCRIBE, EXPLAIN
@@ -574,8 +493,8 @@ _CHECKS: dict[type[exp.Expr], Callable[[Parsed, Sandbox], Command | None]] = {
     nodes.Pause: definitions.check_pause,
     nodes.Resume: definitions.check_pause,
     nodes.Skip: check_skip,
-    nodes.InsertValues: _check_insert,
-    nodes.DeleteFrom: _check_delete,
+    nodes.InsertValues: check_insert,
+    nodes.DeleteFrom: check_delete,
     nodes.AssertTopic: check_assert_topic,
     nodes.AssertSchema: check_assert_schema,
     nodes.Show: _check_show,
@@ -605,8 +524,8 @@ _RUNS: dict[type[exp.Expr], Callable[[Parsed, Context], Entity | None]] = {
     nodes.Pause: definitions.pause,
     nodes.Resume: definitions.pause,
     nodes.Skip: skip,
-    nodes.InsertValues: _insert,
-    nodes.DeleteFrom: _delete,
+    nodes.InsertValues: insert,
+    nodes.DeleteFrom: delete,
     nodes.AssertTopic: assert_topic,
     nodes.AssertSchema: assert_schema,
     nodes.Show: _show,

@@ -1,0 +1,39 @@
+"""The records of INSERTs that are made in Python are those that Spark makes: ``inserts.txt``, in each pair of formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ksqlpy.analysis import analyze_insert
+from ksqlpy.errors import KsqlError
+from ksqlpy.runtime.inserts import plain_record
+from ksqlpy.spark.evaluate import record_of
+from ksqlpy.sql import parse
+from ksqlpy.testing.memory import MemoryEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BLOCKS = Path(__file__).with_name("inserts.txt").read_text(encoding="utf-8").strip().split("\n\n")
+FORMATS = ["JSON", "KAFKA", "DELIMITED", "AVRO", "PROTOBUF", "JSON_SR", "PROTOBUF_NOSR"]
+
+
+@pytest.mark.parametrize("key", FORMATS)
+@pytest.mark.parametrize("value", FORMATS)
+@pytest.mark.parametrize("block", BLOCKS, ids=[b.split()[2] for b in BLOCKS])
+def test_python_makes_the_records_that_spark_makes(spark: SparkSession, block: str, key: str, value: str) -> None:
+    create, *inserts = block.split("\n  ")
+    engine = MemoryEngine(spark)
+    try:
+        formats = f"KEY_FORMAT = '{key}', VALUE_FORMAT = '{value}'"
+        engine.execute(f"{create.rstrip(';')} WITH (KAFKA_TOPIC = 't', PARTITIONS = 1, {formats});")
+    except KsqlError:
+        return  # the format cannot carry these columns
+    for sql in inserts:
+        [parsed] = parse(sql)
+        made = analyze_insert(parsed, engine.catalog)
+        plain = plain_record(made)
+        assert plain is None or plain == record_of(spark, made), sql
