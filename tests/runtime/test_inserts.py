@@ -1,4 +1,4 @@
-"""The records of INSERTs that are made in Python are those that Spark makes: ``inserts.txt``, in each pair of formats."""
+"""INSERTs give the records in Python that they give in Spark: ``inserts.txt``, in each pair of formats."""
 
 from __future__ import annotations
 
