@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Any
 
 from ksqlpy.analysis import typed as t
+from ksqlpy.analysis.constants import constant_of
 from ksqlpy.types import (
     ALL_DIGITS,
     BIGINT,
@@ -71,6 +72,11 @@ def folded(expr: t.Expr) -> tuple[Any] | None:
     match expr:
         case t.Literal(value=value):
             return (value,)
+        case t.Cast(type=type_, value=t.Literal(type=kind, value=str() as text)) if kind == STRING != type_:
+            read = constant_of(text, type_)
+            return None if read is None else (read,)
+        case t.Cast(type=type_, value=t.Cast(type=kind) as inner) if type_ == BIGINT and kind == TIMESTAMP:
+            return folded(inner)  # ROWTIME = '2024-05-06', both in ms
         case t.Cast(type=wider, value=inner):
             found = folded(inner)
             return None if found is None else _widened(found[0], inner.type, wider)
@@ -120,14 +126,14 @@ def _widened(value: Any, source: SqlType, target: SqlType) -> tuple[Any] | None:
         if target == DOUBLE:
             return (float(value),)
     if isinstance(target, DecimalType) and (source in (INTEGER, BIGINT) or isinstance(source, DecimalType)):
-        exact = Decimal(value)
+        exact = Decimal(value) or Decimal(0)  # which has no sign
         _, digits, exponent = exact.as_tuple()
         assert isinstance(exponent, int)
         if -exponent > target.scale or len(digits) + exponent > target.precision - target.scale:
             return None
         return (exact.quantize(Decimal(1).scaleb(-target.scale), context=ALL_DIGITS),)
     if isinstance(source, DecimalType) and target == DOUBLE:
-        return (float(value),)
+        return (float(value) if value else 0.0,)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Texts as constants of other types: what the analysis takes, Spark reads; the lines of ``constants.txt``."""
+"""Texts as constants of other types: the analysis has the values that Spark reads; the lines of ``constants.txt``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.constants import is_constant
-from ksqlpy.spark.expressions import spark_text
+from ksqlpy.analysis.constants import constant_of, is_constant
+from ksqlpy.spark.evaluate import values_of
 from ksqlpy.types import BYTES, DATE, STRING, TIME, TIMESTAMP, Scalar
 
 TYPES = {str(kind): kind for kind in (DATE, TIME, TIMESTAMP, BYTES)}
@@ -31,7 +31,11 @@ def test_a_text_that_is_none_is_refused(kind: Scalar, read: bool, text: str) -> 
 
 @pytest.mark.spark
 def test_spark_reads_the_same_texts(spark: SparkSession) -> None:
-    casts = [spark_text(t.Cast(kind, t.Literal(STRING, text))) for kind, _, text in lines()]
-    [row] = spark.range(0, 1, 1, 1).selectExpr(*(f"{c} IS NOT NULL AS c{i}" for i, c in enumerate(casts))).collect()
-    differ = [(str(kind), text) for (kind, read, text), got in zip(lines(), row, strict=True) if read != got]
+    casts = [t.Cast(kind, t.Literal(STRING, text)) for kind, _, text in lines()]
+    found = values_of(spark, casts)
+    differ = [
+        (str(kind), text, got, constant_of(text, kind))
+        for (kind, read, text), got in zip(lines(), found, strict=True)
+        if constant_of(text, kind) != got or read != (got is not None)
+    ]
     assert not differ
