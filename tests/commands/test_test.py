@@ -138,6 +138,13 @@ def test_a_project(ksqlpy: Run, spark: SparkSession) -> None:
     assert done.code == 1 and '      - 3 {"CUSTOMER":"bob","AMOUNT":1.00}' in done.out
 
 
+@pytest.mark.kafka
+def test_a_project_on_kafka(ksqlpy: Run, spark: SparkSession) -> None:
+    """Two cases at once: each has its own types and queries of the project."""
+    done = ksqlpy(*example("--vars", PROJECT / "dev.vars", "--kafka"))
+    assert (done.code, done.out.splitlines()[-1].partition(" in ")[0]) == (0, "2 passed")
+
+
 def test_a_case_of_a_project_needs_no_statements(tmp_path: Path, ksqlpy: Run, spark: SparkSession) -> None:
     made = "CREATE STREAM d AS SELECT * FROM s;"
     (tmp_path / "b.sql").write_text(f"SET 'ksql.timestamp.throw.on.invalid'='true';\n{made}")
