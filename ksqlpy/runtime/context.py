@@ -15,9 +15,9 @@ from ksqlpy.types import SqlType
 if TYPE_CHECKING:  # who only checks statements needs neither Kafka's clients nor Spark, which are slow to import
     from ksqlpy.runtime.brokers import Brokers
     from ksqlpy.runtime.catalog_service import CatalogService
-    from ksqlpy.runtime.inserts import Writing
     from ksqlpy.runtime.reads import Reads
     from ksqlpy.runtime.supervisor import Supervisor
+    from ksqlpy.runtime.writing import Writing
     from ksqlpy.spark.standing import Standing
 
 __all__ = ["Command", "Context", "Entity", "Sandbox", "Services", "Surroundings", "TopicFacts"]

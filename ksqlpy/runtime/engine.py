@@ -32,7 +32,6 @@ from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.context import Command, Context, Sandbox, Services
 from ksqlpy.runtime.health import query_health
-from ksqlpy.runtime.inserts import Writing
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.plainpush import PlainPush
 from ksqlpy.runtime.printing import Printing, wanted
@@ -46,6 +45,7 @@ from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.systemstreams import log_topic, system_streams
 from ksqlpy.runtime.textsize import check_size
 from ksqlpy.runtime.topics import Topics
+from ksqlpy.runtime.writing import Writing
 from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.sql import Parsed, nodes, parse
@@ -223,18 +223,18 @@ class Engine:
                         self.brokers.log.check_size({"statement": statement.text})
                     commands.append(statements.check(statement, sandbox))
             seen = None if changes else catalog
-            writing = Writing(partial(_named, entities=entities))
+            writing = Writing(self.brokers, lambda: self.session, partial(_named, entities=entities))
             context = Context(self._services, overrides, dict(variables or {}), seen, samples, writing=writing)
             try:
                 for statement, context.command in zip(parsed, commands, strict=True):
                     if not isinstance(statement.node, nodes.InsertValues):
-                        writing.settle(context)
+                        writing.settle()
                     with _named(statement, entities):
                         entity = statements.run(statement, context)
                     if entity is not None:
                         entities.append(entity)
             finally:  # what was sent before a statement that is refused counts
-                writing.settle(context)
+                writing.settle()
         return entities
 
     @contextlib.contextmanager
