@@ -174,6 +174,7 @@ class Brokers:
                 {
                     "linger.ms": 0,
                     "acks": "all",
+                    "max.in.flight": 1,  # records that are on their way together keep their order when one is retried
                     "message.max.bytes": 1_000_000_000,  # the topic's own limit counts
                     # So that what is reported as not written is not written later.
                     "message.timeout.ms": int(TIMEOUT * 1000),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from ksqlpy.analysis import Insert, analyze_delete, analyze_insert
 from ksqlpy.catalog import PartSpec
@@ -18,9 +17,6 @@ from ksqlpy.runtime.context import Command, Context, Sandbox
 from ksqlpy.runtime.internal import check_written
 from ksqlpy.runtime.writing import Record
 from ksqlpy.sql import Parsed
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["check_delete", "check_insert", "delete", "insert", "plain_record"]
 
@@ -36,12 +32,7 @@ def insert(parsed: Parsed, context: Context) -> None:
     """Writes the record of INSERT VALUES; raises AnalysisProblem ``insert-failed``, EngineProblem ``not-inserted``."""
     checked = context.checked
     made = _writable(checked.made if checked is not None else analyze_insert(parsed, context.catalog), context)
-    record = plain_record(made)
-    if record is None:
-        from ksqlpy.spark.evaluate import record_of  # slow to import
-
-        record = record_of(context.supervisor.session, made)
-    context.writing.send(parsed, made, record)
+    context.writing.send(parsed, made, _record(made, context))
 
 
 def check_delete(parsed: Parsed, sandbox: Sandbox) -> Command:
@@ -55,16 +46,20 @@ def delete(parsed: Parsed, context: Context) -> None:
     """Writes the tombstone of DELETE; raises what :func:`insert` raises."""
     checked = context.checked
     made = _writable(checked.made if checked is not None else analyze_delete(parsed, context.catalog), context)
-    record = plain_record(made)
-    if record is None:
-        from ksqlpy.spark.evaluate import record_of
-
-        record = record_of(context.supervisor.session, made)
-    context.writing.send(parsed, made, (record[0], None, None))
+    context.writing.send(parsed, made, (_record(made, context)[0], None, None))
 
 
 def _writable(made: Insert, context: Context) -> Insert:
     return replace(made, source=context.definitions.written(made.source))
+
+
+def _record(made: Insert, context: Context) -> Record:
+    record = plain_record(made)
+    if record is None:
+        from ksqlpy.spark.evaluate import record_of  # slow to import
+
+        record = record_of(context.supervisor.session, made)
+    return record
 
 
 def plain_record(made: Insert) -> Record | None:
