@@ -46,14 +46,16 @@ public final class Tasks {
 
   /**
    * Whether it asks for its next record: rows are drawn one by one, so none is worked on then. Spark's reader of Kafka also asks
-   * for offsets, with a record in hand.
+   * for offsets, with a record in hand; ours asks for the ends of its partitions where it has none. The brokers answer that
+   * only when they have answered for records, so a task whose query others read spends most of its time there.
    */
   private static boolean waits(StackTraceElement[] stack) {
     for (int i = 0; i < stack.length; i++) {
-      if (stack[i].getMethodName().equals("poll")
-              && (stack[i].getClassName().equals("org.apache.spark.sql.kafka010.consumer.InternalKafkaConsumer")
-                  || stack[i].getClassName().equals("ksqlpy.source.Merge"))
-          || stack[i].getClassName().startsWith("org.apache.spark.shuffle.streaming.StreamingShuffleReader")) {
+      String of = stack[i].getClassName();
+      String method = stack[i].getMethodName();
+      if (method.equals("poll") && of.equals("org.apache.spark.sql.kafka010.consumer.InternalKafkaConsumer")
+          || (method.equals("poll") || method.equals("findEnd")) && of.equals("ksqlpy.source.Merge")
+          || of.startsWith("org.apache.spark.shuffle.streaming.StreamingShuffleReader")) {
         return true;
       }
     }
