@@ -139,7 +139,6 @@ def test_a_project(ksqlpy: Run, spark: SparkSession) -> None:
 
 
 @pytest.mark.kafka
-@pytest.mark.extended("a project on Kafka: on a busy machine its cases may wait for a checkpoint")
 def test_a_project_on_kafka(ksqlpy: Run, spark: SparkSession) -> None:
     """Two cases at once: each has its own types and queries of the project."""
     done = ksqlpy(*example("--vars", PROJECT / "dev.vars", "--kafka"))
