@@ -135,7 +135,12 @@ class Property:
 _DEFINED = (
     Property("bootstrap.servers", "", "Kafka to use; empty: a broker is started and stopped with the server."),
     Property("ksql.service.id", "default_", "Name of the service; prefix of its internal topics.", _prefix),
-    Property("ksqlpy.data.dir", "", "Folder for checkpoints, logs and the embedded broker; empty: a temporary one."),
+    Property(
+        "ksqlpy.data.dir",
+        "",
+        "Folder for checkpoints, logs and the embedded broker; empty: a temporary one. Where it is not set, ksqlpy "
+        "server and ksqlpy dev take one in ~/.local/share/ksqlpy ($XDG_DATA_HOME).",
+    ),
     Property(
         "ksqlpy.checkpoint.dir",
         "",
@@ -182,7 +187,12 @@ _DEFINED = (
         "the same ksqlpy.checkpoint.dir, and a ksqlpy.data.dir each.",
         _one_of("true", "false"),
     ),
-    Property("ksqlpy.kafka.port", "0", "Port of the embedded broker; 0 picks a free one.", _integer(0, 65535)),
+    Property(
+        "ksqlpy.kafka.port",
+        "0",
+        "Port of the embedded broker; 0: the one that it had with this data folder, at first any free one.",
+        _integer(0, 65535),
+    ),
     Property("ksqlpy.spark.master", "local[512]", "Spark master; every task of a running query holds a slot of it."),
     Property(
         "ksqlpy.warm.up",

@@ -25,6 +25,7 @@ from hypercorn.config import Config as HypercornConfig
 from starlette.applications import Starlette
 
 from ksqlpy.config import Config
+from ksqlpy.embedded.folders import kept
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError
 from ksqlpy.server import connections, frames, strict
 from ksqlpy.server.app import create_app
@@ -87,7 +88,8 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
     """Runs the server until SIGINT or SIGTERM: starts the engine, serves the API, stops both.
 
     The port is taken first. While the engine starts, requests get 503. ``progress`` gets short texts about the start;
-    one line with the URL is printed when statements are taken. ``engine``: another one than the usual, not yet started.
+    addresses and data folder are printed when statements are taken. ``engine``: another one than the usual, not yet
+    started.
     Raises what :func:`listen` and starting the engine raise, ServiceLost when another server has taken the service, and
     EngineProblem ``service-handed-over`` when a standby was given it.
     A second signal ends the process at once.
@@ -138,6 +140,9 @@ async def _serve(backend: Backend, listener: socket.socket, readers: Readers, pr
         if not stop.is_set():
             backend.state = State.READY
             readers.start(backend.engine.config, listener)
+            config = backend.engine.config  # with the address of a broker that the engine has started
+            print(f"Kafka   {config.get('bootstrap.servers')}")
+            print(f"data    {kept(config.get('ksqlpy.data.dir'))}")
             print(f"ksqlpy server is ready at {_url(listener)}", flush=True)
             lost = asyncio.create_task(_lost(backend.engine))
             await asyncio.wait({stopping, serving, lost}, return_when=asyncio.FIRST_COMPLETED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ksqlpy.commands.datafolder import add_data, with_data
 from ksqlpy.commands.logs import without_traces_of_py4j
 from ksqlpy.commands.options import add_define, add_insecure
 from ksqlpy.commands.values import rate
@@ -26,9 +28,9 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``ksqlpy dev``."""
-    parser.add_argument("--data-dir", metavar="D", help="folder for all data (default: one that goes at the end)")
+    add_data(parser)
     parser.add_argument("--port", metavar="N", help="port of the server (default 8088; 0: any free one)")
-    parser.add_argument("--kafka-port", metavar="N", help="port of the broker (default: any free one)")
+    parser.add_argument("--kafka-port", metavar="N", help="port of the broker (default: as before, at first any)")
     parser.add_argument(
         "--schema-registry", action="store_true", help="start a schema registry, too: AVRO, JSON_SR and PROTOBUF work"
     )
@@ -55,10 +57,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _course(options: argparse.Namespace) -> int:
     from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.spark.masters import on_one_machine
 
     tell = StatusLine()
     with contextlib.ExitStack() as around:
         config = _config(options)
+        if on_one_machine(config.get("ksqlpy.spark.master")):
+            os.umask(0o077)  # as of a server
         if options.schema_registry:
             registry = around.enter_context(_registry(config.get("ksqlpy.data.dir"), tell))
             config = _config(options, {"ksql.schema.registry.url": registry.url})
@@ -73,6 +78,7 @@ def _registry(folder: str, tell: StatusLine) -> EmbeddedRegistry:
 
 
 def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) -> int:
+    from ksqlpy.embedded.folders import kept
     from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
     from ksqlpy.server.backend import Backend, State
@@ -91,12 +97,11 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
         stack.callback(tell, "stopping")
         stack.enter_context(server)
         backend.state = State.READY
-        folder = config.get("ksqlpy.data.dir")
         print(f"Kafka   {engine.bootstrap}")
         if options.schema_registry:
             print(f"schemas {config.get('ksql.schema.registry.url')}")
         print(f"server  {server.url}")
-        print(f"data    {f'stays in {folder}' if folder else 'goes at the end'}", flush=True)
+        print(f"data    {kept(config.get('ksqlpy.data.dir'))}", flush=True)
         if sys.stdin.isatty() and not options.no_shell:
             _log_beside_the_shell(engine.folder)
         if options.sample is not None:
@@ -125,12 +130,12 @@ def _config(options: argparse.Namespace, more: Mapping[str, str] = MappingProxyT
         "ksqlpy.port": options.port,
         "ksqlpy.insecure": options.exposed,
         "ksqlpy.kafka.port": options.kafka_port,
-        "ksqlpy.data.dir": options.data_dir,
     }
     # A sample is there to be looked at: queries see it from its first record.
     sample = {"auto.offset.reset": "earliest"} if options.sample is not None else {}
-    given = {name: value for name, value in flags.items() if value is not None}
-    return Config.of({**sample, **Config.from_environment(), **more, **dict(options.define), **given})
+    named = {name: value for name, value in flags.items() if value is not None}
+    given = {**sample, **Config.from_environment(), **more, **dict(options.define), **named}
+    return with_data(options, Config.of(given))
 
 
 def _paced(rate: float | None) -> Callable[[Iterable[tuple[bytes, bytes]]], Iterator[tuple[bytes, bytes]]] | None:

@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from ksqlpy.commands.datafolder import add_data, with_data
 from ksqlpy.commands.logs import without_traces_of_py4j
 from ksqlpy.commands.options import add_define, add_insecure
 
@@ -17,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", metavar="N", help="port to listen on (default 8088; 0: any free one)")
     parser.add_argument("--host", metavar="H", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--bootstrap-servers", metavar="B", help="Kafka to use (default: one is started)")
-    parser.add_argument("--data-dir", metavar="D", help="folder for what must outlive the server")
+    add_data(parser)
     parser.add_argument("--readers", metavar="N", help="processes that answer lookups beside the server (default 0)")
     parser.add_argument(
         "--standby",
@@ -37,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
     from ksqlpy.spark.masters import on_one_machine
 
     values = Config.from_file(options.config) if options.config else {}
-    config = Config.of({**values, **Config.from_environment(), **dict(options.define), **_flags(options)})
+    given = {**values, **Config.from_environment(), **dict(options.define), **_flags(options)}
+    config = with_data(options, Config.of(given))
     if on_one_machine(config.get("ksqlpy.spark.master")):
         os.umask(0o077)  # what it writes is for nobody else; executors elsewhere may run as another user
     without_traces_of_py4j()
@@ -53,7 +55,6 @@ def _flags(options: argparse.Namespace) -> dict[str, str]:
         "ksqlpy.port": options.port,
         "ksqlpy.insecure": options.exposed,
         "bootstrap.servers": options.bootstrap_servers,
-        "ksqlpy.data.dir": options.data_dir,
         "ksqlpy.readers": options.readers,
         "ksqlpy.standby": options.standby,
     }

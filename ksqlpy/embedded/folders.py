@@ -15,10 +15,15 @@ from typing import IO
 
 from ksqlpy.errors import EnvironmentProblem
 
-__all__ = ["folder_locked", "removed", "scratch_folder"]
+__all__ = ["folder_locked", "kept", "removed", "scratch_folder"]
 
 _SECONDS = 2.0
 _LOCK = ".lock"
+
+
+def kept(folder: str) -> str:
+    """What a person is told of the data of a server; ``folder``: empty for a temporary one."""
+    return f"stays in {Path(folder).expanduser().absolute()}" if folder else "goes at the end"
 
 
 def removed(folder: Path) -> None:

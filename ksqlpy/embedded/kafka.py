@@ -25,6 +25,7 @@ from ksqlpy.embedded.classes import ClassArchive
 from ksqlpy.embedded.guard import Guarded
 from ksqlpy.embedded.jars import broker_jars
 from ksqlpy.embedded.java import Java, find_java
+from ksqlpy.embedded.ports import is_free, keep_port, usual_port
 from ksqlpy.errors import EnvironmentProblem
 
 __all__ = ["EmbeddedKafka"]
@@ -61,9 +62,9 @@ _JVM = ["-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headl
 class EmbeddedKafka:
     """A broker of this machine, started by :meth:`start` or ``with``, ended by :meth:`stop` or with this process.
 
-    ``host``, ``port``: of the listener; None picks a free port. ``folder``: where topics and log are kept for the next
-    start; None takes a temporary folder that goes with the broker. ``settings``: broker settings that replace or extend
-    ours.
+    ``host``, ``port``: of the listener; None picks a free port, and with a ``folder`` the same one at each start.
+    ``folder``: where topics and log are kept for the next start; None takes a temporary folder that goes with the
+    broker. ``settings``: broker settings that replace or extend ours.
     ``protocol``: of that listener; with another than PLAINTEXT the settings say the rest, those of the listener with
     the prefix ``listener.name.clients.``, and :attr:`inner` is a second listener without a login.
     ``ready_within``: seconds that the broker may take to answer. ``progress``: told about jars being fetched.
@@ -146,7 +147,7 @@ class EmbeddedKafka:
         """
         if self._child is not None:
             raise RuntimeError("this broker is already started")
-        if self._wanted_port is not None and not _is_free(self._host, self._wanted_port):
+        if self._wanted_port is not None and not is_free(self._host, self._wanted_port):
             raise _port_in_use(self._host, self._wanted_port)
         java, jars = find_java(), broker_jars(self._progress)
         try:
@@ -234,7 +235,10 @@ class EmbeddedKafka:
 
     def _try_start(self, java: Java, jars: Sequence[Path], *, last: bool) -> bool:
         """One attempt; False when somebody took our port between choosing and binding and another try makes sense."""
-        self._port, self._controller, inner = _free_ports(self._wanted_port)
+        wanted = self._wanted_port
+        if wanted is None and self._wanted_folder is not None:
+            wanted = usual_port(self._folder, self._host)
+        self._port, self._controller, inner = _free_ports(wanted)
         self._inner = self._port if self._protocol == "PLAINTEXT" else inner
         listeners = _listeners(self._protocol, self._host, self._port, inner, self._controller)
         if self._joins is not None:
@@ -264,11 +268,13 @@ class EmbeddedKafka:
                 self._child.stop()
                 self._child = None
                 if not last and any("Address already in use" in line for line in lines):
-                    if self._wanted_port is not None and not _is_free(self._host, self._wanted_port):
+                    if self._wanted_port is not None and not is_free(self._host, self._wanted_port):
                         raise _port_in_use(self._host, self._wanted_port)
                     return False
                 raise self._not_started(f"ended with status {status} at its start", lines)
             if _answers(self.inner):
+                if self._wanted_folder is not None:
+                    keep_port(self._folder, self._port)
                 return True
             time.sleep(0.02)
         lines = _tail(self.log_file, log_start)
@@ -376,16 +382,6 @@ def _free_ports(wanted: int | None) -> tuple[int, int, int]:
     # The wanted port may lie where the system picks from.
     others = [port for port in found if port != wanted]
     return wanted, others[0], others[1]
-
-
-def _is_free(host: str, port: int) -> bool:
-    with socket.socket() as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            s.bind((host, port))
-        except OSError:
-            return False
-    return True
 
 
 def _port_in_use(host: str, port: int) -> EnvironmentProblem:

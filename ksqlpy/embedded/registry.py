@@ -15,6 +15,7 @@ from ksqlpy.embedded.cache import Progress, StatusLine, cache_folder, locked
 from ksqlpy.embedded.guard import Guarded
 from ksqlpy.embedded.jars import jar_set
 from ksqlpy.embedded.java import find_java
+from ksqlpy.embedded.ports import keep_port, usual_port
 from ksqlpy.errors import EnvironmentProblem
 
 __all__ = ["EmbeddedRegistry"]
@@ -27,9 +28,9 @@ _JVM = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xlog:disabl
 class EmbeddedRegistry:
     """A registry on 127.0.0.1, started by :meth:`start` or ``with``, ended by :meth:`stop` or with this process.
 
-    ``port``: None picks a free one. ``folder``: where schemas and log are kept for the next start; None takes a
-    temporary folder that goes with the registry. ``ready_within``: seconds that it may take to answer. ``progress``:
-    told about what is being fetched.
+    ``port``: None picks a free one, and with a ``folder`` the same one at each start. ``folder``: where schemas and log
+    are kept for the next start; None takes a temporary folder that goes with the registry. ``ready_within``: seconds
+    that it may take to answer. ``progress``: told about what is being fetched.
     """
 
     def __init__(
@@ -71,7 +72,8 @@ class EmbeddedRegistry:
         java, home = find_java(), _unpacked(self._progress)
         self._take_folder()
         try:
-            port = self._port = self._port or _free_port()
+            kept = None if self._wanted_folder is None else usual_port(self._folder, _HOST)
+            port = self._port = self._port or kept or _free_port()
             options = [
                 *_JVM,
                 f"-Dquarkus.http.host={_HOST}",
@@ -87,6 +89,8 @@ class EmbeddedRegistry:
                 remove=[self._folder] if self._wanted_folder is None else [],
             )
             self._wait(port)
+            if self._wanted_folder is not None:
+                keep_port(self._folder, port)
         except BaseException:
             self.stop()
             raise

@@ -330,5 +330,7 @@ def test_a_rate_needs_a_sample(ksqlpy: Run) -> None:
 def test_queries_over_a_sample_begin_at_its_first_record(
     sample: str | None, define: list[tuple[str, str]], begin: str
 ) -> None:
-    options = Namespace(port="0", kafka_port=None, data_dir=None, define=define, sample=sample, exposed=None)
+    options = Namespace(
+        port="0", kafka_port=None, data_dir=None, temporary=True, define=define, sample=sample, exposed=None
+    )
     assert command._config(options).get("auto.offset.reset") == begin

@@ -75,8 +75,9 @@ def test_port_in_use() -> None:
 
 
 def test_kept_folder(tmp_path: Path) -> None:
-    """The second start finds topics and cluster again; meanwhile nobody else gets the folder."""
+    """The second start finds topics, cluster and port again; meanwhile nobody else gets the folder."""
     with EmbeddedKafka(folder=tmp_path) as first:
+        bootstrap = first.bootstrap
         create(first.bootstrap, "kept")
         cluster = AdminClient({"bootstrap.servers": first.bootstrap}).list_topics(timeout=10).cluster_id
         with pytest.raises(EnvironmentProblem, match=f"in use by another broker, started by process {os.getpid()}"):
@@ -85,6 +86,7 @@ def test_kept_folder(tmp_path: Path) -> None:
         metadata = AdminClient({"bootstrap.servers": second.bootstrap}).list_topics(timeout=10)
         assert "kept" in metadata.topics
         assert metadata.cluster_id == cluster
+        assert second.bootstrap == bootstrap
         assert second.log_file.stat().st_size > 0
 
 

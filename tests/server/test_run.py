@@ -42,7 +42,7 @@ def start() -> Iterator[Start]:
 
 def ready_url(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
-    line = process.stdout.readline()
+    line = next((li for li in process.stdout if not li.startswith(("Kafka   ", "data    goes at the end"))), "")
     assert line.startswith("ksqlpy server is ready at http://127.0.0.1:"), line
     return line.split()[-1]
 
