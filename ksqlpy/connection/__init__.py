@@ -17,6 +17,10 @@ from ksqlpy.errors import ConfigProblem
 
 __all__ = ["HIDDEN", "KafkaConnection", "hidden"]
 
+_NO_TOPICS = {"allow.auto.create.topics": "false"}
+"""Who reads a topic, or asks for it, must not make it, also where brokers make topics on first use. Java's producers
+have no such setting, its admin clients need none."""
+
 HIDDEN = "[hidden]"
 """What stands in the place of a secret; Kafka's own clients show the same."""
 
@@ -81,7 +85,7 @@ class KafkaConnection:
         return self._python("admin", own)
 
     def _python(self, kind: str, own: Mapping[str, object]) -> dict[str, Any]:
-        found: dict[str, Any] = {"bootstrap.servers": self.bootstrap, "log_level": 0}
+        found: dict[str, Any] = {"bootstrap.servers": self.bootstrap, "log_level": 0, **_NO_TOPICS}
         for name, value in self._chosen(kind).items():
             its = PYTHON_NAMES[kind].get(name)
             if its is not None:
@@ -104,7 +108,8 @@ class KafkaConnection:
 
     def java(self, kind: str) -> dict[str, str]:
         """The settings of one of Java's clients, with the secrets: for :mod:`ksqlpy.spark.clients` alone."""
-        return {"bootstrap.servers": self.bootstrap, **self._chosen(kind), **self._security.java}
+        fixed = _NO_TOPICS if kind == "consumer" else {}
+        return {"bootstrap.servers": self.bootstrap, **self._chosen(kind), **fixed, **self._security.java}
 
     @property
     def kinds(self) -> dict[str, dict[str, str]]:

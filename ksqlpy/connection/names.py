@@ -101,6 +101,7 @@ class Fixed:
 
 FIXED: Mapping[str, Fixed] = {
     "acks": Fixed(_LOSSLESS, ("all", "-1")),
+    "allow.auto.create.topics": Fixed("a topic is made by a statement only, not by who reads it", ("false",)),
     "auto.offset.reset": Fixed("the property auto.offset.reset says where new queries start"),
     "bootstrap.servers": Fixed("the property bootstrap.servers names the brokers of all clients"),
     "client.id": Fixed("it is the id of the query, by which its results are marked"),

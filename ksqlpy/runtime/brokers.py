@@ -220,9 +220,11 @@ class Brokers:
         return not self.bootstrap or Kafka(self.connection).answers(seconds)
 
 
-# A developer's broker keeps what it is given, and takes records of any time: data of past years is usual there.
+# A developer's broker keeps what it is given, and takes records of any time: data of past years is usual there. It
+# makes a topic for the first record of any producer, as Kafka does unless it is told otherwise.
 # With one member in a group there is nothing to wait for, and one partition is enough for its place.
 _BROKER_SETTINGS = {
+    "auto.create.topics.enable": "true",
     "log.retention.ms": "-1",
     "log.message.timestamp.after.max.ms": str(2**63 - 1),
     "group.initial.rebalance.delay.ms": "0",

@@ -106,7 +106,7 @@ class Writers(ABC):
 def writers_of(session: SparkSession, register: ProducerRegister | None) -> Writers:
     """Those of a query; ``register``: None for one whose sink nobody else writes."""
     if register is None:
-        return _Unregistered(session)
+        return _OfPush(session)
     return _OnOneMachine(session, register) if is_local(session) else _OnCluster(session, register)
 
 
@@ -153,6 +153,13 @@ class _Unregistered(Writers):
     def end(self, spec: QuerySpec, *, forget: bool) -> None:
         if forget:
             self._jvm.ksqlpy.sink.Limits.forget(spec.id)
+
+
+class _OfPush(_Unregistered):
+    def end(self, spec: QuerySpec, *, forget: bool) -> None:
+        super().end(spec, forget=forget)
+        if is_local(self._session):  # see _OnOneMachine.end; Spark would close it half a minute later
+            self._jvm.ksqlpy.internals.ProducerPool.take(self.options(spec)).cutOff()
 
 
 def writers_of_rehearsal(session: SparkSession) -> Writers:
@@ -216,8 +223,10 @@ class _OnOneMachine(_Unregistered):
 
     def end(self, spec: QuerySpec, *, forget: bool) -> None:
         """Gives its producer back to Spark, and notes that nothing writes the query's results, if that is so."""
-        if forget and not self._jvm.ksqlpy.sink.Senders.idle(spec.id):
-            self.cut_off(spec)  # its topic may be gone: what waits for it would go to the next one of that name
+        if forget:
+            # Its topic may be gone: what waits for it would go to the next one of that name. Also one without records
+            # asks for its topic now and then, and brokers that make topics on first use would make it anew.
+            self.cut_off(spec)
         self._jvm.ksqlpy.sink.SinkProducers.release(spec.id)
         if not tasks_run(self._session, spec.id) and self._jvm.ksqlpy.sink.Senders.idle(spec.id):
             self._register.leave(spec.id, forget=forget)
