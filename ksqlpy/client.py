@@ -10,10 +10,12 @@ Source of the rules: ksqlDB manual, "ksqlDB REST API". It speaks to ksqlDB serve
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import ssl
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -24,11 +26,33 @@ import httpx
 
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError, file_reason
 
-__all__ = ["DEFAULT_URL", "Client", "Connection"]
+__all__ = ["AT_START", "DEFAULT_URL", "NOT_YET", "STARTING", "Client", "Connection", "Waiting"]
 
 DEFAULT_URL = "http://127.0.0.1:8088"
 
+STARTING = 50302
+"""ksqlDB's code of a server that takes no statements yet."""
+
+NOT_YET, AT_START = 10.0, 300.0
+"""Seconds that :class:`Waiting` gives a server to answer at all, and to start."""
+
+_PAUSE = 0.2
+
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """For how many seconds a server is waited for that does not answer yet, and one that says that it is starting.
+
+    ``shown``: shows what is waited for while its block runs.
+    """
+
+    not_yet: float = 0.0
+    starting: float = 0.0
+    shown: Callable[[str], contextlib.AbstractContextManager[None]] = field(
+        default=lambda text: contextlib.nullcontext(), compare=False, repr=False
+    )
 
 
 @dataclass(frozen=True)
@@ -36,6 +60,7 @@ class Connection:
     """How a server is reached: its URL, who one is there, and how its certificate is checked.
 
     ``cafile``: certificates that are trusted instead of the machine's; ``insecure``: any certificate will do.
+    ``waiting``: how long a client waits for a server that is just starting; not at all by default.
     Name and password in the URL count where ``user`` is not given; :attr:`address` shows neither.
     """
 
@@ -44,6 +69,7 @@ class Connection:
     password: str | None = field(default=None, repr=False)
     cafile: Path | None = None
     insecure: bool = False
+    waiting: Waiting = Waiting()
 
     @property
     def address(self) -> str:
@@ -97,6 +123,7 @@ class Client:
         """
         connection = Connection(server) if isinstance(server, str) else server
         self.url = connection.address
+        self._waiting = connection.waiting
         self._http = httpx.Client(
             base_url=self.url,
             timeout=httpx.Timeout(patience, connect=10),
@@ -139,12 +166,15 @@ class Client:
     ) -> Generator[Any, None, None]:
         """Runs a query; gives first its header (``queryId``, ``columnNames``, ``columnTypes``), then rows as lists.
 
+        A header of a pull query has ``behind`` where queries whose results it reads have still records to read: their
+        number by the query's id, None of one that has not begun.
+
         Fractions are Decimals with the digits that the server sent, save those of DOUBLE columns. Ends when the query
         ends. Closing the iterator closes the query.
         """
         body = {"sql": sql, "properties": dict(properties or {}), "sessionVariables": dict(variables or {})}
         accept = {"Accept": "application/vnd.ksqlapi.delimited.v1"}
-        with self._talking(), self._http.stream("POST", "/query-stream", json=body, headers=accept) as response:
+        with self._talking(), self._sent("POST", "/query-stream", json=body, headers=accept) as response:
             if response.status_code >= 400:
                 response.read()
                 raise _error(response, sql)
@@ -159,6 +189,8 @@ class Client:
                         if isinstance(item, dict):
                             if "error_code" in item:
                                 raise _restored(item, sql)
+                            if "columnNames" in item and (behind := _behind(response)):
+                                item["behind"] = behind
                             doubles = [i for i, t in enumerate(item.get("columnTypes") or []) if t == "DOUBLE"]
                         for i in doubles if isinstance(item, list) else ():
                             if isinstance(item[i], Decimal):
@@ -174,7 +206,7 @@ class Client:
         """Runs PRINT; gives first its id, then its lines. Closing the iterator ends it."""
         body = {"sql": sql, "properties": dict(properties or {}), "sessionVariables": dict(variables or {})}
         accept = {"Accept": "application/vnd.ksqlapi.delimited.v1"}
-        with self._talking(), self._http.stream("POST", "/query-stream", json=body, headers=accept) as response:
+        with self._talking(), self._sent("POST", "/query-stream", json=body, headers=accept) as response:
             if response.status_code >= 400:
                 response.read()
                 raise _error(response, sql)
@@ -204,8 +236,8 @@ class Client:
 
     def healthcheck(self) -> dict[str, Any]:
         """The health of the server's parts, also when it is bad."""
-        with self._talking():
-            response = self._http.get("/healthcheck")
+        with self._talking(), self._sent("GET", "/healthcheck") as response:
+            response.read()
         data = _json(response)
         if isinstance(data, dict) and "isHealthy" in data:
             return data
@@ -216,14 +248,39 @@ class Client:
         self._request("GET", f"/is_valid_property/{quote(name, safe='')}")
 
     def _request(self, method: str, path: str, body: object = None, sql: str | None = None) -> Any:
-        with self._talking():
-            response = self._http.request(method, path, json=body)
+        with self._talking(), self._sent(method, path, json=body) as response:
+            response.read()
         if response.status_code >= 400:
             raise _error(response, sql)
         data = _json(response)
         if data is None and response.content:
             raise _error(response, sql)
         return data
+
+    def _sent(self, method: str, path: str, **more: Any) -> contextlib.closing[httpx.Response]:
+        """The answer to a request, whose body is yet to be read; of a server that is waited for once it has started.
+
+        A request that is sent again has not been taken before.
+        """
+        request = self._http.build_request(method, path, **more)
+        begun, waiting = time.monotonic(), self._waiting
+        with contextlib.ExitStack() as shown:
+            for tries in itertools.count():
+                passed = time.monotonic() - begun
+                try:
+                    response = self._http.send(request, stream=True)
+                except httpx.ConnectError as e:
+                    if passed >= waiting.not_yet or not _is_refused(e):
+                        raise
+                else:
+                    if passed >= waiting.starting or not _is_starting(response):
+                        # One that has answered is not about to start when it does not any more.
+                        self._waiting = replace(waiting, not_yet=0.0)
+                        return contextlib.closing(response)
+                if tries == 0:
+                    shown.enter_context(waiting.shown(f"waiting for {self.url}"))
+                time.sleep(_PAUSE)
+        raise AssertionError  # the loop has no other end
 
     @contextlib.contextmanager
     def _talking(self) -> Iterator[None]:
@@ -249,6 +306,31 @@ class Client:
                 f"the connection to {self.url} broke: {e or type(e).__name__}",
                 hint="see the server's log",
             ) from e
+
+
+def _behind(response: httpx.Response) -> dict[str, int | None]:
+    """What the header of ksqlpy's servers says of queries that are behind."""
+    with contextlib.suppress(ValueError):
+        said = json.loads(response.headers.get("ksqlpy-behind", "{}"))
+        if isinstance(said, dict):
+            return said
+    return {}
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether nobody listens there, which may change; a name or a certificate that is wrong stays so."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return isinstance(error, ConnectionRefusedError)
+
+
+def _is_starting(response: httpx.Response) -> bool:
+    """Whether it is the answer of a server that starts; reads and closes only that of one that can do nothing now."""
+    if response.status_code != 503:
+        return False
+    response.read()
+    data = _json(response)
+    return isinstance(data, dict) and data.get("error_code") == STARTING
 
 
 def _json(response: httpx.Response) -> Any:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ksqlpy.commands.values import count, pair
+from ksqlpy.commands.values import count, pair, seconds
 
 if TYPE_CHECKING:
     from ksqlpy.client import Connection
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def add_client(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
-    """The options of everything that talks to a server: ``--server``, ``--output``, ``-D``.
+    """The options of everything that talks to a server: ``--server``, ``--output``, ``--wait``, ``-D``.
 
     They may stand before or after the command. ``first``: this is the parser of what stands before; only that one has
     defaults, or the others' would win.
@@ -45,6 +45,13 @@ def add_client(parser: argparse.ArgumentParser, *, first: bool = False) -> None:
         choices=("table", "json", "csv"),
         default="table" if first else argparse.SUPPRESS,
         help="for people (TABULAR too), one JSON object a line, or CSV",
+    )
+    parser.add_argument(
+        "--wait",
+        metavar="S",
+        type=_wait,
+        default=None if first else argparse.SUPPRESS,
+        help="seconds to wait for a server that is starting (default: 10 for its first answer, then 300; 0: none)",
     )
     add_define(parser, first=first)
 
@@ -113,12 +120,15 @@ def connection(options: argparse.Namespace) -> Connection:
     import getpass
     import sys
 
-    from ksqlpy.client import Connection
+    from ksqlpy.client import AT_START, NOT_YET, Connection, Waiting
+    from ksqlpy.shell.progress import Progress
 
     password = options.password if options.password is not None else os.environ.get("KSQLPY_PASSWORD")
     if options.user and password is None and sys.stdin.isatty():
         password = getpass.getpass(f"password of {options.user}: ")
-    return Connection(options.server, options.user, password, options.cacert, options.insecure)
+    not_yet, starting = (NOT_YET, AT_START) if options.wait is None else (options.wait, options.wait)
+    waiting = Waiting(not_yet, starting, Progress().doing)
+    return Connection(options.server, options.user, password, options.cacert, options.insecure, waiting)
 
 
 def properties(options: argparse.Namespace) -> dict[str, str]:
@@ -145,6 +155,10 @@ def limits(options: argparse.Namespace) -> Limits:
     from ksqlpy.shell.session import Limits
 
     return Limits(options.query_row_limit, options.query_timeout)
+
+
+def _wait(text: str) -> float:
+    return 0.0 if text == "0" else seconds(text)
 
 
 def _output(text: str) -> str:

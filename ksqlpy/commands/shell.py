@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 
 from ksqlpy.commands.options import add_client, add_session, connection, limits, properties
 
@@ -21,13 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Talks with a person, or runs what is on standard input. Raises KsqlError."""
+    from ksqlpy.client import Waiting
     from ksqlpy.shell.output import Printer
     from ksqlpy.shell.repl import interact, run_lines
     from ksqlpy.shell.session import Session
 
     person = sys.stdin.isatty()
+    there = connection(options)
     session = Session(
-        connection(options),
+        replace(there, waiting=Waiting()) if person else there,  # a person sees that none answers, and asks again
         Printer(options.output),
         properties(options),
         dict(options.variables),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from ksqlpy.client import Client
+from ksqlpy.client import Client, Connection, Waiting
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, Span, StatementError
+from ksqlpy.server.backend import Backend, State
+from ksqlpy.server.run import ServerThread, listen
 from tests.support.fake_engine import FakeEngine
 
 
@@ -96,6 +99,61 @@ def test_nobody_there() -> None:
     with Client("http://127.0.0.1:9") as client, pytest.raises(EnvironmentProblem) as e:
         client.info()
     assert (e.value.code, e.value.hint) == ("server-unavailable", "start one: ksqlpy server")
+
+
+class Shown:
+    """Takes down what is waited for, and does something then."""
+
+    def __init__(self, do: Callable[[], None]) -> None:
+        self.said: list[str] = []
+        self._do = do
+
+    @contextlib.contextmanager
+    def __call__(self, text: str) -> Iterator[None]:
+        self.said.append(text)
+        self._do()
+        yield
+
+
+ASKED: list[Callable[[Client], object]] = [
+    lambda client: client.statements("SHOW STREAMS;"),
+    lambda client: [*client.push("SELECT * FROM rows EMIT CHANGES LIMIT 2;")],
+    lambda client: [*client.lines("PRINT rows LIMIT 1;")],
+    lambda client: client.healthcheck(),
+    lambda client: client.check_property("auto.offset.reset"),
+]
+
+
+@pytest.mark.parametrize("ask", ASKED)
+def test_a_server_that_starts_is_waited_for(ask: Callable[[Client], object]) -> None:
+    backend = Backend(FakeEngine(), State.STARTING)
+    with ServerThread(backend) as server:
+        with Client(server.url) as client, pytest.raises(EngineProblem) as e:
+            ask(client)
+        assert e.value.code == "server-starting"
+
+        def start() -> None:
+            backend.state = State.READY
+
+        shown = Shown(start)
+        with Client(Connection(server.url, waiting=Waiting(starting=60, shown=shown))) as client:
+            ask(client)
+        assert shown.said == [f"waiting for {server.url}"]
+
+
+@pytest.mark.parametrize("ask", ASKED)
+def test_a_server_that_does_not_answer_yet_is_waited_for(ask: Callable[[Client], object]) -> None:
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    with contextlib.ExitStack() as serving:
+        shown = Shown(lambda: serving.enter_context(ServerThread(FakeEngine(), port=port)) and None)
+        there = Connection(f"http://127.0.0.1:{port}", waiting=Waiting(not_yet=60, shown=shown))
+        with Client(there) as client:
+            ask(client)
+            assert shown.said == [f"waiting for http://127.0.0.1:{port}"]
+            serving.close()
+            with pytest.raises(EnvironmentProblem):  # it was there: it is not waited for when it is gone
+                ask(client)
 
 
 class Other(BaseHTTPRequestHandler):
