@@ -37,6 +37,7 @@ HEALTH_THREADS = 8
 class PushQuery(Protocol):
     """What the server needs of a query that is answered, or of a PRINT, which is ``plain``: its rows are lines of text.
 
+    ``behind``: by query how many records it has still to read, of queries whose results this one reads; None: all.
     ``subscribe``: has rows given to ``take`` that others get as well, and counts no LIMIT of them; False where its rows
     must be read. ``limit``: how many such rows are wanted, None for all. ``stream``: whether ksqlDB's first API says at
     its end how it ended; that of a pull query on a table does not.
@@ -50,6 +51,8 @@ class PushQuery(Protocol):
     def plain(self) -> bool: ...
     @property
     def stream(self) -> bool: ...
+    @property
+    def behind(self) -> Mapping[str, int | None]: ...
 
     limit_reached: bool
     limit: int | None
@@ -74,7 +77,7 @@ class Engine(Protocol):
     ) -> list[dict[str, Any]]: ...
     def look_up(
         self, sql: str, properties: Mapping[str, object] = ...
-    ) -> tuple[Sequence[Column], Sequence[Sequence[Any]]] | None: ...
+    ) -> tuple[Sequence[Column], Sequence[Sequence[Any]], Mapping[str, int | None]] | None: ...
     def query(
         self,
         sql: str,

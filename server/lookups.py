@@ -16,12 +16,16 @@ from ksqlpy.catalog import Column
 from ksqlpy.errors import KsqlError
 from ksqlpy.server.errors import error_response
 from ksqlpy.server.forms import Form, Lines, Objects, frame
-from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1
+from ksqlpy.server.wire import BEHIND_HEADER, DELIMITED, JSON, KSQL_V1, behind_text
 
 __all__ = ["LookUp", "Lookups"]
 
-LookUp = Callable[[str, Mapping[str, Any]], tuple[Sequence[Column], Sequence[Sequence[Any]]] | None]
-"""Columns and rows of a lookup with its properties; None for all that may take time. Raises KsqlError."""
+Found = tuple[Sequence[Column], Sequence[Sequence[Any]], Mapping[str, int | None]]
+LookUp = Callable[[str, Mapping[str, Any]], Found | None]
+"""Columns and rows of a lookup with its properties, and how far queries are behind; None for all that may take time.
+
+Raises KsqlError.
+"""
 
 _FORMS: Mapping[str, Mapping[bytes, Callable[[], Form]]] = {
     "/query-stream": {
@@ -74,7 +78,7 @@ class Lookups:
         if form is None or found is None:
             await self._hand_on(message, scope, receive, send)
             return
-        columns, rows = found
+        columns, rows, behind = found
         written = form()
         header = written.header(f"{self._ids}{next(self._numbers)}", columns)
         pieces = [written.before + header + written.line_end]
@@ -82,6 +86,8 @@ class Lookups:
         pieces += [written.after] if written.after else []
         length = b"%d" % sum(map(len, pieces))
         headers = [(b"content-type", written.media_type.encode()), (b"content-length", length)]
+        if behind:
+            headers.append((BEHIND_HEADER.encode(), behind_text(behind).encode()))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         if written.line_end:  # clients that take rows one by one take each frame for one
             for piece in pieces:

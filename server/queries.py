@@ -26,7 +26,17 @@ from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.errors import unforeseen
 from ksqlpy.server.forms import Form, Lines, Messages, Objects, frame
 from ksqlpy.server.statements import text_variables
-from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1, PROTOBUF, Body, JsonResponse, read_body
+from ksqlpy.server.wire import (
+    BEHIND_HEADER,
+    DELIMITED,
+    JSON,
+    KSQL_V1,
+    PROTOBUF,
+    Body,
+    JsonResponse,
+    behind_text,
+    read_body,
+)
 
 __all__ = ["CloseQuery", "Query", "RowStream", "router"]
 
@@ -141,6 +151,8 @@ class RowStream(Response):
         del self.headers["content-length"]
         if query.plain:  # there is no other place for it
             self.headers["x-query-id"] = query.id
+        if query.behind:
+            self.headers[BEHIND_HEADER] = behind_text(query.behind)
         self.backend = backend
         self.query = query
         self._form = form

@@ -17,7 +17,22 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ksqlpy.errors import ConfigProblem, KsqlError, shown
 
-__all__ = ["DELIMITED", "JSON", "KSQL_V1", "PROTOBUF", "Body", "JsonResponse", "encode", "negotiate", "read_body"]
+__all__ = [
+    "BEHIND_HEADER",
+    "DELIMITED",
+    "JSON",
+    "KSQL_V1",
+    "PROTOBUF",
+    "Body",
+    "JsonResponse",
+    "behind_text",
+    "encode",
+    "negotiate",
+    "read_body",
+]
+
+BEHIND_HEADER = "ksqlpy-behind"
+"""The header of an answer to a pull query that says which queries have still records to read."""
 
 JSON = "application/json"
 KSQL_V1 = "application/vnd.ksql.v1+json"
@@ -47,6 +62,11 @@ def encode(value: object) -> bytes:
         return orjson.dumps(value, default=_number)
     except orjson.JSONEncodeError:  # a rare value that orjson does not take
         return orjson.dumps(_exact(value), default=_number)
+
+
+def behind_text(behind: Mapping[str, int | None]) -> str:
+    """The value of :data:`BEHIND_HEADER`: JSON of ASCII, since ids may have characters that a header must not have."""
+    return json.dumps(dict(behind))
 
 
 def _number(value: object) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 __all__ = ["Batch", "Unshared"]
@@ -25,6 +25,9 @@ class Batch:
 
 class Unshared:
     """A query whose rows one reader takes, as they come."""
+
+    behind: Mapping[str, int | None] = {}
+    """How many records queries have still to read of which it reads the results; of pull queries only."""
 
     limit: int | None = None
     """How many rows a taker must take at most; None: it need not count them."""

@@ -28,6 +28,7 @@ from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlErr
 from ksqlpy.plan import Plan, mode_of
 from ksqlpy.reading.push import Plain, plain_of
 from ksqlpy.runtime import statements
+from ksqlpy.runtime.behind import Figures
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.context import Command, Context, Sandbox, Services
@@ -259,9 +260,10 @@ class Engine:
 
     def look_up(
         self, sql: str, properties: Mapping[str, object] | None = None
-    ) -> tuple[tuple[Column, ...], list[list[Any]]] | None:
+    ) -> tuple[tuple[Column, ...], list[list[Any]], Figures] | None:
         """Columns and rows of a pull query that asks a table for rows by their keys, at once; raises KsqlError.
 
+        With them how far the queries are that make the table, see :class:`~ksqlpy.runtime.behind.Behind`.
         None for all that may take time, or is wrong: :meth:`query` answers it, and says what is wrong.
         """
         catalog, given = self.catalog, properties or {}

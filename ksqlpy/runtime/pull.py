@@ -90,13 +90,21 @@ class PullQuery(Unshared):
     """Its rows are values of columns, not lines of text."""
 
     def __init__(
-        self, query_id: str, answering: Answering, rows: Answer, closing: threading.Event, ended: Callable[[], None]
+        self,
+        query_id: str,
+        answering: Answering,
+        rows: Answer,
+        closing: threading.Event,
+        ended: Callable[[], None],
+        behind: Mapping[str, int | None],
     ) -> None:
         """``closing``: set when it is closed; ``ended``: called once, when all rows are read or it is closed."""
         read = answering.read
         self._ended = [ended]
         self.id = query_id
         self.columns = columns_of(read)
+        self.behind = behind
+        """How many records queries have still to read of which it reads the results, see ``runtime/behind.py``."""
         self.limit_reached = False
         self.stream = read.source.kind == "STREAM"
         """Whether it reads a stream, whose answer says at its end how it ended."""

@@ -357,6 +357,24 @@ class Queries:
             time.sleep(_BETWEEN)
         return True
 
+    def left_to_read(
+        self, query_id: str, begins: Mapping[str, Mapping[str, int]], ends: Mapping[str, Mapping[str, int]]
+    ) -> int | None:
+        """How many records before ``ends`` it has not read yet, None where it has not begun; offsets as above."""
+        query = self.get(query_id)
+        if query is None or query.refused:
+            return None
+        last = query.checkpoint.last_commit
+        committed = query.checkpoint.offsets(last) if last is not None else query.spec.offsets
+        read = read_up_to(self._session, query_id, begins)
+        if last is None and not read:
+            return None if any(end > begins[t][p] for t, places in ends.items() for p, end in places.items()) else 0
+        return sum(
+            max(0, end - max(begins[topic][p], *(of.get(topic, {}).get(p, 0) for of in (read, committed))))
+            for topic, partitions in ends.items()
+            for p, end in partitions.items()
+        )
+
     def at_rest(self, query_id: str) -> bool:
         """Whether a query waits for records, see :func:`ksqlpy.spark.session.at_rest`."""
         return at_rest(self._session, query_id)

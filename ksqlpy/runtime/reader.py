@@ -19,6 +19,7 @@ from ksqlpy.analysis.pull import PullRead
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
+from ksqlpy.runtime.behind import Figures
 from ksqlpy.runtime.commandlog import Entry
 from ksqlpy.runtime.lookups import Lookups
 from ksqlpy.runtime.pulllimits import PullLimits
@@ -76,8 +77,8 @@ class Reader:
 
     def look_up(
         self, sql: str, properties: Mapping[str, object] | None = None
-    ) -> tuple[tuple[Column, ...], list[list[Any]]] | None:
-        """As :meth:`ksqlpy.runtime.Engine.look_up`."""
+    ) -> tuple[tuple[Column, ...], list[list[Any]], Figures] | None:
+        """As :meth:`ksqlpy.runtime.Engine.look_up`; how far the queries are only the engine knows."""
         if not self._ready:
             return None
         catalog, given = self.catalog, properties or {}
@@ -91,7 +92,8 @@ class Reader:
         def copy_of(source: Source) -> Copy | None:
             return self._copy_of(source, (self.config.for_statement(given) if given else self.config).committed)
 
-        return self._lookups.answer(sql, catalog, given, analyze, copy_of)
+        found = self._lookups.answer(sql, catalog, given, analyze, copy_of)
+        return None if found is None else (*found, {})
 
     def _copy_of(self, source: Source, committed: bool) -> Copy | None:
         """The copy of a table; where there is none, it is begun, and the server answers meanwhile."""

@@ -15,6 +15,7 @@ from ksqlpy.analysis.pull import PullRead
 from ksqlpy.catalog import Catalog, Column, Source, query_named
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.reading.push import Plain
+from ksqlpy.runtime.behind import Behind, Figures
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
 from ksqlpy.runtime.feeds import Feed
@@ -47,6 +48,7 @@ class Reads:
         self._feeding = threading.Lock()
         self._limits = PullLimits(brokers.config)
         self._lookups = Lookups(brokers.registry, self._limits)
+        self._behind = Behind(supervisor, lambda: brokers.kafka)
         self._pulled = Pulled(
             lambda: supervisor.session, lambda: brokers.connection, brokers.registry, supervisor.shared_folder
         )
@@ -61,14 +63,24 @@ class Reads:
         catalog: Catalog,
         properties: Mapping[str, object],
         analyze: Callable[[str], tuple[PullRead, set[str]]],
-    ) -> tuple[tuple[Column, ...], list[list[Any]]] | None:
-        """Columns and rows of a lookup, at once; None for everything else: see :meth:`Lookups.answer`."""
+    ) -> tuple[tuple[Column, ...], list[list[Any]], Figures] | None:
+        """Columns and rows of a lookup, at once; None for everything else: see :meth:`Lookups.answer`.
+
+        Beside them how far the queries are that make the table.
+        """
+        figures: Figures = {}
 
         def copy_of(source: Source) -> Copy | None:
+            nonlocal figures
             config = self._brokers.config.for_statement(properties) if properties else self._brokers.config
+            known = self._behind.known(source, catalog)
+            if known is None:
+                return None
+            figures = known
             return self.copies.ready(source, committed=config.committed)
 
-        return self._lookups.answer(sql, catalog, properties, analyze, copy_of)
+        found = self._lookups.answer(sql, catalog, properties, analyze, copy_of)
+        return None if found is None else (*found, figures)
 
     def pull(self, asked: Answering, catalog: Catalog) -> PullQuery:
         """Starts to answer a checked pull query; raises EngineProblem. The caller reads its rows and closes it."""
@@ -76,17 +88,17 @@ class Reads:
         self._limits.enter()
         try:
             rows = self._pulled_rows(asked, catalog, closing)
+            behind = {} if asked.wait else self._behind.now(_read(asked), catalog)
         except BaseException:
             self._limits.leave()
             raise
-        return PullQuery(f"pull_{uuid.uuid4().hex[:12]}", asked, rows, closing, self._limits.leave)
+        return PullQuery(f"pull_{uuid.uuid4().hex[:12]}", asked, rows, closing, self._limits.leave, behind)
 
     def _pulled_rows(self, asked: Answering, catalog: Catalog, closing: threading.Event) -> Answer:
         source = asked.read.source
         until = time.monotonic() + asked.wait if asked.wait else None
         if until is not None:
-            sources = asked.read.typed.sources if asked.read.access == "HISTORY" else (source,)
-            wait_for_inputs(sources, catalog, self._supervisor, self._brokers.kafka, until)
+            wait_for_inputs(_read(asked), catalog, self._supervisor, self._brokers.kafka, until)
         if asked.read.access == "HISTORY":
             topics = sorted({s.topic for s in asked.read.typed.sources})
             partitions = self._brokers.topics.partitions(topics)
@@ -232,3 +244,8 @@ class Reads:
         self._pulled.close()
         if hasattr(self, "copies"):
             self.copies.close()
+
+
+def _read(asked: Answering) -> tuple[Source, ...]:
+    """What a pull query reads."""
+    return asked.read.typed.sources if asked.read.access == "HISTORY" else (asked.read.source,)

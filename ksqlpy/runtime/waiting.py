@@ -12,7 +12,9 @@ from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.standing import State
 
-__all__ = ["wait_for_inputs"]
+__all__ = ["inputs_first", "inputs_of", "wait_for_inputs"]
+
+Offsets = dict[str, dict[str, int]]
 
 _LOOK = 0.005
 """Seconds between two looks at a query."""
@@ -26,10 +28,8 @@ def wait_for_inputs(
     ``until``: when that must be, by the monotonic clock. Raises EngineProblem ``inputs-ahead`` (50300) when it is not,
     and at once when one of the queries does not run.
     """
-    for query in _inputs_first(sources, catalog):
-        partitions = kafka.partitions(query.offsets)
-        read = partial(kafka.offsets, partitions, committed=supervisor.committed(query))
-        begins, ends = (read(latest=latest) for latest in (False, True))
+    for query in inputs_first(sources, catalog):
+        begins, ends = inputs_of(query, supervisor, kafka)
         while not supervisor.queries.has_worked_on(query.id, begins, ends):
             standing = supervisor.standing(query.id, catalog)
             if standing.failed or standing.state is State.PAUSED:
@@ -39,7 +39,14 @@ def wait_for_inputs(
             time.sleep(_LOOK)
 
 
-def _inputs_first(sources: Iterable[Source], catalog: Catalog) -> Iterator[PersistentQuery]:
+def inputs_of(query: PersistentQuery, supervisor: Supervisor, kafka: Kafka) -> tuple[Offsets, Offsets]:
+    """The first offsets of the query's source topics, and where they end."""
+    partitions = kafka.partitions(query.offsets)
+    read = partial(kafka.offsets, partitions, committed=supervisor.committed(query))
+    return read(latest=False), read(latest=True)
+
+
+def inputs_first(sources: Iterable[Source], catalog: Catalog) -> Iterator[PersistentQuery]:
     """The queries that write the sources, directly or through others, each after those that it reads from."""
     seen: set[str] = set()
 

@@ -28,9 +28,6 @@ INTERRUPTED = 130
 CHANGING = ("CREATE", "ALTER", "DROP", "INSERT", "TERMINATE", "PAUSE", "RESUME", "SKIP")
 """First words of statements that may change what exists."""
 
-STARTING = 50302
-"""ksqlDB's code of a server that takes no statements yet."""
-
 _IN_SCRIPTS = ("CREATE", "ALTER", "DROP", "INSERT", "DELETE", "DEFINE", "UNDEFINE", "ASSERT")
 _SCRIPT_HINT = "scripts make, change and fill sources: CREATE, ALTER, DROP, INSERT, SET, DEFINE"
 
@@ -147,6 +144,8 @@ class Session:
 
     def _answer(self, ask: Callable[[], T]) -> T:
         """What the server answers; if a person waits, once it has started."""
+        from ksqlpy.client import STARTING
+
         while True:
             try:
                 return ask()
@@ -210,21 +209,21 @@ class Session:
         To a person the rows of a pull query, which have an end, go through the pager; those of a push query come as
         they happen.
         """
-        query_id, rows = None, 0
+        query_id, rows, push = None, 0, is_push(piece)
         what = f"waiting for {self.client.url}"
         progress = self.progress if self.interactive else None
         screen = self.printer.screen
         left = False
         try:
             with (
-                screen.paged() if self.interactive and not is_push(piece) else contextlib.nullcontext(),
+                screen.paged() if self.interactive and not push else contextlib.nullcontext(),
                 progress.doing(lambda: "" if screen.in_pager else what) if progress else contextlib.nullcontext(),
             ):
                 header, items = self._answer(lambda: self._begin(piece))
                 query_id = str(header.get("queryId"))
                 with progress.hidden() if progress else contextlib.nullcontext():
                     self.printer.header(header)
-                what = "no rows yet, Ctrl-C ends the query"
+                what = f"{'no rows' if push else 'no answer'} yet, Ctrl-C ends the query"
                 with contextlib.closing(items), self._timer(query_id), self._silence(piece, lambda: rows):
                     for row in items:
                         with progress.hidden() if progress else contextlib.nullcontext():
@@ -244,6 +243,8 @@ class Session:
             return INTERRUPTED
         if self.interactive:
             self.note(f"query {query_id} {'is closed after' if left else 'has ended:'} {_count(rows)}")
+        for text in _behind(header):
+            self.note(text)
         return 0
 
     def _print(self, piece: Piece) -> int:
@@ -269,8 +270,10 @@ class Session:
 
     @contextlib.contextmanager
     def _silence(self, piece: Piece, rows: Callable[[], int]) -> Iterator[None]:
-        """Tells a person who sees no rows for a while where the query began, and how to see what is there."""
-        if not (self.interactive and self.printer.format == "table" and self.printer.screen.is_terminal):
+        """Tells a person who sees no rows of a push query for a while where it began, and how to see what is there."""
+        if not (
+            is_push(piece) and self.interactive and self.printer.format == "table" and self.printer.screen.is_terminal
+        ):
             yield
             return
         from ksqlpy.shell.silence import SILENCE, where_it_began
@@ -359,6 +362,15 @@ class Session:
             screen.line(screen.styled(escaped(text), "dim"))
         else:
             print(f"\n{escaped(text)}", file=sys.stderr)
+
+
+def _behind(header: Mapping[str, Any]) -> Iterator[str]:
+    """What is said of queries behind a pull query that have still records to read."""
+    for query_id, records in (header.get("behind") or {}).items():
+        left = (
+            "none of its records yet" if records is None else f"all but {records:,} record{'s' if records != 1 else ''}"
+        )
+        yield f"query {query_id} has read {left}; SET 'ksqlpy.pull.wait.ms'='10000'; lets SELECT wait for the rest"
 
 
 def _count(rows: int) -> str:

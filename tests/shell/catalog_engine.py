@@ -43,15 +43,15 @@ class PlayedPush(FakePush):
 
 
 class CatalogEngine(FakeEngine):
-    """``played``: columns and rows by source; ``live``: whether queries go on; ``figures``: of EXPLAIN; ``states``: of
-    queries that do not run."""
+    """``played``: columns and rows by source; ``live``: whether push queries go on; ``slow``: whether pull queries do;
+    ``figures``: of EXPLAIN; ``states``: of queries that do not run."""
 
     def __init__(self, start: str = START) -> None:
         super().__init__()
         self.memory = MemoryEngine(None, number_queries=True)  # type: ignore[arg-type]  # nothing is run
         self.memory.execute(start)
         self.played: dict[str, tuple[tuple[Column, ...], list[list[Any]]]] = {"rides": (RIDES, [])}
-        self.live = True
+        self.live, self.slow = True, False
         self.figures: dict[str, Any] = CAUGHT_UP
         self.states: dict[str, str] = {}
         self.starting = False
@@ -100,7 +100,7 @@ class CatalogEngine(FakeEngine):
         limited = "limit" in words
         rows = rows[: int(words[words.index("limit") + 1])] if limited else rows
         self.count += 1
-        live = self.live and "emit" in words and not limited
+        live = self.live and ("emit" in words or self.slow) and not limited
         push = PlayedPush(self, f"transient_RIDES_{self.count}", columns, rows, live)
         self.pushes[push.id] = push
         return push

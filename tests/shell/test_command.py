@@ -56,6 +56,21 @@ def test_rows(ksqlpy: Run) -> None:
     ]
 
 
+def test_what_a_pull_query_reads_may_not_be_the_last_word(ksqlpy: Run, engine: FakeEngine) -> None:
+    ask = "SELECT * FROM known LIMIT 1;"
+    engine.behind = {"CTAS_N_1": 5213, "CTAS_M_3": 1, "CTAS_Ü_5": None}
+    done = ksqlpy("-e", ask, "--output", "csv")
+    waits = "SET 'ksqlpy.pull.wait.ms'='10000'; lets SELECT wait for the rest"
+    assert (done.code, done.out) == (0, "ID,name\n0,row 0\n")
+    assert done.err.split("\n\n") == [
+        f"\nquery CTAS_N_1 has read all but 5,213 records; {waits}",
+        f"query CTAS_M_3 has read all but 1 record; {waits}",
+        f"query CTAS_Ü_5 has read none of its records yet; {waits}\n",
+    ]
+    engine.behind = {}
+    assert ksqlpy("-e", ask).err == ""
+
+
 def test_print(ksqlpy: Run) -> None:
     done = ksqlpy("-e", "PRINT 'rows' LIMIT 2;")
     assert (done.code, done.out) == (0, "Key format: KAFKA_INT\nrowtime: 0, value: row 0\nrowtime: 1, value: row 1\n")
@@ -184,7 +199,7 @@ def test_usage(arguments: list[str], code: int, capsys: pytest.CaptureFixture[st
 
 
 def test_no_server(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-e", "SHOW STREAMS", "--server", "http://127.0.0.1:9"]) == 1
+    assert main(["-e", "SHOW STREAMS", "--server", "http://127.0.0.1:9", "--wait", "0"]) == 1
     assert "error[server-unavailable]: no server answers at http://127.0.0.1:9" in capsys.readouterr().err
 
 

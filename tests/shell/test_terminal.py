@@ -419,3 +419,16 @@ def test_a_query_without_rows_says_where_it_began(start: Start, catalog: Catalog
     terminal.type("SELECT * FROM rides EMIT CHANGES;")
     assert "began" not in terminal.wait("Ctrl-C ends the query (4 s)")
     catalog.played["rides"] = (catalog.played["rides"][0], RIDES)
+
+
+def test_a_slow_pull_query_has_no_beginning(start: Start, catalog: CatalogEngine) -> None:
+    catalog.played["rides"] = (catalog.played["rides"][0], [])
+    catalog.slow = True
+    terminal = start(environment={"PAGER": ""})
+    terminal.prompt()
+    terminal.type("SELECT city FROM rides WHERE fare > 1;")
+    assert "began" not in terminal.wait("no answer yet, Ctrl-C ends the query (4 s)")
+    terminal.send(CTRL_C)
+    terminal.wait("is closed after 0 rows")
+    catalog.slow = False
+    catalog.played["rides"] = (catalog.played["rides"][0], RIDES)

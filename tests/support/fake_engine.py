@@ -85,6 +85,7 @@ class FakeEngine:
         self.variables: list[dict[str, str]] = []
         self.pushes: dict[str, FakePush] = {}
         self.healthy = True
+        self.behind: dict[str, int | None] = {}
         self.lost = False
         self.stopped = False
         self.count = 0
@@ -146,11 +147,12 @@ class FakeEngine:
 
     def look_up(
         self, sql: str, properties: Mapping[str, object] = {}
-    ) -> tuple[tuple[Column, ...], list[list[Any]]] | None:
+    ) -> tuple[tuple[Column, ...], list[list[Any]], dict[str, int | None]] | None:
         words = sql.rstrip(";").split()
         if words[:4] != ["SELECT", "*", "FROM", "known"]:
             return None
-        return (Column("ID", BIGINT, True), Column("name", STRING)), [[n, f"row {n}"] for n in range(int(words[-1]))]
+        rows = [[n, f"row {n}"] for n in range(int(words[-1]))]
+        return (Column("ID", BIGINT, True), Column("name", STRING)), rows, self.behind
 
     def query(
         self,

@@ -1,0 +1,100 @@
+"""How far the queries behind a table or stream are: what a pull query reads may not be their last word.
+
+Who asks for rows must not wait for brokers that do not answer, so the figures are asked for in a thread of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+
+from py4j.protocol import Py4JError
+
+from ksqlpy.catalog import Catalog, Source
+from ksqlpy.errors import KsqlError
+from ksqlpy.runtime.supervisor import Supervisor
+from ksqlpy.runtime.waiting import inputs_first, inputs_of
+from ksqlpy.spark.kafka import Kafka
+
+__all__ = ["Behind", "Figures"]
+
+log = logging.getLogger(__name__)
+
+Figures = Mapping[str, int | None]
+"""By the ids of queries how many records they have still to read, None before they read; without those at the end."""
+
+PATIENCE = 0.5
+"""Seconds for which a pull query waits for figures at most; without them it says nothing."""
+
+KEPT, OLD = 1.0, 5.0
+"""Seconds after which figures are asked for again, and after which they say nothing any more.
+
+So of thousands of lookups in a second one asks.
+"""
+
+
+class Behind:
+    """The figures of the sources that are asked."""
+
+    def __init__(self, supervisor: Supervisor, kafka: Callable[[], Kafka]) -> None:
+        self._supervisor = supervisor
+        self._kafka = kafka
+        self._known: dict[tuple[str, ...], tuple[float, Figures]] = {}
+        self._asking = threading.Lock()
+
+    def now(self, sources: Iterable[Source], catalog: Catalog) -> Figures:
+        """The figures of now; those that are known where brokers or Spark do not tell in time."""
+        wanted = tuple(sources)
+        if not any(catalog.writers(s.name) for s in wanted):
+            return {}
+        if (asked := self._ask(wanted, catalog)) is not None:
+            asked.wait(PATIENCE)
+        return self._fresh(_names(wanted)) or {}
+
+    def known(self, source: Source, catalog: Catalog) -> Figures | None:
+        """The figures of a second ago or so, at once; None where they are to be asked for."""
+        if not catalog.writers(source.name):
+            return {}
+        figures = self._fresh((source.name,))
+        if figures is None:
+            return {} if self._asking.locked() else None  # who is asked does not answer
+        if time.monotonic() - self._known[source.name,][0] > KEPT:
+            self._ask((source,), catalog)
+        return figures
+
+    def _fresh(self, names: tuple[str, ...]) -> Figures | None:
+        at, figures = self._known.get(names, (-OLD, {}))
+        return figures if time.monotonic() - at < OLD else None
+
+    def _ask(self, wanted: tuple[Source, ...], catalog: Catalog) -> threading.Event | None:
+        """Begins to ask; the event is set when it is done. None where a question is still open."""
+        if not self._asking.acquire(blocking=False):
+            return None
+        done = threading.Event()
+        threading.Thread(target=partial(self._answer, wanted, catalog, done), name="behind", daemon=True).start()
+        return done
+
+    def _answer(self, wanted: tuple[Source, ...], catalog: Catalog, done: threading.Event) -> None:
+        figures: dict[str, int | None] = {}
+        try:
+            for query in inputs_first(wanted, catalog):
+                begins, ends = inputs_of(query, self._supervisor, self._kafka())
+                left = self._supervisor.queries.left_to_read(query.id, begins, ends)
+                if left != 0:
+                    figures[query.id] = left
+        except (KsqlError, Py4JError, OSError) as e:
+            log.debug("not known how far the queries are that write %s: %s", wanted[0].name, e)
+            figures = {}
+        finally:
+            now = time.monotonic()
+            kept = {names: known for names, known in self._known.items() if now - known[0] < OLD}
+            self._known = {**kept, _names(wanted): (now, figures)}
+            self._asking.release()
+            done.set()
+
+
+def _names(sources: Iterable[Source]) -> tuple[str, ...]:
+    return tuple(s.name for s in sources)
