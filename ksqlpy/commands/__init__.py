@@ -44,7 +44,7 @@ COMMANDS = (
     Command(
         "test",
         "run statement-and-expectation files",
-        "Runs the cases of *.test files: statements, records in, records expected. The form: ksqlpy/testing.",
+        "Runs the cases of *.test files: statements, records in, records expected. The form: docs/test-files.md.",
     ),
     Command(
         "datagen",
