@@ -48,6 +48,18 @@ def test_the_server_takes_its_properties() -> None:
     assert len(allowed(config.spark, {**SETTINGS, **settings_for(master)})) >= 8
 
 
+def test_the_page_puts_there_what_the_image_copies() -> None:
+    page = (CHART.parent / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^    (.*)$", page, re.MULTILINE)
+    [copied] = re.findall(
+        r"^COPY (\S+) ", (CHART.parent / "image" / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    [put] = [n for n, c in enumerate(commands) if re.search(r"\bcp \S+ image/", c)]
+    [built] = [n for n, c in enumerate(commands) if re.match(r"docker build -t \S+ image\b", c)]
+    assert put < built
+    assert Path(re.findall(r"\bcp (\S+) image/", commands[put])[0]).match(copied)
+
+
 @pytest.mark.skipif(shutil.which("helm") is None, reason="there is no helm")
 def test_helm_has_nothing_against_it() -> None:
     done = subprocess.run(["helm", "lint", "--strict", str(CHART)], capture_output=True, text=True)
