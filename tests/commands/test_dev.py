@@ -73,7 +73,18 @@ class Dev:
 def dev(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Dev]:
     temporary = tmp_path_factory.mktemp("dev")
     with subprocess.Popen(
-        [sys.executable, "-m", "ksqlpy", "dev", "--no-shell", "--port", "0", "-D", "ksqlpy.warm.up=false"],
+        [
+            sys.executable,
+            "-m",
+            "ksqlpy",
+            "dev",
+            "--temporary",
+            "--no-shell",
+            "--port",
+            "0",
+            "-D",
+            "ksqlpy.warm.up=false",
+        ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -21,6 +21,7 @@ def test_leaving_the_shell_ends_everything(tmp_path: Path) -> None:
         **os.environ,
         "TMPDIR": str(tmp_path),
         "HOME": str(tmp_path / "home"),
+        "XDG_DATA_HOME": str(tmp_path / "data"),
         "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
         "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1",
         "TERM": "xterm",
@@ -34,7 +35,10 @@ def test_leaving_the_shell_ends_everything(tmp_path: Path) -> None:
         dimensions=(40, 120),
     )
     try:
+        dev.expect(r"Kafka   127\.0\.0\.1:(\d+)")
+        port = dev.match[1]
         dev.expect(r"server  http://127\.0\.0\.1:\d+")
+        dev.expect_exact(f"data    stays in {tmp_path / 'data' / 'ksqlpy' / 'local'}")
         dev.expect("ksql> ")
         dev.send("CREATE STREAM s (v INT) WITH (kafka_topic='s', value_format='JSON', partitions=1);\r")
         dev.expect("Stream created")
@@ -49,3 +53,5 @@ def test_leaving_the_shell_ends_everything(tmp_path: Path) -> None:
     _, alive = psutil.wait_procs(below, timeout=15)
     assert below and alive == []
     assert list(tmp_path.glob("ksqlpy-*")) == []
+    kept = tmp_path / "data" / "ksqlpy" / "local" / "kafka"
+    assert ((kept / "port").read_text().strip(), kept.stat().st_mode & 0o077) == (port, 0)

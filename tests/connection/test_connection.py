@@ -48,6 +48,7 @@ def both(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
     java, python = connection.java("admin"), connection.admin({})
     assert java.pop("bootstrap.servers") == python.pop("bootstrap.servers") == "b:9092"
     assert python.pop("log_level") == 0
+    assert python.pop("allow.auto.create.topics") == "false"
     for found in (java, python):
         found.pop("security.protocol", None)
         found.pop("ssl.endpoint.identification.algorithm", None)
@@ -247,6 +248,7 @@ def test_settings_go_to_the_clients_that_they_are_for() -> None:
         "request.timeout.ms": "3",
         "reconnect.backoff.ms": "7",
         "fetch.max.wait.ms": "2",
+        "allow.auto.create.topics": "false",
     }
     assert connection.java("producer")["compression.type"] == "lz4"
     assert connection.java("producer")["max.block.ms"] == "9223372036854775807"
