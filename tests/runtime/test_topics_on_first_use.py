@@ -141,7 +141,7 @@ def test_a_topic_that_is_dropped_stays_away(engine: Engine) -> None:
 
 def test_a_topic_of_results_that_others_delete(engine: Engine) -> None:
     """The query's producer makes it anew: the query says so, and the way out that it names gives all results."""
-    copy = "CREATE STREAM back_v WITH (KAFKA_TOPIC = 'back_v') AS SELECT v FROM back;"
+    copy = "CREATE STREAM back_v WITH (KAFKA_TOPIC = 'back_v') AS SELECT k, v FROM back;"
     engine.execute(
         "CREATE STREAM back (k STRING KEY, v INT) WITH (KAFKA_TOPIC = 'back', VALUE_FORMAT = 'JSON', PARTITIONS = 1);"
         + copy,
