@@ -26,10 +26,10 @@ Figures = Mapping[str, int | None]
 PATIENCE = 0.5
 """Seconds for which a pull query waits for figures at most; without them it says nothing."""
 
-KEPT, OLD = 1.0, 5.0
-"""Seconds after which figures are asked for again, and after which they say nothing any more.
+RECENT, KEPT, OLD = 0.1, 1.0, 5.0
+"""Seconds for which figures are as of now, after which lookups have others asked for, and after which they are old.
 
-So of thousands of lookups in a second one asks.
+So of thousands of queries in a second few ask.
 """
 
 
@@ -47,8 +47,9 @@ class Behind:
         wanted = tuple(sources)
         if not any(catalog.writers(s.name) for s in wanted):
             return {}
-        if (asked := self._ask(wanted, catalog)) is not None:
-            asked.wait(PATIENCE)
+        until = time.monotonic() + PATIENCE
+        if self._fresh(_names(wanted), RECENT) is None and (asked := self._ask(wanted, catalog, PATIENCE)) is not None:
+            asked.wait(max(0.0, until - time.monotonic()))
         return self._fresh(_names(wanted)) or {}
 
     def known(self, source: Source, catalog: Catalog) -> Figures | None:
@@ -59,16 +60,16 @@ class Behind:
         if figures is None:
             return {} if self._asking.locked() else None  # who is asked does not answer
         if time.monotonic() - self._known[source.name,][0] > KEPT:
-            self._ask((source,), catalog)
+            self._ask((source,), catalog, 0.0)
         return figures
 
-    def _fresh(self, names: tuple[str, ...]) -> Figures | None:
+    def _fresh(self, names: tuple[str, ...], age: float = OLD) -> Figures | None:
         at, figures = self._known.get(names, (-OLD, {}))
-        return figures if time.monotonic() - at < OLD else None
+        return figures if time.monotonic() - at < age else None
 
-    def _ask(self, wanted: tuple[Source, ...], catalog: Catalog) -> threading.Event | None:
-        """Begins to ask; the event is set when it is done. None where a question is still open."""
-        if not self._asking.acquire(blocking=False):
+    def _ask(self, wanted: tuple[Source, ...], catalog: Catalog, patience: float) -> threading.Event | None:
+        """Begins to ask; the event is set when it is done. None where another question stays open for that long."""
+        if not self._asking.acquire(timeout=patience):
             return None
         done = threading.Event()
         threading.Thread(target=partial(self._answer, wanted, catalog, done), name="behind", daemon=True).start()
@@ -79,7 +80,7 @@ class Behind:
         try:
             for query in inputs_first(wanted, catalog):
                 begins, ends = inputs_of(query, self._supervisor, self._kafka())
-                left = self._supervisor.queries.left_to_read(query.id, begins, ends)
+                left = self._supervisor.queries.left_to_read(query, begins, ends)
                 if left != 0:
                     figures[query.id] = left
         except Exception as e:  # the rows are given all the same

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ksqlpy.catalog import PersistentQuery
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.plan import Plan
 from ksqlpy.runtime.internal import query_problem
@@ -358,22 +359,21 @@ class Queries:
         return True
 
     def left_to_read(
-        self, query_id: str, begins: Mapping[str, Mapping[str, int]], ends: Mapping[str, Mapping[str, int]]
+        self, query: PersistentQuery, begins: Mapping[str, Mapping[str, int]], ends: Mapping[str, Mapping[str, int]]
     ) -> int | None:
-        """How many records before ``ends`` it has not read yet, None where it has not begun; offsets as above."""
-        query = self.get(query_id)
-        if query is None or query.refused:
-            return None
-        last = query.checkpoint.last_commit
-        committed = query.checkpoint.offsets(last) if last is not None else query.spec.offsets
-        read = read_up_to(self._session, query_id, begins)
-        if last is None and not read:
-            return None if any(end > begins[t][p] for t, places in ends.items() for p, end in places.items()) else 0
-        return sum(
-            max(0, end - max(begins[topic][p], *(of.get(topic, {}).get(p, 0) for of in (read, committed))))
+        """How many records before ``ends`` it has not read yet, None where it has begun with none; offsets as above."""
+        running = self.get(query.id)
+        checkpoint = Checkpoint(self._session, self.checkpoint(query.id)) if running is None else running.checkpoint
+        last = checkpoint.last_commit
+        known = [checkpoint.offsets(last) if last is not None else query.offsets]
+        if running is not None:
+            known.append(read_up_to(self._session, query.id, begins))
+        left = sum(
+            max(0, end - max(begins[topic][p], *(of.get(topic, {}).get(p, 0) for of in known)))
             for topic, partitions in ends.items()
             for p, end in partitions.items()
         )
+        return None if left and last is None and not any(known[1:]) else left
 
     def at_rest(self, query_id: str) -> bool:
         """Whether a query waits for records, see :func:`ksqlpy.spark.session.at_rest`."""

@@ -238,6 +238,7 @@ def test_a_table_that_is_dropped_while_it_is_read(engine: Engine) -> None:
 
 
 WAITS = {"ksqlpy.pull.wait.ms": "30000"}
+RARE = {"commit.interval.ms": "3600000"}
 
 
 def test_a_pull_query_that_waits_sees_what_was_written_before_it_was_asked(engine: Engine) -> None:
@@ -262,6 +263,50 @@ def test_a_pull_query_that_waits_sees_what_was_written_before_it_was_asked(engin
         answer(engine, ask, WAITS)
     assert paused.value.code == "inputs-ahead" and query.id in str(paused.value)
     assert answer(engine, ask, {})[1] == [[total]]
+
+
+def test_a_pull_query_says_what_its_queries_have_still_to_read(engine: Engine) -> None:
+    engine.execute(
+        "CREATE STREAM come (id STRING KEY, v INT) WITH (KAFKA_TOPIC='come', FORMAT='JSON', PARTITIONS=2);"
+        "INSERT INTO come VALUES ('a', 1); INSERT INTO come VALUES ('b', 2); INSERT INTO come VALUES ('c', 3);"
+    )
+    engine.execute("CREATE STREAM came AS SELECT * FROM come WHERE v > 0;", {**EARLIEST, "commit.interval.ms": "1000"})
+    engine.execute("CREATE TABLE summed AS SELECT id, SUM(v) AS v FROM came GROUP BY id;", EARLIEST)
+    first, second = (next(q.id for q in engine.catalog.queries.values() if q.sink == s) for s in ("CAME", "SUMMED"))
+    asks = ("SELECT * FROM summed;", "SELECT v FROM summed WHERE id = 'a';", "SELECT COUNT(*) AS n FROM summed;")
+
+    def behind(ask: str) -> dict[str, int | None]:
+        query = engine.query(ask)
+        query.close()
+        return dict(query.behind)
+
+    assert until(lambda: len(answer(engine, asks[0], {})[1]) == 3)
+    assert until(lambda: [behind(ask) for ask in asks] == [{}, {}, {}])
+    assert behind("SELECT * FROM come;") == {}
+    found = engine.look_up(asks[1])
+    assert found is not None and found[1:] == ([[1]], {})
+    query = engine.queries.get(first)
+    assert query is not None
+
+    def committed() -> int:
+        last = query.checkpoint.last_commit
+        return 0 if last is None else sum(query.checkpoint.offsets(last)["come"].values())
+
+    assert until(lambda: committed() == 3)
+    engine.execute(f"PAUSE {first};")
+    engine.execute("INSERT INTO come VALUES ('a', 4); INSERT INTO come VALUES ('d', 5);")
+    assert until(lambda: [behind(ask) for ask in asks] == [{first: 2}] * 3), [behind(ask) for ask in asks]
+    assert behind("SELECT * FROM came;") == {first: 2}
+    found = engine.look_up(asks[1])
+    assert found is not None and found[1:] == ([[1]], {first: 2})
+    engine.execute("CREATE TABLE late AS SELECT id, SUM(v) AS v FROM came GROUP BY id;", {**EARLIEST, **RARE})
+    third = next(q.id for q in engine.catalog.queries.values() if q.sink == "LATE")
+    engine.execute(f"PAUSE {third};")
+    assert until(lambda: behind("SELECT * FROM late;") == {first: 2, third: None})
+    engine.execute(f"RESUME {first};")
+    assert until(lambda: [behind(ask) for ask in asks] == [{}, {}, {}])
+    assert answer(engine, asks[1], {})[1] == [[5]]
+    engine.execute(f"TERMINATE {third}; TERMINATE {second}; TERMINATE {first};")
 
 
 def test_rows_go_with_the_records_that_the_topic_deletes(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
