@@ -111,7 +111,7 @@ def paste(page: str, folder: Path) -> str:
             elif any(c.startswith("ksqlpy -e") for c in lines):
                 seen = typist.wait(ROW)
         typist.paste("kill %1; wait; echo all is ' over'")
-        typist.wait("all is {2}over".replace("{2}", "  "))
+        typist.wait("all is  over")
     finally:
         typist.close()
     return seen
