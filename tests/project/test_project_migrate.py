@@ -189,7 +189,7 @@ def test_projects_that_are_wrong(command: Callable[..., Ran], tmp_path: Path) ->
     file = tmp_path / "p" / "ksql-migrations.properties"
 
     def refused(*arguments: object) -> str:
-        code, _, err = command("migrate", "--wait", 0, "-c", file, *arguments)
+        code, _, err = command("--wait", 0, "migrate", "-c", file, *arguments)
         assert code == 1
         return err.split("]")[0].removeprefix("error[")
 
