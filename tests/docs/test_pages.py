@@ -143,7 +143,7 @@ def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
     elif page == "examples/project/README.md":  # nothing is written there, but readers edit it
         here = Path(shutil.copytree(here, tmp_path / "project"))
     blocks = [x.text for x in pieces(page) if x.kind == "commands"]
-    script = "\n".join(["set -e", "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT", *blocks])
+    script = "\n".join(["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT", *blocks])
     done = subprocess.run(
         ["bash", "-c", script], cwd=here, env=made_for(tmp_path), capture_output=True, text=True, timeout=900
     )
