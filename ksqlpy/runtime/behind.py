@@ -53,13 +53,14 @@ class Behind:
         return self._fresh(_names(wanted)) or {}
 
     def known(self, source: Source, catalog: Catalog) -> Figures | None:
-        """The figures of a second ago or so, at once; None where they are to be asked for."""
-        if not catalog.writers(source.name):
+        """The figures of a table of a second ago or so, at once; None where they are to be asked for."""
+        if source.query is None:  # nothing writes another table
             return {}
-        figures = self._fresh((source.name,))
-        if figures is None:
-            return {} if self._asking.locked() else None  # who is asked does not answer
-        if time.monotonic() - self._known[source.name,][0] > KEPT:
+        asked, figures = self._known.get(_names((source,)), (-OLD, {}))
+        if time.monotonic() - asked >= OLD:
+            # None is asked for where its query has ended, or where who is asked does not answer.
+            return {} if self._asking.locked() or not catalog.writers(source.name) else None
+        if time.monotonic() - asked > KEPT:
             self._ask((source,), catalog, 0.0)
         return figures
 
@@ -95,4 +96,5 @@ class Behind:
 
 
 def _names(sources: Iterable[Source]) -> tuple[str, ...]:
-    return tuple(s.name for s in sources)
+    """What tells sources apart from those of the same names that were dropped."""
+    return tuple(s.query or s.name for s in sources)
