@@ -131,19 +131,19 @@ def _refuse_strange(which: Which, format_: Format, properties: SourceProperties,
 def _check(
     source: Source, which: Which, wish: SchemaWish, registry: SchemaRegistry | None, text: Text, node: exp.Expr
 ) -> None:
-    """Refuses columns of a query that the schema does not have, in their order; it may have others between them."""
+    """Refuses columns of a query that are not the first ones of the schema; it may have others behind them."""
     spec = source.key if which == "key" else source.value
     format_ = FORMATS[spec.format]
     wrapped = format_.limits.wraps == RECORDS or not spec.bare
-    has = format_.schemas.infer(source.topic, which, registry, wish, wrapped=wrapped) or ()
+    has = format_.schemas.infer(source.topic, which, registry, replace(wish, of_query=True), wrapped=wrapped) or ()
     if spec.bare:
         has = tuple(replace(c, name=mine.name) for c, mine in zip(has, spec.columns, strict=False))
-    rest = iter((c.name, c.type) for c in has)
-    odd = [c for c in spec.columns if (c.name, c.type) not in rest]
+    first = [(c.name, c.type) for c in has[: len(spec.columns)]]
+    odd = [c for i, c in enumerate(spec.columns) if (c.name, c.type) not in first[i : i + 1]]
     if odd:
         text.refuse(
             "schema-mismatch",
-            f"schema {wish.id} does not have these {which} columns in their order: {_shown(odd)}",
+            f"schema {wish.id} does not have these {which} columns at their places: {_shown(odd)}",
             node,
             hint=f"it has {_shown(has)}",
         )

@@ -106,12 +106,14 @@ class SchemaWish:
     """What a WITH clause says of the schema of keys or values.
 
     ``id``: KEY_/VALUE_SCHEMA_ID, the id in the schema registry; ``name``: KEY_/VALUE_SCHEMA_FULL_NAME, the record or
-    message in it; ``nulls``: KEY_/VALUE_PROTOBUF_NULLABLE_REPRESENTATION.
+    message in it; ``nulls``: KEY_/VALUE_PROTOBUF_NULLABLE_REPRESENTATION; ``of_query``: whether columns of a query are
+    compared with it, so that of several messages without a name the first one is meant.
     """
 
     id: int | None = None
     name: str | None = None
     nulls: Nulls = ""
+    of_query: bool = False
 
 
 NO_WISH = SchemaWish()

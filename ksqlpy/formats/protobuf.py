@@ -34,8 +34,8 @@ def _schema_of(spec: PartSpec, which: Which, source: str | None) -> str:
 
 def _type_of(found: Registered, wish: SchemaWish) -> SqlType:
     file = proto_file(found.text, found.references)
-    message = file.first() if wish.name is None else file.named(wish.name)
-    type_ = type_of(message, wrappers=wish.nulls == "WRAPPER")
+    main = file.chief if wish.of_query else file.only
+    type_ = type_of(main() if wish.name is None else file.named(wish.name))
     return type_ if wish.id is not None else in_upper_case(type_)
 
 
@@ -154,7 +154,7 @@ def _message(spec: PartSpec) -> Any:
     """The descriptor of the message that is written."""
     if spec.schema is None:
         return _file(spec).named(root_of(spec))
-    return _file(spec).first() if spec.schema_name is None else _file(spec).named(spec.schema_name)
+    return _file(spec).chief() if spec.schema_name is None else _file(spec).named(spec.schema_name)
 
 
 def place_of(spec: PartSpec) -> tuple[int, ...]:

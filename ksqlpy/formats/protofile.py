@@ -7,13 +7,13 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ksqlpy.formats.contract import Unreadable
-from ksqlpy.formats.subjects import Unsupported
+from ksqlpy.formats.subjects import Ambiguous, Unsupported
 
 __all__ = ["ProtoFile", "proto_file"]
 
@@ -34,6 +34,22 @@ class ProtoFile:
         if found is None:
             raise Unsupported("it has no message")
         return found
+
+    def only(self) -> Any:
+        """The descriptor of the message that no other one holds; raises Unsupported, of several Ambiguous."""
+        free = self._free()
+        if len(free) > 1:
+            raise Ambiguous(f"it has several messages: {', '.join(m.full_name for m in free)}")
+        return free[0] if free else self.first()
+
+    def chief(self) -> Any:
+        """As :meth:`only`, of several the first one; raises Unsupported."""
+        return next(iter(self._free()), None) or self.first()
+
+    def _free(self) -> list[Any]:
+        messages = list(self._file.message_types_by_name.values())
+        held = {name for m in messages for name in _held(m) if name != m.full_name}
+        return [m for m in messages if m.full_name not in held]
 
     def named(self, name: str) -> Any:
         """The descriptor of a message by its full name, or by its name in the text's package; raises Unsupported."""
@@ -66,6 +82,15 @@ class ProtoFile:
         top = list(self._file.message_types_by_name.values())
         steps.append(next(i for i, m in enumerate(top) if m.full_name == message.full_name))
         return tuple(reversed(steps))
+
+
+def _held(message: Any) -> Iterator[str]:
+    """The full names of the messages that fields of a message have, or those of messages within it."""
+    for field in message.fields:
+        if field.message_type is not None:
+            yield field.message_type.full_name
+    for inner in message.nested_types:
+        yield from _held(inner)
 
 
 @lru_cache(maxsize=256)
@@ -106,6 +131,15 @@ def proto_file(text: str, references: tuple[tuple[str, str], ...] = ()) -> Proto
 _AROUND = "imports.proto"
 _PLACE = re.compile(r"(?:^|/)[\w./-]+\.proto:(?=\d+:|\s)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_TACIT = {
+    "confluent/meta.proto": r"confluent\.\w+_meta",
+    "confluent/type/decimal.proto": r"confluent\.type\.Decimal",
+    "google/type/date.proto": r"google\.type\.Date",
+    "google/type/timeofday.proto": r"google\.type\.TimeOfDay",
+    "google/protobuf/timestamp.proto": r"google\.protobuf\.Timestamp",
+    "google/protobuf/wrappers.proto": r"google\.protobuf\.\w+Value",
+}
+"""What texts may use without importing it, and the file that has it: Confluent's serializers add it to a schema."""
 
 
 def _described(text: str) -> Any:
@@ -123,6 +157,23 @@ def _described(text: str) -> Any:
 
 def _compiled(files: Mapping[str, str], name: str) -> list[Any]:
     """The FileDescriptorProtos of a file and of what it imports, each behind its own imports; raises Unsupported."""
+    try:
+        return _as_given(files, name)
+    except Unsupported:
+        completed = {n: text + "".join(_tacit(text)) for n, text in files.items()}
+        if completed == files:
+            raise
+        return _as_given(completed, name)
+
+
+def _tacit(text: str) -> Iterator[str]:
+    """The imports that a text lacks; they may stand at its end, where they move nothing that messages tell of."""
+    for file, used in _TACIT.items():
+        if re.search(rf"\b{used}\b", text) and f'"{file}"' not in text:
+            yield f'\nimport "{file}";'
+
+
+def _as_given(files: Mapping[str, str], name: str) -> list[Any]:
     from google.protobuf import descriptor_pb2
 
     with tempfile.TemporaryDirectory() as folder:

@@ -171,13 +171,12 @@ def _json_name(field: str) -> str:
 
 
 @bounded
-def type_of(message: Any, *, wrappers: bool = False) -> StructType:
+def type_of(message: Any) -> StructType:
     """The type of the records of a message, with names as it has them; raises Unsupported.
 
-    ``message``: a descriptor of google.protobuf; ``wrappers``: whether google.protobuf.StringValue and its like are
-    nullable scalars, not structs of a VALUE.
+    ``message``: a descriptor of google.protobuf. google.protobuf.StringValue and its like are scalars.
     """
-    return _struct(message, (message.full_name,), wrappers)
+    return _struct(message, (message.full_name,))
 
 
 def union_name(union: Any) -> str:
@@ -195,7 +194,7 @@ def is_wrapper(message: Any) -> bool:
     return message.full_name in _WRAPPED
 
 
-def _struct(message: Any, around: tuple[str, ...], wrappers: bool) -> StructType:
+def _struct(message: Any, around: tuple[str, ...]) -> StructType:
     fields: dict[str, SqlType] = {}
 
     def put(name: str, type_: SqlType) -> None:
@@ -204,10 +203,10 @@ def _struct(message: Any, around: tuple[str, ...], wrappers: bool) -> StructType
         fields[name] = type_
 
     for union in unions(message):
-        put(union_name(union), StructType(tuple((f.name, _type(f, around, wrappers)) for f in union.fields)))
+        put(union_name(union), StructType(tuple((f.name, _type(f, around)) for f in union.fields)))
     for field in message.fields:
         if member_of(field) is None:
-            put(field.name, _type(field, around, wrappers))
+            put(field.name, _type(field, around))
     if not fields:
         raise Unsupported(f"message {message.full_name} has no fields")
     return StructType(tuple(fields.items()))
@@ -224,18 +223,18 @@ def member_of(field: Any) -> Any:
     return None if union is None or all(union.name != u.name for u in unions(field.containing_type)) else union
 
 
-def _type(field: Any, around: tuple[str, ...], wrappers: bool) -> SqlType:
+def _type(field: Any, around: tuple[str, ...]) -> SqlType:
     one_more()
     if is_map(field):
         key, value = field.message_type.fields_by_name["key"], field.message_type.fields_by_name["value"]
-        if _single(key, around, wrappers) != STRING:
+        if _single(key, around) != STRING:
             raise Unsupported(f"the keys of {field.name} are no strings")
-        return MapType(STRING, _single(value, around, wrappers))
-    single = _single(field, around, wrappers)
+        return MapType(STRING, _single(value, around))
+    single = _single(field, around)
     return ArrayType(single) if field.is_repeated else single
 
 
-def _single(field: Any, around: tuple[str, ...], wrappers: bool) -> SqlType:
+def _single(field: Any, around: tuple[str, ...]) -> SqlType:
     message = field.message_type
     if message is None:
         if field.enum_type is not None:
@@ -247,11 +246,11 @@ def _single(field: Any, around: tuple[str, ...], wrappers: bool) -> SqlType:
     for type_, known in MESSAGES.items():
         if name == known:
             return type_
-    if wrappers and name in _WRAPPED:
+    if name in _WRAPPED:
         return _WRAPPED[name]
     if name in around:
         raise Unsupported(f"message {name} holds itself")
-    return _struct(message, (*around, name), wrappers)
+    return _struct(message, (*around, name))
 
 
 def _decimal(field: Any) -> DecimalType:

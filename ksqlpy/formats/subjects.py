@@ -11,7 +11,7 @@ from ksqlpy.formats.contract import SchemaWish, Unreadable, Which
 from ksqlpy.registry import Registered, SchemaRegistry
 from ksqlpy.types import ArrayType, MapType, SqlType, StructType
 
-__all__ = ["AHEAD", "Subjects", "Unsupported", "in_upper_case", "registered_as", "schema_id"]
+__all__ = ["AHEAD", "Ambiguous", "Subjects", "Unsupported", "in_upper_case", "registered_as", "schema_id"]
 
 AHEAD = 5
 """The bytes ahead of a value: a zero, and the id of its schema (Confluent, wire format)."""
@@ -19,6 +19,10 @@ AHEAD = 5
 
 class Unsupported(ValueError):
     """A schema that no columns stand for; the message says what in it."""
+
+
+class Ambiguous(Unsupported):
+    """A schema of several records, of which the statement names none."""
 
 
 def schema_id(spec: PartSpec) -> int:
@@ -84,8 +88,11 @@ class Subjects:
             type_ = self.type_of(found, wish)
         except (Unsupported, ValueError, KeyError, TypeError, AttributeError) as e:
             why = str(e) if isinstance(e, Unsupported) else f"it is no schema of {self.language}"
+            named = f"{which.upper()}_SCHEMA_FULL_NAME names one of them"
             raise AnalysisProblem(
-                "unusable-schema", f"no columns can be made of the {of}: {why}", hint="list the columns"
+                "unusable-schema",
+                f"no columns can be made of the {of}: {why}",
+                hint=named if isinstance(e, Ambiguous) else "list the columns",
             ) from e
         if not wrapped:
             return (Column("ROWKEY" if which == "key" else "ROWVAL", type_),)

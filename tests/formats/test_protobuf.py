@@ -71,7 +71,7 @@ def registry(spark: SparkSession) -> Iterator[Registry]:
 def test_a_schema_has_the_columns_that_it_was_made_of(nulls: Nulls) -> None:
     spec = record(TYPES, nulls=nulls)
     message = proto_file(schema_of(spec)).first()
-    assert type_of(message, wrappers=True) == StructType(tuple((c.name, c.type) for c in spec.columns))
+    assert type_of(message) == StructType(tuple((c.name, c.type) for c in spec.columns))
 
 
 def test_the_text_of_a_schema() -> None:
@@ -108,8 +108,16 @@ OTHERS: list[tuple[str, SqlType]] = [
      StructType((("e", STRING), ("l", ArrayType(STRING))))),
     ("message M { int32 a = 1; oneof choice { string s = 2; N n = 3; } message N { bool b = 1; } }",
      StructType((("choice_0", StructType((("s", STRING), ("n", StructType((("b", BOOLEAN),)))))), ("a", INTEGER)))),
-    ('import "google/protobuf/wrappers.proto"; message M { google.protobuf.StringValue s = 1; }',
-     StructType((("s", StructType((("value", STRING),))),))),
+    ('import "google/protobuf/wrappers.proto"; message M { google.protobuf.StringValue s = 1;'
+     " repeated google.protobuf.UInt32Value l = 2; map<string, google.protobuf.FloatValue> m = 3; }",
+     StructType((("s", STRING), ("l", ArrayType(BIGINT)), ("m", MapType(STRING, DOUBLE))))),
+    ('import "confluent/type/decimal.proto"; import "confluent/meta.proto"; message M { confluent.type.Decimal d = 1'
+     ' [(confluent.field_meta) = { params: [ { key: "precision", value: "4" }, { value: "2", key: "scale" } ] }]; }',
+     StructType((("d", DecimalType(4, 2)),))),
+    ("package p; message M { confluent.type.Decimal d = 1 [(confluent.field_meta) = { doc: \"price\", params: {"
+     ' key: "precision", value: "9" } params: { key: "scale", value: "3" } }]; google.type.Date on = 2;'
+     ' google.protobuf.Timestamp at = 3; google.protobuf.BoolValue b = 4 [(confluent.field_meta).doc = "maybe"]; }',
+     StructType((("d", DecimalType(9, 3)), ("on", DATE), ("at", TIMESTAMP), ("b", BOOLEAN)))),
     ("message M { optional int64 a = 1; map<string, N> m = 2; } message N { bytes b = 1; }",
      StructType((("a", BIGINT), ("m", MapType(STRING, StructType((("b", BYTES),))))))),
     ('import "google/type/timeofday.proto"; message M { repeated google.type.TimeOfDay t = 4; }',
@@ -137,6 +145,30 @@ def test_columns_of_other_schemas(text: str, type_: SqlType) -> None:
 def test_schemas_without_columns(text: str, why: str) -> None:
     with pytest.raises(Unsupported, match=why):
         type_of(proto_file(f'syntax = "proto3"; {text}').first())
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("message M { int32 a = 1; } enum E { X = 0; }", "M"),
+        ("message Address { string city = 1; } message Guest { repeated Address at = 1; }", "Guest"),
+        (
+            "message Guest { Trip t = 1; message Trip { Address to = 1; } } message Address { string city = 1; }",
+            "Guest",
+        ),
+        ("message A { B b = 1; } message B { A a = 1; }", "A"),
+    ],
+)
+def test_the_message_of_records_is_the_one_that_no_other_holds(text: str, name: str) -> None:
+    file = proto_file(f'syntax = "proto3"; {text}')
+    assert (file.only().full_name, file.chief().full_name) == (name, name)
+
+
+def test_of_several_messages_none_is_taken() -> None:
+    file = proto_file('syntax = "proto3"; package p; message A { C c = 1; } message B { C c = 1; } message C { }')
+    with pytest.raises(Unsupported, match=r"it has several messages: p\.A, p\.B"):
+        file.only()
+    assert file.chief().full_name == "p.A"
 
 
 def test_columns_that_it_does_not_carry() -> None:
@@ -404,7 +436,16 @@ def test_a_message_that_is_named(spark: SparkSession) -> None:
     registry, name = shared_registry()[0], engine.config.get("ksql.schema.registry.url").rpartition("/")[2]
     text = 'syntax = "proto3"; package p; message Old { int32 a = 1; } message New { int64 a = 5; string b = 6; }'
     number = registry.register("s-value", text, "PROTOBUF", name)
-    engine.execute("CREATE STREAM f WITH (kafka_topic='s', value_format='PROTOBUF', partitions=1);")
+    for wish in ("", f", value_schema_id={number}"):
+        with pytest.raises(AnalysisProblem, match=r"it has several messages: p\.Old, p\.New") as several:
+            engine.execute(f"CREATE STREAM f WITH (kafka_topic='s', value_format='PROTOBUF', partitions=1{wish});")
+        assert (several.value.code, several.value.hint) == (
+            "unusable-schema",
+            "VALUE_SCHEMA_FULL_NAME names one of them",
+        )
+    engine.execute(
+        "CREATE STREAM f WITH (kafka_topic='s', value_format='PROTOBUF', value_schema_full_name='Old', partitions=1);"
+    )
     assert engine.catalog.sources["F"].schema_text == "`A` INTEGER"
     engine.execute(
         f"CREATE STREAM n WITH (kafka_topic='s', value_format='PROTOBUF', value_schema_id={number},"
@@ -417,18 +458,23 @@ def test_a_message_that_is_named(spark: SparkSession) -> None:
     assert stored.record.value == b"\0" + number.to_bytes(4) + b"\2\2" + b"\x28\7" + b"\x32\1x"
     engine.execute(
         f"CREATE STREAM o WITH (kafka_topic='o', value_schema_id={number}, value_schema_full_name='New') AS"
-        " SELECT `b` FROM n;"
+        " SELECT `a` FROM n;"
     )
     sink = engine.catalog.sources["O"]
     assert registry.versions("o-value", name) == []
-    assert codec(sink.value).encode(["y"]) == b"\0" + number.to_bytes(4) + b"\2\2" + b"\x32\1y"
-    with pytest.raises(AnalysisProblem) as caught:
-        engine.execute(
-            f"CREATE STREAM w WITH (kafka_topic='w', value_schema_id={number}, value_schema_full_name='New') AS"
-            " SELECT `b`, `a` FROM n;"
-        )
-    assert caught.value.code == "schema-mismatch"
-    assert caught.value.message == f"schema {number} does not have these value columns in their order: `a` BIGINT"
+    assert codec(sink.value).encode([5]) == b"\0" + number.to_bytes(4) + b"\2\2" + b"\x28\5"
+    for selected, odd in (
+        ("`b`, `a`", "`b` STRING, `a` BIGINT"),
+        ("`b`", "`b` STRING"),
+        ("`a`, `b`, `a` AS c", "`C` BIGINT"),
+    ):
+        with pytest.raises(AnalysisProblem) as caught:
+            engine.execute(
+                f"CREATE STREAM w WITH (kafka_topic='w', value_schema_id={number}, value_schema_full_name='New') AS"
+                f" SELECT {selected} FROM n;"
+            )
+        assert caught.value.code == "schema-mismatch"
+        assert caught.value.message == f"schema {number} does not have these value columns at their places: {odd}"
     with pytest.raises(AnalysisProblem, match="it has no message Newer"):
         engine.execute(
             "CREATE STREAM x WITH (kafka_topic='s', value_format='PROTOBUF', value_schema_full_name='Newer');"
