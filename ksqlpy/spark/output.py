@@ -75,6 +75,8 @@ def kafka_output(
         key = write(sink.key, [by_name[c.name] for c in sink.keys])
         if rows.shape.keyless:  # no key stays no key, it is not a record of nulls
             key = f"CASE WHEN NOT {Col.KEYLESS} THEN {key} END"
+        elif plan.keeps_key and len(sink.keys) == 1 and not sink.key.bare:  # of a key that stood bare
+            key = f"CASE WHEN {by_name[sink.keys[0].name].value} IS NOT NULL THEN {key} END"
         if sink.window is not None:
             bounds = [Col.WINDOW_END, Col.WINDOW_START] if sink.window.size is None else [Col.WINDOW_START]
             key = f"concat({key}, {', '.join(f'cast({b} as binary)' for b in bounds)})"

@@ -72,8 +72,8 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
     time, time_error = _time(source, dict(columns), empty)
     errors = [f"'key: ' || {n}.error" if n == "__k" else f"{n}.error" for n, _ in parts]
     if source.kind == "TABLE":
-        # With several columns some may be null: only without any there is no key.
-        missing = "__k.row" if len(source.keys) > 1 else dict(columns)[source.keys[0].name]
+        # In a record some columns may be null: only without the record there is no key.
+        missing = dict(columns)[source.keys[0].name] if key.bare else "__k.row"
         errors.append(f"CASE WHEN {missing} IS NULL THEN 'the key of a table record is null' END")
     if time_error:
         errors.append(_thrown(time_error) if context.plan.strict_time else time_error)
@@ -93,7 +93,7 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
     if source.window is not None:
         end = "__wx.row" if source.window.size is None else f"__w.row + {source.window.size}"
         system |= {Col.WINDOW_START: "__w.row", Col.WINDOW_END: end}
-    if len(source.keys) > 1 and context.plan.keeps_key:
+    if context.plan.keeps_key and any(r.source.keys and not r.source.key.bare for r in context.plan.relations):
         system[Col.KEYLESS] = "__k.row IS NULL"
     if relation in context.plan.streams and context.plan.late_topic is not None:
         system[Col.CAME] = Col.RAW
