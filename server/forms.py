@@ -107,7 +107,7 @@ class Messages(Objects):
         self._values = codec(ValueSpec(JSON_FORMAT.name, plain))
         spec = ValueSpec(PROTOBUF_NOSR.name, plain)
         self._messages = codec(spec)
-        return encode({"header": {"queryId": query_id, "protoSchema": schema_of(spec)}})
+        return encode({"header": {"queryId": query_id, "protoSchema": schema_of(spec, entries=True)}})
 
     def row(self, values: Any) -> bytes:
         """The message of a row; nothing of one that is gone."""

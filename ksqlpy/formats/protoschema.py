@@ -97,14 +97,18 @@ def root_of(spec: PartSpec) -> str:
     return spec.schema_name or f"{ROOT}1"
 
 
-def schema_of(spec: PartSpec) -> str:
-    """The schema of the records of the columns, as the text of a .proto file."""
-    return _Printer(spec.nulls).printed(root_of(spec), [(c.name, c.type) for c in spec.columns])
+def schema_of(spec: PartSpec, *, entries: bool = False) -> str:
+    """The schema of the records of the columns, as the text of a .proto file.
+
+    ``entries``: a MAP is the repeated message that it is in the bytes, as Kafka Connect prints it.
+    """
+    return _Printer(spec.nulls, entries).printed(root_of(spec), [(c.name, c.type) for c in spec.columns])
 
 
 class _Printer:
-    def __init__(self, nulls: str) -> None:
+    def __init__(self, nulls: str, entries: bool) -> None:
         self._nulls = nulls
+        self._entries = entries
         self._imports: set[str] = set()
         self._messages = 0
 
@@ -119,6 +123,7 @@ class _Printer:
     def _message(self, name: str, fields: Sequence[tuple[str, SqlType]], indent: str) -> Iterator[str]:
         yield f"{indent}message {name} {{"
         within: list[tuple[str, StructType]] = []
+        behind: list[str] = []
         if len({_json_name(n) for n, _ in fields}) < len(fields):
             yield f"{indent}  option deprecated_legacy_json_field_conflicts = true;"  # no JSON is made of it
         for number, (field, type_) in enumerate(fields, 1):
@@ -126,15 +131,25 @@ class _Printer:
             declared = self._declared(type_, within, options)
             shown = f" [{', '.join(options)}]" if options else ""
             yield f"{indent}  {declared} {field} = {number}{shown};"
-        for inner, struct in within:
-            yield ""
-            yield from self._message(inner, struct.fields, f"{indent}  ")
+            if self._entries:  # Kafka Connect counts the messages of a field ahead of those of the next one
+                behind += self._inner(within, indent)
+                within.clear()
+        yield from behind or self._inner(within, indent)
         yield f"{indent}}}"
+
+    def _inner(self, within: Sequence[tuple[str, StructType]], indent: str) -> Iterator[str]:
+        for name, struct in within:
+            yield ""
+            yield from self._message(name, struct.fields, f"{indent}  ")
 
     def _declared(self, type_: SqlType, within: list[tuple[str, StructType]], options: list[str]) -> str:
         match type_:
             case ArrayType(item):
                 return f"repeated {self._single(item, within, options)}"
+            case MapType(key, item) if self._entries:
+                self._messages += 1
+                within.append((f"{ROOT}{self._messages}Entry", StructType((("key", key), ("value", item)))))
+                return f"repeated {within[-1][0]}"
             case MapType(_, item):
                 return f"map<string, {self._single(item, within, options)}>"
         if type_ in _PLAIN and self._nulls == "WRAPPER":

@@ -97,6 +97,30 @@ def test_the_text_of_a_schema() -> None:
     ]
 
 
+def test_maps_as_kafka_connect_prints_them() -> None:
+    columns = (Column("M", MapType(STRING, StructType((("X", INTEGER),)))), Column("N", MapType(STRING, BIGINT)))
+    assert schema_of(ValueSpec("PROTOBUF_NOSR", columns), entries=True).splitlines()[2:] == [
+        "message ConnectDefault1 {",
+        "  repeated ConnectDefault2Entry M = 1;",
+        "  repeated ConnectDefault4Entry N = 2;",
+        "",
+        "  message ConnectDefault2Entry {",
+        "    string key = 1;",
+        "    ConnectDefault3 value = 2;",
+        "",
+        "    message ConnectDefault3 {",
+        "      int32 X = 1;",
+        "    }",
+        "  }",
+        "",
+        "  message ConnectDefault4Entry {",
+        "    string key = 1;",
+        "    int64 value = 2;",
+        "  }",
+        "}",
+    ]
+
+
 def test_names_that_are_the_same_in_json() -> None:
     proto_file(schema_of(ValueSpec("PROTOBUF", (Column("A_B", INTEGER), Column("AB", INTEGER)))))
 
