@@ -21,6 +21,8 @@ __all__ = ["check_text", "constant_of", "is_constant"]
 _BLANKS = "".join(map(chr, range(33)))
 _DATE = re.compile(r"([+-]?\d{4,9})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
 _TIME = re.compile(r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?", re.ASCII)
+_END = re.compile(r"24(?::00?(?::00?(?:\.0{1,9})?)?)?", re.ASCII)
+"""The end of a day, in a timestamp only: the first moment of the next one."""
 _ZONE = re.compile(r"(.*?)(?:Z|([+-])(\d{2})(?::?(\d{2}))?)", re.ASCII)
 _BASE64 = re.compile(r"([A-Za-z0-9+/]*)(={0,2})")
 
@@ -102,7 +104,7 @@ def _instant(text: str) -> int | None:
         if minutes > 59 or hours * 60 + minutes > 18 * 60:
             return None
         rest, zone = zoned[1], (hours * 60 + minutes) * 60_000 * (-1 if zoned[2] == "-" else 1)
-    clock = _clock(rest)
+    clock = _DAY_MS if _END.fullmatch(rest) else _clock(rest)
     return None if clock is None else day * _DAY_MS + clock - zone
 
 

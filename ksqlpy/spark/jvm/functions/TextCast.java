@@ -21,7 +21,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * CAST of text to a number or a time: {@code (STRUCT<STRING>) → type}; the second field for {@code cast_decimal}, a DECIMAL,
  * says by its type what comes out. Blanks around the text do not matter. Numbers are read as Java reads them, times are
  * ISO 8601: a date may leave out day and month, a time seconds and minutes, a zone is that of UTC. Of a timestamp, a day
- * behind the last of its month is the last, as in ksqlDB. {@code analysis/constants.py} knows the same texts.
+ * behind the last of its month is the last, and 24:00 is the next day, as in ksqlDB. {@code analysis/constants.py} knows the
+ * same texts.
  */
 public final class TextCast implements ScalarFunction<Object> {
   private static final long serialVersionUID = 1L;
@@ -29,6 +30,9 @@ public final class TextCast implements ScalarFunction<Object> {
   private static final Pattern DATE = Pattern.compile("([+-]?\\d{4,9})(?:-(\\d{1,2})(?:-(\\d{1,2}))?)?");
   private static final Pattern TIME =
       Pattern.compile("(\\d{1,2})(?::(\\d{1,2})(?::(\\d{1,2})(?:\\.(\\d{1,9}))?)?)?");
+  /** The end of a day, in a timestamp only: the first moment of the next one. */
+  private static final Pattern END = Pattern.compile("24(?::00?(?::00?(?:\\.0{1,9})?)?)?");
+
   private static final Pattern ZONE = Pattern.compile("(.*?)(Z|[+-]\\d{2}(?::?\\d{2})?)");
 
   private static final int LONGEST_NUMBER = 10000; // reading takes the square of it
@@ -154,8 +158,10 @@ public final class TextCast implements ScalarFunction<Object> {
       rest = zoned.group(1);
       zone = ZoneOffset.of(zoned.group(2));
     }
-    LocalTime time = rest.isEmpty() && split < 0 ? LocalTime.MIDNIGHT : time(rest);
-    long seconds = Math.subtractExact(date(day, true).toEpochDay() * 86400 + time.toSecondOfDay(), zone.getTotalSeconds());
+    boolean end = END.matcher(rest).matches();
+    LocalTime time = end || rest.isEmpty() && split < 0 ? LocalTime.MIDNIGHT : time(rest);
+    long days = date(day, true).toEpochDay() + (end ? 1 : 0);
+    long seconds = Math.subtractExact(days * 86400 + time.toSecondOfDay(), zone.getTotalSeconds());
     return Math.addExact(Math.multiplyExact(seconds, 1000000L), time.getNano() / 1000000 * 1000L);
   }
 
