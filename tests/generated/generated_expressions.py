@@ -101,6 +101,7 @@ _LITERALS: Mapping[SqlType, Sequence[str]] = {
     ),
 }  # fmt: skip
 _SCALARS = (BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)
+_TIMES = (DATE, TIME, TIMESTAMP)
 _DECIMALS = (DecimalType(4, 2), DecimalType(38, 0), DecimalType(38, 18), DecimalType(38, 38), DecimalType(1, 0))
 _POOL: tuple[SqlType, ...] = (*_SCALARS, *_DECIMALS, *(t for t in COLUMNS.values() if not is_numeric(t)))
 _KEYS = ("'a'", "'b'", "S", "T")
@@ -195,6 +196,24 @@ class Generator:
         """Expressions of a type, at random."""
         while True:
             yield self._made(lambda: self.of(kind, 2), frozenset(COLUMNS))
+
+    def for_columns(self) -> Iterator[tuple[SqlType, Made]]:
+        """Expressions of a type, at random, and the type of a column that is to take them: the same, a wider or any."""
+        while True:
+            kind = self.random.choice(_POOL)
+            yield self._wider(kind), self._made(lambda kind=kind: self.of(kind, 2), frozenset(COLUMNS))  # type: ignore[misc]
+
+    def _wider(self, kind: SqlType) -> SqlType:
+        match kind:
+            case ArrayType(item):
+                return ArrayType(self._wider(item))
+            case MapType(key, item):
+                return MapType(key, self._wider(item))
+            case StructType(fields):
+                return StructType(tuple((n, self._wider(t)) for n, t in fields))
+            case _ if is_numeric(kind) and self.random.random() < 0.7:
+                return self.random.choice((INTEGER, BIGINT, DOUBLE, *_DECIMALS))
+        return kind if self.random.random() < 0.9 else self.random.choice(_SCALARS)
 
     def aggregates(self) -> Iterator[Made]:
         """A call of each signature of the aggregates in turn."""
@@ -331,17 +350,23 @@ class Generator:
                 sources = [MapType(key, self._near(item))]
             case _ if kind == STRING:
                 sources = [t for t in _POOL if t != BYTES]
+            case StructType(fields):
+                sources = [StructType(tuple((n, self._near(t)) for n, t in fields))]
             case _ if is_numeric(kind):
                 sources = [STRING, INTEGER, BIGINT, DOUBLE, *_DECIMALS]
             case _ if kind in (DATE, TIME):
                 sources = [STRING, TIMESTAMP]
             case _ if kind == TIMESTAMP:
                 sources = [STRING, DATE]
+        if self.random.random() < 0.1:  # which analysis may refuse
+            sources = list(_SCALARS)
         self._holds.add("CAST")
         return f"CAST({self.of(self.random.choice(sources), depth, names)} AS {kind})"
 
     def _near(self, kind: SqlType) -> SqlType:
-        return self.random.choice((STRING, DOUBLE, INTEGER)) if is_numeric(kind) else kind
+        if is_numeric(kind):
+            return self.random.choice((STRING, DOUBLE, INTEGER))
+        return self.random.choice((STRING, kind)) if kind in _TIMES else kind
 
     def _access(self, kind: SqlType, depth: int, names: Names) -> str:
         ways = ["[index]", "[key]"] + ["->"] * (kind in (INTEGER, STRING))
@@ -369,11 +394,55 @@ class Generator:
             kinds = (INTEGER, STRING)
         elif operator in ("ARRAY", "MAP", "STRUCT"):
             whole = {"ARRAY": ArrayType, "MAP": MapType, "STRUCT": StructType}[operator]
-            return self._literal(self.random.choice([t for t in COLUMNS.values() if isinstance(t, whole)]), names)
+            return self._nested(self.random.choice([t for t in COLUMNS.values() if isinstance(t, whole)]), 2, names)
         kind = self.random.choice(kinds)
         if operator in ("CASE", "CAST"):
             return (self._case if operator == "CASE" else self._cast)(kind, 2, names)
         return self._written(operator, kind, names, 2)
+
+    def _nested(self, kind: SqlType, depth: int, names: Names) -> str:
+        """A constructor of constructors, of which some elements fail while they are computed."""
+        if not isinstance(kind, ArrayType | MapType | StructType):
+            return self._failing(kind, names) if self.random.random() < 0.5 else self.of(kind, depth, names)
+        if self.random.random() < 0.2:
+            return self._leaf(kind, 0, names)
+        match kind:
+            case ArrayType(item):
+                self._holds.add("ARRAY")
+                return f"ARRAY[{', '.join(self._nested(item, depth - 1, names) for _ in range(3))}]"
+            case MapType(key, item):
+                self._holds.add("MAP")
+                keys = [self.random.choice(_KEYS) if key == STRING else self._leaf(key, 0, names) for _ in range(2)]
+                return f"MAP({', '.join(f'{k} := {self._nested(item, depth - 1, names)}' for k in keys)})"
+            case StructType(fields):
+                self._holds.add("STRUCT")
+                inside = (f"`{n}` := {self._nested(t, depth - 1, names)}" for n, t in fields)
+                return f"STRUCT({', '.join(inside)})"
+
+    def _failing(self, kind: SqlType, names: Names) -> str:
+        """What is an error for some rows, so that its place is null: a division by 0, a text that is nothing of it."""
+        if is_numeric(kind):
+            whole = self._leaf(kind, 0, names)
+            return self.random.choice(
+                (f"CAST({self._leaf(STRING, 0, names)} AS {kind})", f"CAST({whole} / 0 AS {kind})")
+            )
+        if kind in (BYTES, BOOLEAN, STRING):
+            return self.of(kind, 1, names)
+        return f"CAST({self._leaf(STRING, 0, names)} AS {kind})"
+
+    def _in(self, depth: int, names: Names) -> str:
+        """IN with values of the type, or with texts, which are brought to it."""
+        kind = self.random.choice(_POOL)
+        if self.random.random() < 0.5:
+            return (
+                f"({self.of(kind, depth, names)}) IN ({self.of(kind, depth, names)}, ({self.of(kind, depth, names)}))"
+            )
+        kind = self.random.choice((*_SCALARS, *_DECIMALS))
+        texts = [self._literal(STRING, names) for _ in range(self.random.randint(1, 3))]
+        if self.random.random() < 0.3:
+            texts.append(self._literal(kind, names))
+        negated = self.random.choice(("", "NOT "))
+        return f"({self.of(kind, depth, names)}) {negated}IN ({', '.join(texts)})"
 
     def _written(self, operator: str, kind: SqlType, names: Names, depth: int) -> str:
         """The operator over generated operands; the result has the type, or one that is like it."""
@@ -388,8 +457,9 @@ class Generator:
             case "=" | "<>" | "IS DISTINCT FROM" | "IS NOT DISTINCT FROM":
                 return f"{some(other)} {operator} {some(other)}"
             case "<" | ">":
-                ordered = pick.choice((INTEGER, DOUBLE, STRING, *_DECIMALS))
-                return f"{some(ordered)} {operator} {some(ordered)}"
+                ordered = pick.choice((INTEGER, DOUBLE, STRING, BYTES, *_DECIMALS, *_TIMES))
+                second = STRING if ordered in _TIMES and pick.random() < 0.4 else ordered
+                return f"{some(ordered)} {operator} {some(second)}"
             case "AND" | "OR":
                 return f"{some(BOOLEAN)} {operator} {some(BOOLEAN)}"
             case "NOT":
@@ -397,7 +467,11 @@ class Generator:
             case "IS NULL":
                 return f"{some(other)} IS NULL"
             case "IN":
-                return f"{some(other)} IN ({some(other)}, {some(other)})"
+                return self._in(depth, names)
+            case "NOT BETWEEN" if pick.random() < 0.5:
+                at = pick.choice(_TIMES)
+                bounds = [self._literal(pick.choice((at, STRING)), names) for _ in range(2)]
+                return f"{some(at)} NOT BETWEEN {bounds[0]} AND {bounds[1]}"
             case "NOT BETWEEN":
                 return f"{some(DOUBLE)} NOT BETWEEN {some(INTEGER)} AND {some(DecimalType(38, 18))}"
             case "LIKE":
