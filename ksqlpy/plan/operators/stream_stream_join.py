@@ -26,7 +26,8 @@ class StreamStreamJoin(TaskStep):
 
     A row without a partner comes out with nulls on the other side, as ``kind`` says: with ``grace`` (ms) once stream
     time is beyond its last possible partner's time + grace; without (None) at once, even if a partner comes later.
-    Rows without a value, and those whose key is null, have no partner.
+    Rows without a value do not join. Those whose key is null have no partner: they come out at once where ``kind`` says
+    so, and do not move stream time.
     """
 
     left: Operator

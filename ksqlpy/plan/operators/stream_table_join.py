@@ -44,6 +44,11 @@ class StreamTableJoin(Operator):
         return [k for k, kind in zip(self.table_keys, self.kinds, strict=True) if kind == "INNER"]
 
     @property
+    def keeps_null_keys(self) -> bool:
+        """Whether a row whose value of ``left`` is null comes out, without a row of any table."""
+        return "INNER" not in self.kinds
+
+    @property
     def inputs(self) -> tuple[Operator, ...]:
         """The stream, then the tables."""
         return (self.input, *self.tables)

@@ -38,8 +38,9 @@ def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
     side = f"CASE WHEN {Col.READ} THEN 1Y ELSE 0Y END"
     key = f"CASE WHEN {Col.READ} THEN {spark_text(node.right_key)} ELSE {spark_text(node.left_key)} END"
     rows = rows.plus((Col.SIDE, side), (_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
-    # Neither a record without a value nor one without a key ever joins.
-    rows = rows.where(f"{Col.RAW} IS NOT NULL OR ({_KEY} IS NOT NULL AND NOT {Col.DELETED})")
+    # A record without a value never joins; one without a key has no partner, and comes out where its side does alone.
+    alone = {"INNER": "false", "LEFT": f"NOT {Col.READ}", "RIGHT": str(Col.READ), "FULL": "true"}[node.kind]
+    rows = rows.where(f"{Col.RAW} IS NOT NULL OR (({_KEY} IS NOT NULL OR {alone}) AND NOT {Col.DELETED})")
     bounds = [Col.WINDOW_START, Col.WINDOW_END] if node.windowed else []
     rows = rows.plus((StepCol.KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {struct_of([_KEY, *bounds])} END"))
     rows = context.to_tasks(rows, context.step_number(node), [StepCol.KEY])

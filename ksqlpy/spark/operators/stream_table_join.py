@@ -26,8 +26,11 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
     of_table = f"coalesce({', '.join(map(text.name, keys))})"
     key = f"CASE WHEN {Col.SIDE} IS NULL THEN {spark_text(node.left)} ELSE {of_table} END"
     rows = rows.plus(("__jk", f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
-    # A stream record without a value, and one without a key, never joins.
-    rows = rows.where(f"{Col.RAW} IS NOT NULL OR (__jk IS NOT NULL AND ({Col.SIDE} IS NOT NULL OR NOT {Col.DELETED}))")
+    # A stream record without a value never joins; one without a key comes out if no table must have a row.
+    joins = "__jk IS NOT NULL"
+    if node.keeps_null_keys:
+        joins = f"({joins} OR {Col.SIDE} IS NULL)"
+    rows = rows.where(f"{Col.RAW} IS NOT NULL OR ({joins} AND ({Col.SIDE} IS NOT NULL OR NOT {Col.DELETED}))")
     replay: list[str] = []
     if context.tail is not None and retraced:
         # A row whose result is there comes behind the table record that it had seen, all others behind the table.

@@ -18,7 +18,8 @@ import org.apache.spark.sql.types.StructType;
  * out has both, one of them null where a row has no partner, and {@code __ts}, the later of the two times.
  *
  * <p>Source of the rules: Kafka Streams, KStreamKStreamJoin. With a grace period a row without a partner comes out when
- * its window has closed, with the record that closes it; without one at once, even if a partner comes later.
+ * its window has closed, with the record that closes it; without one at once, even if a partner comes later. A row whose
+ * key is null comes at once in both.
  */
 public final class Join extends Step {
   private static final long serialVersionUID = 1L;
@@ -113,9 +114,13 @@ public final class Join extends Step {
   protected void step(InternalRow in) {
     int mine = in.getByte(side);
     int other = 1 - mine;
+    UnsafeRow row = (UnsafeRow) in.getStruct(inputs[mine], fields[mine]);
+    if (!hasKey(in)) { // it only comes where its side does without a partner, and waits for none
+      give(in, mine, row, null, ownTime(in));
+      return;
+    }
     byte[] key = key(in);
     long at = time(in);
-    UnsafeRow row = (UnsafeRow) in.getStruct(inputs[mine], fields[mine]);
     if (deferred && at == streamTime) {
       close(in);
     }

@@ -205,6 +205,11 @@ public abstract class Step implements Serializable {
     return ((UnsafeRow) in.getStruct(key, 1)).getBytes();
   }
 
+  /** Whether the row's key, or the first part of it, is not null. */
+  protected final boolean hasKey(InternalRow in) {
+    return !in.getStruct(key, 1).isNullAt(0);
+  }
+
   /** The row's ROWTIME; stream time goes on with it. */
   protected final long time(InternalRow in) {
     long found = in.getLong(time);
@@ -231,6 +236,11 @@ public abstract class Step implements Serializable {
         then.accept(lane);
       }
     }
+  }
+
+  /** The row's ROWTIME, by which stream time does not go on. */
+  protected final long ownTime(InternalRow in) {
+    return in.getLong(time);
   }
 
   /** Gives a row that no record brings about; {@code number}: the same for the same row at each time. */

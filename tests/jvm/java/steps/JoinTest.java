@@ -50,6 +50,17 @@ final class JoinTest {
   }
 
   @Test
+  void aRowWithANullKeyComesAtOnceAndMovesNoTime() throws IOException {
+    try (Feed feed = join(5, "left")) {
+      assertEquals(List.of("null90 - 90"), left(feed, 0, null, 90));
+      assertEquals(List.of(), left(feed, 0, "a", 0));
+      assertEquals(List.of("null20 - 20"), left(feed, 0, null, 20));
+      assertEquals(List.of(), right(feed, 0, "z", 15));
+      assertEquals(List.of("a0 - 0"), right(feed, 0, "z", 16));
+    }
+  }
+
+  @Test
   void withGraceItComesWhenItsWindowHasClosed() throws IOException {
     try (Feed feed = join(5, "left")) {
       assertEquals(List.of(), left(feed, 0, "a", 0));
