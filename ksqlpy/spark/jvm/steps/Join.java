@@ -1,9 +1,11 @@
 package ksqlpy.steps;
 
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import ksqlpy.internals.Rows;
 import ksqlpy.internals.StepState;
 import ksqlpy.internals.StepState.Timed;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -19,7 +21,8 @@ import org.apache.spark.sql.types.StructType;
  *
  * <p>Source of the rules: Kafka Streams, KStreamKStreamJoin. With a grace period a row without a partner comes out when
  * its window has closed, with the record that closes it; without one at once, even if a partner comes later. A row whose
- * key is null comes at once in both.
+ * key is null comes at once in both. Each side has a store of its own there, so that its rows are kept by the times of
+ * that side.
  */
 public final class Join extends Step {
   private static final long serialVersionUID = 1L;
@@ -30,6 +33,8 @@ public final class Join extends Step {
   private static final int MARKS = 63;
   /** How much longer rows are kept for partitions that are behind, in ms. */
   private static final long LONGER = 86_400_000;
+  /** In {@code sides}: the highest times of both sides of all partition numbers. */
+  private static final byte[] ALL = new byte[0];
 
   private final long[] before;
   private final long[] after;
@@ -50,7 +55,9 @@ public final class Join extends Step {
   private transient StepState.ByTime[] open;
   private transient Map<Integer, Long> nextOpen;
   private transient long[] firstOpen;
-  private transient long swept;
+  private transient StepState.ByKey sides;
+  private transient Map<Integer, long[]> sideTimes;
+  private transient long[] swept;
 
   /**
    * {@code before}, {@code after}: how far a right row may be ahead of its left one or behind it, in ms; {@code grace}:
@@ -107,7 +114,23 @@ public final class Join extends Step {
     width = output.length();
     nextOpen = new HashMap<>(); // of a partition that is not in it: not known, looked for once
     firstOpen = new long[] {Long.MIN_VALUE, Long.MIN_VALUE};
-    swept = 0;
+    swept = new long[2];
+    sides = state.byKey("sides");
+    sideTimes = new HashMap<>();
+    UnsafeRow stored = sides.get(ALL, 1); // states of earlier versions have none
+    if (stored != null) {
+      ByteBuffer each = ByteBuffer.wrap(stored.getBinary(0));
+      while (each.hasRemaining()) {
+        sideTimes.put(each.getInt(), new long[] {each.getLong(), each.getLong()});
+      }
+    }
+  }
+
+  @Override
+  protected void finish() {
+    ByteBuffer each = ByteBuffer.allocate(20 * sideTimes.size());
+    sideTimes.forEach((number, of) -> each.putInt(number).putLong(of[0]).putLong(of[1]));
+    sides.put(ALL, new Rows(DataTypes.BinaryType).of((Object) each.array()));
   }
 
   @Override
@@ -120,21 +143,24 @@ public final class Join extends Step {
       return;
     }
     byte[] key = key(in);
+    long until = streamTime;
+    long[] newest = sideTimes.computeIfAbsent(lane, number -> new long[] {until, until});
     long at = time(in);
+    newest[mine] = Math.max(newest[mine], at);
     if (deferred && at == streamTime) {
       close(in);
     }
     long from = Math.max(0, at - before[mine]);
     long to = at + after[mine];
     boolean alone = true;
-    for (Timed found : rows[other].of(key, Math.max(from, streamTime - kept() + 1), to, fields[other])) {
+    for (Timed found : rows[other].of(key, Math.max(from, newest[other] - kept() + 1), to, fields[other])) {
       alone = false;
       if (deferred && padded[other]) {
         open[other].remove(key, found.time());
       }
       give(in, mine, row, found.row(), Math.max(at, found.time()));
     }
-    boolean late = at <= streamTime - kept();
+    boolean late = at <= newest[mine] - kept();
     if (alone && padded[mine] && (!deferred || late || comesAtOnce(mine, key, at, to < streamTime))) {
       give(in, mine, row, null, at);
     }
@@ -142,10 +168,23 @@ public final class Join extends Step {
       rows[mine].add(key, at, row);
       times[mine].put(key, at, longs());
     }
-    long old = slowest(LONGER) - kept();
-    if (old - swept > Math.max(1000, kept() / SWEEPS)) {
-      sweep(old);
+    long old = Math.min(slowest(LONGER), slowestOf(mine)) - kept();
+    if (old - swept[mine] > Math.max(1000, kept() / SWEEPS)) {
+      sweep(mine, old);
     }
+  }
+
+  /** The time that a side has reached in all partitions that have rows of it, but at most so far behind its fastest. */
+  private long slowestOf(int which) {
+    long least = Long.MAX_VALUE;
+    long most = -1;
+    for (long[] newest : sideTimes.values()) {
+      if (newest[which] >= 0) {
+        least = Math.min(least, newest[which]);
+        most = Math.max(most, newest[which]);
+      }
+    }
+    return Math.max(least, most - LONGER);
   }
 
   /**
@@ -263,24 +302,22 @@ public final class Join extends Step {
     return found;
   }
 
-  /** Removes the rows that no partner can find any more. */
-  private void sweep(long old) {
-    long from = swept == 0 ? Long.MIN_VALUE : swept;
-    swept = old;
-    for (int i = 0; i < 2; i++) {
-      StepState.ByTime own = rows[i];
-      StepState.ByTime index = times[i];
-      index.each(
-          from,
-          0,
-          row -> {
-            if (row.time() > old) {
-              return false;
-            }
-            own.remove(row.key(), row.time());
-            index.remove(row.key(), row.time());
-            return true;
-          });
-    }
+  /** Removes the rows of a side that no partner can find any more. */
+  private void sweep(int which, long old) {
+    long from = swept[which] == 0 ? Long.MIN_VALUE : swept[which];
+    swept[which] = old;
+    StepState.ByTime own = rows[which];
+    StepState.ByTime index = times[which];
+    index.each(
+        from,
+        0,
+        row -> {
+          if (row.time() > old) {
+            return false;
+          }
+          own.remove(row.key(), row.time());
+          index.remove(row.key(), row.time());
+          return true;
+        });
   }
 }

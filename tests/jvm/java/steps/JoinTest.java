@@ -61,6 +61,20 @@ final class JoinTest {
   }
 
   @Test
+  void theRowsOfASideAreKeptByItsOwnTime() throws IOException {
+    try (Feed feed = join(5, "right")) {
+      left(feed, 0, "z", 100);
+      assertEquals(List.of("- b50 50"), right(feed, 0, "b", 50));
+      feed.nextBatch();
+      assertEquals(List.of("b50 b50 50"), left(feed, 0, "b", 50));
+      assertEquals(List.of(), left(feed, 0, "c", 60));
+      assertEquals(List.of("- c60 60"), right(feed, 0, "c", 60));
+      right(feed, 0, "z", 200);
+      assertEquals(List.of(), left(feed, 0, "b", 50));
+    }
+  }
+
+  @Test
   void withGraceItComesWhenItsWindowHasClosed() throws IOException {
     try (Feed feed = join(5, "left")) {
       assertEquals(List.of(), left(feed, 0, "a", 0));
@@ -165,9 +179,11 @@ final class JoinTest {
       left(feed, 0, "a", 0);
       right(feed, 0, "b", 1);
       left(feed, 0, "c", 5000);
+      right(feed, 0, "d", 5000);
       feed.nextBatch();
-      assertEquals(1, size(feed, "rows0", true) + size(feed, "rows1", true));
-      assertEquals(1, size(feed, "times0", false) + size(feed, "times1", false));
+      assertEquals(1, size(feed, "rows0", true));
+      assertEquals(1, size(feed, "rows1", true));
+      assertEquals(2, size(feed, "times0", false) + size(feed, "times1", false));
     }
   }
 
