@@ -31,6 +31,7 @@ __all__ = [
     "row_key",
     "shared_key",
     "stream_key",
+    "unnamed_key",
 ]
 
 
@@ -317,6 +318,21 @@ def shared_key(joins: Sequence[JoinSpec], relations: Sequence[Relation]) -> t.Co
 
 def _rowkey(relations: Sequence[Relation]) -> str:
     return free_name("ROWKEY", {c.name for r in relations for c in r.source.columns})
+
+
+def unnamed_key(
+    joins: Sequence[JoinSpec], relations: Sequence[Relation], key: t.ColumnRef | None
+) -> tuple[str, t.ColumnRef] | None:
+    """The key of the rows of a chain of joins where no column of a source held it, behind the last join or one before.
+
+    With the name under which a query sees it; ``key``: of the whole chain.
+    """
+    after = next((i for i in range(len(joins), 0, -1) if not named_keys(joins[:i])), 0)
+    if not after or any(j.foreign for j in joins):
+        return None
+    found = carried(joins)[after] if relations[0].source.kind == "STREAM" else key
+    # Of an inner join the key has a second name, under which later joins keep it.
+    return None if found is None else (_rowkey(relations), t.ColumnRef(found.type, found.name.removeprefix("__")))
 
 
 def names_of(joins: Sequence[JoinSpec], first: Relation) -> tuple[t.Expr, ...]:

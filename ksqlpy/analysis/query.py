@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
+from ksqlpy.analysis.items import Item, Star, partition_nodes
 from ksqlpy.analysis.joins import (
     by_key,
     check_sides,
@@ -25,6 +26,7 @@ from ksqlpy.analysis.joins import (
     row_key,
     shared_key,
     stream_key,
+    unnamed_key,
 )
 from ksqlpy.analysis.naming import bare, is_system, key_name, own_name
 from ksqlpy.analysis.order import order_of
@@ -39,7 +41,7 @@ from ksqlpy.config import Config
 from ksqlpy.formats import FORMATS
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 from ksqlpy.sql import nodes
-from ksqlpy.types import BIGINT, INTEGER, StructType
+from ksqlpy.types import INTEGER
 
 __all__ = ["analyze_query"]
 
@@ -70,18 +72,6 @@ def _is_aggregate(call: exp.Anonymous) -> bool:
     return isinstance(FUNCTIONS.find(call.this), Aggregate)
 
 
-@dataclass(frozen=True)
-class _Item:
-    """An item of SELECT: its name if it has one by itself, the expression, and where it stands."""
-
-    name: str | None
-    expr: t.Expr
-    node: exp.Expr
-    aliased: bool = False
-    pseudo: bool = False
-    """Whether it may be called like a pseudo column: a key that `*` gives after PARTITION BY ROWTIME."""
-
-
 class _QueryAnalyzer:
     """Analyzes one SELECT; ``views``: what WITH names around it, ``inner``: whether it stands in another query."""
 
@@ -108,6 +98,7 @@ class _QueryAnalyzer:
         self.whole = not persistent and args.get("group") is None and any(map(_is_aggregate, calls))
         self.grouped = args.get("group") is not None or self.whole
         self.synthetic: t.ColumnRef | None = None
+        self.unnamed: tuple[str, t.ColumnRef] | None = None
         self.ranking: Ranking | None = None
         self.near = self.bounds_known = False
         self.key_names: tuple[t.Expr, ...] = ()
@@ -165,7 +156,8 @@ class _QueryAnalyzer:
             self.key_names = names_of(joins, self.first) if self.synthetic is None else (self.synthetic,)
         self.near = any(j.within is not None for j in joins)
         windowed = self.first.source.window is not None
-        scope = Scope(relations, window=windowed, synthetic=self.synthetic, near=self.near)
+        self.unnamed = unnamed_key(joins, relations, join_key)
+        scope = Scope(relations, window=windowed, unnamed=self.unnamed, near=self.near)
         expressions = ExpressionAnalyzer(scope, text)
         where = None
         if args.get("where") is not None:
@@ -288,12 +280,15 @@ class _QueryAnalyzer:
         expressions: ExpressionAnalyzer,
         relations: tuple[Relation, ...],
         partition: tuple[t.Expr, ...] | None = None,
-    ) -> list[_Item]:
-        items: list[_Item] = []
+    ) -> list[Item]:
+        items: list[Item] = []
+        star = Star(
+            self.node, expressions.scope, expressions, self.text, self.synthetic, partition, bounds=not self.persistent
+        )
         for node in self.node.expressions:
-            star = self._star(node, relations, expressions, partition)
-            if star is not None:
-                items += star
+            stood_for = star.items(node)
+            if stood_for is not None:
+                items += stood_for
                 continue
             inner = node.this if isinstance(node, exp.Alias) else node
             place = "beside GROUP BY" if self.grouped else "in SELECT"
@@ -301,78 +296,17 @@ class _QueryAnalyzer:
             if expr.type == NULL:
                 self.text.refuse("untyped", "this NULL has no type", inner, hint="CAST(NULL AS …) gives it one")
             if isinstance(node, exp.Alias):
-                items.append(_Item(node.args["alias"].this, expr, node, aliased=True))
+                items.append(Item(node.args["alias"].this, expr, node, aliased=True))
             else:
-                items.append(_Item(own_name(inner, relations), expr, node))
+                items.append(Item(own_name(inner, relations), expr, node))
         return items
-
-    def _star(
-        self,
-        node: exp.Expr,
-        relations: tuple[Relation, ...],
-        expressions: ExpressionAnalyzer,
-        partition: tuple[t.Expr, ...] | None,
-    ) -> list[_Item] | None:
-        if isinstance(node, nodes.StructStar):
-            value = expressions.analyze(node.this, place="in SELECT")
-            if not isinstance(value.type, StructType):
-                self.text.refuse("not-a-struct", f"->* needs a STRUCT, this is {value.type}", node.this)
-            return [_Item(n, t.FieldRef(f, value, n), node) for n, f in value.type.fields]
-        qualified = isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
-        if not (qualified or isinstance(node, exp.Star)):
-            return None
-        wanted = relations
-        if qualified:
-            alias = node.args["table"].this
-            wanted = tuple(r for r in relations if r.alias == alias)
-            if not wanted:
-                self.text.refuse("unknown-alias", f"no source of this query is called {alias}", node)
-        if partition is not None and len(relations) == 1:
-            return self._partitioned_star(node, relations[0], partition)
-        items = self._new_keys(relations, partition) if partition is not None and wanted == relations else []
-        if self.synthetic is not None and not qualified:
-            items.append(_Item(self.synthetic.name, self.synthetic, node, aliased=True))
-        for r in wanted:
-            if r.view is not None:  # as the inner query has them
-                named = [(f"{r.alias}_{c.name}" if r.joined else c.name, r.ref(c)) for c in r.source.columns]
-                items += [_Item(n, ref, node, aliased=True) for n, ref in named]
-                continue
-            columns = [(c.name, r.ref(c)) for c in r.source.keys]
-            if r.source.window is not None and (r.joined or not self.persistent):
-                columns += [(n, t.ColumnRef(BIGINT, t.SYSTEM[n][0])) for n in ("WINDOWSTART", "WINDOWEND")]
-            columns += [(c.name, r.ref(c)) for c in (*r.source.values, *r.source.headers)]
-            items += [_Item(f"{r.alias}_{n}" if r.joined else n, ref, node, aliased=True) for n, ref in columns]
-        return items
-
-    def _new_keys(self, relations: tuple[Relation, ...], partition: tuple[t.Expr, ...]) -> list[_Item]:
-        """What `*` begins with after PARTITION BY: the computed keys, which are no columns of a source."""
-        return [
-            _Item(own_name(written, relations), expr, bare(written), pseudo=is_system(expr))
-            for expr, written in zip(partition, self._partition_nodes(), strict=True)
-            if not isinstance(expr, t.ColumnRef) or is_system(expr)
-        ]
-
-    def _partitioned_star(self, node: exp.Expr, relation: Relation, partition: tuple[t.Expr, ...]) -> list[_Item]:
-        """What `*` gives after PARTITION BY: the new key, the other values, and the old key as values behind them."""
-        columns = (*relation.source.values, *relation.source.headers, *relation.source.keys)
-        own = [_Item(c.name, relation.ref(c), node, aliased=True) for c in columns]
-        return [
-            *self._new_keys((relation,), partition),
-            *(i for k in partition for i in own if i.expr == k),
-            *(i for i in own if i.expr not in partition),
-        ]
-
-    def _partition_nodes(self) -> list[exp.Expr]:
-        """What PARTITION BY lists; nothing for PARTITION BY NULL, which leaves rows without a key."""
-        listed: list[exp.Expr] = self.node.args["partition"].expressions
-        return [] if len(listed) == 1 and isinstance(bare(listed[0]), exp.Null) else listed
 
     def _partition(self, expressions: ExpressionAnalyzer) -> tuple[t.Expr, ...] | None:
         clause = self.node.args.get("partition")
         if clause is None:
             return None
         keys: list[t.Expr] = []
-        for node in self._partition_nodes():
+        for node in partition_nodes(self.node):
             key = expressions.analyze(node, place="in PARTITION BY")
             if key.type == NULL:
                 self.text.refuse("untyped", "this NULL has no type", node, hint="PARTITION BY NULL alone drops the key")
@@ -381,7 +315,7 @@ class _QueryAnalyzer:
             keys.append(key)
         return tuple(keys)
 
-    def _keys(self, joins: tuple[JoinSpec, ...], items: list[_Item]) -> tuple[t.Expr, ...]:
+    def _keys(self, joins: tuple[JoinSpec, ...], items: list[Item]) -> tuple[t.Expr, ...]:
         """What identifies a row of the result; of a join the first side that is selected, or the first side."""
         if not self.persistent:
             return ()
@@ -407,14 +341,14 @@ class _QueryAnalyzer:
 
     # ------------------------------------------------------------ GROUP BY
 
-    def _grouped(self, relations: tuple[Relation, ...]) -> tuple[list[_Item], Grouping]:
+    def _grouped(self, relations: tuple[Relation, ...]) -> tuple[list[Item], Grouping]:
         args, refuse = self.node.args, self.text.refuse
         clause = args.get("window")
         window = read_window(clause, self.text, self.config) if clause is not None else None
         # The windows of a table that is grouped are columns like others.
         of_windows = self.kind == "TABLE" and self.first.source.window is not None
         self.bounds_known = of_windows
-        inner_scope = Scope(relations, window=of_windows, synthetic=self.synthetic, near=self.near)
+        inner_scope = Scope(relations, window=of_windows, unnamed=self.unnamed, near=self.near)
         inner = ExpressionAnalyzer(inner_scope, self.text)
         keys: list[t.Expr] = []
         if self.whole:
@@ -520,7 +454,7 @@ class _QueryAnalyzer:
     # ------------------------------------------------------------ result columns
 
     def _outputs(
-        self, items: list[_Item], keys: tuple[t.Expr, ...], relations: tuple[Relation, ...]
+        self, items: list[Item], keys: tuple[t.Expr, ...], relations: tuple[Relation, ...]
     ) -> tuple[Output, ...]:
         outputs: list[Output] = []
         used: dict[str, exp.Expr] = {}

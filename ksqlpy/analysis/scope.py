@@ -78,8 +78,8 @@ class Scope:
     relations: tuple[Relation, ...]
     window: bool = False
     """Whether WINDOWSTART and WINDOWEND exist: a windowed aggregate, or a windowed source."""
-    synthetic: ColumnRef | None = None
-    """The key column of a FULL join, which is of none of the relations."""
+    unnamed: tuple[str, ColumnRef] | None = None
+    """The key of joined rows that no column of a source holds, as of a FULL JOIN, and its name in the query."""
     near: bool = False
     """Whether streams are joined with streams, so that each has pseudo columns of its own under its alias."""
 
@@ -108,8 +108,8 @@ class Scope:
             text.refuse("ambiguous-column", f"column {name} is in several sources", column, hint=f"write {options}")
         if found:
             return found[0][0].ref(found[0][1])
-        if self.synthetic is not None and table is None and name == self.synthetic.name:
-            return self.synthetic
+        if self.unnamed is not None and table is None and name == self.unnamed[0]:
+            return self.unnamed[1]
         if name in SYSTEM:
             internal, t = SYSTEM[name]
             if relation is not None and name in self._own_pseudo(relation):
@@ -151,6 +151,15 @@ class Scope:
     @property
     def _all_windowed(self) -> bool:
         return all(r.source.window is not None for r in self.relations)
+
+    def pseudo(self, relation: Relation) -> list[tuple[str, ColumnRef]]:
+        """The pseudo columns of a joined source that rows have, with their names."""
+        if not relation.joined or relation.view is not None:
+            return []
+        own = self._own_pseudo(relation)
+        if own:
+            return [(n, ColumnRef(SYSTEM[n][1], relation.internal(n))) for n in own]
+        return [(n, ColumnRef(SYSTEM[n][1], SYSTEM[n][0])) for n in PSEUDO]
 
     def _own_pseudo(self, relation: Relation) -> tuple[str, ...]:
         """The pseudo columns that the relation has under its own alias."""

@@ -51,6 +51,11 @@ class StreamStreamJoin(TaskStep):
         return self.right.relations[0].source.window is not None
 
     @property
+    def kept_key(self) -> tuple[str, ...]:
+        """The second name of a key that is of the system, as ahead of further joins: rows have it if the plan uses it."""
+        return (self.key.name.removeprefix("__"),) if self.key.name.startswith("__") else ()
+
+    @property
     def inputs(self) -> tuple[Operator, ...]:
         """The left one, then the right one."""
         return (self.left, self.right)

@@ -58,7 +58,7 @@ def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
     made = {c: f"{StepCol.LEFT}.{text.name(c)}" for c in left} | {c: f"{StepCol.RIGHT}.{text.name(c)}" for c in right}
     whole = f"coalesce({StepCol.LEFT}.{StepCol.KEY}, {StepCol.RIGHT}.{StepCol.KEY})"
     made |= {c: f"coalesce({StepCol.LEFT}.{c}, -1L)" for c in seen}
-    made[node.key.name] = f"{whole}.{_KEY}"
+    made |= {n: f"{whole}.{_KEY}" for n in (node.key.name, *node.kept_key) if n == node.key.name or n in context.used}
     made |= {b: f"{whole}.{b}" for b in bounds}
     return rows.select(
         *made.items(), Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS,
