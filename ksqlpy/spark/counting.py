@@ -10,11 +10,13 @@ __all__ = ["counting", "holds"]
 
 
 def counting(expr: t.Expr, query_id: str) -> str:
-    """The text of a result's column. Where an error made it null, that is counted; all others cost one look."""
+    """The text of a result's column. Where an error made it null, or a part of it, that is counted."""
     value, failed = spark_text(expr), failure_text(expr)
     if failed is None:
         return value
     failure = counted(query_id + ":failed", failed)
+    if has_caught(expr):  # then the value need not be null
+        return f"CASE WHEN {failure} THEN {value} ELSE {value} END"
     return f"coalesce({value}, CASE WHEN {failure} THEN {null_text(expr.type)} END)"
 
 

@@ -21,7 +21,7 @@ from ksqlpy.formats import text
 from ksqlpy.functions import Signature
 from ksqlpy.functions.conditional import comparable
 from ksqlpy.functions.sparktext import bound, exact, java, negative, null, once, text_key, tried
-from ksqlpy.spark.failing import failure, never_null, unless_failed
+from ksqlpy.spark.failing import catches, failure, never_null, unless_failed
 from ksqlpy.spark.lambdas import breaks_at
 from ksqlpy.types import (
     BIGINT,
@@ -185,13 +185,11 @@ def _texts(column: Callable[[str], str] = text.name) -> Callable[[t.Expr], str]:
                 at = f"cast(nullif({sql(index)}, 0) as int)" if isinstance(value.type, ArrayType) else sql(index)
                 return f"try_element_at({sql(value)}, {at})"
             case t.ArrayOf(items=items):
-                return unless_failed(f"array({', '.join(map(sql, items))})", items, sql)
+                return f"array({', '.join(map(sql, items))})"
             case t.MapOf(entries=entries):
-                made = _map([(sql(k), sql(v)) for k, v in entries], e)
-                return unless_failed(made, [part for entry in entries for part in entry], sql)
+                return _map([(sql(k), sql(v)) for k, v in entries], e)
             case t.StructOf(fields=fields):
-                made = f"named_struct({', '.join(f'{text.string(n)}, {sql(v)}' for n, v in fields)})"
-                return unless_failed(made, [v for _, v in fields], sql)
+                return f"named_struct({', '.join(f'{text.string(n)}, {sql(v)}' for n, v in fields)})"
         raise TypeError(f"no Spark text for {e!r}")
 
     return sql
@@ -237,9 +235,9 @@ def _call(e: t.FunctionCall, sql: Callable[[t.Expr], str]) -> str:
         called = tried(called)
     if breaks is not None:
         return called
-    # What needs an argument is null with it; of the others a failure must not be passed over, but that of a call.
+    # What needs an argument is null with it; of the others a failure must not be passed over that is not caught.
     needed = signature.needs(len(e.arguments))
-    passed_over = [a for i, a in enumerate(e.arguments) if i not in needed and not isinstance(a, t.FunctionCall)]
+    passed_over = [a for i, a in enumerate(e.arguments) if i not in needed and not catches(e, a)]
     return unless_failed(called, passed_over, sql)
 
 

@@ -1,8 +1,8 @@
 """Whether an expression failed, as Spark text: an error is NULL to Spark, and so is much that is no error.
 
 Source of the rule: ksqlDB computes an expression as plain Java. An exception in any part that is computed is one of the
-whole: a column is null, a row of WHERE is dropped. AND, OR and CASE leave out what they need not know, and a
-call that fails is null to a call or CAST that it is an argument of.
+whole: a column is null, a row of WHERE is dropped. AND, OR and CASE leave out what they need not know. Some parts catch
+the exception of what they are made of, and have null there: see :func:`catches`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.functions import Signature
 from ksqlpy.types import DOUBLE, STRING, DecimalType, widens_to
 
-__all__ = ["failed_itself", "failure", "never_null", "unless_failed"]
+__all__ = ["catches", "failed_itself", "failure", "never_null", "unless_failed"]
 
 Sql = Callable[[t.Expr], str]
 """From an expression to its Spark text."""
@@ -24,10 +24,22 @@ def failure(expr: t.Expr, sql: Sql, *, caught: bool = False) -> str | None:
 
     True or false, never null. None for an expression that cannot fail. Of lambdas the calls say whether
     they broke: TRANSFORM and FILTER always (:mod:`ksqlpy.spark.lambdas`), REDUCE where its body is arithmetic.
-    ``caught``: also failures that are a null to the whole: those of calls in arguments of calls and in CAST.
+    ``caught``: also failures that are a null to the whole: those that a part catches.
     """
     conditions = list(dict.fromkeys(_failures(expr, sql, caught)))
     return f"({') OR ('.join(conditions)})" if conditions else None
+
+
+def catches(e: t.Expr, part: t.Expr) -> bool:
+    """Whether a failure of a part is a null to the expression: of an element of an ARRAY, MAP or STRUCT that is made
+    here, and of a call, or a field of what a call gives, in an argument of a call or in a CAST.
+    """
+    match e:
+        case t.ArrayOf() | t.MapOf() | t.StructOf():
+            return True
+        case t.FunctionCall() | t.Cast():
+            return isinstance(part, t.FunctionCall | t.FieldRef)
+    return False
 
 
 def unless_failed(value: str, parts: Sequence[t.Expr], sql: Sql) -> str:
@@ -65,9 +77,8 @@ def _failures(e: t.Expr, sql: Sql, caught: bool) -> Iterator[str]:
     own = failed_itself(e, sql)
     if own is not None:
         yield own
-    catches = isinstance(e, t.FunctionCall | t.Cast) and not caught
     for child in t.children(e):
-        if not (catches and isinstance(child, t.FunctionCall)):
+        if caught or not catches(e, child):
             yield from _failures(child, sql, caught)
 
 

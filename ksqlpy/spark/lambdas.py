@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.spark.failing import failed_itself, never_null
+from ksqlpy.spark.failing import catches, failed_itself, never_null
 from ksqlpy.types import STRING, MapType
 
 __all__ = ["breaks_at"]
@@ -73,12 +73,12 @@ def _breaking(body: t.Expr, sql: Callable[[t.Expr], str]) -> Iterator[str]:
             parts = _operands(body)
         case t.FunctionCall() if (breaks := breaks_at(body, sql)) is not None:
             yield f"coalesce({breaks(sql(body.arguments[0]))}, false)"
-            parts = t.children(body)
+            parts = (c for c in t.children(body) if not catches(body, c))
         case _:
             failed = failed_itself(body, sql)
             if failed is not None:
                 yield failed
-            parts = t.children(body)
+            parts = (c for c in t.children(body) if not catches(body, c))
     for part in parts:
         yield from _breaking(part, sql)
 

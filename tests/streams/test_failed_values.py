@@ -76,6 +76,10 @@ QUERIES = [
     ("SELECT id, REDUCE(xs, 0, (st, e) => st + e) AS r FROM s", 0),
     ("SELECT id, COUNT(*) AS n FROM s WINDOW SESSION (1 SECOND) GROUP BY id HAVING SUM(a / z) > 0", 1),
     ("SELECT id, EXPLODE(SPLIT(t, ',')) AS r FROM s", 0),
+    ("SELECT id, ABS(STRUCT(x := a / z)->x) AS r FROM s", 1),
+    ("SELECT id, ARRAY[a / z, a] AS part FROM s", 1),
+    ("SELECT id, STRUCT(x := CAST(t AS INT), y := a) AS part FROM s", 1),
+    ("SELECT id, MAP('x' := a / z, 'y' := a) AS part FROM s", 1),
 ]
 """Queries, and how many of their expressions fail with the record below."""
 
@@ -102,3 +106,5 @@ def test_what_fails_is_counted_once_wherever_it_stands(spark: SparkSession, tmp_
     assert counted == QUERIES
     nulls = [i for i, (query, n) in enumerate(QUERIES) if n and " AS r FROM" in query and "EXPLODE" not in query]
     assert [outcome.records[f"Q{i}"][0].value for i in nulls] == [b'{"R":null}'] * len(nulls)
+    parts = [outcome.records[f"Q{i}"][0].value for i, (query, _) in enumerate(QUERIES) if " AS part FROM" in query]
+    assert parts == [b'{"PART":[null,1]}', b'{"PART":{"X":null,"Y":1}}', b'{"PART":{"x":null,"y":1}}']
