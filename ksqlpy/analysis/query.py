@@ -344,7 +344,8 @@ class _QueryAnalyzer:
     def _grouped(self, relations: tuple[Relation, ...]) -> tuple[list[Item], Grouping]:
         args, refuse = self.node.args, self.text.refuse
         clause = args.get("window")
-        window = read_window(clause, self.text, self.config) if clause is not None else None
+        final = args.get("emit") == "FINAL"
+        window = read_window(clause, self.text, self.config, final=final) if clause is not None else None
         # The windows of a table that is grouped are columns like others.
         of_windows = self.kind == "TABLE" and self.first.source.window is not None
         self.bounds_known = of_windows
@@ -379,7 +380,6 @@ class _QueryAnalyzer:
             refuse("no-aggregate", "GROUP BY needs an aggregate function in SELECT or HAVING", args["group"])
         if self.kind == "TABLE":
             check_undo(aggregates, self.first.source, self.node, self.text)
-        final = args.get("emit") == "FINAL"
         idle = self.config.number(IDLE) if final and self.config.get(IDLE) else None
         forgetful = final and self.config.get(FORGETFUL) == "true"
         limited = tuple(map(self._limited, aggregates))

@@ -21,8 +21,8 @@ PER_RECORD = "ksqlpy.windows.per.record"
 _DAY = 86_400_000
 
 
-def read_window(node: exp.Expr, text: Text, config: Config) -> Window:
-    """The window that is meant; raises AnalysisProblem ``bad-window``."""
+def read_window(node: exp.Expr, text: Text, config: Config, *, final: bool) -> Window:
+    """The window that is meant; ``final``: of EMIT FINAL. Raises AnalysisProblem ``bad-window``."""
     args, refuse = node.args, text.refuse
     session = args["kind"] == "SESSION"
     lengths = {n: checked_length(args[n], text) for n in _LENGTHS if args.get(n) is not None}
@@ -39,8 +39,8 @@ def read_window(node: exp.Expr, text: Text, config: Config) -> Window:
     if windows > most:
         hint = f"ADVANCE BY {-(-size // most)} MILLISECONDS or more; or raise the property {PER_RECORD}"
         refuse("bad-window", f"each record would be in {windows:,} windows, and {most:,} are allowed", node, hint=hint)
-    # ksqlDB's default keeps a window open for a day in all.
-    grace = lengths.get("grace", max(0, _DAY - size))
+    # ksqlDB's default keeps a window open for a day in all, for which nobody waits who wants one result of each window.
+    grace = lengths.get("grace", 0 if final else max(0, _DAY - size))
     retention = lengths.get("retention")
     if retention is not None and retention < size + grace:
         what = "the gap" if session else "SIZE"

@@ -18,13 +18,13 @@ class Suppress(TaskStep):
     """Keeps the last row of each group and window, and lets it out when the window is closed, once.
 
     It lies directly above the aggregate whose window ``windowing`` is. A window is closed where stream time reaches its
-    end + grace (a session: its end + gap + grace); windows leave in the order of their ends. A tombstone takes the row
-    away, so that a session that became longer leaves no result of its old bounds.
+    end + grace (a session: where it is beyond its end + gap + grace); windows leave in the order of their ends. A
+    tombstone takes the row away, so that a session that became longer leaves no result of its old bounds.
 
     ``idle_ms``: also where no record came for so many milliseconds of wall-clock time, all windows are closed whose end
     lies that far behind the clock; looked at with each checkpoint. None: only records close windows. ``forgetful``: a
     window is lost, as by ksqlDB, where the record that closes it lies in a window that begins later than its end +
-    grace: Kafka Streams' store has dropped it by then.
+    grace: Kafka Streams' store has dropped it by then. Of sessions that store drops larger pieces, and later.
     """
 
     input: Operator

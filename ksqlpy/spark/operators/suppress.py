@@ -12,6 +12,8 @@ __all__ = ["build"]
 
 _SPREAD = "__spread"
 """What spreads sessions over tasks: the key of the aggregate below."""
+_SEGMENT = 60_000
+"""Kafka Streams' session store drops sessions in pieces of half its retention, of so many ms at least."""
 
 
 def build(node: Suppress, context: Context, records: Rows) -> Rows:
@@ -28,9 +30,13 @@ def build(node: Suppress, context: Context, records: Rows) -> Rows:
     carried = shape.without(
         Col.RAW, Col.REASON, Col.PARTITION, Col.OFFSET, Col.ROW, Col.WINDOW_CLOSE, Col.PROGRESS, Col.SEQ, StepCol.KEY
     )
-    grace = w.grace
+    grace, segment = w.grace, 0
+    kept = grace if w.retention is None else w.retention - w.size
     if w.kind == "SESSION":
-        number, spread, grace = "0L", [StepCol.KEY], w.size + w.grace
+        number, spread = "0L", [StepCol.KEY]
+        kept = w.size + grace if w.retention is None else w.retention
+        # A row at the end of its gap is still one of the session.
+        grace, segment = w.size + grace + 1, max(kept // 2, _SEGMENT)
     else:
         row = f"cast(coalesce({Col.ROW}, 0) as bigint)" if shape.numbered else "0L"
         number, spread = row_in_window(row, w), [k.strip("`") for k in group]
@@ -44,8 +50,8 @@ def build(node: Suppress, context: Context, records: Rows) -> Rows:
         Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.DELETED, Col.RAW, Col.REASON,
     )  # fmt: skip
     spec = context.step_spec(
-        node, "suppress", advance=w.advance, grace=grace, idle=node.idle_ms or 0, forgetful=node.forgetful,
-        query=context.name,
+        node, "suppress", advance=w.advance, grace=grace, idle=node.idle_ms or 0,
+        kept=kept if node.forgetful else -1, segment=segment, query=context.name,
     )  # fmt: skip
     rows = rows.stepped(spec, [_SPREAD if c == StepCol.KEY else c for c in spread])
     return rows.unpacked(StepCol.RESULT, carried, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS, Col.RAW, Col.REASON)

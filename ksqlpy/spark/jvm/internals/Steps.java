@@ -60,7 +60,8 @@ public final class Steps {
                   described.get("advance").asLong(),
                   described.get("grace").asLong(),
                   described.get("idle").asLong(),
-                  described.get("forgetful").asBoolean(),
+                  described.get("kept").asLong(),
+                  described.get("segment").asLong(),
                   described.get("query").asText());
           case "foreign-key changes" -> new ForeignKey.Changes(number, lanes, described.get("left").asBoolean());
           case "foreign-key matches" -> new ForeignKey.Matches(

@@ -19,8 +19,9 @@ import org.apache.spark.sql.types.StructType;
  * <p>Rows come with {@code __end} (BIGINT), the end of their window, {@code __del}, whether the window is gone (a session
  * that was merged), and {@code __result} (STRUCT), which comes out.
  *
- * <p>Source of the rules: Kafka Streams, KTableSuppressProcessor with untilWindowCloses: a window closes when its end and
- * the grace period are not after stream time; those that close together come in the order of their ends.
+ * <p>Source of the rules: Kafka Streams, EmitStrategy.onWindowClose: a window closes when its end and the grace period are
+ * not after stream time; a session, whose end is a time that belongs to it, a millisecond later. Those that close together
+ * come in the order of their ends.
  */
 public final class Suppress extends Step {
   private static final long serialVersionUID = 1L;
@@ -36,7 +37,8 @@ public final class Suppress extends Step {
   private final long grace;
   private final long advance;
   private final long idle;
-  private final boolean forgetful;
+  private final long kept;
+  private final long segment;
   private final String query;
 
   private transient int end;
@@ -54,24 +56,26 @@ public final class Suppress extends Step {
   private transient long firstEnded;
 
   /**
-   * {@code advance}: between windows in ms; {@code grace}: in ms behind the end of a window; {@code idle}: after how many
-   * ms without a row the clock closes windows, 0 for never; {@code forgetful}: whether a result is lost where stream time
-   * jumps so far that Kafka Streams' store has dropped the window before it is looked for;
-   * {@code query}: under which late rows are counted.
+   * {@code advance}: between windows in ms; {@code grace}: in ms behind the end of a window, when it closes; {@code idle}:
+   * after how many ms without a row the clock closes windows, 0 for never; {@code kept}: for how many ms behind the end of
+   * a window Kafka Streams' store has it, so that its result is lost where stream time jumps further; -1 if none is lost;
+   * {@code segment}: of sessions, how many ms of them that store drops together, else 0; {@code query}: under which late
+   * rows are counted.
    */
   public Suppress(
-      int number, int[] lanes, long advance, long grace, long idle, boolean forgetful, String query) {
+      int number, int[] lanes, long advance, long grace, long idle, long kept, long segment, String query) {
     super(number, lanes);
     this.grace = grace;
     this.advance = advance;
     this.idle = idle;
-    this.forgetful = forgetful;
+    this.kept = kept;
+    this.segment = segment;
     this.query = query;
   }
 
   @Override
   public Step copy() {
-    return new Suppress(number(), lanes(), advance, grace, idle, forgetful, query);
+    return new Suppress(number(), lanes(), advance, grace, idle, kept, segment, query);
   }
 
   @Override
@@ -177,16 +181,21 @@ public final class Suppress extends Step {
     if (next.getOrDefault(lane, -1L) + grace > streamTime) {
       return;
     }
-    // Kafka Streams has put the row's own window by then.
-    long newest = forgetful ? streamTime - Math.floorMod(streamTime, advance) : 0;
     for (Timed window : closed()) {
-      if (forgetful && window.time() + grace < newest) {
+      if (kept >= 0 && forgotten(window.time())) {
         continue;
       }
       Object[] values = new Object[width];
       values[resultOut] = window.row();
       give(values);
     }
+  }
+
+  /** Whether Kafka Streams' store has dropped a window, by its end: it has put the row's own window by then. */
+  private boolean forgotten(long end) {
+    return segment > 0
+        ? Math.floorDiv(end, segment) < Math.floorDiv(streamTime - kept, segment)
+        : end + kept < streamTime - Math.floorMod(streamTime, advance);
   }
 
   private List<Timed> closed() {

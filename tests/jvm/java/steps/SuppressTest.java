@@ -14,7 +14,8 @@ final class SuppressTest {
 
   /** Of windows that begin every 10 ms. */
   private static Feed finals(long grace, long idle, boolean forgetful, String query) throws IOException {
-    return new Feed(new Suppress(1, new int[] {}, 10, grace, idle, forgetful, query), COLUMNS, "__result");
+    return new Feed(
+        new Suppress(1, new int[] {}, 10, grace, idle, forgetful ? grace : -1, 0, query), COLUMNS, "__result");
   }
 
   private static List<String> row(Feed feed, int lane, String key, long end, long time, String result) {
@@ -97,6 +98,16 @@ final class SuppressTest {
         assertEquals(List.of("a"), row(feed, 0, "b", 20, 19, "b"));
         assertEquals(forgetful ? List.of() : List.of("b"), row(feed, 0, "c", 40, 35, "c"));
       }
+    }
+  }
+
+  @Test
+  void aForgetfulStoreOfSessionsLosesWholePieces() throws IOException {
+    Step step = new Suppress(1, new int[] {}, 10, 11, 0, 10, 100, "s10");
+    try (Feed feed = new Feed(step, COLUMNS, "__result")) {
+      row(feed, 0, "a", 150, 150, "a");
+      assertEquals(List.of("a"), row(feed, 0, "b", 205, 205, "b"));
+      assertEquals(List.of(), row(feed, 0, "c", 410, 410, "c"));
     }
   }
 
