@@ -5,8 +5,6 @@ Sources of the rules: ksqlDB's operators, type coercion and CAST tables.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
@@ -15,11 +13,13 @@ from typing import NoReturn
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.coercion import MAX_PRECISION, TEMPORAL, castable, coerce, decimal_result, time_of_text
-from ksqlpy.analysis.constants import check_text
+from ksqlpy.analysis.coercion import castable, coerce, decimal_result, time_of_text
+from ksqlpy.analysis.comparing import comparable_sides
 from ksqlpy.analysis.lambdas import TypedLambda
+from ksqlpy.analysis.literals import MAX_INT, decimal_literal, double_literal, loosened, text_as
 from ksqlpy.analysis.over import analyze_over
 from ksqlpy.analysis.scope import Scope, Text
+from ksqlpy.analysis.typenames import data_type
 from ksqlpy.errors import similar_names
 from ksqlpy.functions import (
     FUNCTIONS,
@@ -30,17 +30,14 @@ from ksqlpy.functions import (
 )
 from ksqlpy.functions import Call as Resolved
 from ksqlpy.functions.conditional import comparable
-from ksqlpy.sql import nodes, to_sql
+from ksqlpy.sql import nodes
 from ksqlpy.types import (
-    ALL_DIGITS,
     BIGINT,
     BOOLEAN,
-    DATE,
     DOUBLE,
     INTEGER,
     NULL,
     STRING,
-    TIMESTAMP,
     UNIT,
     ArrayType,
     DecimalType,
@@ -70,8 +67,7 @@ _COMPARISONS: Mapping[type[exp.Expr], str] = MappingProxyType(
 _ARITHMETIC: Mapping[type[exp.Expr], str] = MappingProxyType(
     {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 )
-_MAX_INT = 2**31 - 1
-_LARGEST: dict[SqlType, int] = {INTEGER: _MAX_INT, BIGINT: 2**63 - 1}
+_LARGEST: dict[SqlType, int] = {INTEGER: MAX_INT, BIGINT: 2**63 - 1}
 
 
 class ExpressionAnalyzer:
@@ -130,32 +126,14 @@ class ExpressionAnalyzer:
         if node.args.get("is_string"):
             return t.Literal(STRING, raw)
         if "e" in raw.lower():
-            return self._double_value(raw, node)
+            return double_literal(raw, node, self.text)
         if "." in raw:
-            return self._decimal_value(raw, node)
+            return decimal_literal(raw, node, self.text)
         number = int(raw)
-        return t.Literal(INTEGER if number <= _MAX_INT else BIGINT, number)
-
-    def _double_value(self, raw: str, node: exp.Expr) -> t.Expr:
-        value = float(raw)
-        if math.isinf(value):
-            self.text.refuse("number-too-large", f"{raw} is beyond what a DOUBLE holds", node)
-        return t.Literal(DOUBLE, value)
+        return t.Literal(INTEGER if number <= MAX_INT else BIGINT, number)
 
     def _decimal_literal(self, node: exp.Expr) -> t.Expr:
-        return self._decimal_value(node.this.this, node)
-
-    def _decimal_value(self, raw: str, node: exp.Expr) -> t.Expr:
-        try:
-            value = Decimal(raw.strip())
-        except ArithmeticError:
-            self.text.refuse("invalid-number", f"{raw!r} is no decimal number", node)
-        _, digits, exponent = value.as_tuple()
-        scale = max(0, -int(exponent))
-        precision = max(len(digits), scale)
-        if precision > MAX_PRECISION:
-            self.text.refuse("number-too-large", f"a DECIMAL has at most {MAX_PRECISION} digits", node)
-        return t.Literal(DecimalType(max(precision, 1), scale), value)
+        return decimal_literal(node.this.this, node, self.text)
 
     def _boolean_literal(self, node: exp.Expr) -> t.Expr:
         return t.Literal(BOOLEAN, bool(node.this))
@@ -190,7 +168,7 @@ class ExpressionAnalyzer:
             # Not -value: that would cut a DECIMAL to the 28 digits of Python's context.
             negative = value.value.copy_negate() if isinstance(value.value, Decimal) else -value.value
             # 2147483648 alone is a BIGINT, with its sign an INTEGER.
-            kind = INTEGER if value.type == BIGINT and negative == -_MAX_INT - 1 else value.type
+            kind = INTEGER if value.type == BIGINT and negative == -MAX_INT - 1 else value.type
             if negative <= _LARGEST.get(kind, negative):  # else it wraps, as in Java
                 return t.Literal(kind, negative)
         return t.Negate(value.type, value)
@@ -204,62 +182,14 @@ class ExpressionAnalyzer:
             self.text.refuse(
                 "null-comparison", "a comparison with NULL is never true", node, hint="write IS NULL or IS NOT NULL"
             )
-        left, right = self._comparable(*sides, op, node, (node.this, node.expression))
+        left, right = comparable_sides(*sides, op, node, (node.this, node.expression), self.text)
         return t.Compare(BOOLEAN, op, left, right)
-
-    def _comparable(
-        self, left: t.Expr, right: t.Expr, op: str, node: exp.Expr, at: tuple[exp.Expr, exp.Expr]
-    ) -> tuple[t.Expr, t.Expr]:
-        """Both sides in the type they are compared in: numbers widened, ISO text read where the other is a time.
-
-        ``at``: where the sides stand.
-        """
-        if left.type == NULL or right.type == NULL:
-            other = right.type if left.type == NULL else left.type
-            other = BOOLEAN if other == NULL else other
-            return coerce(left, other), coerce(right, other)
-        left, right = self._time_text(left, right, at[0]), self._time_text(right, left, at[1])
-        if is_numeric(left.type) and is_numeric(right.type):
-            number = common_type((left.type, right.type)) or DOUBLE
-            return coerce(left, number), coerce(right, number)
-        if {left.type, right.type} == {DATE, TIMESTAMP}:
-            return coerce(left, TIMESTAMP), coerce(right, TIMESTAMP)
-        equality = op in ("=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
-        if left.type == right.type and (
-            equality or not (left.type == BOOLEAN or isinstance(left.type, ArrayType | MapType | StructType))
-        ):
-            return left, right
-        common = common_type((left.type, right.type)) if equality else None
-        if common is None:
-            self.text.refuse(
-                "not-comparable",
-                f"{left.type} and {right.type} cannot be compared with {op}",
-                node,
-                hint="CAST one side",
-            )
-        return coerce(left, common), coerce(right, common)
-
-    def _time_text(self, value: t.Expr, other: t.Expr, node: exp.Expr) -> t.Expr:
-        """An ISO string literal beside a time, a date or a timestamp is one."""
-        if not isinstance(value, t.Literal) or value.type != STRING:
-            return value
-        if other.type in TEMPORAL:
-            return self.text_as(value, other.type, node)
-        if isinstance(other, t.ColumnRef) and other.name in t.TIMES:
-            return t.Cast(BIGINT, self.text_as(value, TIMESTAMP, node))
-        return value
-
-    def text_as(self, value: t.Literal, wanted: SqlType, node: exp.Expr) -> t.Expr:
-        """A string literal as a constant of a type that it is cast to; refuses a text that is none."""
-        if isinstance(value.value, str):
-            check_text(value.value, wanted, node, self.text)
-        return t.Cast(wanted, value)
 
     def _between(self, node: exp.Expr) -> t.Expr:
         value = self._type(node.this)
         low, high = self._type(node.args["low"]), self._type(node.args["high"])
-        value_low, low = self._comparable(value, low, ">=", node, (node.this, node.args["low"]))
-        value_high, high = self._comparable(value, high, "<=", node, (node.this, node.args["high"]))
+        value_low, low = comparable_sides(value, low, ">=", node, (node.this, node.args["low"]), self.text)
+        value_high, high = comparable_sides(value, high, "<=", node, (node.this, node.args["high"]), self.text)
         if value_low.type == value_high.type:
             return t.Between(BOOLEAN, value_low, low, high)
         common = common_type((low.type, high.type)) or DOUBLE
@@ -269,61 +199,15 @@ class ExpressionAnalyzer:
         value = self._type(node.this)
         items = [self._type(item) for item in node.expressions]
         first = next((e.type for e in (value, *items) if e.type != NULL), BOOLEAN)
-        items = [self.loosened(item, first, at) for item, at in zip(items, node.expressions, strict=True)]
+        items = [loosened(item, first, at, self.text) for item, at in zip(items, node.expressions, strict=True)]
         pairs = [
-            self._comparable(value, i, "=", at, (node.this, at)) for i, at in zip(items, node.expressions, strict=True)
+            comparable_sides(value, i, "=", at, (node.this, at), self.text)
+            for i, at in zip(items, node.expressions, strict=True)
         ]
         common = common_type([p[1].type for p in pairs] + [value.type]) if value.type != NULL else pairs[0][1].type
         if common is None:
             common = pairs[0][0].type
         return t.InList(BOOLEAN, coerce(value, common), tuple(coerce(p[1], common) for p in pairs))
-
-    def loosened(self, value: t.Expr, like: SqlType, node: exp.Expr) -> t.Expr:
-        """A literal, also inside of a constructor, read as what is wanted where it stands (ksqlDB, coercion)."""
-        match value, like:
-            case t.ArrayOf(items=items), ArrayType(item):
-                loose = [self.loosened(i, item, node) for i in items]
-                kind = common_type(i.type for i in loose if i.type != NULL)
-                return t.ArrayOf(ArrayType(kind), tuple(coerce(i, kind) for i in loose)) if kind else value
-            case t.MapOf(entries=entries), MapType(key, item):
-                keys = [self.loosened(k, key, node) for k, _ in entries]
-                values = [self.loosened(v, item, node) for _, v in entries]
-                one, two = (common_type(e.type for e in x if e.type != NULL) for x in (keys, values))
-                if one is None or two is None:
-                    return value
-                pairs = tuple((coerce(k, one), coerce(v, two)) for k, v in zip(keys, values, strict=True))
-                return t.MapOf(MapType(one, two), pairs)
-            case t.StructOf(fields=fields), StructType():
-                parts = tuple((n, self.loosened(v, like.field(n) or v.type, node)) for n, v in fields)
-                return t.StructOf(StructType(tuple((n, v.type) for n, v in parts)), parts)
-            case t.Literal(type=kind), _ if kind not in (like, NULL):
-                return self._loose_literal(value, like, node)
-        return value
-
-    def _loose_literal(self, value: t.Literal, like: SqlType, node: exp.Expr) -> t.Expr:
-        raw = value.value
-        if like == STRING and isinstance(raw, bool | int | Decimal):
-            return t.Literal(STRING, f"{raw:f}" if isinstance(raw, Decimal) else str(raw).lower())
-        if like == STRING and isinstance(raw, float):
-            return t.Cast(STRING, value)
-        if not isinstance(raw, str):
-            return value
-        if is_numeric(like):
-            if not re.fullmatch(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", raw):
-                self.text.refuse("invalid-number", f"{raw!r} is no number, and one is wanted here", node)
-            if like == DOUBLE or "e" in raw.lower():
-                return self._double_value(raw, node)
-            exact = self._decimal_value(raw, node)
-            number = None if "." in raw else int(raw)
-            if isinstance(like, DecimalType):
-                return _in_digits(exact, like)
-            if number is not None and -_MAX_INT - 1 <= number <= _MAX_INT:
-                return t.Literal(INTEGER, number)
-            return t.Literal(BIGINT, number) if number is not None and -(2**63) <= number < 2**63 else exact
-        word = raw.strip().lower()
-        if like == BOOLEAN and word and any(w.startswith(word) for w in ("true", "yes", "false", "no")):
-            return t.Literal(BOOLEAN, "true".startswith(word) or "yes".startswith(word))
-        return self.text_as(value, like, node) if like in TEMPORAL else value
 
     def _like(self, node: exp.Expr) -> t.Expr:
         escape = None
@@ -367,7 +251,7 @@ class ExpressionAnalyzer:
     def _same_type(self, values: Sequence[t.Expr], at: Sequence[exp.Expr], what: str) -> tuple[t.Expr, ...]:
         known = [v.type for v in values if v.type != NULL]
         if known:
-            values = [self.loosened(v, known[0], n) for v, n in zip(values, at, strict=True)]
+            values = [loosened(v, known[0], n, self.text) for v, n in zip(values, at, strict=True)]
             known = [v.type for v in values if v.type != NULL]
         common = common_type(known)
         if known and common is None:
@@ -399,34 +283,11 @@ class ExpressionAnalyzer:
         return t.Case(last.type, tuple(zip(conditions, results, strict=True)), last)
 
     def _cast(self, node: exp.Expr) -> t.Expr:
-        target = self.data_type(node.args["to"])
+        target = data_type(node.args["to"], self.text)
         value = self._type(node.this)
         if not castable(value.type, target):
             self.text.refuse("no-cast", f"{value.type} cannot be cast to {target}", node)
         return coerce(value, target)
-
-    def data_type(self, node: exp.Expr) -> SqlType:
-        """The type that a TypeName names; raises AnalysisProblem ``unknown-type`` or ``invalid-type``."""
-        assert isinstance(node, nodes.TypeName)
-        for part in node.find_all(nodes.TypeName):
-            if part.this == "DECIMAL" and int(part.expressions[0].this) > MAX_PRECISION:
-                self.text.refuse(
-                    "invalid-type",
-                    f"{to_sql(part)} has too many digits",
-                    part,
-                    hint=f"the precision goes from 1 to {MAX_PRECISION}, the scale from 0 to the precision",
-                )
-        found = node.resolve(self.text.types)
-        if found is None:
-            named = [n for n in node.find_all(nodes.TypeName) if n.args.get("user")]
-            unknown = next((n for n in named if n.this not in self.text.types), node)
-            self.text.refuse(
-                "unknown-type",
-                f"there is no type {unknown.this}",
-                unknown,
-                similar=similar_names(unknown.this, [*_TYPES, *self.text.types]),
-            )
-        return found
 
     def _field(self, node: exp.Expr) -> t.Expr:
         value, name = self._type(node.this), node.expression.this
@@ -527,7 +388,7 @@ class ExpressionAnalyzer:
         time = time_of_text(function, values)
         if time is not None:
             values = [
-                self.text_as(v, time, a) if isinstance(v, t.Literal) and v.type == STRING else v
+                text_as(v, time, a, self.text) if isinstance(v, t.Literal) and v.type == STRING else v
                 for v, a in zip(values, arguments, strict=True)
             ]
         types = [v.argument if isinstance(v, TypedLambda) else None if v.type == NULL else v.type for v in values]
@@ -588,16 +449,6 @@ class ExpressionAnalyzer:
         """In how many lambdas the expression that is being typed stands."""
         return len(self._variables)
 
-
-def _in_digits(value: t.Expr, like: DecimalType) -> t.Expr:
-    """A DECIMAL literal in a type that has all its digits, else as it is: so that a column need not be widened."""
-    assert isinstance(value, t.Literal) and isinstance(value.type, DecimalType) and isinstance(value.value, Decimal)
-    if not widens_to(value.type, like):
-        return value
-    return t.Literal(like, value.value.quantize(Decimal(1).scaleb(-like.scale), context=ALL_DIGITS))
-
-
-_TYPES = [*nodes.BUILT_IN_TYPES, "DECIMAL", "ARRAY", "MAP", "STRUCT"]
 
 _Handler = Callable[[ExpressionAnalyzer, exp.Expr], t.Expr]
 

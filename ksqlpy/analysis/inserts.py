@@ -15,6 +15,7 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coercion import castable, coerce
 from ksqlpy.analysis.constants import check_text
 from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
+from ksqlpy.analysis.literals import loosened
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.errors import Span, similar_names
@@ -64,7 +65,7 @@ def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     analyzer = ExpressionAnalyzer(Scope(()), text)
     given: dict[str, t.Expr] = {}
     for column, value in zip(targets, values, strict=True):
-        loose = analyzer.loosened(analyzer.analyze(value, place="in VALUES"), column.type, value)
+        loose = loosened(analyzer.analyze(value, place="in VALUES"), column.type, value, text)
         given[column.name] = inserted(loose, column, value, text)
     missing = [c.name for c in source.keys if _is_null(given.get(c.name))]
     if source.kind == "TABLE" and missing:

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.coercion import coerce
+from ksqlpy.analysis.literals import loosened
 from ksqlpy.analysis.order import sort_key
 from ksqlpy.analysis.result import RANK, Ranking, Relation
 from ksqlpy.analysis.scope import Text
@@ -32,10 +33,6 @@ class PartAnalyzer(Protocol):
 
     def part(self, node: exp.Expr, place: str) -> t.Expr:
         """A scalar expression that stands in another one."""
-        ...
-
-    def loosened(self, value: t.Expr, like: SqlType, node: exp.Expr) -> t.Expr:
-        """A literal read as a value of that type, where it can be one."""
         ...
 
 
@@ -89,7 +86,7 @@ def _neighbour(analyzer: PartAnalyzer, node: nodes.OverCall, partition: tuple[t.
             text.refuse(
                 "bad-argument", "LEAD has no default: a row waits until the one that it looks at has arrived", at
             )
-        default = analyzer.loosened(analyzer.part(at, f"inside {name}"), value.type, at)
+        default = loosened(analyzer.part(at, f"inside {name}"), value.type, at, analyzer.text)
         if not _widens(default, value.type):
             message = f"the value of {name} is {value.type}, the default {default.type}"
             text.refuse("mixed-types", message, at, hint="CAST one of them")

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.expressions import ExpressionAnalyzer
 from ksqlpy.analysis.formats import check_formats
 from ksqlpy.analysis.inference import Samples, infer
 from ksqlpy.analysis.properties import SourceProperties, read_properties
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.schemas import check_envelope, refuse_both, registry_of, with_schemas
-from ksqlpy.analysis.scope import Scope, Text
+from ksqlpy.analysis.scope import Text
+from ksqlpy.analysis.typenames import data_type
 from ksqlpy.catalog import HEADERS_TYPE, Catalog, Column, Header, Source, SourceKind, ValueSpec
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, similar_names
@@ -200,10 +200,9 @@ def _columns(
 def declared_columns(specs: Sequence[exp.Expr], text: Text, kind: str = "STREAM") -> tuple[Column, ...]:
     """The columns as written, in their order, for a source of this kind; raises AnalysisProblem."""
     columns: list[Column] = []
-    types = ExpressionAnalyzer(Scope(()), text)
     for spec in specs:
         name, constraint = spec.this.this, spec.args.get("constraint")
-        type_ = types.data_type(spec.args["type"])
+        type_ = data_type(spec.args["type"], text)
         if name in t.SYSTEM:
             text.refuse("reserved-name", f"{name} is a pseudo column and cannot be declared", spec.this)
         if any(c.name == name for c in columns):

@@ -20,6 +20,7 @@ from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.analysis.statements import declared_columns
+from ksqlpy.analysis.typenames import data_type
 from ksqlpy.catalog import Catalog, Column, Source, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.errors import similar_names
@@ -266,4 +267,4 @@ def analyze_type(parsed: Parsed, catalog: Catalog) -> SqlType:
     name: str = parsed.node.this.this
     if name in nodes.BUILT_IN_TYPES:
         text.refuse("built-in-type", f"{name} is a type of the language", parsed.node.this)
-    return ExpressionAnalyzer(Scope(()), text).data_type(parsed.node.args["type"])
+    return data_type(parsed.node.args["type"], text)
