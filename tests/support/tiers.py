@@ -23,6 +23,7 @@ JAVA = ("spark", "kafka", "java")
 LONGEST = (
     "tests/streams/test_streams.py",
     "tests/runtime/test_lifecycle.py",
+    "tests/runtime/test_disturbed.py",
     "tests/streams/test_streams_on_kafka.py",
     "tests/deadletters/test_too_large.py",
     "tests/shell/test_terminal.py",
