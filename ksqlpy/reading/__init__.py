@@ -6,8 +6,20 @@ arithmetic, CASE and others) is left to Spark, so that each function has one mea
 
 from __future__ import annotations
 
+from ksqlpy.reading.changes import Change, Held, Unread
 from ksqlpy.reading.conditions import condition_of, folded
 from ksqlpy.reading.records import Record, Rows
 from ksqlpy.reading.results import Gone, Token, projection_of
 
-__all__ = ["Gone", "Record", "Rows", "Token", "condition_of", "folded", "projection_of"]
+__all__ = [
+    "Change",
+    "Gone",
+    "Held",
+    "Record",
+    "Rows",
+    "Token",
+    "Unread",
+    "condition_of",
+    "folded",
+    "projection_of",
+]

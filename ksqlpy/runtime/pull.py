@@ -28,7 +28,7 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
 from ksqlpy.plan import Plan
-from ksqlpy.reading import Record, Rows, condition_of, folded, projection_of
+from ksqlpy.reading import Change, Held, Record, Rows, Unread, condition_of, folded, projection_of
 from ksqlpy.reading.batch import Unshared
 from ksqlpy.reading.messages import record_of
 from ksqlpy.reading.pull import CONDITIONS, columns_of, used_by, varies
@@ -208,14 +208,14 @@ class Pulled:
 
         ``closing``: set when nobody wants them any more.
         """
-        from ksqlpy.spark.bounded import Change, Held, Inputs, Run, Unread  # slow to import
+        from ksqlpy.spark.bounded import Inputs, Run  # slow to import
 
         typed = asked.read.typed
         names = [o.name for o in typed.outputs]
         table = typed.kind == "TABLE"
-        held, rows = Held(), list[str]()
+        held, rows = Held[str](), list[str]()
 
-        def take(change: Change | Unread) -> None:
+        def take(change: Change[str] | Unread) -> None:
             if closing.is_set():
                 raise _NotWanted
             if isinstance(change, Change) and table:
@@ -289,7 +289,7 @@ class Pulled:
         end: Offsets | None = None,
         given: Mapping[str, Sequence[Record]] | None = None,
     ) -> Answer:
-        from ksqlpy.spark.bounded import Change, Inputs, Run  # slow to import
+        from ksqlpy.spark.bounded import Inputs, Run  # slow to import
 
         typed = asked.read.typed
         names = [o.name for o in typed.outputs]

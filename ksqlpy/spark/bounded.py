@@ -28,7 +28,7 @@ from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Written, json_object, text
 from ksqlpy.functions.sparktext import text_key
 from ksqlpy.plan import Plan
-from ksqlpy.reading import Record
+from ksqlpy.reading import Change, Record, Unread
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.spark.clients import tell_jvm, tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
@@ -40,7 +40,7 @@ from ksqlpy.spark.rows import Col
 from ksqlpy.spark.source import OWN, isolation, with_refused
 from ksqlpy.types import STRING
 
-__all__ = ["Change", "Held", "Inputs", "Run", "Unread"]
+__all__ = ["Inputs", "Run"]
 
 _LOOK = 0.1
 """Seconds between two looks whether it is over."""
@@ -117,42 +117,6 @@ class Inputs:
         return {**{topic: len(p) for topic, p in self.start.items()}, **one}
 
 
-@dataclass(frozen=True)
-class Change:
-    """A row of the result: its key as JSON, its columns as a JSON object, None where the key's row is gone."""
-
-    key: str
-    columns: str | None
-
-
-class Held:
-    """What a table holds after its changes, by key; what changed last stands last."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, str] = {}
-
-    def take(self, change: Change) -> None:
-        """Takes a change over."""
-        self._rows.pop(change.key, None)
-        if change.columns is not None:
-            self._rows[change.key] = change.columns
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """The columns of its rows."""
-        return tuple(self._rows.values())
-
-
-@dataclass(frozen=True)
-class Unread:
-    """A record that cannot be read."""
-
-    topic: str
-    partition: int
-    offset: int
-    reason: str
-
-
 class Run:
     """One run of a plan.
 
@@ -185,7 +149,7 @@ class Run:
         # A file is read in one piece, in its order.
         self._session.conf.set("spark.sql.files.maxPartitionBytes", str(2**62))
 
-    def batch(self, limit: int | None = None) -> Iterator[Change | Unread]:
+    def batch(self, limit: int | None = None) -> Iterator[Change[str] | Unread]:
         """The rows of a plan without state, partition by partition. Raises EngineProblem.
 
         ``limit``: no more rows than that, and nothing of records that cannot be read.
@@ -203,7 +167,7 @@ class Run:
 
     def changes(
         self,
-        take: Callable[[Change | Unread], None],
+        take: Callable[[Change[str] | Unread], None],
         *,
         follow: bool,
         timeout: float | None,
@@ -343,7 +307,7 @@ def _sorted(key: t.SortKey) -> SparkColumn:
     return by.asc_nulls_first() if key.nulls_first else by.asc_nulls_last()
 
 
-def _change(row: Any) -> Change | Unread:
+def _change(row: Any) -> Change[str] | Unread:
     if row.reason is not None:
         return Unread(row.topic, row.partition, row.offset, row.reason)
     return Change(row.key, row.columns)
