@@ -1,8 +1,9 @@
 """Plain conditions as Python functions of a row: comparisons of columns with constants, AND, OR, NOT, IN, LIKE.
 
-They say what the Spark text of the same expression says (:mod:`ksqlpy.spark.expressions`), which ``tests/reading``
-holds: a comparison with null is false, STRINGs are ordered by UTF-16 units, and NaN is equal to itself and above all
-numbers.
+They say what the Spark text of the same expression says (:mod:`ksqlpy.spark.expressions`), which ``plain.txt`` of
+``tests/commands`` holds: a comparison with null is false, STRINGs are ordered by UTF-16 units, and NaN differs from
+everything and is neither above nor below it, save to BETWEEN, IN and DISTINCT: there it is equal to itself and above
+all numbers.
 """
 
 from __future__ import annotations
@@ -151,10 +152,12 @@ def _condition(expr: t.Expr, constants: Constants) -> Condition:
         case t.Compare(op=op, left=left, right=right):
             return _compared(op, left, right, constants)
         case t.Between(value=value, low=low, high=high):
-            above, below = _compared(">=", value, low, constants), _compared("<=", value, high, constants)
+            above, below = (
+                _compared(op, value, bound, constants, nan=True) for op, bound in ((">=", low), ("<=", high))
+            )
             return lambda row: above(row) and below(row)
         case t.InList(value=value, items=items):
-            any_of = [_compared("=", value, item, constants) for item in items]
+            any_of = [_compared("=", value, item, constants, nan=True) for item in items]
             return lambda row: any(equal(row) for equal in any_of)
         case t.Like(value=value, pattern=pattern, escape=None):
             return _like(value, pattern, constants)
@@ -178,7 +181,8 @@ def _value(expr: t.Expr, constants: Constants) -> Value:
     raise NotPlain
 
 
-def _compared(op: str, left: t.Expr, right: t.Expr, constants: Constants) -> Condition:
+def _compared(op: str, left: t.Expr, right: t.Expr, constants: Constants, *, nan: bool = False) -> Condition:
+    """``nan``: NaN is equal to itself and above all numbers."""
     type_ = left.type
     if type_ not in _COMPARABLE and not isinstance(type_, DecimalType):
         raise NotPlain
@@ -186,12 +190,12 @@ def _compared(op: str, left: t.Expr, right: t.Expr, constants: Constants) -> Con
         raise NotPlain
     a, b = _value(left, constants), _value(right, constants)
     if op in ("IS DISTINCT FROM", "IS NOT DISTINCT FROM"):
-        same = _compared("=", left, right, constants)
+        same = _compared("=", left, right, constants, nan=True)
         wanted = op == "IS NOT DISTINCT FROM"
         return lambda row: (same(row) or (a(row) is None and b(row) is None)) == wanted
     compare = _OPS[op]
     order: Callable[[Any], Any] | None = None
-    if type_ == DOUBLE:
+    if type_ == DOUBLE and nan:
         order = _double
     elif type_ == STRING and op not in ("=", "<>"):
         order = _units

@@ -79,8 +79,8 @@ class Rows:
     def row(self, record: Record) -> Row | None:
         """The row; None of a tombstone. Raises Unreadable."""
         row: Row = {_ROWTIME: record.time, _PARTITION: record.partition, _OFFSET: record.offset}
-        if not 0 <= record.time <= LATEST:
-            raise Unreadable(f"event time {record.time} is out of range")
+        if self._source.timestamp is None or record.value is None:
+            _check_time(record.time)
         key = record.key
         if self._window is not None and key is not None:
             size = self._window.size
@@ -97,8 +97,9 @@ class Rows:
             row.update(zip(self._value_names, values, strict=True))
             if self._timed is not None:
                 time = values[self._timed]
-                if time is None or not 0 <= time <= LATEST:
-                    raise Unreadable(f"column {self._source.timestamp} gives no event time")
+                if time is None:
+                    raise Unreadable(f"column {self._source.timestamp}: event time is null")
+                _check_time(time, f"column {self._source.timestamp}: ")
                 row[_ROWTIME] = time
         if self._reads_key:
             keys = self._key(key)
@@ -120,6 +121,13 @@ class Rows:
         row.update(zip(self._key_names, self._key(key) or [None] * len(self._key_names), strict=True))
         row.update((name, _header(column, record.headers)) for name, column in self._headers)
         return row
+
+
+def _check_time(time: int, ahead: str = "") -> None:
+    """Refuses a time that no broker and no window takes, in the words of :mod:`ksqlpy.spark.eventtime`."""
+    if not 0 <= time <= LATEST:
+        way = "before 1970" if time < 0 else "too late for milliseconds"
+        raise Unreadable(f"{ahead}event time is {way} ({time})")
 
 
 def _decoder(
