@@ -1,4 +1,4 @@
-"""``ksqlpy query``: one question, answered without a server, and nothing left behind."""
+"""``ksqlpy query``: one question, answered without a server, where it can be without Spark, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,9 @@ from ksqlpy.errors import EngineProblem
 if TYPE_CHECKING:
     from ksqlpy.catalog import Column
     from ksqlpy.commands.readingbar import ReadingBar
-    from ksqlpy.local.query import Answer
+    from ksqlpy.config import Config
+    from ksqlpy.local.answer import Answer
+    from ksqlpy.local.question import Question, Wanted
     from ksqlpy.local.sources import Declared
 
 __all__ = ["add_arguments", "run"]
@@ -45,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_input,
         action="append",
         default=[],
-        help="take the rows of a source from FILE.csv, .json, .jsonl or .parquet, not from its topic",
+        help="take the rows of a source from FILE.csv, .json, .jsonl or .parquet, not from its topic; of a NAME that no"
+        " statement declares the columns are inferred",
     )
     parser.add_argument(
         "--output", choices=("table", "json", "csv"), default=argparse.SUPPRESS, help="form of the rows"
@@ -118,18 +121,16 @@ def run(options: argparse.Namespace) -> int:
     if wrong is not None:
         print(f"ksqlpy query: {wrong}", file=sys.stderr)
         return 2
-    from ksqlpy.commands.readingbar import ReadingBar
     from ksqlpy.config import Config
-    from ksqlpy.embedded.cache import StatusLine
-    from ksqlpy.embedded.folders import scratch_folder
-    from ksqlpy.embedded.process import aside, ended_in_order
-    from ksqlpy.local.query import Wanted, ask, inputs_of, read_question
-    from ksqlpy.local.session import LocalSpark
+    from ksqlpy.embedded.process import ended_in_order
+    from ksqlpy.local.plain import plain_way
+    from ksqlpy.local.question import Wanted, files_of, read_question
+    from ksqlpy.local.sources import no_server
 
     declared = _declared(options)
-    question, emit = read_question(declared)
+    question = read_question(declared)
     wanted = Wanted(
-        changes=emit or options.changelog,
+        changes=question.emit or options.changelog,
         follow=options.follow,
         latest=options.start == "latest",
         limit=options.limit,
@@ -137,22 +138,20 @@ def run(options: argparse.Namespace) -> int:
         since=options.start if isinstance(options.start, int) else None,
         until=options.end,
     )
-    config = Config.of(kafka_settings(options)).for_statement(declared.properties)
+    with no_server():
+        config = Config.of(kafka_settings(options)).for_statement(declared.properties)
+    files = files_of(question, declared.files)
     with contextlib.ExitStack() as stack:
         stack.enter_context(ended_in_order())
-        folder = stack.enter_context(scratch_folder("ksqlpy-query-"))
+        for found in declared.inferred.values():
+            print(found.told, file=sys.stderr)
         begin, row, keep = _where_to(options, question.columns, stack)
-        inputs = inputs_of(question, config, dict(options.input), wanted, folder)
-        session = stack.enter_context(LocalSpark(folder, StatusLine()))
-        from ksqlpy.spark.progress import ReadCount
-
+        way = plain_way(question, files, wanted)
+        if way is None:
+            way = _spark_way(question, config, files, wanted, stack, on_screen=options.out is None)
         begin()
         begun = time.monotonic()
-        read = ReadCount(session, 0 if question.plan.stateful else inputs.piece)
-        with ReadingBar(0 if options.follow else inputs.records, read.records) as bar:
-            if options.out is None and sys.stdout.isatty():
-                row = _without(bar, row)
-            answer = aside(lambda: ask(question, inputs, wanted, session, folder, row))
+        answer = way(row)
         took = time.monotonic() - begun
         if answer.complete or options.follow:
             keep()
@@ -160,6 +159,39 @@ def run(options: argparse.Namespace) -> int:
     if not answer.complete and not options.follow:
         raise EngineProblem("timeout", f"the answer was not there within {options.timeout:g} s")
     return 0
+
+
+def _spark_way(
+    question: Question,
+    config: Config,
+    files: Mapping[str, Path],
+    wanted: Wanted,
+    stack: contextlib.ExitStack,
+    *,
+    on_screen: bool,
+) -> Callable[[Row], Answer]:
+    """What answers the question by Spark, which has been started; ``on_screen``: rows go to standard output."""
+    from ksqlpy.commands.readingbar import ReadingBar
+    from ksqlpy.embedded.cache import StatusLine
+    from ksqlpy.embedded.folders import scratch_folder
+    from ksqlpy.embedded.process import aside
+    from ksqlpy.local.query import ask, inputs_of
+    from ksqlpy.local.session import LocalSpark
+    from ksqlpy.spark.check import check_plan
+    from ksqlpy.spark.progress import ReadCount
+
+    check_plan(question.plan)
+    folder = stack.enter_context(scratch_folder("ksqlpy-query-"))
+    inputs = inputs_of(question, config, files, wanted, folder)
+    session = stack.enter_context(LocalSpark(folder, StatusLine()))
+
+    def answered(row: Row) -> Answer:
+        read = ReadCount(session, 0 if question.plan.stateful else inputs.piece)
+        with ReadingBar(0 if wanted.follow else inputs.records, read.records) as bar:
+            given = _without(bar, row) if on_screen and sys.stdout.isatty() else row
+            return aside(lambda: ask(question, inputs, wanted, session, folder, given))
+
+    return answered
 
 
 Row = Callable[[Sequence[Any]], None]
@@ -193,7 +225,7 @@ def _without(bar: ReadingBar, row: Row) -> Row:
 def _declared(options: argparse.Namespace) -> Declared:
     from ksqlpy.local.sources import Declared, read_text
 
-    declared = Declared(dict(options.define))
+    declared = Declared(properties=dict(options.define), files=dict(options.input))
     for file in options.file:
         declared.take(read_text(file), queries=True)
     for text in [*options.text, *([options.sql] if options.sql is not None else [])]:

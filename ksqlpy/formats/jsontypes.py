@@ -7,7 +7,7 @@ there are nulls only, it is STRING, as which JSON reads anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
@@ -33,9 +33,12 @@ def trees(records: Iterable[bytes]) -> list[Any]:
     return [t for r in records if (t := tree(r)) is not None and Broken.within(t) is None]
 
 
-def type_of_trees(found: Sequence[Any]) -> SqlType | None:
+def type_of_trees(found: Iterable[Any]) -> SqlType | None:
     """The type of the trees, None for no trees."""
-    return _type(reduce(_merged, (_kind(t, 0) for t in found))) if found else None
+    kinds = (_kind(t, 0) for t in found)
+    for first in kinds:
+        return _type(reduce(_merged, kinds, first))
+    return None
 
 
 # A kind is what is known of a type: None for nothing, a scalar type, a list of the kind of the items, or a dict of the

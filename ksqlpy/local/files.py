@@ -11,26 +11,21 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ksqlpy.catalog import Column, Source
-from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError, file_reason, similar_names
+from ksqlpy.errors import ConfigProblem, file_reason, similar_names
 from ksqlpy.local.convert import Misfit, convert
+from ksqlpy.local.parquet import parquet_rows
+from ksqlpy.local.rowproblem import FileRowProblem
 from ksqlpy.local.rows import ROWTIME, Row, millis
 from ksqlpy.types import BIGINT, TIMESTAMP
 
-__all__ = ["FORMATS", "FileRowProblem", "read_rows"]
+__all__ = ["FORMATS", "FileRowProblem", "raw_rows", "read_rows"]
 
 Raw = tuple[str, Mapping[str, Any]]
 """Where a row stands, such as ``line 7``, and its fields as the file has them."""
-
-
-class FileRowProblem(KsqlError):
-    """A file whose rows do not fit the source; the message begins with the place, ``file:line``."""
-
-    error_code = 40000
 
 
 def read_rows(file: Path, source: Source) -> Iterator[Row]:
@@ -39,6 +34,15 @@ def read_rows(file: Path, source: Source) -> Iterator[Row]:
     Raises FileRowProblem, ConfigProblem ``file-unreadable`` or ``file-format``, and EnvironmentProblem
     ``missing-package`` for a Parquet file without pyarrow.
     """
+    fields: dict[str, Column | None] = {}
+    for place, raw in raw_rows(file):
+        if not raw.keys() <= fields.keys():
+            fields |= _matched(raw, source, file)
+        yield _row(raw, fields, source, f"{file}{place}")
+
+
+def raw_rows(file: Path) -> Iterator[Raw]:
+    """The rows as the file has them; raises as :func:`read_rows`."""
     read = FORMATS.get(file.suffix.lower())
     if read is None:
         raise ConfigProblem(
@@ -47,11 +51,7 @@ def read_rows(file: Path, source: Source) -> Iterator[Row]:
             hint=f"it should end with {', '.join(FORMATS)}",
         )
     try:
-        fields: dict[str, Column | None] = {}
-        for place, raw in read(file):
-            if not raw.keys() <= fields.keys():
-                fields |= _matched(raw, source, file)
-            yield _row(raw, fields, source, f"{file}{place}")
+        yield from read(file)
     except (OSError, UnicodeDecodeError) as e:
         raise ConfigProblem("file-unreadable", f"the file {file} cannot be read: {file_reason(e)}") from e
 
@@ -105,6 +105,10 @@ def _csv(file: Path) -> Iterator[Raw]:
         reader = csv.reader(lines)
         try:
             names = next(reader, [])
+            twice = [n for i, n in enumerate(names) if n and n in names[:i]]
+            if twice:
+                said = f"{file}:1: the first line names {twice[0]} twice"
+                raise FileRowProblem("duplicate-column", said, hint="rename one of them")
             line = reader.line_num + 1
             for record in reader:
                 if record:  # else an empty line
@@ -123,8 +127,8 @@ def _json_lines(file: Path) -> Iterator[Raw]:
             if line.strip():
                 try:
                     value = json.loads(line, parse_float=Decimal)
-                except json.JSONDecodeError as e:
-                    raise FileRowProblem("not-json", f"{file}:{number}: this is no JSON: {e.msg}") from e
+                except (ValueError, RecursionError) as e:
+                    raise FileRowProblem("not-json", f"{file}:{number}: this is no JSON: {_why(e)}") from e
                 yield f":{number}", _object(value, f"{file}:{number}")
 
 
@@ -143,9 +147,16 @@ def _json(file: Path) -> Iterator[Raw]:
             return
         try:
             value, at = decoder.raw_decode(text, at)
-        except json.JSONDecodeError as e:
-            raise FileRowProblem("not-json", f"{file}:{line}: this is no JSON: {e.msg}") from e
+        except (ValueError, RecursionError) as e:
+            raise FileRowProblem("not-json", f"{file}:{line}: this is no JSON: {_why(e)}") from e
         yield f":{line}", _object(value, f"{file}:{line}")
+
+
+def _why(error: ValueError | RecursionError) -> str:
+    """What is wrong with a text of JSON; what is no :class:`json.JSONDecodeError` are limits of Python."""
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    return "it is nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
 
 
 def _object(value: Any, where: str) -> Mapping[str, Any]:
@@ -154,30 +165,11 @@ def _object(value: Any, where: str) -> Mapping[str, Any]:
     return value
 
 
-def _parquet(file: Path) -> Iterator[Raw]:
-    try:
-        parquet: Any = import_module("pyarrow.parquet")
-        arrow: Any = import_module("pyarrow")
-    except ImportError as e:
-        raise EnvironmentProblem(
-            "missing-package", f"reading {file} needs the package pyarrow", hint="pip install 'ksqlpy[parquet]'"
-        ) from e
-    number = 0
-    try:
-        with parquet.ParquetFile(file) as opened:
-            for batch in opened.iter_batches(4096):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield f": row {number}", row
-    except arrow.ArrowInvalid as e:
-        raise FileRowProblem("not-parquet", f"{file}: this is no Parquet file: {e}") from e
-
-
 FORMATS: Mapping[str, Callable[[Path], Iterator[Raw]]] = {
     ".csv": _csv,
     ".json": _json,
     ".jsonl": _json_lines,
     ".ndjson": _json_lines,
-    ".parquet": _parquet,
+    ".parquet": parquet_rows,
 }
 """The readers of files, by how their names end."""

@@ -6,16 +6,34 @@ server's queries write), and INSERT INTO … SELECT is passed over, since it dec
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from sqlglot import exp
 
 from ksqlpy.analysis import CreateAs, Declare, Text, TopicWish, analyze_create, analyze_type
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
-from ksqlpy.errors import AnalysisProblem, ConfigProblem, file_reason, similar_names
+from ksqlpy.errors import AnalysisProblem, ConfigProblem, KsqlError, file_reason, similar_names
+from ksqlpy.local.inference import Inferred, inferred
 from ksqlpy.sql import Parsed, nodes, parse
 
-__all__ = ["Declared", "read_text"]
+__all__ = ["Declared", "no_server", "read_text"]
+
+
+@contextmanager
+def no_server(sources: str = "declare it in a statement ahead of this one") -> Iterator[None]:
+    """Errors have no hints that send to a server; ``sources``: what helps where a source is not known."""
+    try:
+        yield
+    except KsqlError as e:
+        if e.code == "unknown-source":
+            e.hint = sources
+        elif e.hint is not None and e.hint.startswith("SHOW "):
+            e.hint = None
+        raise
 
 
 def read_text(file: Path) -> str:
@@ -31,7 +49,8 @@ class Declared:
     """What the statements so far have declared.
 
     ``wishes``: the topics as CREATE with columns describes them, by source. ``properties``: as SET sets them.
-    ``query``: the SELECT, if there was one.
+    ``query``: the SELECT, if there was one. ``files``: by name, the file of a source; of one that no statement ahead of
+    the first SELECT declares, a stream is made of it, which ``inferred`` has.
     """
 
     properties: dict[str, object] = field(default_factory=dict)
@@ -39,6 +58,8 @@ class Declared:
     catalog: Catalog = field(default_factory=Catalog)
     wishes: dict[str, TopicWish] = field(default_factory=dict)
     query: Parsed | None = None
+    files: Mapping[str, Path] = field(default_factory=dict)
+    inferred: dict[str, Inferred] = field(default_factory=dict)
 
     @property
     def config(self) -> Config:
@@ -50,8 +71,9 @@ class Declared:
 
         Raises StatementError, also for statements that do more than declare, and ConfigProblem.
         """
-        for parsed in parse(sql, self.variables):
-            self._take(parsed, queries=queries)
+        with no_server():
+            for parsed in parse(sql, self.variables):
+                self._take(parsed, queries=queries)
 
     def source(self, name: str) -> Source:
         """The source of that name, in any case; raises AnalysisProblem ``unknown-source``."""
@@ -70,6 +92,9 @@ class Declared:
         node, text = parsed.node, Text(parsed.sql, self.catalog.types)
         if self.query is not None:
             text.refuse("one-query", "the SELECT must be the last statement, and the only one", node)
+        reads = isinstance(node, nodes.Query | nodes.UnionAll)
+        if reads or (isinstance(node, nodes.CreateSource) and node.args.get("query") is not None):
+            self._infer(None if reads else {table.name for table in node.find_all(exp.Table)})
         match node:
             case nodes.CreateSource():
                 self._create(parsed, text)
@@ -96,6 +121,15 @@ class Declared:
                     node,
                     hint="CREATE STREAM, TABLE or TYPE, SET and DEFINE are taken here",
                 )
+
+    def _infer(self, read: Container[str] | None) -> None:
+        """Makes streams for files of which no source is declared; ``read``: those that a statement reads, None: all."""
+        for name, file in self.files.items():
+            known = {name, name.upper()} & self.catalog.sources.keys()
+            if not known and (read is None or name.upper() in read):
+                found = inferred(name, file)
+                self.inferred[found.source.name] = found
+                self.catalog = self.catalog.with_source(found.source)
 
     def _check_property(self, name: str, parsed: Parsed) -> None:
         try:

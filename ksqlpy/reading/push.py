@@ -41,10 +41,11 @@ class Plain:
         return self._project(row)
 
 
-def plain_of(typed: TypedQuery, registry: SchemaRegistry | None = None) -> Plain | None:
+def plain_of(typed: TypedQuery, registry: SchemaRegistry | None = None, *, timed: bool = False) -> Plain | None:
     """How a push query is answered without Spark; None where it needs Spark.
 
     WHERE on a table does: a row that no longer meets it is taken back, and only Spark knows whether it was there.
+    ``timed``: a record without a valid event time cannot be read, also where nobody asks for its time.
     """
     if len(typed.relations) != 1 or typed.relations[0].view is not None:
         return None
@@ -55,6 +56,8 @@ def plain_of(typed: TypedQuery, registry: SchemaRegistry | None = None) -> Plain
         return None
     exprs = [o.expr for o in typed.outputs] + ([typed.where] if typed.where is not None else [])
     used = {e.name for x in exprs for e in t.walk(x) if isinstance(e, t.ColumnRef)}
+    if timed:
+        used.add(t.SYSTEM["ROWTIME"][0])
     rows = Rows(typed.relations[0], used, registry)
     if not rows.readable or projection_of(typed.outputs) is None:
         return None

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from ksqlpy.analysis import analyze_insert_select
 from ksqlpy.catalog import Source
 from ksqlpy.errors import AnalysisProblem
-from ksqlpy.local.query import read_question
+from ksqlpy.local.question import read_question
 from ksqlpy.local.sources import Declared
 from ksqlpy.plan import Plan, build_plan
 from ksqlpy.spark.check import check_plan
@@ -109,7 +109,9 @@ def planned(sql: str) -> tuple[Plan, Source | str]:
         declared.take(each.text)
     if not isinstance(last.node, nodes.InsertSelect):
         declared.take(sql, queries=True)
-        return read_question(declared)[0].plan, "sink"
+        found = read_question(declared)
+        check_plan(found.plan)
+        return found.plan, "sink"
     insert = analyze_insert_select(last, declared.catalog, declared.config)
     plan = build_plan(insert.query)
     check_plan(plan)
