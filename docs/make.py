@@ -173,12 +173,15 @@ is that of a JSON Schema; the value is read by the rules of the format JSON.
 scalars. A `oneof` named `choice` is a STRUCT named `CHOICE_0`, with its number at the end. DATE, TIME, TIMESTAMP and
 DECIMAL are google.type.Date, google.type.TimeOfDay, google.protobuf.Timestamp and confluent.type.Decimal. A null is
 not written. So it comes back as 0 or empty, unless `VALUE_PROTOBUF_NULLABLE_REPRESENTATION` is OPTIONAL or WRAPPER.
-There is no ARRAY or MAP within another one.
+There is no ARRAY or MAP within another one. Keys are messages, also of one column: a record without a key stays without
+one, and a key whose fields are all 0 or empty is a key. Precision and scale of a DECIMAL stand in `confluent.field_meta`;
+the messages of Google and Confluent named here need not be imported.
 
 **Columns.** CREATE without columns takes those of the latest schema of `TOPIC-value`, and of `TOPIC-key` if the key
 has such a format, with names in upper case. A key of AVRO or JSON_SR is one column, `ROWKEY`; a message is several.
 With `WRAP_SINGLE_VALUE = false` the value is one column, `ROWVAL`. `VALUE_SCHEMA_ID` takes another schema than the
-latest; its names keep their case. `VALUE_SCHEMA_FULL_NAME` names the message, where a schema has several. A request
+latest; its names keep their case. `VALUE_SCHEMA_FULL_NAME` names the message, where a schema has several; without it,
+the message is taken that no other one holds, and a schema with several such messages is refused. A request
 is checked as a whole before its first statement is done: what that registers, a later request sees. The columns, the
 ids and the schemas of ids stand in the command log; a restart asks the registry for nothing but schemas of records.
 
@@ -187,8 +190,8 @@ refuses one, the statement fails with the registry's reason. CREATE with columns
 schema yet; else the first statement that writes does. Records are named as ksqlDB names them (`KsqlDataSourceSchema`,
 `ConnectDefault1`), or as `VALUE_SCHEMA_FULL_NAME` says. All fields may be null. In AVRO a MAP is an array of entries.
 JSON Schemas are those of Kafka Connect (`connect.type`, `connect.index`), and a MAP is an object. With
-`VALUE_SCHEMA_ID` records are written by that schema: it has the columns in their order, and its other fields have
-defaults.
+`VALUE_SCHEMA_ID` records are written by that schema: its first fields are the columns, by name, type and order, and the
+fields behind them have defaults. Another schema is refused.
 
 Not read: values of a union of several types in AVRO, which are dead letters; where no column takes such a field, it
 is skipped. Schemas may refer to others.

@@ -52,7 +52,7 @@ class StreamStreamJoin(TaskStep):
 
     @property
     def kept_key(self) -> tuple[str, ...]:
-        """The second name of a key that is of the system, as ahead of further joins: rows have it if the plan uses it."""
+        """The second name of a key of the system, as ahead of further joins: rows have it if the plan uses it."""
         return (self.key.name.removeprefix("__"),) if self.key.name.startswith("__") else ()
 
     @property
