@@ -61,7 +61,6 @@ def test_a_compile_error_names_file_and_line(tmp_path: Path) -> None:
     assert e.value.code == "helper-jar-not-compiled"
 
 
-@pytest.mark.extended("all our classes compiled anew, by two compilers")
 def test_so_does_one_without_a_jdk(tmp_path: Path, eclipse: list[str]) -> None:
     write_bad(tmp_path)
     with pytest.raises(EnvironmentProblem, match=r"Bad\.java:3: .*String.*int"):
@@ -80,13 +79,11 @@ def test_a_folder_without_sources_has_its_jar(tmp_path: Path) -> None:
     assert helper_jar(folder=tmp_path) == tmp_path / build.JAR
 
 
-@pytest.mark.extended("all our classes compiled anew, by two compilers")
 def test_without_a_jdk_the_same_classes_are_made(tmp_path: Path, eclipse: list[str]) -> None:
     build.compile_jar(tmp_path / "out.jar", eclipse, build.libraries())
     assert names(tmp_path / "out.jar") == names(helper_jar())
 
 
-@pytest.mark.extended("all our classes compiled anew, by two compilers")
 def test_javac_takes_the_sources_for_java_17_without_a_warning(tmp_path: Path, javac: str) -> None:
     jars = os.pathsep.join(map(str, build.libraries()))
     command = [javac, "--release", "17", "-proc:none", "-encoding", "UTF-8", LINT, "-Werror", "-cp", jars]

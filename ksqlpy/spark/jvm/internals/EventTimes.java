@@ -45,7 +45,7 @@ public final class EventTimes implements Serializable {
       made.stages.add(0, new Stage(Scala.seq(given), project.child().output()));
       plan = project.child();
     }
-    if (made.stages.isEmpty() || !plan.children().isEmpty()) {
+    if (made.stages.isEmpty() || !Scala.list(plan.children()).isEmpty()) {
       throw new IllegalArgumentException("no projection of a source: " + plan.nodeName());
     }
     String name = "times-" + MADE.incrementAndGet();

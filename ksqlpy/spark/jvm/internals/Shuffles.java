@@ -7,6 +7,7 @@ import org.apache.spark.shuffle.streaming.MultiShuffleManager;
  * Spark's manager of shuffles: {@code spark.shuffle.manager}. It is the first class that a driver or an executor makes of
  * what {@link Guards} change.
  */
+@SuppressWarnings("deprecation") // it chooses between the manager of batches and that of streams
 public final class Shuffles extends MultiShuffleManager {
   static {
     Guards.begin();

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -55,9 +54,7 @@ public final class Limits {
     described.get("sources").forEach(source -> sources.add(source.asText()));
     put(described.get("ids"), ids);
     put(described.get("names"), names);
-    Iterator<Map.Entry<String, JsonNode>> given = described.get("topics").fields();
-    while (given.hasNext()) {
-      Map.Entry<String, JsonNode> one = given.next();
+    for (Map.Entry<String, JsonNode> one : described.get("topics").properties()) {
       JsonNode limit = one.getValue();
       long most = limit.path("most").asLong(Long.MAX_VALUE);
       String codec = limit.path("codec").asText(Sizes.AS_SENT);
@@ -67,7 +64,7 @@ public final class Limits {
   }
 
   private static void put(JsonNode from, Map<String, String> into) {
-    from.fields().forEachRemaining(one -> into.put(one.getKey(), one.getValue().asText()));
+    from.properties().forEach(one -> into.put(one.getKey(), one.getValue().asText()));
   }
 
   /** Those of a query, from now on; described as {@code ksqlpy/spark/limits.py} does. */
