@@ -174,8 +174,8 @@ scalars. A `oneof` named `choice` is a STRUCT named `CHOICE_0`, with its number 
 DECIMAL are google.type.Date, google.type.TimeOfDay, google.protobuf.Timestamp and confluent.type.Decimal. A null is
 not written. So it comes back as 0 or empty, unless `VALUE_PROTOBUF_NULLABLE_REPRESENTATION` is OPTIONAL or WRAPPER.
 There is no ARRAY or MAP within another one. Keys are messages, also of one column: a record without a key stays without
-one, and a key whose fields are all 0 or empty is a key. Precision and scale of a DECIMAL stand in `confluent.field_meta`;
-the messages of Google and Confluent named here need not be imported.
+one, and a key whose fields are all 0 or empty is a key. `confluent.field_meta` has precision and scale of a DECIMAL.
+The messages of Google and Confluent named here need not be imported.
 
 **Columns.** CREATE without columns takes those of the latest schema of `TOPIC-value`, and of `TOPIC-key` if the key
 has such a format, with names in upper case. A key of AVRO or JSON_SR is one column, `ROWKEY`; a message is several.
