@@ -313,8 +313,21 @@ class RestRun(LiveCase):
 
 
 def _told(message: Any) -> str:
-    """A message as text with its bytes: maps have no order of their own, in bytes they get one."""
+    """A message as text with its bytes: maps have no order of their own, so their entries get one."""
+    _sort_entries(message)
     return f"{message.SerializeToString(deterministic=True).hex()} {sorted(str(message).splitlines())}"
+
+
+def _sort_entries(message: Any) -> None:
+    """Puts the entries of maps, which Kafka Connect has as repeated messages, in the order of their bytes."""
+    for kind, found in message.ListFields():
+        if kind.message_type is None:
+            continue
+        items = list(found) if kind.is_repeated else [found]
+        for item in items:
+            _sort_entries(item)
+        if kind.is_repeated and kind.message_type.name.endswith("Entry"):
+            found.sort(key=lambda m: m.SerializeToString(deterministic=True))
 
 
 def _fits(wanted: Any, actual: Any) -> bool:
