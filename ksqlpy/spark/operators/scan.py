@@ -72,8 +72,8 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
     time, time_error = _time(source, dict(columns), empty)
     errors = [f"'key: ' || {n}.error" if n == "__k" else f"{n}.error" for n, _ in parts]
     if source.kind == "TABLE":
-        # In a record some columns may be null: only without the record there is no key. The key of a change event is that
-        # of a row in a database, where none is null.
+        # In a record some columns may be null: only without the record there is no key. The key of a change event is
+        # that of a row in a database, where none is null.
         alone = key.bare or (source.envelope and len(source.keys) == 1)
         missing = dict(columns)[source.keys[0].name] if alone else "__k.row"
         errors.append(f"CASE WHEN {missing} IS NULL THEN 'the key of a table record is null' END")
