@@ -100,7 +100,7 @@ def test_the_jvm_of_a_killed_server_leaves_no_crash_file(tmp_path: Path) -> None
     broker = Broker(tmp_path / "broker")
     broker.start()
     server = Server(KafkaConnection(broker.bootstrap), tmp_path)
-    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "queue.buffering.max.messages": 1_000_000})
     try:
         server.start()
         server.statements("CREATE STREAM s (n INT) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=4);")
