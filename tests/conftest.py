@@ -13,7 +13,7 @@ from ksqlpy.spark.session import start_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytest_plugins = ["tests.support.scratch", "tests.support.brokers", "tests.support.tiers"]
+pytest_plugins = ["tests.support.environment", "tests.support.scratch", "tests.support.brokers", "tests.support.tiers"]
 
 # No test fails because the machine is busy.
 hypothesis.settings.register_profile("tests", deadline=None)
