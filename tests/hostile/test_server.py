@@ -107,7 +107,7 @@ def test_the_jvm_of_a_killed_server_leaves_no_crash_file(tmp_path: Path) -> None
         for name in "tuv":
             server.statements(f"CREATE TABLE {name} AS SELECT n, COUNT(*) AS c FROM s GROUP BY n;")
         for _ in range(3):
-            assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 60)
+            assert until(lambda: set(server.queries().values()) == {"RUNNING"}, 180)
             for number in range(200_000):
                 producer.produce("s", value=f'{{"n": {number}}}'.encode())
                 producer.poll(0)
