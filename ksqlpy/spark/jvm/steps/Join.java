@@ -168,9 +168,12 @@ public final class Join extends Step {
       rows[mine].add(key, at, row);
       times[mine].put(key, at, longs());
     }
-    long old = Math.min(slowest(LONGER), slowestOf(mine)) - kept();
-    if (old - swept[mine] > Math.max(1000, kept() / SWEEPS)) {
-      sweep(mine, old);
+    long often = Math.max(1000, kept() / SWEEPS);
+    if (newest[mine] - kept() - swept[mine] > often) { // else no partition need be looked at
+      long old = Math.min(slowest(LONGER), slowestOf(mine)) - kept();
+      if (old - swept[mine] > often) {
+        sweep(mine, old);
+      }
     }
   }
 
