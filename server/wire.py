@@ -5,6 +5,7 @@ Source of the rules: ksqlDB manual, "ksqlDB REST API", pages "Content types" of 
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -33,6 +34,9 @@ __all__ = [
 
 BEHIND_HEADER = "ksqlpy-behind"
 """The header of an answer to a pull query that says which queries have still records to read."""
+
+BEHIND = 20
+"""Queries that it names at most."""
 
 JSON = "application/json"
 KSQL_V1 = "application/vnd.ksql.v1+json"
@@ -65,8 +69,11 @@ def encode(value: object) -> bytes:
 
 
 def behind_text(behind: Mapping[str, int | None]) -> str:
-    """The value of :data:`BEHIND_HEADER`: JSON of ASCII, since ids may have characters that a header must not have."""
-    return json.dumps(dict(behind))
+    """The value of :data:`BEHIND_HEADER`: JSON of ASCII, since ids may have characters that a header must not have.
+
+    It has :data:`BEHIND` queries at most: clients and proxies refuse heads of some kilobytes.
+    """
+    return json.dumps(dict(itertools.islice(behind.items(), BEHIND)))
 
 
 def _number(value: object) -> object:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from ksqlpy.server.wire import encode
+from ksqlpy.server.wire import BEHIND, behind_text, encode
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,9 @@ def test_values(value: object, text: str) -> None:
 def test_no_json() -> None:
     with pytest.raises(TypeError):
         encode([object()])
+
+
+def test_a_header_has_some_queries_in_ascii() -> None:
+    text = behind_text({"CSAS_\u00c9_1": None, **{f"Q{i}": i for i in range(1_000)}})
+    assert text.isascii() and len(text) < 1_000
+    assert json.loads(text) == {"CSAS_\u00c9_1": None, **{f"Q{i}": i for i in range(BEHIND - 1)}}
