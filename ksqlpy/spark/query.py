@@ -10,6 +10,7 @@ It goes through up to two phases, each a Spark query on the same checkpoint:
 
 Ahead of them a plan that OR REPLACE has replaced takes the records that are there, in one batch.
 A query that fails starts again after a while, longer each time; at once where it ran and an executor was lost.
+The file is longer than others: both phases and the ways from one to the other share the state of one query.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ class Generator:
         """Expressions of a type, at random, and the type of a column that is to take them: the same, a wider or any."""
         while True:
             kind = self.random.choice(_POOL)
-            yield self._wider(kind), self._made(lambda kind=kind: self.of(kind, 2), frozenset(COLUMNS))  # type: ignore[misc]
+            yield self._wider(kind), self._made(partial(self.of, kind, 2), frozenset(COLUMNS))
 
     def _wider(self, kind: SqlType) -> SqlType:
         match kind:

@@ -27,7 +27,7 @@ class World:
     """What queries have still to read, by the names of their sinks, and whether brokers answer."""
 
     def __init__(self) -> None:
-        engine = MemoryEngine(None, number_queries=True)  # type: ignore[arg-type]  # nothing is run
+        engine = MemoryEngine(None, number_queries=True)  # type: ignore[arg-type]  # no session: nothing is run
         engine.execute(STATEMENTS)
         self.catalog: Catalog = engine.catalog
         self.left: dict[str, int | None] = {"T": 0, "N": 0}

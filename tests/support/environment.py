@@ -14,7 +14,7 @@ __all__ = ["Steady"]
 _COMES_AND_GOES = "PYTEST_CURRENT_TEST"
 
 
-class Steady(type(os.environ)):  # type: ignore[misc]
+class Steady(type(os.environ)):  # type: ignore[misc]  # os has no name for that class
     """An environment whose names are listed without that variable."""
 
     def __iter__(self) -> Iterator[str]:
