@@ -72,7 +72,7 @@ def deleted(spec: QuerySpec, topic: str) -> EngineProblem:
 def recreated(topic: str, *, written: bool) -> EngineProblem:
     """A topic is another one than that of the checkpoint."""
     lost = "written" if written else "read"
-    old = "takes what the new one has by now" if written else "takes the results of the old topic's records, too"
+    old = "also deletes what the new topic holds" if written else "also deletes the results of the old topic's records"
     return EngineProblem(
         "topic-recreated",
         f"topic {topic} was deleted and made anew: what the query has {lost} belongs to the old one",

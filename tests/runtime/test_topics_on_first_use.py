@@ -158,7 +158,7 @@ def test_a_topic_of_results_that_others_delete(engine: Engine) -> None:
         return listed["queryErrors"][-1]["errorMessage"] if listed["state"] == "RETRYING" else ""
 
     assert until(lambda: "back_v was deleted and made anew" in said(), 90)
-    assert "DROP … DELETE TOPIC takes what the new one has by now" in said()
+    assert "DROP … DELETE TOPIC also deletes what the new topic holds" in said()
     engine.execute("DROP STREAM back_v DELETE TOPIC;")
     engine.execute(copy, EARLIEST)
     assert until(lambda: [row[0] for row in rows(engine, "SELECT v FROM back_v;")] == [1, 2, 3], 60)
