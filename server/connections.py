@@ -2,7 +2,8 @@
 
 hypercorn closes a connection whose client has left only when its time of rest is over, and does not limit their number.
 Here a connection ends with its client; one that has sent no whole request gets less time; and where there are too many,
-those that have rested longest are closed.
+those that have rested longest are closed. One that has sent nothing costs next to nothing: what reads HTTP is made for
+the first bytes, and its time of rest is a timer of the loop, where hypercorn has a task.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import asyncio
 import contextlib
 import logging
 import resource
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import hypercorn.asyncio.run
-from hypercorn.asyncio.tcp_server import TCPServer
-from hypercorn.events import Closed, Event, Updated
+from hypercorn.asyncio.tcp_server import MAX_RECV, TCPServer
+from hypercorn.asyncio.worker_context import WorkerContext
+from hypercorn.events import Closed, Event, RawData, Updated
 
 __all__ = ["FIRST", "install", "limit", "more_descriptors"]
 
@@ -25,8 +28,8 @@ _log = logging.getLogger("ksqlpy.server")
 FIRST = 30.0
 """Seconds that a new connection gets for the head of its first request."""
 
-LOOK = 5.0
-"""Seconds between two looks whether a client has left of whom nothing is read."""
+LEAVING = 2.0
+"""Seconds that a client which sends no more, and has sent more than one request, may wait for its answers."""
 
 DESCRIPTORS = 65_536
 """File descriptors that the server asks for: connections, topics, RocksDB's files."""
@@ -40,6 +43,17 @@ class _Connections:
         self.open = 0
         self.resting: dict[Connection, None] = {}  # those that rest longest come first
         self.refused = 0
+        self._ends: weakref.WeakKeyDictionary[WorkerContext, asyncio.Task[None]] = weakref.WeakKeyDictionary()
+
+    def watch(self, context: WorkerContext) -> None:
+        """Those that rest end with the server."""
+        if context not in self._ends:
+            self._ends[context] = asyncio.create_task(self._end(context))
+
+    async def _end(self, context: WorkerContext) -> None:
+        await context.terminated.wait()
+        for one in [c for c in self.resting if c.context is context]:
+            one.over()
 
     def room(self) -> bool:
         """Whether one more may be open; one that rests makes room."""
@@ -73,20 +87,77 @@ def more_descriptors() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+class _Rest:
+    """The time of rest of a connection, in the place of hypercorn's task."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def restart(self, *_: object) -> None:
+        """Its time begins anew."""
+        self.cancel()
+        self._timer = self._connection.loop.call_later(self._connection.patience, self._connection.over)
+
+    async def stop(self) -> None:
+        """It does not rest."""
+        self.cancel()
+
+    def cancel(self) -> None:
+        """As :meth:`stop`."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 class Connection(TCPServer):
     """hypercorn's connection over TCP or a Unix socket."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._asked = False
+        self._began = self.loop.time()
+        self._first = b""
+        self._served = False
+        self._reads: asyncio.Timeout | None = None
+        self._left = False
+        self.idle_task = _Rest(self)  # type: ignore[assignment]
+        # The end of what a client sends is seen also where nothing is read: hypercorn reads no more while a request
+        # waits behind one that is answered.
+        feed_eof, set_exception = self.reader.feed_eof, self.reader.set_exception
+
+        def at_end() -> None:
+            self._leaves()
+            feed_eof()
+
+        def at_error(exc: Exception) -> None:
+            self._leaves()
+            set_exception(exc)
+
+        self.reader.feed_eof = at_end  # type: ignore[method-assign]
+        self.reader.set_exception = at_error  # type: ignore[method-assign]
+
+    @property
+    def patience(self) -> float:
+        """Seconds that it may rest from now on."""
+        if self.context.terminated.is_set():
+            return 0.0
+        return self.config.keep_alive_timeout if self._asked else max(0.0, self._began + FIRST - self.loop.time())
 
     async def run(self) -> None:
         """Serves it until it ends."""
         if not _ALL.room():
             self.writer.transport.abort()
             return
+        _ALL.watch(self.context)
         with self._counted():
-            await super().run()
+            await self.idle_task.restart(None, None)  # type: ignore[arg-type]
+            with contextlib.suppress(OSError):
+                self._first = await self.reader.read(MAX_RECV)
+            if self._first:
+                await super().run()
+            else:
+                await self._close()
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:
@@ -102,6 +173,13 @@ class Connection(TCPServer):
         """Ends it at once; it rests, so nothing of it is lost."""
         self.writer.transport.abort()
 
+    def over(self) -> None:
+        """Ends it in order; its time of rest is over."""
+        if not self._served:  # it has sent nothing
+            self.writer.close()
+        else:
+            self._task_group.spawn(self._initiate_server_close)
+
     async def protocol_send(self, event: Event) -> None:
         """Notes when it asks and when it rests."""
         if isinstance(event, Updated):
@@ -112,33 +190,25 @@ class Connection(TCPServer):
                 self._asked = True
         await super().protocol_send(event)
 
+    def _leaves(self) -> None:
+        self._left = True
+        if self._reads is not None:
+            self._reads.reschedule(self.loop.time() + LEAVING)
+
     async def _read_data(self) -> None:
         """Reads until the client has left; also where it has sent more than its request, which hypercorn reads behind
         the answer only: the end of a push query that nobody wants would never be seen."""
-        reading = asyncio.create_task(super()._read_data())
-        left = False
+        self._served = True
         try:
-            while not reading.done():
-                await asyncio.wait({reading}, timeout=LOOK)
-                if left and not reading.done():
-                    reading.cancel()
-                    await asyncio.wait({reading})
-                    await self.protocol.handle(Closed())
-                # at_eof() is false while something is unread; a connection that was reset has no end, but an error
-                left = self.reader._eof or self.writer.transport.is_closing()  # type: ignore[attr-defined]
-            if not reading.cancelled():
-                reading.result()
-        finally:
-            reading.cancel()
+            async with asyncio.timeout(LEAVING if self._left else None) as self._reads:
+                try:
+                    await self.protocol.handle(RawData(self._first))
+                    await super()._read_data()
+                finally:
+                    self._reads = None
+        except TimeoutError:
+            await self.protocol.handle(Closed())
         await self.idle_task.stop()
-
-    async def _idle_timeout(self) -> None:
-        if not self._asked:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.context.terminated.wait(), FIRST)
-            await asyncio.shield(self._initiate_server_close())
-            return
-        await super()._idle_timeout()
 
 
 def install() -> None:

@@ -119,7 +119,7 @@ def test_half_a_body_is_waited_for_so_long_only(
 def test_a_push_query_ends_with_a_client_that_has_sent_more(
     server: ServerThread, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, more: bytes
 ) -> None:
-    monkeypatch.setattr(connections, "LOOK", 0.2)
+    monkeypatch.setattr(connections, "LEAVING", 0.2)
     body = b'{"sql": "SELECT * FROM live EMIT CHANGES;"}'
     head = "POST /query-stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with closing(connected(server)) as one:
