@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol, TypeVar
 
-import anyio
 from fastapi import Request
 
 from ksqlpy.asker import LEFT
@@ -22,6 +21,7 @@ from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.reading.batch import Batch
 from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.wire import negotiate
+from ksqlpy.server.workers import Workers
 
 __all__ = ["Backend", "Engine", "PushQuery", "State", "backend_of", "begin"]
 
@@ -107,8 +107,8 @@ class Backend:
     def __init__(self, engine: Engine, state: State = State.READY) -> None:
         self.engine = engine
         self.state = state
-        self._limiter = anyio.CapacityLimiter(THREADS)
-        self._health = anyio.CapacityLimiter(HEALTH_THREADS)
+        self._workers = Workers(THREADS, "call")
+        self._health = Workers(HEALTH_THREADS, "health")
         self._open: set[PushQuery] = set()
         self._waiting: set[threading.Event] = set()
 
@@ -127,7 +127,7 @@ class Backend:
 
     async def ask(self, function: Callable[..., T], *args: object) -> T:
         """As :meth:`call`, of what is answered at once, and must be while all other threads wait."""
-        return await anyio.to_thread.run_sync(function, *args, limiter=self._health)
+        return await self._health.run(function, *args)
 
     async def call_for(self, request: Request, function: Callable[..., T], *args: object) -> T:
         """As :meth:`call`; a call that waits for something ends when the client leaves or the server stops."""
@@ -143,7 +143,7 @@ class Backend:
 
     async def call(self, function: Callable[..., T], *args: object) -> T:
         """Runs a blocking call in a thread and gives its result; raises what it raises."""
-        return await anyio.to_thread.run_sync(function, *args, limiter=self._limiter)
+        return await self._workers.run(function, *args)
 
     @contextlib.contextmanager
     def streaming(self, query: PushQuery) -> Iterator[None]:

@@ -37,6 +37,7 @@ from ksqlpy.server.wire import (
     behind_text,
     read_body,
 )
+from ksqlpy.server.workers import start
 
 __all__ = ["CloseQuery", "Query", "RowStream", "router"]
 
@@ -227,7 +228,7 @@ class _Rows:
         self._left = query.limit
         self._failure: KsqlError | None = None
         if query.limit_reached or not query.subscribe(self._given, self._failed, self._closed):
-            threading.Thread(target=self._read, name=f"rows of {query.id}", daemon=True).start()
+            start(threading.Thread(target=self._read, name=f"rows of {query.id}", daemon=True).start)
 
     def _given(self, batch: Batch) -> None:
         """Takes rows from the thread that gives them to all."""
