@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import ipaddress
 import logging
 import os
@@ -83,6 +84,10 @@ SWITCH = 0.0005
 """Seconds after which a thread at work in Python makes room for others. By Python's own 5 ms a request would take some
 tenths of a second beside a thread that reads a long statement, as it comes to its turn several times."""
 
+COLLECT = 2_000, 20, 100
+"""When Python looks for garbage in cycles. By its own 700 objects, the tokens of a statement of 1 MiB would be looked
+through again and again, 0.1 s each time, in which no thread runs."""
+
 
 def serve(config: Config, progress: Progress | None = None, engine: Engine | None = None) -> None:
     """Runs the server until SIGINT or SIGTERM: starts the engine, serves the API, stops both.
@@ -95,6 +100,7 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
     A second signal ends the process at once.
     """
     sys.setswitchinterval(SWITCH)
+    gc.set_threshold(*COLLECT)
     connections.more_descriptors()
     connections.limit(config.number("ksqlpy.connections.max"))
     listener = listen(
@@ -139,6 +145,8 @@ async def _serve(backend: Backend, listener: socket.socket, readers: Readers, pr
         progress("")
         if not stop.is_set():
             backend.state = State.READY
+            gc.freeze()  # a full collection of what the start has made would hold all threads for tenths of a second
+            gc.freeze()  # a full collection of what the start has made would hold all threads for tenths of a second
             readers.start(backend.engine.config, listener)
             config = backend.engine.config  # with the address of a broker that the engine has started
             print(f"Kafka   {config.get('bootstrap.servers')}")
