@@ -23,7 +23,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.identity import identity_of
 from ksqlpy.analysis.pull import PullRead, constant
-from ksqlpy.atwork import step, working
+from ksqlpy.atwork import step, waiting, working
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import Unreadable
@@ -49,7 +49,14 @@ AT_ONCE = 20_000
 IN_PYTHON = 5_000
 """Records of a stream up to which it is read in Python; of more Spark makes quicker work."""
 
-_IDLE_SECONDS = 0.5
+_IDLE_SECONDS = 0.1
+_SCANS = threading.Semaphore(4)
+"""Consumers that read streams for pull queries at one time. librdkafka unpacks all that one fetch has brought: of
+records that compress well that is hundreds of megabytes for each consumer."""
+
+_BYTES = 8 * 2**20
+"""Bytes of values that such a consumer reads at one time."""
+
 PATIENCE = 60.0
 """Seconds without a record after which the reading of a stream has failed."""
 
@@ -198,7 +205,8 @@ class Pulled:
         limit, where = asked.read.typed.limit, asked.read.typed.where
         few = count <= IN_PYTHON or (limit is not None and limit <= IN_PYTHON and where is None)
         if few and self._plainly(asked, constants) is not None:
-            return self._rows(asked, _between(topic, start, end, consumer), constants, closing)
+            most = IN_PYTHON if limit is None or where is not None else max(1, limit)
+            return self._rows(asked, _between(topic, start, end, consumer, closing, most), constants, closing)
         return self._by_spark(asked, start={topic: dict(start)}, end={topic: dict(end)})
 
     # ---------------------------------------------------------------- of more than one source, or of groups
@@ -334,17 +342,39 @@ def _value(expr: t.Expr, constants: Mapping[t.Expr, Any]) -> Any:
 
 
 def _between(
-    topic: str, start: Mapping[str, int], end: Mapping[str, int], consumer: Callable[[], Consumer]
+    topic: str,
+    start: Mapping[str, int],
+    end: Mapping[str, int],
+    consumer: Callable[[], Consumer],
+    closing: threading.Event,
+    most: int,
 ) -> Iterator[Record]:
-    """The records of a topic between two offsets of each partition."""
-    left = {int(p): o for p, o in end.items() if start[p] < o}
-    if not left:
-        return
-    reader = consumer()
-    try:
-        reader.assign([TopicPartition(topic, p, start[str(p)]) for p in left])
+    """The records of a topic between two offsets of each partition; ends when nobody wants them.
+
+    They are read some at a time, ``most`` or :data:`_BYTES`, and no consumer is open while a client takes their rows.
+    """
+    left = {int(p): (start[p], o) for p, o in end.items() if start[p] < o}
+    while left and not closing.is_set():
+        yield from _some(topic, left, consumer, closing, most)
+
+
+def _some(
+    topic: str,
+    left: dict[int, tuple[int, int]],
+    consumer: Callable[[], Consumer],
+    closing: threading.Event,
+    most: int,
+) -> list[Record]:
+    """The next records; ``left``: what is to be read of each partition, which gets less."""
+    found: list[Record] = []
+    size = 0
+    with _scanning(closing) as wanted, contextlib.ExitStack() as stack:
+        if not wanted:
+            return found
+        reader = stack.enter_context(contextlib.closing(consumer()))
+        reader.assign([TopicPartition(topic, p, next_) for p, (next_, _) in left.items()])
         deadline = time.monotonic() + PATIENCE
-        while left:
+        while left and size < _BYTES and len(found) < most and not closing.is_set():
             message = reader.poll(_IDLE_SECONDS)
             if message is None:
                 if time.monotonic() > deadline:
@@ -360,9 +390,25 @@ def _between(
             assert partition is not None and offset is not None
             if partition not in left:
                 continue
-            if offset < left[partition]:
-                yield record_of(message)
-            if offset + 1 >= left[partition]:
+            last = left[partition][1]
+            if offset < last:
+                found.append(record_of(message))
+                size += len(message)
+            left[partition] = (offset + 1, last)
+            if offset + 1 >= last:
                 del left[partition]
+    return found
+
+
+@contextlib.contextmanager
+def _scanning(closing: threading.Event) -> Iterator[bool]:
+    """Is one of :data:`_SCANS`, and waits for that; False where nobody wants it any more."""
+    entered = False
+    try:
+        with waiting():
+            while not entered and not closing.is_set():
+                entered = _SCANS.acquire(timeout=_IDLE_SECONDS)
+        yield entered and not closing.is_set()
     finally:
-        reader.close()
+        if entered:
+            _SCANS.release()
