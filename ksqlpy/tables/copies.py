@@ -61,10 +61,12 @@ class Copies:
         with self._lock:
             self._sweep(known)
             found = self._open.get(place)
-            if found is None or found.source != source or found.failed:
-                if found is not None:
-                    del self._open[place]
-                    found.close(forget=found.source.topic != source.topic)
+            if found is None or found.failed or not self._is_of(found, source):
+                # Also that for other reads, if it is of an earlier topic: its files are removed.
+                for other in [(source.name, c) for c in (True, False) if (source.name, c) in self._open]:
+                    gone = not self._is_of(self._open[other], source)
+                    if other == place or gone:
+                        self._open.pop(other).close(forget=gone)
                 found = self._made(source, committed)
                 self._open[place] = found
         if not found.ready:
@@ -101,6 +103,12 @@ class Copies:
         found = self._kafka.offsets(partitions, latest=latest, committed=committed)[topic]
         return {int(p): o for p, o in found.items()}
 
+    def _is_of(self, copy: Copy, source: Source) -> bool:
+        """Whether it is a copy of this table: one that was dropped and created again may have a topic of the same name."""
+        if copy.source is source:
+            return True
+        return copy.source == source and copy.topic_id == self._kafka.topic_id(source.topic)
+
     def _made(self, source: Source, committed: bool) -> Copy:
         topic_id = self._kafka.topic_id(source.topic)
         if topic_id is None:
@@ -112,7 +120,7 @@ class Copies:
             if folder not in places:  # of an earlier definition, or of a topic that is gone
                 Store.remove(folder)
         place = places[0 if committed else 1]
-        return Copy(source, place, reader, begins, self._registry, committed=committed)
+        return Copy(source, topic_id, place, reader, begins, self._registry, committed=committed)
 
     def _place(self, source: Source, topic_id: str, committed: bool) -> Path:
         """The folder of a copy: another topic, other formats, or other records that count, have another one."""

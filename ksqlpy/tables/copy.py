@@ -50,13 +50,14 @@ _GONE = {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError
 class Copy:
     """The copy of one table; it follows the topic until it is closed.
 
-    ``consumer``: makes a consumer without a group; ``begins``: the first offsets of the partitions. Raises
-    EngineProblem ``copy-failed``.
+    ``topic_id``: Kafka's id of its topic; ``consumer``: makes a consumer without a group; ``begins``: the first offsets
+    of the partitions. Raises EngineProblem ``copy-failed``.
     """
 
     def __init__(
         self,
         source: Source,
+        topic_id: str,
         folder: Path,
         consumer: Callable[[], Consumer],
         begins: Mapping[int, int],
@@ -65,6 +66,7 @@ class Copy:
         committed: bool,
     ) -> None:
         self.source = source
+        self.topic_id = topic_id
         self.committed = committed
         """Whether its consumer gives committed records only."""
         self.ready = False

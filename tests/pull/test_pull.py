@@ -237,6 +237,17 @@ def test_a_table_that_is_dropped_while_it_is_read(engine: Engine) -> None:
         engine.query("SELECT v FROM going;")
 
 
+def test_a_table_that_is_created_again_over_a_new_topic(engine: Engine) -> None:
+    for value in ("old", "new"):
+        engine.execute(
+            "CREATE TABLE again (id INT PRIMARY KEY, v STRING) WITH (KAFKA_TOPIC='again', FORMAT='JSON', PARTITIONS=1);"
+            f"INSERT INTO again VALUES (1, '{value}');"
+        )
+        for sql in ("SELECT v FROM again WHERE id = 1;", "SELECT v FROM again;"):
+            assert answer(engine, sql, {})[1] == [[value]]
+        engine.execute("DROP TABLE again DELETE TOPIC;")
+
+
 WAITS = {"ksqlpy.pull.wait.ms": "30000"}
 RARE = {"commit.interval.ms": "3600000"}
 
