@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from ksqlpy.plan.explain import plan_tree
-from ksqlpy.plan.operators import Operator
+from ksqlpy.plan.operators import Operator, Passive
 from ksqlpy.plan.plan import Plan
 from ksqlpy.plan.text import listed
 
@@ -48,10 +48,11 @@ def upgrade(old: Plan, new: Plan) -> Upgrade:
 
 def _enforced(plan: Plan, *, stateful: bool) -> list[Operator]:
     """The steps that must stay, from the result to the source; ``stateful``: where state is to be kept."""
+    passive = (Passive.ALWAYS,) if stateful else (Passive.ALWAYS, Passive.WITHOUT_STATE)
 
     def steps(node: Operator) -> list[Operator]:
         below = [n for i in node.inputs for n in steps(i)]
-        return below if node.passive(stateful=stateful) else [node, *below]
+        return below if node.passive in passive else [node, *below]
 
     return steps(plan.root.input)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.result import Window
-from ksqlpy.plan.operators import Depends, Lanes, Operator, Replay, Results
+from ksqlpy.plan.operators import Depends, Lanes, Operator, Passive, Replay, Results
 from ksqlpy.plan.text import listed
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators import Context
@@ -24,24 +22,19 @@ class FirstOfKey(Operator):
     key: tuple[t.Expr, ...]
 
     title = "the first of a key"
+    below = ("input",)
     lookups = ()
-    needed: frozenset[str] = frozenset()
+    needed = frozenset[str]()
     stages = 1
     stateful = True
-    window: Window | None = None
+    window = None
     identity = None
     results = Results.ONE
     replay = Replay(Depends.HISTORY, Lanes.KEPT)
     equal = ()
     needs_batches = None
+    passive = Passive.NEVER
     upgradable = False
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[Any]) -> Self:
-        return replace(self, input=inputs[0])
 
     @property
     def expressions(self) -> tuple[t.Expr, ...]:
@@ -53,12 +46,6 @@ class FirstOfKey(Operator):
 
     def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
         return self.input.keeps_key(keys)
-
-    def passive(self, *, stateful: bool) -> bool:
-        return False
-
-    def upgrade(self, new: Self) -> str | None:
-        return None if self.key == new.key else "the key would be another"
 
     def explain(self) -> tuple[str, str]:
         return "First of key", listed(self.key)

@@ -17,7 +17,6 @@ import ksqlpy
 import ksqlpy.plan.operators
 import ksqlpy.spark.operators
 from ksqlpy.plan.operators import Filter, Operator
-from ksqlpy.plan.operators.contract import Stateless, TaskStep
 from ksqlpy.plan.stored import Kept
 from ksqlpy.plan.text import expression_text
 from ksqlpy.spark.operators import builder_of, register
@@ -26,12 +25,13 @@ from ksqlpy.spark.spec import fingerprint_of, slots
 from ksqlpy.testing.memory import EARLIEST, MemoryEngine, run_query
 from ksqlpy.testing.records import Record
 from tests.plan.first_of_key import FirstOfKey, build
+from tests.plan.stored_plans import plans_of_streams
 
 
 def classes(of: type[Operator] = Operator) -> list[type[Operator]]:
     """All operators of ksqlpy."""
     found = [c for sub in of.__subclasses__() for c in (sub, *classes(sub))]
-    return [c for c in found if c.__module__.startswith("ksqlpy.") and c not in (Stateless, TaskStep)]
+    return list(dict.fromkeys(c for c in found if c.__module__.startswith("ksqlpy.") and not inspect.isabstract(c)))
 
 
 def test_an_operator_and_its_builder_lie_in_files_of_one_name() -> None:
@@ -39,13 +39,13 @@ def test_an_operator_and_its_builder_lie_in_files_of_one_name() -> None:
         package.__name__: {p.name for p in Path(inspect.getfile(package)).parent.glob("*.py")}
         for package in (ksqlpy.plan.operators, ksqlpy.spark.operators)
     }
-    assert len(classes()) == len(set(classes())) > 9
+    assert len(classes()) > 9
     for operator in classes():
         module = operator.__module__.rpartition(".")[2]
         assert f"{module}.py" in files["ksqlpy.plan.operators"]
         assert f"{module}.py" in files["ksqlpy.spark.operators"]
         assert inspect.getmodule(builder_of(operator)).__name__ == f"ksqlpy.spark.operators.{module}"  # type: ignore[union-attr]
-    assert len(files["ksqlpy.plan.operators"]) == len(classes()) + 2, "an operator a file, the contract and __init__"
+    assert len(files["ksqlpy.plan.operators"]) == len(classes()) + 3, "an operator a file, contract, joins"
 
 
 def test_system_columns_are_named_in_one_place() -> None:
@@ -74,24 +74,39 @@ def _naming(names: set[str], files: list[Path], root: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("operator", classes(), ids=lambda c: c.__name__)
-def test_an_operator_leaves_no_question_open(operator: type[Operator]) -> None:
-    assert not inspect.isabstract(operator)
-    asked = Operator.__abstractmethods__
-    given = {n for c in operator.__mro__ if c is not Operator for n in vars(c)}
-    assert asked <= given
+ANSWERS = {n: vars(FirstOfKey)[n] for n in ("below", *Operator.__abstractmethods__)}
 
 
-def test_an_operator_that_leaves_a_question_open_cannot_be_made() -> None:
-    class Silent(Filter):
-        """Says nothing of its results."""
+def made(**answers: object) -> type[Operator]:
+    """A class of operators with these answers."""
+    return type("Odd", (Operator,), {"__annotations__": {"input": "Operator"}, **answers})
 
-        results = Operator.results  # type: ignore[assignment]
 
-    # As a class that never had an answer.
-    Silent.__abstractmethods__ = frozenset({"results"})
-    with pytest.raises(TypeError, match="results"):
-        Silent(None, None)  # type: ignore[arg-type]
+@pytest.mark.parametrize("question", sorted(ANSWERS))
+def test_an_operator_that_leaves_a_question_open_is_no_class(question: str) -> None:
+    assert not inspect.isabstract(made(**ANSWERS))
+    with pytest.raises(TypeError, match=rf"^Odd does not answer {question}: see ksqlpy.plan.operators.contract$"):
+        made(**{n: a for n, a in ANSWERS.items() if n != question})
+
+
+def test_answers_are_no_fields() -> None:
+    with pytest.raises(TypeError, match=r"^Odd: needed would be a field; annotate the answer as ClassVar$"):
+        made(**ANSWERS, __annotations__={"input": "Operator", "needed": "frozenset[str]"})
+    made(**ANSWERS, __annotations__={"input": "Operator", "needed": "ClassVar[frozenset[str]]"})
+    with pytest.raises(TypeError, match=r"^Odd: below names table, which is no field$"):
+        made(**ANSWERS | {"below": ("input", "table")})
+
+
+def test_operators_are_rebuilt_over_their_inputs_in_order() -> None:
+    seen = set()
+    for name, plan in plans_of_streams():
+        assert plan.rebuilt(lambda n: n) == plan, name
+        for node in plan.nodes:
+            seen.add(type(node))
+            turned = node.with_inputs(node.inputs[::-1])
+            assert turned.inputs == node.inputs[::-1] and turned.with_inputs(turned.inputs[::-1]) == node, name
+            assert set(node.lookups) <= set(node.inputs), name
+    assert seen == set(classes())
 
 
 def test_nobody_builds_what_is_not_registered() -> None:

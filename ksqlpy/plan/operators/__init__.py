@@ -1,7 +1,7 @@
 """The operators of a logical plan, one in a file; what each must say of itself is in :mod:`.contract`."""
 
 from ksqlpy.plan.operators.aggregate import Aggregate
-from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results, Stateless
+from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Passive, Replay, Results, Stateless
 from ksqlpy.plan.operators.filter import Filter
 from ksqlpy.plan.operators.flat_map import FlatMap
 from ksqlpy.plan.operators.foreign_key_join import ForeignKeyJoin
@@ -27,6 +27,7 @@ __all__ = [
     "LagLead",
     "Lanes",
     "Operator",
+    "Passive",
     "Project",
     "Replay",
     "Results",

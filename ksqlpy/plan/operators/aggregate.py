@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Window
-from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results
+from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Passive, Replay, Results, Stateful
 from ksqlpy.plan.operators.table_changes import TableChanges
 from ksqlpy.plan.text import expression_text, listed
 
@@ -16,7 +15,7 @@ __all__ = ["Aggregate"]
 
 
 @dataclass(frozen=True)
-class Aggregate(Operator):
+class Aggregate(Stateful):
     """Every input row updates its group (and window) and the new result comes out at once.
 
     Over :class:`.TableChanges` the replaced row goes out of its group, with a result of its own if that is another one.
@@ -27,9 +26,16 @@ class Aggregate(Operator):
     aggregates: tuple[t.AggregateCall, ...]
     windowing: Window | None
 
+    below = ("input",)
+    lookups = ()
+    needed = frozenset[str]()
+    # Rows with a result come in the order of their results, all others behind them.
+    replay = Replay(Depends.HISTORY, Lanes.KEPT, regroups=True)
+    equal = ()
+    passive = Passive.NEVER
+
     @property
     def title(self) -> str:
-        """As messages name it."""
         return "an aggregation" if self.windowing is None else "a windowed aggregation"
 
     @property
@@ -38,32 +44,12 @@ class Aggregate(Operator):
         return isinstance(self.input, TableChanges)
 
     @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """One."""
-        return (self.input,)
-
-    @property
-    def lookups(self) -> tuple[Operator, ...]:
-        """None."""
-        return ()
-
-    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
-        """The same groups of another input."""
-        return replace(self, input=inputs[0])
-
-    @property
     def expressions(self) -> tuple[t.Expr, ...]:
         """The group and the arguments of the aggregates."""
         return (*self.group, *(x for a in self.aggregates for x in a.arguments))
 
     @property
-    def needed(self) -> frozenset[str]:
-        """None: its expressions name what it needs."""
-        return frozenset()
-
-    @property
     def keys(self) -> tuple[t.Expr, ...]:
-        """The group."""
         return self.group
 
     @property
@@ -72,13 +58,7 @@ class Aggregate(Operator):
         return 1 if self.windowing is None else 2
 
     @property
-    def stateful(self) -> bool:
-        """The state of each group."""
-        return True
-
-    @property
     def window(self) -> Window | None:
-        """The window of its groups."""
         return self.windowing
 
     @property
@@ -92,29 +72,6 @@ class Aggregate(Operator):
         """One; several of a table, whose rows leave one group and enter another, and in windows that overlap."""
         overlap = self.windowing is not None and self.windowing.advance < self.windowing.size
         return Results.MANY if self.of_table or overlap else Results.ONE
-
-    @property
-    def replay(self) -> Replay:
-        """Rows with a result come in the order of their results, all others behind them."""
-        return Replay(Depends.HISTORY, Lanes.KEPT, regroups=True)
-
-    @property
-    def equal(self) -> tuple[t.Expr, ...]:
-        """None."""
-        return ()
-
-    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
-        """False: its rows are those of a table."""
-        return False
-
-    @property
-    def needs_batches(self) -> str | None:
-        """None."""
-        return None
-
-    def passive(self, *, stateful: bool) -> bool:
-        """False: it has a state."""
-        return False
 
     @property
     def upgradable(self) -> bool:

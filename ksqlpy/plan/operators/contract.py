@@ -1,23 +1,35 @@
 """What every operator of a logical plan must say of itself, once.
 
 An operator is a frozen dataclass, one in a file. All that holds of a whole plan (whether it has state, how many slots
-it takes, what a restart may repeat) is folded from these answers in :mod:`ksqlpy.plan.plan`. There are no defaults: an
-operator that lacks an answer cannot be created. How it is built lies in a file of the same name in
-``ksqlpy/spark/operators/``.
+it takes, what a restart may repeat) is folded from these answers in :mod:`ksqlpy.plan.plan`. An answer that is equal
+for all operators of a class is a class attribute; one that depends on the operator is a property or a method. A class
+that lacks an answer cannot be made: the only defaults are those of the families below, which hold for all their
+members. How an operator is built lies in a file of the same name in ``ksqlpy/spark/operators/``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from enum import Enum
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Relation, Window
 
-__all__ = ["Depends", "Lanes", "Operator", "Replay", "Results", "Stateless", "TaskStep"]
+__all__ = [
+    "BY_PARTITION",
+    "Depends",
+    "Lanes",
+    "Operator",
+    "Passive",
+    "Replay",
+    "Results",
+    "Stateful",
+    "Stateless",
+    "TaskStep",
+]
 
 
 class Results(Enum):
@@ -41,9 +53,9 @@ class Depends(Enum):
 
 
 class Lanes(Enum):
-    """By what the rows of a group above are known to come in the order of their offsets.
+    """Which ordered paths (lanes) feed a group above the operator.
 
-    Behind HAVING a row may have no result. What the group's results had seen of each lane then tells its place.
+    Rows of one lane arrive in the order of their offsets. Recovery uses that order where HAVING left no result.
     """
 
     KEPT = "kept"
@@ -52,6 +64,15 @@ class Lanes(Enum):
     """By lanes of the operator's own, which its rows carry with them."""
     MIXED = "mixed"
     """By none: rows of several inputs meet."""
+
+
+class Passive(Enum):
+    """Whether CREATE OR REPLACE may add, drop and change an operator."""
+
+    NEVER = "never"
+    WITHOUT_STATE = "without state"
+    """Where the state of the plan is not kept."""
+    ALWAYS = "always"
 
 
 @dataclass(frozen=True)
@@ -72,9 +93,35 @@ class Replay:
     scattered: bool = False
 
 
+BY_PARTITION = Replay(Depends.HISTORY, Lanes.OWN, partition_history=True)
+"""Of steps of the JVM: rows come back in order by what results say that their shuffle partition had seen."""
+
+
 @dataclass(frozen=True)
 class Operator(ABC):
-    """A node of a logical plan: immutable; equal nodes compare equal."""
+    """A node of a logical plan: immutable; equal nodes compare equal.
+
+    ``family``: the class answers some of the questions for the operators that derive from it, and is none itself.
+    """
+
+    below: ClassVar[tuple[str, ...]]
+    """The fields that hold the operators directly below, each one of them or a tuple, in the order in which a record's
+    topic is numbered."""
+
+    def __init_subclass__(cls, *, family: bool = False) -> None:
+        super().__init_subclass__()
+        declared = {n: str(a) for c in reversed(cls.__mro__) for n, a in vars(c).get("__annotations__", {}).items()}
+        given = {n: getattr(cls, n) for n in (*Operator.__abstractmethods__, "below") if hasattr(cls, n)}
+        fielded = [n for n in given if not declared.get(n, "ClassVar").startswith("ClassVar")]
+        if fielded:
+            raise TypeError(f"{cls.__name__}: {', '.join(fielded)} would be a field; annotate the answer as ClassVar")
+        unknown = [n for n in given.get("below", ()) if n not in declared]
+        if unknown:
+            raise TypeError(f"{cls.__name__}: below names {', '.join(unknown)}, which is no field")
+        missing = [n for n, answer in given.items() if getattr(answer, "__isabstractmethod__", False)]
+        missing += [] if "below" in given else ["below"]
+        if missing and not family:
+            raise TypeError(f"{cls.__name__} does not answer {', '.join(sorted(missing))}: see {__name__}")
 
     @property
     @abstractmethod
@@ -85,17 +132,8 @@ class Operator(ABC):
 
     @property
     @abstractmethod
-    def inputs(self) -> tuple[Operator, ...]:
-        """The operators directly below, in the order in which a record's topic is numbered."""
-
-    @property
-    @abstractmethod
     def lookups(self) -> tuple[Operator, ...]:
         """Those inputs whose records only change the state: none of their rows comes out."""
-
-    @abstractmethod
-    def with_inputs(self, inputs: Sequence[Any]) -> Self:
-        """The same operator over other inputs, as many and in the same order."""
 
     @property
     @abstractmethod
@@ -162,16 +200,10 @@ class Operator(ABC):
     def needs_batches(self) -> str | None:
         """Why Spark cannot run it row by row, so that its query runs in micro-batches; None if it can."""
 
+    @property
     @abstractmethod
-    def passive(self, *, stateful: bool) -> bool:
-        """Whether CREATE OR REPLACE may add, drop and change it; ``stateful``: in a plan whose state is kept."""
-
-    @abstractmethod
-    def upgrade(self, new: Self) -> str | None:
-        """Why ``new`` cannot take over the state of this operator; None if it can. Inputs are compared elsewhere.
-
-        Source of the rules: ksqlDB, "Update a running persistent query".
-        """
+    def passive(self) -> Passive:
+        """Whether CREATE OR REPLACE may add, drop and change it."""
 
     @property
     @abstractmethod
@@ -182,7 +214,35 @@ class Operator(ABC):
     def explain(self) -> tuple[str, str]:
         """Name and details for EXPLAIN."""
 
+    def upgrade(self, new: Self) -> str | None:
+        """Why ``new`` cannot take over the state of this operator; None if it can. Inputs are compared elsewhere.
+
+        Asked where both plans are upgradable. An operator that allows some changes answers for itself; to all others
+        every change is one too many.
+        """
+        same = all(getattr(self, f.name) == getattr(new, f.name) for f in fields(self) if f.name not in self.below)
+        return None if same else f"{self.title} would change, and it remembers rows"
+
     # ---------------------------------------------------------------- folded
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        """The operators directly below, in their order."""
+        return tuple(n for name in self.below for n in self.held(name))
+
+    def held(self, name: str) -> tuple[Any, ...]:
+        """The operators of a field of :attr:`below`."""
+        found = getattr(self, name)
+        return found if isinstance(found, tuple) else (found,)
+
+    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
+        """The same operator over other inputs, as many and in the same order."""
+        left, changes = list(inputs), {}
+        for name in self.below:
+            count = len(self.held(name))
+            changes[name] = tuple(left[:count]) if isinstance(getattr(self, name), tuple) else left[0]
+            del left[:count]
+        return replace(self, **changes)
 
     def nodes(self) -> Iterator[Operator]:
         """This operator and all below, inputs first."""
@@ -202,112 +262,38 @@ class Operator(ABC):
         return change(self.with_inputs([n.rebuilt(change) for n in self.inputs]))
 
 
-@dataclass(frozen=True)
-class Stateless(Operator):
-    """An operator whose rows depend on nothing that came before. Its subclasses need not answer for a state."""
+class Stateless(Operator, family=True):
+    """Operators whose rows depend on nothing that came before."""
 
-    @property
-    def lookups(self) -> tuple[Operator, ...]:
-        """None: every record that is read may come out."""
-        return ()
-
-    @property
-    def needed(self) -> frozenset[str]:
-        """None: its expressions name what they need."""
-        return frozenset()
-
-    @property
-    def keys(self) -> tuple[t.Expr, ...]:
-        """None: rows stay where they are."""
-        return ()
-
-    @property
-    def stages(self) -> int:
-        """0: rows stay where they are."""
-        return 0
-
-    @property
-    def stateful(self) -> bool:
-        """False."""
-        return False
-
-    @property
-    def window(self) -> Window | None:
-        """None: windows need state."""
-        return None
-
-    @property
-    def equal(self) -> tuple[t.Expr, ...]:
-        """None."""
-        return ()
-
-    @property
-    def needs_batches(self) -> str | None:
-        """None: Spark runs every stateless step row by row."""
-        return None
+    lookups = ()
+    needed = frozenset[str]()
+    keys = ()
+    stages = 0
+    stateful = False
+    window = None
+    equal = ()
+    needs_batches = None
 
 
-@dataclass(frozen=True)
-class TaskStep(Operator):
-    """An operator that a step of the JVM runs, whose state is that of a whole shuffle partition.
+class Stateful(Operator, family=True):
+    """Operators that remember something between rows. A plan with one is upgraded only where the operator says so."""
 
-    It cannot be upgraded, and its rows come back in order by what its results say that the partition had seen.
-    """
-
-    @property
-    def lookups(self) -> tuple[Operator, ...]:
-        """None: a record of any input may bring results."""
-        return ()
-
-    @property
-    def needed(self) -> frozenset[str]:
-        """None: its expressions name what it needs."""
-        return frozenset()
-
-    @property
-    def stages(self) -> int:
-        """One: its rows are spread by its keys."""
-        return 1
-
-    @property
-    def stateful(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def window(self) -> Window | None:
-        """None, unless it puts rows into windows itself."""
-        return None
-
-    @property
-    def results(self) -> Results:
-        """Many: a record may bring about results of other keys."""
-        return Results.MANY
-
-    @property
-    def replay(self) -> Replay:
-        """By what the partition had seen."""
-        return Replay(Depends.HISTORY, Lanes.OWN, partition_history=True)
-
-    @property
-    def equal(self) -> tuple[t.Expr, ...]:
-        """None, unless it joins."""
-        return ()
+    stateful = True
+    needs_batches = None
 
     def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
         """False: its rows have keys of their own."""
         return False
 
-    @property
-    def needs_batches(self) -> str | None:
-        """None: steps take row after row."""
-        return None
 
-    def passive(self, *, stateful: bool) -> bool:
-        """False: it has a state."""
-        return False
+class TaskStep(Stateful, family=True):
+    """Operators that a step of the JVM runs, whose state is that of a whole shuffle partition.
 
-    @property
-    def upgradable(self) -> bool:
-        """False."""
-        return False
+    A record may bring about results of other keys. None can be upgraded.
+    """
+
+    lookups = ()
+    stages = 1
+    results = Results.MANY
+    passive = Passive.NEVER
+    upgradable = False

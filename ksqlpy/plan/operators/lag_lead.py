@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.plan.operators.contract import Operator, TaskStep
+from ksqlpy.plan.operators.contract import BY_PARTITION, Operator, TaskStep
 from ksqlpy.plan.text import expression_text
 
 __all__ = ["LagLead"]
@@ -24,19 +22,13 @@ class LagLead(TaskStep):
     input: Operator
     calls: tuple[t.OverCall, ...]
 
-    @property
-    def title(self) -> str:
-        """As messages name it."""
-        return "the step LAG and LEAD"
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """One."""
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
-        """The same of another input."""
-        return replace(self, input=inputs[0])
+    title = "the step LAG and LEAD"
+    below = ("input",)
+    needed = frozenset[str]()
+    window = None
+    identity = None
+    replay = BY_PARTITION
+    equal = ()
 
     @property
     def expressions(self) -> tuple[t.Expr, ...]:
@@ -45,18 +37,7 @@ class LagLead(TaskStep):
 
     @property
     def keys(self) -> tuple[t.Expr, ...]:
-        """PARTITION BY."""
         return self.calls[0].partition
 
-    @property
-    def identity(self) -> tuple[t.Expr, ...] | None:
-        """None: its rows are those of a stream."""
-        return None
-
-    def upgrade(self, new: Self) -> str | None:
-        """Never, if anything changes."""
-        return None if self.calls == new.calls else f"{self.title} would change, and it remembers rows"
-
     def explain(self) -> tuple[str, str]:
-        """The calls."""
         return "Lag and lead", ", ".join(map(expression_text, self.calls))

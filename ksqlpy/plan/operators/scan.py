@@ -8,7 +8,7 @@ from typing import Self
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Relation
-from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results, Stateless
+from ksqlpy.plan.operators.contract import Depends, Lanes, Passive, Replay, Results, Stateless
 
 __all__ = ["Scan"]
 
@@ -19,29 +19,17 @@ class Scan(Stateless):
 
     relation: Relation
 
-    @property
-    def title(self) -> str:
-        """As messages name it."""
-        return "a source"
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """None: it begins a plan."""
-        return ()
-
-    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
-        """Itself."""
-        return self
+    title = "a source"
+    below = ()
+    expressions = ()
+    results = Results.ONE
+    replay = Replay(Depends.ROW, Lanes.KEPT)
+    passive = Passive.NEVER
+    upgradable = True
 
     @property
     def relations(self) -> tuple[Relation, ...]:
-        """Its own."""
         return (self.relation,)
-
-    @property
-    def expressions(self) -> tuple[t.Expr, ...]:
-        """None."""
-        return ()
 
     @property
     def identity(self) -> tuple[t.Expr, ...] | None:
@@ -52,29 +40,10 @@ class Scan(Stateless):
         bounds = ("WINDOWSTART", "WINDOWEND") if source.window is not None else ()
         return (*map(self.relation.ref, source.keys), *map(t.system, bounds))
 
-    @property
-    def results(self) -> Results:
-        """One."""
-        return Results.ONE
-
-    @property
-    def replay(self) -> Replay:
-        """Records come in the order of their offsets."""
-        return Replay(Depends.ROW, Lanes.KEPT)
-
     def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
         """Where the keys are its key columns, in another type perhaps."""
         own = set(map(self.relation.ref, self.relation.source.keys))
         return {k.value if isinstance(k, t.Cast) else k for k in keys} == own
-
-    def passive(self, *, stateful: bool) -> bool:
-        """False."""
-        return False
-
-    @property
-    def upgradable(self) -> bool:
-        """True: what it reads must stay."""
-        return True
 
     def upgrade(self, new: Self) -> str | None:
         """The source, its formats and its time must stay."""
@@ -91,7 +60,6 @@ class Scan(Stateless):
         return None
 
     def explain(self) -> tuple[str, str]:
-        """The source, its topic and its formats."""
         s = self.relation.source
         alias = "" if self.relation.alias == s.name else f" AS {self.relation.alias}"
         formats = f"key {s.key.format}, value {s.value.format}{f' of {s.envelope}' if s.envelope else ''}"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Window
-from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, TaskStep
+from ksqlpy.plan.operators.contract import BY_PARTITION, Operator, TaskStep
 from ksqlpy.plan.text import expression_text
 
 __all__ = ["SessionAggregate"]
@@ -29,19 +27,11 @@ class SessionAggregate(TaskStep):
     aggregates: tuple[t.AggregateCall, ...]
     windowing: Window
 
-    @property
-    def title(self) -> str:
-        """As messages name it."""
-        return "an aggregation in sessions"
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """One."""
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
-        """The same sessions of another input."""
-        return replace(self, input=inputs[0])
+    title = "an aggregation in sessions"
+    below = ("input",)
+    needed = frozenset[str]()
+    replay = replace(BY_PARTITION, regroups=True)
+    equal = ()
 
     @property
     def expressions(self) -> tuple[t.Expr, ...]:
@@ -50,7 +40,6 @@ class SessionAggregate(TaskStep):
 
     @property
     def keys(self) -> tuple[t.Expr, ...]:
-        """The group."""
         return self.group
 
     @property
@@ -64,18 +53,7 @@ class SessionAggregate(TaskStep):
         groups = (t.ColumnRef(k.type, f"__k{i}") for i, k in enumerate(self.group))
         return (*groups, t.system("WINDOWSTART"), t.system("WINDOWEND"))
 
-    @property
-    def replay(self) -> Replay:
-        """Its stream time is that of a shuffle partition: results say what the partition had seen."""
-        return Replay(Depends.HISTORY, Lanes.OWN, regroups=True, partition_history=True)
-
-    def upgrade(self, new: Self) -> str | None:
-        """Never, if anything changes."""
-        before, after = ((n.group, n.aggregates, n.windowing) for n in (self, new))
-        return None if before == after else f"{self.title} would change, and it remembers rows"
-
     def explain(self) -> tuple[str, str]:
-        """The group, the aggregates, the gap."""
         w, group = self.windowing, ", ".join(map(expression_text, self.group))
         aggregates = ", ".join(map(expression_text, self.aggregates))
         return "Aggregate sessions", f"by {group}: {aggregates} [gap {w.size} ms, grace {w.grace} ms]"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, Self, cast
+from dataclasses import dataclass
+from typing import Literal
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.analysis.result import Window
-from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results
+from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Passive, Replay, Results, Stateful
+from ksqlpy.plan.operators.joins import WithTables
 from ksqlpy.plan.operators.scan import Scan
 from ksqlpy.plan.text import expression_text
 
@@ -16,7 +15,7 @@ __all__ = ["StreamTableJoin"]
 
 
 @dataclass(frozen=True)
-class StreamTableJoin(Operator):
+class StreamTableJoin(WithTables, Stateful):
     """Each row of ``input`` sees the tables as read so far; table rows only update them.
 
     All are joined by the same value of the row, ``left``, so that a chain of joins is one step; ``kinds`` has how each
@@ -28,15 +27,15 @@ class StreamTableJoin(Operator):
     kinds: tuple[Literal["INNER", "LEFT"], ...]
     left: t.Expr
 
-    @property
-    def title(self) -> str:
-        """As messages name it."""
-        return "the step stream-table join"
-
-    @property
-    def table_keys(self) -> tuple[t.ColumnRef, ...]:
-        """The primary key of each table."""
-        return tuple(s.relation.ref(s.relation.source.keys[0]) for s in self.tables)
+    title = "the step stream-table join"
+    below = ("input", "tables")
+    stages = 1
+    window = None
+    identity = None
+    results = Results.ONE  # keys of tables are unique
+    replay = Replay(Depends.TABLES, Lanes.MIXED)  # a row with a result comes behind the table record that it had seen
+    passive = Passive.NEVER
+    upgradable = False
 
     @property
     def found_keys(self) -> list[t.ColumnRef]:
@@ -49,91 +48,16 @@ class StreamTableJoin(Operator):
         return "INNER" not in self.kinds
 
     @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """The stream, then the tables."""
-        return (self.input, *self.tables)
-
-    @property
     def lookups(self) -> tuple[Operator, ...]:
-        """The tables."""
         return self.tables
-
-    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
-        """The same join of other inputs."""
-        return replace(self, input=inputs[0], tables=tuple(cast(Sequence[Scan], inputs[1:])))
 
     @property
     def expressions(self) -> tuple[t.Expr, ...]:
-        """The value that is looked up."""
         return (self.left,)
-
-    @property
-    def needed(self) -> frozenset[str]:
-        """The keys of the tables."""
-        return frozenset(k.name for k in self.table_keys)
 
     @property
     def keys(self) -> tuple[t.Expr, ...]:
-        """The value that is looked up."""
         return (self.left,)
-
-    @property
-    def stages(self) -> int:
-        """One for all tables."""
-        return 1
-
-    @property
-    def stateful(self) -> bool:
-        """The rows of the tables."""
-        return True
-
-    @property
-    def window(self) -> Window | None:
-        """None."""
-        return None
-
-    @property
-    def identity(self) -> tuple[t.Expr, ...] | None:
-        """None: its rows are those of a stream."""
-        return None
-
-    @property
-    def results(self) -> Results:
-        """At most one: keys of tables are unique."""
-        return Results.ONE
-
-    @property
-    def replay(self) -> Replay:
-        """A row whose result is there comes behind the table record that it had seen."""
-        return Replay(Depends.TABLES, Lanes.MIXED)
-
-    @property
-    def equal(self) -> tuple[t.Expr, ...]:
-        """What is joined is equal, or null where a table has no row."""
-        return (self.left, *self.table_keys)
-
-    def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
-        """False: its rows have the value that is joined as their key."""
-        return False
-
-    @property
-    def needs_batches(self) -> str | None:
-        """None."""
-        return None
-
-    def passive(self, *, stateful: bool) -> bool:
-        """False: it has a state."""
-        return False
-
-    @property
-    def upgradable(self) -> bool:
-        """False."""
-        return False
-
-    def upgrade(self, new: Self) -> str | None:
-        """Never, if anything changes."""
-        same = (self.kinds, self.left) == (new.kinds, new.left)
-        return None if same else f"{self.title} would change, and it remembers rows"
 
     def explain(self) -> tuple[str, str]:
         """The value that is looked up, and each table's key."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Window
-from ksqlpy.plan.operators.contract import Operator, Replay, TaskStep
+from ksqlpy.plan.operators.contract import BY_PARTITION, Operator, Replay, TaskStep
 
 __all__ = ["Suppress"]
 
@@ -32,19 +30,12 @@ class Suppress(TaskStep):
     idle_ms: int | None = None
     forgetful: bool = False
 
-    @property
-    def title(self) -> str:
-        """As messages name it."""
-        return "EMIT FINAL"
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """The aggregate."""
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
-        """The same of another aggregate."""
-        return replace(self, input=inputs[0])
+    title = "EMIT FINAL"
+    below = ("input",)
+    needed = frozenset[str]()
+    stages = 0  # it works on the rows of the aggregate in the same tasks
+    window = None
+    equal = ()
 
     @property
     def expressions(self) -> tuple[t.Expr, ...]:
@@ -57,11 +48,6 @@ class Suppress(TaskStep):
         return tuple(k for k in self.identity if not isinstance(k, t.ColumnRef) or k.name not in t.BOUNDS)
 
     @property
-    def stages(self) -> int:
-        """None: it works on the rows of the aggregate in the same tasks."""
-        return 0
-
-    @property
     def identity(self) -> tuple[t.Expr, ...]:
         """As its input: the group and the window."""
         if self.input.identity is None:
@@ -72,15 +58,9 @@ class Suppress(TaskStep):
     def replay(self) -> Replay:
         """A window is closed by the partition of its last row, so it matters whether a group has one partition."""
         [rows] = self.input.inputs
-        return replace(super().replay, scattered=not rows.keeps_key(self.input.keys))
-
-    def upgrade(self, new: Self) -> str | None:
-        """Never, if anything changes."""
-        same = replace(self, input=new.input) == new
-        return None if same else f"{self.title} would change, and it remembers rows"
+        return replace(BY_PARTITION, scattered=not rows.keeps_key(self.input.keys))
 
     def explain(self) -> tuple[str, str]:
-        """When windows are closed."""
         w = self.windowing
         end = f"end + {w.size + w.grace} ms" if w.kind == "SESSION" else f"end + {w.grace} ms"
         idle = "" if self.idle_ms is None else f", or {self.idle_ms} ms without a record"

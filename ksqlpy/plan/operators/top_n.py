@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import RANK
-from ksqlpy.plan.operators.contract import Operator, TaskStep
+from ksqlpy.plan.operators.contract import BY_PARTITION, Operator, TaskStep
 from ksqlpy.plan.text import expression_text, listed
 
 __all__ = ["TopN"]
@@ -27,39 +25,25 @@ class TopN(TaskStep):
     order: tuple[t.SortKey, ...]
     limit: int
 
-    @property
-    def title(self) -> str:
-        """As messages name it."""
-        return "the step ROW_NUMBER"
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """One."""
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
-        """The same of another input."""
-        return replace(self, input=inputs[0])
+    title = "the step ROW_NUMBER"
+    below = ("input",)
+    needed = frozenset[str]()
+    window = None
+    replay = BY_PARTITION
+    equal = ()
 
     @property
     def expressions(self) -> tuple[t.Expr, ...]:
-        """What is partitioned by, and what sorts."""
         return (*self.partition, *(k.expr for k in self.order))
 
     @property
     def keys(self) -> tuple[t.Expr, ...]:
-        """PARTITION BY."""
         return self.partition
 
     @property
     def identity(self) -> tuple[t.Expr, ...]:
         """The group and the rank."""
         return (*self.partition, RANK)
-
-    def upgrade(self, new: Self) -> str | None:
-        """Never, if anything changes."""
-        same = replace(self, input=new.input) == new
-        return None if same else f"{self.title} would change, and it remembers rows"
 
     def explain(self) -> tuple[str, str]:
         """How many rows, of what groups, in what order."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self, cast
+from dataclasses import dataclass
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.plan.operators.contract import Depends, Lanes, Operator, Replay, Results, Stateless
+from ksqlpy.plan.operators.contract import Depends, Lanes, Passive, Replay, Results, Stateless
 from ksqlpy.plan.operators.project import Project
 
 __all__ = ["Union"]
@@ -19,29 +18,14 @@ class Union(Stateless):
 
     branches: tuple[Project, ...]
 
-    @property
-    def title(self) -> str:
-        """As messages name it."""
-        return "the step union"
-
-    @property
-    def inputs(self) -> tuple[Operator, ...]:
-        """The branches."""
-        return self.branches
-
-    def with_inputs(self, inputs: Sequence[Operator]) -> Self:
-        """The union of other branches."""
-        return replace(self, branches=tuple(cast(Sequence[Project], inputs)))
-
-    @property
-    def expressions(self) -> tuple[t.Expr, ...]:
-        """None: those of the branches are theirs."""
-        return ()
-
-    @property
-    def identity(self) -> tuple[t.Expr, ...] | None:
-        """None: its rows are those of a stream."""
-        return None
+    title = "the step union"
+    below = ("branches",)
+    expressions = ()
+    identity = None
+    # A row depends on nothing, but those of several branches meet in a group.
+    replay = Replay(Depends.ROW, Lanes.MIXED)
+    passive = Passive.NEVER
+    upgradable = False  # the number of a branch is part of the place of its rows
 
     @property
     def results(self) -> Results:
@@ -49,29 +33,8 @@ class Union(Stateless):
         topics = [r.source.topic for r in self.relations]
         return Results.MANY if len(set(topics)) < len(topics) else Results.ONE
 
-    @property
-    def replay(self) -> Replay:
-        """A row depends on nothing, but those of several branches meet in a group."""
-        return Replay(Depends.ROW, Lanes.MIXED)
-
     def keeps_key(self, keys: Sequence[t.Expr]) -> bool:
-        """Where all branches do."""
         return all(b.keeps_key(keys) for b in self.branches)
 
-    def passive(self, *, stateful: bool) -> bool:
-        """False."""
-        return False
-
-    @property
-    def upgradable(self) -> bool:
-        """False: the number of a branch is part of the place of its rows."""
-        return False
-
-    def upgrade(self, new: Self) -> str | None:
-        """Branches are compared as its inputs."""
-        same = len(self.branches) == len(new.branches)
-        return None if same else f"it would have {len(new.branches)} branches, not {len(self.branches)}"
-
     def explain(self) -> tuple[str, str]:
-        """How many branches."""
         return "Union", f"of {len(self.branches)}"
