@@ -31,12 +31,12 @@ from ksqlpy.plan import Plan
 from ksqlpy.reading import Change, Record, Unread
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.spark.clients import tell_jvm, tell_registry
+from ksqlpy.spark.columns import Col
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.encode import encoded
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.once import Offsets
-from ksqlpy.spark.rows import Col
 from ksqlpy.spark.source import OWN, isolation, with_refused
 from ksqlpy.types import STRING
 

@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame
 from ksqlpy.formats import text
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Scan
+from ksqlpy.spark.columns import Col
 from ksqlpy.spark.marks import source_place
 from ksqlpy.spark.once import HEADER, Tail
 from ksqlpy.spark.operators import Context, Distribution, builder_of, scan
-from ksqlpy.spark.rows import Col, Rows, RowShape
+from ksqlpy.spark.rows import Rows, RowShape
 
 __all__ = ["Distribution", "compile_plan", "event_times"]
 
@@ -37,7 +38,10 @@ def compile_plan(
     if plan.copies:
         rows = _copied(plan, rows)
         context.copies = plan.copies
-    return context.changed(context.build(plan.root.input, rows))
+    rows = context.changed(context.build(plan.root.input, rows))
+    if context.clustered_by_subset:  # of this query alone: each has a session of its own
+        records.sparkSession.conf.set("spark.sql.streaming.statefulOperator.useStrictDistribution", "false")
+    return rows
 
 
 def _copied(plan: Plan, rows: Rows) -> Rows:

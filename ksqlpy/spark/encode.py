@@ -10,15 +10,13 @@ from ksqlpy.types import BIGINT
 
 __all__ = ["encoded"]
 
-_PLACE = (Column("__time", BIGINT), Column("__number", BIGINT))
-
 
 def encoded(lines: DataFrame, source: Source) -> DataFrame:
     """Records of JSON rows, one in each ``value``: columns ``key``, ``value``, ``offset``, ``time`` (in ms, or null).
 
     A row has the columns of the source, and ``__time`` and ``__number``, its offset; ``error`` says what is wrong.
     """
-    part = ValueSpec(JSON.name, (*source.written, *_PLACE))
+    part = ValueSpec(JSON.name, (*source.written, Column("__time", BIGINT), Column("__number", BIGINT)))
     rows = lines.selectExpr(f"{read(part, 'cast(value as binary)')} AS r")
     fields = [text.field("r.row", i) for i in range(len(part.columns))]
     made = {c.name: Written(c.name, c.type, at) for c, at in zip(source.written, fields, strict=False)}

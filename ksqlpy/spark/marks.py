@@ -1,6 +1,6 @@
 """What rows carry beside their columns, as Spark text: their place, their number, what they had seen.
 
-The columns are described in :mod:`ksqlpy.spark.rows`.
+The columns are described in :mod:`ksqlpy.spark.columns`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from ksqlpy.analysis.result import Window
 from ksqlpy.formats import text
 from ksqlpy.plan import Plan
+from ksqlpy.spark.columns import Col
 from ksqlpy.spark.once import place
-from ksqlpy.spark.rows import Col, RowShape
+from ksqlpy.spark.rows import RowShape
 
 __all__ = [
     "ROWS",
@@ -52,7 +53,8 @@ def first_attempt(of: str) -> str:
 
 
 def needed_while(condition: str, of: str = "true") -> str:
-    """Spark text: 1 if the state of a key is needed after this row, else 0; null if rows ``of`` others say so.
+    """Spark text: 1 = keep the state of the key after this row, 0 = expire it, null = no statement (a row that does not
+    meet ``of``).
 
     Its type is TINYINT, which no other cell of a state has: by it ``jvm/state/Expiry.java`` knows what is dead.
     """

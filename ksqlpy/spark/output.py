@@ -14,6 +14,7 @@ from ksqlpy.deadletters import HEADERS, RESULT
 from ksqlpy.formats import Written, json_object, text, write
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Project
+from ksqlpy.spark.columns import SEEN_GROUP, Col
 from ksqlpy.spark.counting import counting
 from ksqlpy.spark.eventtime import no_time, time_of
 from ksqlpy.spark.expressions import spark_text
@@ -28,7 +29,7 @@ from ksqlpy.spark.marks import (
     which_result,
 )
 from ksqlpy.spark.once import Tail, sink_value
-from ksqlpy.spark.rows import Col, Rows, RowShape
+from ksqlpy.spark.rows import Rows, RowShape
 from ksqlpy.spark.signing import KEY_SETTING
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.types import MapType, SqlType
@@ -69,7 +70,7 @@ def kafka_output(
     if isinstance(sink, str):
         topic, key = sink, "cast(null as binary)"
         value = f"cast({json_object(outputs)} as binary)"
-        rowtime = Col.ROWTIME
+        rowtime: str = Col.ROWTIME
     else:
         topic = sink.topic
         key = write(sink.key, [by_name[c.name] for c in sink.keys])
@@ -83,15 +84,15 @@ def kafka_output(
         value = write(sink.value, [by_name[c.name] for c in sink.values])
         rowtime = f"if({Col.UNTIMED} IS NULL, {Col.TIME}, {Col.ROWTIME})" if timed else Col.ROWTIME
     if tail is not None and plan.joined_by_key:
-        over = tail.is_ahead("__at", "__at_offset", key)
+        over = tail.is_ahead(Col.AT, Col.AT_OFFSET, key)
         rows = rows.where(f"NOT CASE WHEN {Col.RAW} IS NULL THEN {over} ELSE false END")
     coordinates: tuple[str, ...] = ()
     seen, of_group = list[str](), list[str]()
     if at:
-        coordinates = ("__at", "__at_offset", "__at_window")
+        coordinates = (Col.AT, Col.AT_OFFSET, Col.AT_WINDOW)
         seen, of_group = list(rows.shape.seen_of_tables), list(rows.shape.seen_of_group or rows.shape.progress)
     elif not isinstance(sink, str):
-        coordinates = ("(-1 - __at)", "__at_offset", "__at_window")
+        coordinates = (f"(-1 - {Col.AT})", Col.AT_OFFSET, Col.AT_WINDOW)
     if timed:
         of_group = [f"CASE WHEN {Col.UNTIMED} IS NULL THEN {c} END" for c in of_group]
     time = f"CASE WHEN {Col.RAW} IS NULL THEN {rowtime} ELSE {Col.RAW}.ts END"
@@ -214,19 +215,19 @@ def _placed(plan: Plan, rows: Rows, tail: Tail | None, query_id: str) -> Rows:
     if rows.shape.untimed and not plan.done_as_read:  # its place among dead letters orders no results
         number = f"if({Col.UNTIMED} IS NULL, {number}, {as_letter})"
     rows = rows.plus(
-        ("__at", f"CASE WHEN {Col.RAW} IS NULL THEN {Col.PARTITION} ELSE {raw} END"),
-        ("__at_offset", f"CASE WHEN {Col.RAW} IS NULL THEN {Col.OFFSET} ELSE {Col.RAW}.offset END"),
-        ("__at_window", number),
+        (Col.AT, f"CASE WHEN {Col.RAW} IS NULL THEN {Col.PARTITION} ELSE {raw} END"),
+        (Col.AT_OFFSET, f"CASE WHEN {Col.RAW} IS NULL THEN {Col.OFFSET} ELSE {Col.RAW}.offset END"),
+        (Col.AT_WINDOW, number),
     )
     if tail is None or plan.done_as_read:
         return rows
     # A result that was too large for its topic is among the dead letters.
-    written = tail.position("__at", "__at_offset", "__at_window")
-    written = f"coalesce({written}, {tail.position('__at', '__at_offset', as_letter)})"
+    written = tail.position(Col.AT, Col.AT_OFFSET, Col.AT_WINDOW)
+    written = f"coalesce({written}, {tail.position(Col.AT, Col.AT_OFFSET, as_letter)})"
     # A row that a result had seen is done, with or without a result of its own. Where joined tables are grouped, what
     # was seen is of the join, and says nothing of the several results of a record.
     if rows.shape.seen_of_group and not plan.regroups_joined:
-        done = tail.place_in_group(Col.SEEN_GROUP, rows.shape.lane, reached_on_lane(rows.shape))
+        done = tail.place_in_group(SEEN_GROUP, rows.shape.lane, reached_on_lane(rows.shape))
         written = f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {done} END, {written})"
     # Counted in a column, which keeps Spark from pushing it down: it would double with each branch of a union.
     return rows.plus(("__again", counted(query_id + ":again", f"{written} IS NOT NULL"))).where("NOT __again")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import io
 import json
-import re
-import tokenize
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +17,6 @@ from ksqlpy.plan.operators import Filter, Operator
 from ksqlpy.plan.stored import Kept
 from ksqlpy.plan.text import expression_text
 from ksqlpy.spark.operators import builder_of, register
-from ksqlpy.spark.rows import Col, StepCol
 from ksqlpy.spark.spec import fingerprint_of, slots
 from ksqlpy.testing.memory import EARLIEST, MemoryEngine, run_query
 from ksqlpy.testing.records import Record
@@ -46,32 +42,6 @@ def test_an_operator_and_its_builder_lie_in_files_of_one_name() -> None:
         assert f"{module}.py" in files["ksqlpy.spark.operators"]
         assert inspect.getmodule(builder_of(operator)).__name__ == f"ksqlpy.spark.operators.{module}"  # type: ignore[union-attr]
     assert len(files["ksqlpy.plan.operators"]) == len(classes()) + 3, "an operator a file, contract, joins"
-
-
-def test_system_columns_are_named_in_one_place() -> None:
-    root = Path(inspect.getfile(ksqlpy)).parent
-    own = {root / "spark" / "rows.py", root / "analysis" / "typed.py"}
-    everywhere = sorted(set(root.rglob("*.py")) - own)
-    assert not _naming(_columns(Col) - {Col.SEEN, Col.SEEN_LANE}, everywhere, root)
-    # Parameters of lambdas in the text of functions have some of these names, too.
-    builders = [f for f in everywhere if f.parent == root / "spark" / "operators"]
-    assert builders and len(_columns(StepCol)) > 5
-    assert not _naming(_columns(StepCol), builders, root)
-
-
-def _columns(of: type) -> set[str]:
-    return {v for k, v in vars(of).items() if k.isupper() and isinstance(v, str)}
-
-
-def _naming(names: set[str], files: list[Path], root: Path) -> list[str]:
-    """Where texts name one of the columns."""
-    named = re.compile(rf"(?<!\w)({'|'.join(names)})\b")
-    found = []
-    for file in files:
-        for token in tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline):
-            if token.type == tokenize.STRING and '"""' not in token.string and named.search(token.string):
-                found.append(f"{file.relative_to(root)}:{token.start[0]}: {token.string}")
-    return found
 
 
 ANSWERS = {n: vars(FirstOfKey)[n] for n in ("below", *Operator.__abstractmethods__)}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ksqlpy.plan.operators import Aggregate
+from ksqlpy.spark.columns import SEEN_GROUP, Cell, Col, SeenOfGroup
 from ksqlpy.spark.marks import reached_on_lane, which_result
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
 from ksqlpy.spark.operators.groups import cells, grouped
 from ksqlpy.spark.operators.windows import in_windows
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]
 
@@ -42,26 +43,24 @@ def build(node: Aggregate, context: Context, records: Rows) -> Rows:
     state[Col.SEQ] = "count(1)"
     # In one, since Spark makes all cells of a group anew for each row.
     last = [*places, Col.RAW, Col.REASON]
-    state["__last"] = f"last({struct_of(last)})"
+    state[Cell.LAST] = f"last({struct_of(last)})"
     lanes = context.watched * (context.distribution.partitions if lane == Col.LANE else 1)
-    watched = [f"{Col.SEEN_LANE}{i}" for i in range(lanes)]
+    watched = [SeenOfGroup.of(i) for i in range(lanes)]
     state |= {c: f"max(CASE WHEN {lane} = {i} THEN {reached} END)" for i, c in enumerate(watched)}
     hashed = f"xxhash64({', '.join(keys)})"
     if context.task_step is not None:  # a step of the JVM goes on with the rows in the same tasks
-        rows = (
-            context.to_tasks(rows, context.task_step, group, "__st")
-            .spread_by_less()
-            .grouped({k: k for k in keys}, state)
-        )
+        context.clustered_by_subset = True
+        rows = context.to_tasks(rows, context.task_step, group, Col.STREAM_TIME).grouped({k: k for k in keys}, state)
     else:
         replay = list(AS_READ)
         if context.tail is not None and (watched or not context.plan.hides_groups):
             own = context.tail.position(Col.PARTITION, Col.OFFSET, which_result(rows.shape, node.windowing))
             rows = context.replayed(rows, context.tail.place_in_group(hashed, lane, reached) if watched else own, own)
-            replay = ["__place", "__has_result", *order, *replay]
+            replay = [Col.PLACE, Col.HAS_RESULT, *order, *replay]
         rows = context.distribute(rows, keys, replay).grouped({k: k for k in keys}, state)
     end = [] if node.windowing is None else [(Col.WINDOW_END, f"{Col.WINDOW_START} + {node.windowing.size}")]
-    seen = [(Col.SEEN_GROUP, hashed), *((c, f"coalesce({c}, -1L)") for c in watched)] if watched else []
+    seen = [(SEEN_GROUP, hashed), *((c, f"coalesce({c}, -1L)") for c in watched)] if watched else []
     return rows.select(
-        *keys, *results, *end, Col.ROWTIME, Col.SEQ, *((c, f"__last.{c}") for c in last), *seen, (Col.DELETED, "false")
-    )
+        *keys, *results, *end, Col.ROWTIME, Col.SEQ, *((c, f"{Cell.LAST}.{c}") for c in last), *seen,
+        (Col.DELETED, "false"),
+    )  # fmt: skip

@@ -9,9 +9,10 @@ from ksqlpy.analysis.result import Relation
 from ksqlpy.formats import text
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Operator
+from ksqlpy.spark.columns import Col
 from ksqlpy.spark.marks import sent_to, stream_time
 from ksqlpy.spark.once import Tail
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["AS_READ", "LAST", "Builder", "Context", "Distribution", "struct_of"]
 
@@ -79,6 +80,8 @@ class Context:
         """The fields of a record as it came."""
         self.task_step: int | None = None
         """The number of the step that is built and works on the rows of the operator below it in the same tasks."""
+        self.clustered_by_subset = False
+        """Whether an aggregate keeps the partitioning of its rows, which clusters them by a subset of its keys."""
         self.branch: int | None = None
         """The number of the branch of a union that is being built."""
         self.copies: Mapping[Relation, int] = {}
@@ -142,8 +145,8 @@ class Context:
     def replayed(self, rows: Rows, position: str, own: str) -> Rows:
         """Adds ``__place``, the ``position`` of what a row's result had seen, and whether it has one by ``own``."""
         return rows.plus(
-            ("__place", f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {position} END, {LAST})"),
-            ("__has_result", f"({Col.RAW} IS NULL AND {own} IS NOT NULL)"),
+            (Col.PLACE, f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {position} END, {LAST})"),
+            (Col.HAS_RESULT, f"({Col.RAW} IS NULL AND {own} IS NOT NULL)"),
         )
 
     def step_spec(self, node: Operator, step: str, **more: object) -> dict[str, object]:
@@ -184,7 +187,7 @@ class Context:
             lane = f"(CASE shiftright({Col.PARTITION}, 16) {bases} END + ({Col.PARTITION} & 65535))"
             position = self.tail.place_in_group(task, lane, Col.OFFSET)
             rows = self.replayed(rows, position, self.tail.any(Col.PARTITION, Col.OFFSET, task))
-            order = ["__place", "__has_result", *order]
+            order = [Col.PLACE, Col.HAS_RESULT, *order]
         return self._sorted(rows, keys, order).drop(Col.SOURCE, *own)
 
     def lane_of_table(self, keys: Sequence[str]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ksqlpy.plan.operators import Filter
+from ksqlpy.spark.columns import Col
 from ksqlpy.spark.counting import holds
 from ksqlpy.spark.operators.context import Context
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]
 

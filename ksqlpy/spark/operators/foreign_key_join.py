@@ -6,19 +6,13 @@ from collections.abc import Sequence
 
 from ksqlpy.formats import text
 from ksqlpy.plan.operators import Filter, ForeignKeyJoin, Project, Scan, TableFilter
+from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import ROWS, stream_time, which_result
 from ksqlpy.spark.operators.context import AS_READ, LAST, Context, struct_of
-from ksqlpy.spark.rows import Col, Rows, StepCol
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]
-
-_NUMBERED, _FOREIGN, _SPREAD = "__numbered", "__foreign", "__spread"
-"""The number of a row of either table; the value by which they are joined; what spreads rows for the first step."""
-_WRITTEN, _GIVEN = "__written", "__given"
-"""After a restart: where the result of a row lies in the sink; the place of a row among those of its task."""
-_VERSION = "__version"
-"""The number of the left row's change, which the first step gives."""
 
 
 def build(node: ForeignKeyJoin, context: Context, records: Rows) -> Rows:
@@ -32,13 +26,13 @@ def build(node: ForeignKeyJoin, context: Context, records: Rows) -> Rows:
     identity = node.left.identity
     if identity is None:
         raise TypeError(f"not a table: {node.left!r}")
-    rows = rows.plus((_NUMBERED, f"CASE WHEN {Col.RAW} IS NULL THEN {number} ELSE 0L END")).drop(Col.ROW)
+    rows = rows.plus((Col.NUMBERED, f"CASE WHEN {Col.RAW} IS NULL THEN {number} ELSE 0L END")).drop(Col.ROW)
     rows = context.build(node.right, rows)
     right = tuple(c for c in rows.shape.without(*rows.shape.system) if c not in left)
     rows = _marked(node, context, rows, left, right)
     outer = node.kind == "LEFT"
-    rows = _ordered(context, rows, [_SPREAD], [Col.ORDER] if mixed else []).drop(Col.ORDER)
-    rows = rows.stepped({**context.step_spec(node, "foreign-key changes", left=outer), "lanes": []}, [_SPREAD])
+    rows = _ordered(context, rows, [Col.SPREAD], [Col.ORDER] if mixed else []).drop(Col.ORDER)
+    rows = rows.stepped({**context.step_spec(node, "foreign-key changes", left=outer), "lanes": []}, [Col.SPREAD])
     rows = _next(rows, StepCol.FK)
     turn = Col.TURN if _sorts(context) else None
     rows = context.to_tasks(rows, context.step_number(node), [StepCol.KEY], turn)
@@ -67,15 +61,15 @@ def _marked(node: ForeignKeyJoin, context: Context, rows: Rows, left: Sequence[s
         turn = stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")
     else:
         turn = "cast(null as bigint)"
-    rows = rows.plus((_FOREIGN, f"CASE WHEN {read} THEN {fk} END"))
+    rows = rows.plus(("__foreign", f"CASE WHEN {read} THEN {fk} END"))
     return rows.select(
         (Col.SIDE, f"CASE WHEN {Col.READ} THEN 1Y ELSE 0Y END"),
         (StepCol.PK, f"CASE WHEN {ours} THEN struct({pk}) END"),
-        (StepCol.FK, f"CASE WHEN {_FOREIGN} IS NOT NULL THEN struct({_FOREIGN} AS k) END"),
+        (StepCol.FK, "CASE WHEN __foreign IS NOT NULL THEN struct(__foreign AS k) END"),
         (StepCol.LEFT, f"CASE WHEN {ours} THEN {struct_of([Col.ROWTIME, *left])} END"),
         (StepCol.RIGHT, f"CASE WHEN {theirs} THEN {struct_of([Col.ROWTIME, *right])} END"),
-        (_SPREAD, _spread(node, ours)), (StepCol.KEY, f"struct({Col.PARTITION})"),
-        (StepCol.NUMBER, f"coalesce({_NUMBERED}, 0L)"), (Col.TURN, turn),
+        (Col.SPREAD, _spread(node, ours)), (StepCol.KEY, f"struct({Col.PARTITION})"),
+        (StepCol.NUMBER, f"coalesce({Col.NUMBERED}, 0L)"), (Col.TURN, turn),
         Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.DELETED, *rows.shape.headers, Col.RAW, Col.REASON,
         *rows.shape.only(Col.ORDER),
     )  # fmt: skip
@@ -132,7 +126,8 @@ def _as_written(context: Context, rows: Rows) -> Rows:
         return _ordered(context, rows, [StepCol.KEY])
     written = context.tail.position(Col.PARTITION, Col.OFFSET, f"({StepCol.NUMBER} * {ROWS})")
     rows = rows.plus(
-        (_WRITTEN, f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {written} END, {LAST})"),
-        (_GIVEN, "monotonically_increasing_id()"),
+        ("__written", f"coalesce(CASE WHEN {Col.RAW} IS NULL THEN {written} END, {LAST})"),
+        ("__in_task", "monotonically_increasing_id()"),
     )
-    return _ordered(context, rows, [StepCol.KEY], [_WRITTEN, _VERSION, _GIVEN]).drop(_WRITTEN, _GIVEN)
+    rows = _ordered(context, rows, [StepCol.KEY], ["__written", StepCol.VERSION, "__in_task"])
+    return rows.drop("__written", "__in_task")

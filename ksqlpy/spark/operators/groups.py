@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from ksqlpy.formats import text
 from ksqlpy.functions import AggregateSignature, Change
 from ksqlpy.plan.operators import Aggregate, SessionAggregate
+from ksqlpy.spark.columns import Cell, Col
 from ksqlpy.spark.counting import counting
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import ROWS
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["READ", "Grouped", "cells", "grouped"]
 
@@ -40,7 +41,7 @@ def grouped(
     A row of a null group, or without a value, belongs to no group. ``name``: of the query, under which what failed is
     counted; of a table's rows what was replaced is not, and neither are their groups.
     """
-    keys = tuple(f"__k{i}" for i in range(len(node.group)))
+    keys = tuple(f"{Cell.KEY}{i}" for i in range(len(node.group)))
     arguments: dict[str, str] = {}
     changes = []
     for i, call in enumerate(node.aggregates):
@@ -49,12 +50,12 @@ def grouped(
         first_constant = len(call.arguments) - signature.constants
         constants = [spark_text(x) for x in call.arguments[first_constant:]]
         values = {f"{i}_{j}": x for j, x in enumerate(call.arguments[:first_constant])}
-        arguments |= {f"__x{n}": counting(x, name) for n, x in values.items()}
-        new = [*(f"__x{n}" for n in values), *constants]
+        arguments |= {f"{Cell.ARGUMENT}{n}": counting(x, name) for n, x in values.items()}
+        new = [*(f"{Cell.ARGUMENT}{n}" for n in values), *constants]
         if of_table:
-            arguments |= {f"__y{n}": spark_text(x, column=_replaced) for n, x in values.items()}
-            old = [*(f"__y{n}" for n in values), *constants]
-            changes.append(Change(new, "__comes", old, "__goes", call.limit))
+            arguments |= {f"{Cell.REPLACED}{n}": spark_text(x, column=_replaced) for n, x in values.items()}
+            old = [*(f"{Cell.REPLACED}{n}" for n in values), *constants]
+            changes.append(Change(new, Cell.COMES, old, Cell.GOES, call.limit))
         else:
             changes.append(Change(new, READ, limit=call.limit))
     if of_table:
@@ -101,7 +102,7 @@ def _moved(
     rows = rows.select(*ahead, *arguments.items(), Col.ROWTIME, *places, Col.DELETED, Col.RAW, Col.REASON)
 
     def step(group: str, comes: str, goes: str) -> str:
-        return f"struct({group} AS __group, {comes} AS __comes, {goes} AS __goes)"
+        return f"struct({group} AS __group, {comes} AS {Cell.COMES}, {goes} AS {Cell.GOES})"
 
     same = " AND ".join(f"__to.{k} <=> __from.{k}" for k in keys)
     leaves = f"CASE WHEN __from IS NOT NULL THEN {step('__from', 'false', 'true')} END"
@@ -113,11 +114,11 @@ def _moved(
     )
     rows = rows.several(("__nth_step", "__step"), f"posexplode({steps})")
     number = f"{Col.ROW} * {ROWS} + __nth_step" if rows.shape.numbered else "__nth_step"
-    side = {"x": "__step.__comes", "y": "__step.__goes"}
+    side = {Cell.ARGUMENT: Cell.COMES, Cell.REPLACED: Cell.GOES}
     return rows.select(
         *((k, f"__step.__group.{k}") for k in keys),
-        *((n, f"CASE WHEN {side[n[2]]} THEN {n} END") for n in arguments),
-        *((c, f"__step.{c}") for c in ("__comes", "__goes")),
+        *((n, f"CASE WHEN __step.{side[n[:3]]} THEN {n} END") for n in arguments),
+        *((c, f"__step.{c}") for c in (Cell.COMES, Cell.GOES)),
         Col.ROWTIME, *(p for p in places if p != Col.ROW), (Col.ROW, number), Col.DELETED, Col.RAW, Col.REASON,
     )  # fmt: skip
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksqlpy.plan.operators import Operator
+from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import which_result
 from ksqlpy.spark.operators.context import Context, struct_of
-from ksqlpy.spark.rows import Col, Rows, StepCol
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["kept_columns", "keyed"]
-
-_NUMBERED = "__numbered"
-"""The number of a row among those of its record."""
 
 
 def kept_columns(rows: Rows) -> tuple[str, ...]:
@@ -35,13 +33,13 @@ def keyed(
     keys = ", ".join(f"{spark_text(k)} AS k{i}" for i, k in enumerate(node.keys)) or "0 AS k0"
     rows = rows.plus(
         (StepCol.KEY, f"CASE WHEN {read} THEN struct({keys}) END"),
-        (_NUMBERED, f"CASE WHEN {read} THEN {which_result(rows.shape, None)} ELSE 0L END"),
+        (Col.NUMBERED, f"CASE WHEN {read} THEN {which_result(rows.shape, None)} ELSE 0L END"),
         *values,
     )
     rows = context.to_tasks(rows, context.step_number(node), [StepCol.KEY])
     kept = struct_of([*(name for name, _ in values), *columns])
     return rows.select(
-        StepCol.KEY, (StepCol.NUMBER, f"coalesce({_NUMBERED}, 0L)"),
+        StepCol.KEY, (StepCol.NUMBER, f"coalesce({Col.NUMBERED}, 0L)"),
         (StepCol.RESULT, f"CASE WHEN {read} THEN {kept} END"),
         Col.ROWTIME, Col.PARTITION, Col.OFFSET, *carried, Col.RAW, Col.REASON,
     ), carried  # fmt: skip

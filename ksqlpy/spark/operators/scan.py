@@ -8,10 +8,11 @@ from ksqlpy.catalog import Column, KeySpec, Source
 from ksqlpy.formats import KAFKA, present, read, text
 from ksqlpy.formats.envelopes import read_as, unwrapped
 from ksqlpy.plan.operators import Scan
+from ksqlpy.spark.columns import Col
 from ksqlpy.spark.eventtime import no_time, out_of_range, time_of
 from ksqlpy.spark.once import HEADER, place
 from ksqlpy.spark.operators.context import Context
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Rows
 from ksqlpy.types import BIGINT, BYTES, STRING
 
 __all__ = ["build", "read_tables"]
@@ -46,7 +47,7 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
         key_bytes = f"substring({Col.RAW}.key, 1, length({Col.RAW}.key) - {source.window.key_bytes})"
     parts = [
         (name, read(read_as(source, spec) or spec, data))
-        for name, spec, data in (("__v", value, f"{Col.RAW}.value"), ("__k", key, key_bytes))
+        for name, spec, data in (("__of_value", value, f"{Col.RAW}.value"), ("__of_key", key, key_bytes))
         if present(spec)
     ]
     if source.window is not None:
@@ -60,22 +61,26 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
         *((n, f"CASE WHEN {here} THEN {call} END") for n, call in parts),
         ("__here", here),
     )
-    within = {n: unwrapped(source, s, n) for n, s in (("__v", value), ("__k", key)) if read_as(source, s) is not None}
+    within = {
+        n: unwrapped(source, s, n)
+        for n, s in (("__of_value", value), ("__of_key", key))
+        if read_as(source, s) is not None
+    }
     if within:
         rows = rows.select(*((n, within[n]) if n in within else n for n in rows.shape.columns))
     columns = []
-    for part, prefix in ((key, "__k"), (value, "__v")):
+    for part, prefix in ((key, "__of_key"), (value, "__of_value")):
         for i, c in enumerate(part.columns):
             columns.append((c.name, f"{prefix}.row" if part.bare else text.field(f"{prefix}.row", i)))
     columns += [(c.name, _header_value(c)) for c in source.headers]
-    empty = f"{Col.RAW}.value IS NULL" if not present(value) else f"({Col.RAW}.value IS NULL OR __v.row IS NULL)"
+    empty = f"{Col.RAW}.value IS NULL" if not present(value) else f"({Col.RAW}.value IS NULL OR __of_value.row IS NULL)"
     time, time_error = _time(source, dict(columns), empty)
-    errors = [f"'key: ' || {n}.error" if n == "__k" else f"{n}.error" for n, _ in parts]
+    errors = [f"'key: ' || {n}.error" if n == "__of_key" else f"{n}.error" for n, _ in parts]
     if source.kind == "TABLE":
         # In a record some columns may be null: only without the record there is no key. The key of a change event is
         # that of a row in a database, where none is null.
         alone = key.bare or (source.envelope and len(source.keys) == 1)
-        missing = dict(columns)[source.keys[0].name] if alone else "__k.row"
+        missing = dict(columns)[source.keys[0].name] if alone else "__of_key.row"
         errors.append(f"CASE WHEN {missing} IS NULL THEN 'the key of a table record is null' END")
     if time_error:
         errors.append(_thrown(time_error) if context.plan.strict_time else time_error)
@@ -96,7 +101,7 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
         end = "__wx.row" if source.window.size is None else f"__w.row + {source.window.size}"
         system |= {Col.WINDOW_START: "__w.row", Col.WINDOW_END: end}
     if context.plan.keeps_key and any(r.source.keys and not r.source.key.bare for r in context.plan.relations):
-        system[Col.KEYLESS] = "__k.row IS NULL"
+        system[Col.KEYLESS] = "__of_key.row IS NULL"
     if relation in context.plan.streams and context.plan.late_topic is not None:
         system[Col.CAME] = Col.RAW
     rows = rows.plus(("__error", f"CASE WHEN __here THEN {error} END"))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from ksqlpy.plan.operators import SessionAggregate
+from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.marks import which_result
 from ksqlpy.spark.operators.context import Context
 from ksqlpy.spark.operators.groups import cells, grouped
-from ksqlpy.spark.rows import Col, Rows, StepCol
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]
-
-_LATE = "__late"
-"""With a topic for late records: of a row that is late, the stream time."""
 
 
 def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
@@ -34,7 +32,7 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     rows = context.to_tasks(rows, number, [StepCol.KEY]).drop(Col.ROW)
     spec = context.step_spec(
         node, "session", gap=node.windowing.size, grace=node.windowing.grace, query=context.name,
-        names=[Col.WINDOW_START, Col.WINDOW_END, Col.DELETED, *([_LATE] if kept else [])], carried=carried,
+        names=[Col.WINDOW_START, Col.WINDOW_END, Col.DELETED, *([Col.LATE] if kept else [])], carried=carried,
     )  # fmt: skip
     rows = rows.in_sessions(spec, [StepCol.KEY], state)
     unread = _kept_late(node, context) if kept else [Col.RAW, Col.REASON]
@@ -48,14 +46,14 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
 
 
 def _kept_late(node: SessionAggregate, context: Context) -> list[tuple[str, str]]:
-    """Late rows as records that pass by; ``_LATE`` is the stream time."""
+    """Late rows as records that pass by; ``LATE`` is the stream time."""
     w = node.windowing
     record = ", ".join(f"{Col.CAME}.{c} AS {c}" for c in context.record)
     reason = (
         f"concat('event time ', {Col.ROWTIME}, ' is late: its session was closed behind ',"
-        f" {Col.ROWTIME} + {w.size + w.grace}, ', stream time was ', {_LATE})"
+        f" {Col.ROWTIME} + {w.size + w.grace}, ', stream time was ', {Col.LATE})"
     )
     return [
-        (Col.RAW, f"CASE WHEN {_LATE} IS NOT NULL THEN struct({record}, {Col.ROW} AS late) ELSE {Col.RAW} END"),
-        (Col.REASON, f"CASE WHEN {_LATE} IS NOT NULL THEN {reason} ELSE {Col.REASON} END"),
+        (Col.RAW, f"CASE WHEN {Col.LATE} IS NOT NULL THEN struct({record}, {Col.ROW} AS late) ELSE {Col.RAW} END"),
+        (Col.REASON, f"CASE WHEN {Col.LATE} IS NOT NULL THEN {reason} ELSE {Col.REASON} END"),
     ]

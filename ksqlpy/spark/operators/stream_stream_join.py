@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from ksqlpy.formats import text
 from ksqlpy.plan.operators import StreamStreamJoin
+from ksqlpy.spark.columns import Col, StepCol, SystemColumn
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import which_result
 from ksqlpy.spark.operators.context import Context, struct_of
-from ksqlpy.spark.rows import Col, Rows, StepCol
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]
-
-_KEY = "__jk"
-"""In the rows that are kept: the value by which they are joined."""
-_NUMBERED = "__numbered"
-"""The number of a row of either stream."""
 
 
 def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
@@ -34,18 +30,18 @@ def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
     if twin:  # what the left side could not read is a dead letter already
         rows = rows.where(f"NOT ({Col.BRANCH} <=> 1 AND {Col.REASON} IS NOT NULL)").drop(Col.BRANCH)
     right = tuple(c for c in _columns(rows) if c not in left)
-    rows = rows.plus((_NUMBERED, f"CASE WHEN {Col.RAW} IS NULL THEN {which_result(rows.shape, None)} ELSE 0L END"))
+    rows = rows.plus((Col.NUMBERED, f"CASE WHEN {Col.RAW} IS NULL THEN {which_result(rows.shape, None)} ELSE 0L END"))
     side = f"CASE WHEN {Col.READ} THEN 1Y ELSE 0Y END"
     key = f"CASE WHEN {Col.READ} THEN {spark_text(node.right_key)} ELSE {spark_text(node.left_key)} END"
-    rows = rows.plus((Col.SIDE, side), (_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
+    rows = rows.plus((Col.SIDE, side), (Col.JOIN_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
     # A record without a value never joins; one without a key has no partner, and comes out where its side does alone.
     alone = {"INNER": "false", "LEFT": f"NOT {Col.READ}", "RIGHT": str(Col.READ), "FULL": "true"}[node.kind]
-    rows = rows.where(f"{Col.RAW} IS NOT NULL OR (({_KEY} IS NOT NULL OR {alone}) AND NOT {Col.DELETED})")
+    rows = rows.where(f"{Col.RAW} IS NOT NULL OR (({Col.JOIN_KEY} IS NOT NULL OR {alone}) AND NOT {Col.DELETED})")
     bounds = [Col.WINDOW_START, Col.WINDOW_END] if node.windowed else []
-    rows = rows.plus((StepCol.KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {struct_of([_KEY, *bounds])} END"))
+    rows = rows.plus((StepCol.KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {struct_of([Col.JOIN_KEY, *bounds])} END"))
     rows = context.to_tasks(rows, context.step_number(node), [StepCol.KEY])
     rows = rows.select(
-        StepCol.KEY, Col.SIDE, (StepCol.NUMBER, f"coalesce({_NUMBERED}, 0L)"),
+        StepCol.KEY, Col.SIDE, (StepCol.NUMBER, f"coalesce({Col.NUMBERED}, 0L)"),
         *((name, f"CASE WHEN {Col.RAW} IS NULL AND {Col.SIDE} = {i}Y THEN {struct_of([StepCol.KEY, *columns])} END")
           for i, (name, columns) in enumerate(((StepCol.LEFT, left), (StepCol.RIGHT, right)))),
         Col.ROWTIME, Col.PARTITION, Col.OFFSET, *rows.shape.headers, Col.RAW, Col.REASON,
@@ -58,7 +54,9 @@ def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
     made = {c: f"{StepCol.LEFT}.{text.name(c)}" for c in left} | {c: f"{StepCol.RIGHT}.{text.name(c)}" for c in right}
     whole = f"coalesce({StepCol.LEFT}.{StepCol.KEY}, {StepCol.RIGHT}.{StepCol.KEY})"
     made |= {c: f"coalesce({StepCol.LEFT}.{c}, -1L)" for c in seen}
-    made |= {n: f"{whole}.{_KEY}" for n in (node.key.name, *node.kept_key) if n == node.key.name or n in context.used}
+    joined = f"{whole}.{Col.JOIN_KEY}"
+    key = SystemColumn(node.key.name) if node.kept_key else node.key.name
+    made |= {key: joined, **{n: joined for n in node.kept_key if n in context.used}}
     made |= {b: f"{whole}.{b}" for b in bounds}
     return rows.select(
         *made.items(), Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS,

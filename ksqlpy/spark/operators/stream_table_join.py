@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ksqlpy.formats import text
 from ksqlpy.plan.operators import StreamTableJoin
+from ksqlpy.spark.columns import Cell, Col, SeenOfTable
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import needed_while, touched
 from ksqlpy.spark.operators.context import AS_READ, LAST, Context, struct_of
 from ksqlpy.spark.operators.scan import read_tables
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]
 
@@ -25,9 +26,9 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
     keys = [k.name for k in node.table_keys]
     of_table = f"coalesce({', '.join(map(text.name, keys))})"
     key = f"CASE WHEN {Col.SIDE} IS NULL THEN {spark_text(node.left)} ELSE {of_table} END"
-    rows = rows.plus(("__jk", f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
+    rows = rows.plus((Col.JOIN_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
     # A stream record without a value never joins; one without a key comes out if no table must have a row.
-    joins = "__jk IS NOT NULL"
+    joins = f"{Col.JOIN_KEY} IS NOT NULL"
     if node.keeps_null_keys:
         joins = f"({joins} OR {Col.SIDE} IS NULL)"
     rows = rows.where(f"{Col.RAW} IS NOT NULL OR ({joins} AND ({Col.SIDE} IS NOT NULL OR NOT {Col.DELETED}))")
@@ -36,8 +37,8 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
         # A row whose result is there comes behind the table record that it had seen, all others behind the table.
         seen = context.tail.table(Col.PARTITION, Col.OFFSET, number)
         at = f"CASE WHEN {Col.SIDE} IS NOT NULL THEN {Col.OFFSET} WHEN {Col.RAW} IS NULL THEN {seen} END"
-        rows = rows.plus(("__place", f"coalesce({at}, {LAST})"))
-        replay = ["__place", f"{Col.SIDE} DESC"]
+        rows = rows.plus((Col.PLACE, f"coalesce({at}, {LAST})"))
+        replay = [Col.PLACE, f"{Col.SIDE} DESC"]
     elif context.tail is not None:  # what has a result is left out in the end, and nothing else has seen anything
         replay = [f"{Col.SIDE} DESC"]
     values = [
@@ -48,13 +49,13 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
     for i, names in enumerate(values):
         cells = [*([Col.OFFSET] if retraced else []), *names]
         if cells:
-            state[f"__t{i}"] = f"last(CASE WHEN {Col.SIDE} = {i} THEN {struct_of(cells)} END, true)"
+            state[f"{Cell.TABLE}{i}"] = f"last(CASE WHEN {Col.SIDE} = {i} THEN {struct_of(cells)} END, true)"
         state[f"__known{i}"] = f"last({needed_while(f'NOT {Col.DELETED}', f'{Col.SIDE} = {i}')}, true)"
     state["__touched"] = f"last({touched(f'{Col.SIDE} IS NOT NULL')}, true)"
     # In one, since Spark makes all cells of a group anew for each row.
     state["__l"] = f"last({struct_of([*left, Col.SIDE, Col.RAW, Col.REASON])})"
-    rows = context.distribute(rows, ["__jk"], [*replay, *AS_READ])
-    rows = rows.grouped({"__jk": "__jk"}, state)
+    rows = context.distribute(rows, [Col.JOIN_KEY], [*replay, *AS_READ])
+    rows = rows.grouped({Col.JOIN_KEY: Col.JOIN_KEY}, state)
     found = [f"coalesce(__known{i} = 1Y, false)" for i in range(len(values))]
     needed = [f for f, kind in zip(found, node.kinds, strict=True) if kind == "INNER"]
     # Always true, so that Spark does not leave the cell out.
@@ -63,10 +64,10 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
     joined: list[tuple[str, str]] = []
     for i, (name, names) in enumerate(zip(keys, values, strict=True)):
         if name in context.used:
-            joined.append((name, f"CASE WHEN {found[i]} THEN __jk END"))
-        joined += [(v, f"CASE WHEN {found[i]} THEN __t{i}.{text.name(v)} END") for v in names]
+            joined.append((name, f"CASE WHEN {found[i]} THEN {Col.JOIN_KEY} END"))
+        joined += [(v, f"CASE WHEN {found[i]} THEN {Cell.TABLE}{i}.{text.name(v)} END") for v in names]
     if retraced:
-        joined.append((f"{Col.SEEN}{number}", f"coalesce(__t0.{Col.OFFSET}, -1L)"))
+        joined.append((SeenOfTable.of(number), f"coalesce({Cell.TABLE}0.{Col.OFFSET}, -1L)"))
     if context.copies.keys() <= {*node.relations}:  # all are read
         left = tuple(c for c in left if c != Col.BRANCH)
     return rows.unpacked("__l", left, *joined, (Col.RAW, f"__l.{Col.RAW}"), (Col.REASON, f"__l.{Col.REASON}"))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from ksqlpy.plan.operators import Suppress
+from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import row_in_window
 from ksqlpy.spark.operators.context import Context, struct_of
-from ksqlpy.spark.rows import Col, Rows, StepCol
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]
 
-_SPREAD = "__spread"
-"""What spreads sessions over tasks: the key of the aggregate below."""
 _SEGMENT = 60_000
 """Kafka Streams' session store drops sessions in pieces of half its retention, of so many ms at least."""
 
@@ -31,6 +30,7 @@ def build(node: Suppress, context: Context, records: Rows) -> Rows:
         Col.RAW, Col.REASON, Col.PARTITION, Col.OFFSET, Col.ROW, Col.WINDOW_CLOSE, Col.PROGRESS, Col.SEQ, StepCol.KEY
     )
     grace, segment = w.grace, 0
+    spread: list[str]
     kept = grace if w.retention is None else w.retention - w.size
     if w.kind == "SESSION":
         number, spread = "0L", [StepCol.KEY]
@@ -42,7 +42,7 @@ def build(node: Suppress, context: Context, records: Rows) -> Rows:
         number, spread = row_in_window(row, w), [k.strip("`") for k in group]
     rows = rows.select(
         *(c for c in spread if c != StepCol.KEY),
-        *((_SPREAD, StepCol.KEY) for c in spread if c == StepCol.KEY),
+        *((Col.SPREAD, StepCol.KEY) for c in spread if c == StepCol.KEY),
         (StepCol.KEY, f"struct({', '.join([*group, Col.WINDOW_START])})"),
         (StepCol.END, Col.WINDOW_END),
         (StepCol.NUMBER, f"coalesce({number}, 0L)"),
@@ -53,5 +53,5 @@ def build(node: Suppress, context: Context, records: Rows) -> Rows:
         node, "suppress", advance=w.advance, grace=grace, idle=node.idle_ms or 0,
         kept=kept if node.forgetful else -1, segment=segment, query=context.name,
     )  # fmt: skip
-    rows = rows.stepped(spec, [_SPREAD if c == StepCol.KEY else c for c in spread])
+    rows = rows.stepped(spec, [Col.SPREAD if c == StepCol.KEY else c for c in spread])
     return rows.unpacked(StepCol.RESULT, carried, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS, Col.RAW, Col.REASON)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksqlpy.plan.operators import TableChanges
+from ksqlpy.spark.columns import Cell, Col
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import last_needed
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]
 
@@ -19,7 +20,7 @@ def build(node: TableChanges, context: Context, records: Rows) -> Rows:
     keys = [spark_text(k) for k in node.key]
     # Rows of joined tables are numbered in the order of their key already.
     order = [Col.SEQ] if rows.shape.seen_of_group else AS_READ
-    group = {f"__g{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)}
+    group = {f"{Cell.GROUP}{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)}
     rows = _with_replaced(context.distribute(rows.plus(*group.items()), list(group), order), list(group), keys)
     return rows.plus((Col.LANE, context.lane_of_table(keys))) if context.watched else rows
 
@@ -31,15 +32,15 @@ def _with_replaced(rows: Rows, group: Sequence[str], keys: Sequence[str]) -> Row
         {n: n for n in group},
         {
             "__rows": f"ksqlpy_last_two(CASE WHEN {Col.RAW} IS NULL THEN {struct_of(columns)} END)",
-            "__needed": last_needed(f"NOT {Col.DELETED}", keys),
-            "__last": f"last({struct_of(last)})",
+            Cell.NEEDED: last_needed(f"NOT {Col.DELETED}", keys),
+            Cell.LAST: f"last({struct_of(last)})",
         },
     )
-    rows = rows.select(*rows.shape.columns, *((c, f"__last.{c}") for c in last))
+    rows = rows.select(*rows.shape.columns, *((c, f"{Cell.LAST}.{c}") for c in last))
     rows = rows.select(
         ("__new", f"CASE WHEN {Col.RAW} IS NULL THEN __rows.now END"),
         (Col.OLD, f"CASE WHEN {Col.RAW} IS NULL THEN __rows.before END"),
-        (Col.DELETED, "__needed = 0Y"),
+        (Col.DELETED, f"{Cell.NEEDED} = 0Y"),
         *last,
     )
     new = [c for c in columns if c != Col.DELETED]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksqlpy.plan.operators import TableFilter
+from ksqlpy.spark.columns import Cell, Col
 from ksqlpy.spark.counting import holds
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.marks import last_needed
 from ksqlpy.spark.operators.context import Context, struct_of
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]
 
@@ -20,7 +21,7 @@ def build(node: TableFilter, context: Context, records: Rows) -> Rows:
     windowed = rows.shape.windowed
     names = [spark_text(k) for k in node.key if not (windowed and spark_text(k) == f"`{Col.WINDOW_START}`")]
     keys = [*names, Col.WINDOW_START, Col.WINDOW_CLOSE] if windowed else names
-    group = {k if k == Col.WINDOW_CLOSE else f"__g{i}": k for i, k in enumerate(keys)}
+    group = {k if k == Col.WINDOW_CLOSE else f"{Cell.GROUP}{i}": k for i, k in enumerate(keys)}
     if not rows.shape.counted:
         rows = _counted(context, rows, keys)
         if not windowed:
@@ -32,21 +33,21 @@ def build(node: TableFilter, context: Context, records: Rows) -> Rows:
         group,
         {
             "__passed": f"max(CASE WHEN __pass THEN {Col.SEQ} END)",
-            "__needed": last_needed("__pass", names),
-            "__r": f"last({struct_of(carried)})",
+            Cell.NEEDED: last_needed("__pass", names),
+            Cell.ROW: f"last({struct_of(carried)})",
         },
     )
-    rows = rows.where(f"__r.{Col.RAW} IS NOT NULL OR __needed = 1Y OR __passed = __r.{Col.SEQ} - 1")
-    return rows.unpacked("__r", carried, (Col.DELETED, "__needed = 0Y"))
+    rows = rows.where(f"{Cell.ROW}.{Col.RAW} IS NOT NULL OR {Cell.NEEDED} = 1Y OR __passed = {Cell.ROW}.{Col.SEQ} - 1")
+    return rows.unpacked(Cell.ROW, carried, (Col.DELETED, f"{Cell.NEEDED} = 0Y"))
 
 
 def _counted(context: Context, rows: Rows, keys: Sequence[str]) -> Rows:
     """Adds ``__seq``: the how-many-th row of its key this is."""
     carried = rows.shape.without(Col.DELETED, Col.SOURCE)
     count = f"count(CASE WHEN {Col.RAW} IS NULL THEN 1 END)" if len(keys) > 1 else "count(1)"  # see last_needed
-    group = {f"__g{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)}
+    group = {f"{Cell.GROUP}{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)}
     rows = context.distribute(rows.plus(*group.items()), list(group)).grouped(
         {n: n for n in group},
-        {Col.SEQ: count, "__needed": last_needed(f"NOT {Col.DELETED}", keys), "__r": f"last({struct_of(carried)})"},
+        {Col.SEQ: count, Cell.NEEDED: last_needed(f"NOT {Col.DELETED}", keys), Cell.ROW: f"last({struct_of(carried)})"},
     )
-    return rows.unpacked("__r", carried, (Col.DELETED, "__needed = 0Y"), Col.SEQ, *group)
+    return rows.unpacked(Cell.ROW, carried, (Col.DELETED, f"{Cell.NEEDED} = 0Y"), Col.SEQ, *group)

@@ -6,10 +6,11 @@ from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import RANK
 from ksqlpy.functions.sparktext import text_key
 from ksqlpy.plan.operators import TopN
+from ksqlpy.spark.columns import Cell, Col, StepCol
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import Context
 from ksqlpy.spark.operators.keyed import kept_columns, keyed
-from ksqlpy.spark.rows import Col, Rows, StepCol
+from ksqlpy.spark.rows import Rows
 from ksqlpy.types import STRING
 
 __all__ = ["build"]
@@ -19,7 +20,7 @@ def build(node: TopN, context: Context, records: Rows) -> Rows:
     """Each row of a group whose rank or content changes."""
     rows = context.build(node.input, records).drop(Col.READ)
     columns = kept_columns(rows)
-    values = [(f"__v{i}", _sorts_by(k.expr)) for i, k in enumerate(node.order)]
+    values = [(f"{Cell.VALUE}{i}", _sorts_by(k.expr)) for i, k in enumerate(node.order)]
     rows, carried = keyed(node, context, rows, columns, values)
     order = {"descending": [k.descending for k in node.order], "nullsFirst": [k.nulls_first for k in node.order]}
     rows = rows.stepped(context.step_spec(node, "ranking", limit=node.limit, **order, carried=carried), [StepCol.KEY])

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from ksqlpy.formats import text
 from ksqlpy.plan.operators import Union
+from ksqlpy.spark.columns import Col
 from ksqlpy.spark.operators.context import Context, struct_of
-from ksqlpy.spark.rows import Col, Rows
+from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]
 

@@ -44,7 +44,7 @@ public final class ForeignKey {
         made = made.add(input.apply(name));
       }
     }
-    return made.add("__row", DataTypes.LongType).add("__progress", DataTypes.BinaryType);
+    return made.add(Col.ROW, DataTypes.LongType).add(Col.PROGRESS, DataTypes.BinaryType);
   }
 
   private static int width(StructType input, String name) {
@@ -126,9 +126,9 @@ public final class ForeignKey {
     public StructType output(StructType input) {
       StructType made =
           of(
-              input, "__side", "__pk", "__fk", "__left", "__right", "__del", "__ts", "__turn", "__headers",
-              "__partition", "__offset", "__raw", "__reason");
-      return made.add("__op", DataTypes.ByteType).add("__version", DataTypes.LongType);
+              input, Col.SIDE, Col.PK, Col.FK, Col.LEFT, Col.RIGHT, Col.DELETED, Col.ROWTIME, Col.TURN, Col.HEADERS,
+              Col.PARTITION, Col.OFFSET, Col.RAW, Col.REASON);
+      return made.add(Col.OP, DataTypes.ByteType).add(Col.VERSION, DataTypes.LongType);
     }
 
     @Override
@@ -138,32 +138,32 @@ public final class ForeignKey {
       counter = state.byKey("changes");
       UnsafeRow counted = counter.get(ONLY, 1);
       changes = counted == null ? 0 : counted.getLong(0);
-      pair = new Rows(input.apply("__fk").dataType(), input.apply("__left").dataType());
-      fkWidth = width(input, "__fk");
-      leftWidth = width(input, "__left");
+      pair = new Rows(input.apply(Col.FK).dataType(), input.apply(Col.LEFT).dataType());
+      fkWidth = width(input, Col.FK);
+      leftWidth = width(input, Col.LEFT);
     }
 
     @Override
     protected void step(InternalRow in) {
-      if (in.getByte(columns.in("__side")) != 0) {
+      if (in.getByte(columns.in(Col.SIDE)) != 0) {
         give(columns.values(in));
         return;
       }
       changes++;
-      byte[] pk = ((UnsafeRow) in.getStruct(columns.in("__pk"), 1)).getBytes();
+      byte[] pk = ((UnsafeRow) in.getStruct(columns.in(Col.PK), 1)).getBytes();
       UnsafeRow stored = rows.get(pk, 2);
       UnsafeRow before = stored == null ? null : stored.copy();
       InternalRow oldKey = before == null || before.isNullAt(0) ? null : before.getStruct(0, fkWidth);
-      if (in.getBoolean(columns.in("__del"))) {
+      if (in.getBoolean(columns.in(Col.DELETED))) {
         rows.remove(pk);
         if (before != null && (left || oldKey != null)) {
           tell(in, DELETE, oldKey, before.getStruct(1, leftWidth));
         }
         return;
       }
-      boolean keyless = in.isNullAt(columns.in("__fk"));
-      InternalRow key = keyless ? null : in.getStruct(columns.in("__fk"), fkWidth);
-      InternalRow row = in.getStruct(columns.in("__left"), leftWidth);
+      boolean keyless = in.isNullAt(columns.in(Col.FK));
+      InternalRow key = keyless ? null : in.getStruct(columns.in(Col.FK), fkWidth);
+      InternalRow row = in.getStruct(columns.in(Col.LEFT), leftWidth);
       rows.put(pk, pair.of(key, row));
       if (!left && keyless) {
         if (oldKey != null) {
@@ -184,10 +184,10 @@ public final class ForeignKey {
 
     private void tell(InternalRow in, byte op, InternalRow key, InternalRow row) {
       Object[] values = columns.values(in);
-      columns.set(values, "__op", op);
-      columns.set(values, "__version", changes);
-      columns.set(values, "__fk", key == null ? null : key.copy());
-      columns.set(values, "__left", row.copy());
+      columns.set(values, Col.OP, op);
+      columns.set(values, Col.VERSION, changes);
+      columns.set(values, Col.FK, key == null ? null : key.copy());
+      columns.set(values, Col.LEFT, row.copy());
       give(values);
     }
   }
@@ -231,8 +231,8 @@ public final class ForeignKey {
     @Override
     public StructType output(StructType input) {
       return of(
-          input, "__pk", "__left", "__right", "__version", "__op", "__del", "__ts", "__turn", "__headers", "__partition",
-          "__offset", "__raw", "__reason");
+          input, Col.PK, Col.LEFT, Col.RIGHT, Col.VERSION, Col.OP, Col.DELETED, Col.ROWTIME, Col.TURN, Col.HEADERS,
+          Col.PARTITION, Col.OFFSET, Col.RAW, Col.REASON);
     }
 
     @Override
@@ -241,17 +241,17 @@ public final class ForeignKey {
       newest = new HashMap<>();
       rights = state.byKey("rights");
       lefts = state.byTwo("lefts");
-      leftRow = new Rows(input.apply("__pk").dataType(), input.apply("__left").dataType(), DataTypes.LongType);
-      rightRow = new Rows(input.apply("__right").dataType());
-      pkWidth = width(input, "__pk");
-      leftWidth = width(input, "__left");
-      rightWidth = width(input, "__right");
+      leftRow = new Rows(input.apply(Col.PK).dataType(), input.apply(Col.LEFT).dataType(), DataTypes.LongType);
+      rightRow = new Rows(input.apply(Col.RIGHT).dataType());
+      pkWidth = width(input, Col.PK);
+      leftWidth = width(input, Col.LEFT);
+      rightWidth = width(input, Col.RIGHT);
     }
 
     @Override
     protected void step(InternalRow in) {
-      byte[] key = in.isNullAt(columns.in("__fk")) ? null : key(in);
-      if (in.getByte(columns.in("__side")) == 0) {
+      byte[] key = in.isNullAt(columns.in(Col.FK)) ? null : key(in);
+      if (in.getByte(columns.in(Col.SIDE)) == 0) {
         ofLeft(in, key);
       } else {
         ofRight(in, key);
@@ -259,9 +259,9 @@ public final class ForeignKey {
     }
 
     private void ofLeft(InternalRow in, byte[] key) {
-      byte op = in.getByte(columns.in("__op"));
-      byte[] pk = ((UnsafeRow) in.getStruct(columns.in("__pk"), pkWidth)).getBytes();
-      if (mixed && key != null && isOvertaken(key, pk, in.getLong(columns.in("__version")))) {
+      byte op = in.getByte(columns.in(Col.OP));
+      byte[] pk = ((UnsafeRow) in.getStruct(columns.in(Col.PK), pkWidth)).getBytes();
+      if (mixed && key != null && isOvertaken(key, pk, in.getLong(columns.in(Col.VERSION)))) {
         return;
       }
       UnsafeRow right = null;
@@ -276,13 +276,13 @@ public final class ForeignKey {
         return;
       }
       boolean gone = op == DELETE || right == null && !left;
-      tell(in, in.getStruct(columns.in("__pk"), pkWidth), in.getStruct(columns.in("__left"), leftWidth), right,
-          in.getLong(columns.in("__version")), op, gone);
+      tell(in, in.getStruct(columns.in(Col.PK), pkWidth), in.getStruct(columns.in(Col.LEFT), leftWidth), right,
+          in.getLong(columns.in(Col.VERSION)), op, gone);
     }
 
     private void ofRight(InternalRow in, byte[] key) {
-      boolean deleted = in.getBoolean(columns.in("__del"));
-      UnsafeRow right = deleted ? null : (UnsafeRow) in.getStruct(columns.in("__right"), rightWidth).copy();
+      boolean deleted = in.getBoolean(columns.in(Col.DELETED));
+      UnsafeRow right = deleted ? null : (UnsafeRow) in.getStruct(columns.in(Col.RIGHT), rightWidth).copy();
       if (deleted) {
         rights.remove(key);
       } else {
@@ -301,20 +301,20 @@ public final class ForeignKey {
 
     private UnsafeRow kept(InternalRow in) {
       return leftRow.of(
-          in.getStruct(columns.in("__pk"), pkWidth),
-          in.getStruct(columns.in("__left"), leftWidth),
-          in.getLong(columns.in("__version")));
+          in.getStruct(columns.in(Col.PK), pkWidth),
+          in.getStruct(columns.in(Col.LEFT), leftWidth),
+          in.getLong(columns.in(Col.VERSION)));
     }
 
     private void tell(
         InternalRow in, InternalRow pk, InternalRow row, InternalRow right, long version, byte op, boolean gone) {
       Object[] values = columns.values(in);
-      columns.set(values, "__pk", pk.copy());
-      columns.set(values, "__left", row.copy());
-      columns.set(values, "__right", right);
-      columns.set(values, "__version", version);
-      columns.set(values, "__op", op);
-      columns.set(values, "__del", gone);
+      columns.set(values, Col.PK, pk.copy());
+      columns.set(values, Col.LEFT, row.copy());
+      columns.set(values, Col.RIGHT, right);
+      columns.set(values, Col.VERSION, version);
+      columns.set(values, Col.OP, op);
+      columns.set(values, Col.DELETED, gone);
       give(values);
     }
   }
@@ -340,7 +340,8 @@ public final class ForeignKey {
     @Override
     public StructType output(StructType input) {
       return of(
-          input, "__left", "__right", "__del", "__ts", "__headers", "__partition", "__offset", "__raw", "__reason");
+          input, Col.LEFT, Col.RIGHT, Col.DELETED, Col.ROWTIME, Col.HEADERS, Col.PARTITION, Col.OFFSET, Col.RAW,
+          Col.REASON);
     }
 
     @Override
@@ -353,7 +354,7 @@ public final class ForeignKey {
     @Override
     protected void step(InternalRow in) {
       byte[] key = key(in);
-      long version = in.getLong(columns.in("__version"));
+      long version = in.getLong(columns.in(Col.VERSION));
       UnsafeRow known = versions.get(key, 1);
       if (known != null && known.getLong(0) > version) {
         return;
@@ -361,7 +362,7 @@ public final class ForeignKey {
       if (known == null || known.getLong(0) < version) {
         versions.put(key, longs(version));
       }
-      if (in.getByte(columns.in("__op")) == DELETE) {
+      if (in.getByte(columns.in(Col.OP)) == DELETE) {
         deleted.add(key);
       }
       give(columns.values(in));

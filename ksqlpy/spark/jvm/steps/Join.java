@@ -27,7 +27,7 @@ import org.apache.spark.sql.types.StructType;
 public final class Join extends Step {
   private static final long serialVersionUID = 1L;
 
-  private static final String[] NAMES = {"__left", "__right"};
+  private static final String[] NAMES = {Col.LEFT, Col.RIGHT};
   private static final int SWEEPS = 16;
   /** So many rows of one key and time can be marked as those that came at once. */
   private static final int MARKS = 63;
@@ -81,19 +81,19 @@ public final class Join extends Step {
   @Override
   public StructType output(StructType input) {
     StructType made = new StructType();
-    for (String name : List.of("__left", "__right", "__ts", "__partition", "__offset", "__raw", "__reason")) {
+    for (String name : List.of(Col.LEFT, Col.RIGHT, Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.RAW, Col.REASON)) {
       made = made.add(input.apply(name));
     }
-    if (List.of(input.fieldNames()).contains("__headers")) {
-      made = made.add(input.apply("__headers"));
+    if (List.of(input.fieldNames()).contains(Col.HEADERS)) {
+      made = made.add(input.apply(Col.HEADERS));
     }
-    return made.add("__row", DataTypes.LongType).add("__progress", DataTypes.BinaryType);
+    return made.add(Col.ROW, DataTypes.LongType).add(Col.PROGRESS, DataTypes.BinaryType);
   }
 
   @Override
   protected void open(StepState state, StructType input) {
     StructType output = output(input);
-    side = input.fieldIndex("__side");
+    side = input.fieldIndex(Col.SIDE);
     inputs = new int[2];
     outputs = new int[2];
     fields = new int[2];
@@ -108,9 +108,9 @@ public final class Join extends Step {
       times[i] = state.byTimeThenKey("times" + i);
       open[i] = state.byTimeThenKey("open" + i);
     }
-    timeOut = output.fieldIndex("__ts");
-    headers = List.of(input.fieldNames()).indexOf("__headers");
-    headersOut = List.of(output.fieldNames()).indexOf("__headers");
+    timeOut = output.fieldIndex(Col.ROWTIME);
+    headers = List.of(input.fieldNames()).indexOf(Col.HEADERS);
+    headersOut = List.of(output.fieldNames()).indexOf(Col.HEADERS);
     width = output.length();
     nextOpen = new HashMap<>(); // of a partition that is not in it: not known, looked for once
     firstOpen = new long[] {Long.MIN_VALUE, Long.MIN_VALUE};

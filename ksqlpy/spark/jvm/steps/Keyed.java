@@ -39,23 +39,23 @@ abstract class Keyed extends Step {
 
   /** What comes out: {@code __result}, columns of the step's own, and those of every step. */
   protected final StructType output(StructType input, StructType own) {
-    StructType made = new StructType().add(input.apply("__result"));
+    StructType made = new StructType().add(input.apply(Col.RESULT));
     for (var field : own.fields()) {
       made = made.add(field);
     }
-    List<String> names = new ArrayList<>(List.of("__ts", "__partition", "__offset", "__raw", "__reason"));
+    List<String> names = new ArrayList<>(List.of(Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.RAW, Col.REASON));
     names.addAll(List.of(carried));
     for (String name : names) {
       made = made.add(input.apply(name));
     }
-    return made.add("__row", DataTypes.LongType).add("__progress", DataTypes.BinaryType);
+    return made.add(Col.ROW, DataTypes.LongType).add(Col.PROGRESS, DataTypes.BinaryType);
   }
 
   @Override
   protected void open(StepState state, StructType input) {
     StructType output = output(input);
-    result = input.fieldIndex("__result");
-    fields = ((StructType) input.apply("__result").dataType()).length();
+    result = input.fieldIndex(Col.RESULT);
+    fields = ((StructType) input.apply(Col.RESULT).dataType()).length();
     width = output.length();
     fromRow = new Carried(carried, input, output);
   }

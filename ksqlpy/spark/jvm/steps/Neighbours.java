@@ -46,10 +46,10 @@ public final class Neighbours extends Keyed {
 
   @Override
   public StructType output(StructType input) {
-    DataType row = input.apply("__result").dataType();
+    DataType row = input.apply(Col.RESULT).dataType();
     StructType own = new StructType();
     for (int i = 0; i < offsets.length; i++) {
-      own = own.add("__near" + i, row);
+      own = own.add(Col.NEAR + i, row);
     }
     return output(input, own);
   }

@@ -44,13 +44,13 @@ public final class Ranking extends Keyed {
 
   @Override
   public StructType output(StructType input) {
-    return output(input, new StructType().add("__rank", DataTypes.LongType));
+    return output(input, new StructType().add(Col.RANK, DataTypes.LongType));
   }
 
   @Override
   protected void open(StepState state, StructType input) {
     super.open(state, input);
-    StructType row = (StructType) input.apply("__result").dataType();
+    StructType row = (StructType) input.apply(Col.RESULT).dataType();
     types = new DataType[descending.length];
     orders = new ArrayList<>();
     for (int i = 0; i < types.length; i++) {

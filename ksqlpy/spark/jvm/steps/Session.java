@@ -74,7 +74,7 @@ public final class Session extends Step {
 
   @Override
   public StructType output(StructType input) {
-    StructType made = new StructType().add(input.apply("__key"));
+    StructType made = new StructType().add(input.apply(Col.KEY));
     made = made.add(names[0], DataTypes.LongType).add(names[1], DataTypes.LongType);
     made = made.add(names[2], DataTypes.BooleanType);
     for (int i = 3; i < names.length; i++) {
@@ -83,24 +83,24 @@ public final class Session extends Step {
     for (StructField field : aggregation.schema().fields()) {
       made = made.add(field);
     }
-    for (String name : List.of("__partition", "__offset", "__raw", "__reason")) {
+    for (String name : List.of(Col.PARTITION, Col.OFFSET, Col.RAW, Col.REASON)) {
       made = made.add(input.apply(name));
     }
     for (String name : carried) {
       made = made.add(input.apply(name));
     }
-    return made.add("__row", DataTypes.LongType).add("__progress", DataTypes.BinaryType);
+    return made.add(Col.ROW, DataTypes.LongType).add(Col.PROGRESS, DataTypes.BinaryType);
   }
 
   @Override
   protected void open(StepState state, StructType input) {
     StructType output = output(input);
-    group = input.fieldIndex("__key");
-    groupFields = ((StructType) input.apply("__key").dataType()).length();
+    group = input.fieldIndex(Col.KEY);
+    groupFields = ((StructType) input.apply(Col.KEY).dataType()).length();
     fromRow = new Carried(carried, input, output);
     results = aggregation.schema().fields();
     cells = 1 + names.length;
-    timeCell = aggregation.schema().fieldIndex("__ts");
+    timeCell = aggregation.schema().fieldIndex(Col.ROWTIME);
     width = output.length();
     working = aggregation.start(1);
     sessions = state.byKeyThenTime("sessions", false);

@@ -102,21 +102,21 @@ public abstract class Step implements Serializable {
   public final void begin(StepState state, StructType input, StructType output, int task, Consumer<Object[]> out) {
     this.out = out;
     this.output = output;
-    key = input.fieldIndex("__key");
-    time = input.fieldIndex("__ts");
-    partition = input.fieldIndex("__partition");
-    offset = input.fieldIndex("__offset");
-    raw = input.fieldIndex("__raw");
-    numbered = input.fieldIndex("__number");
+    key = input.fieldIndex(Col.KEY);
+    time = input.fieldIndex(Col.ROWTIME);
+    partition = input.fieldIndex(Col.PARTITION);
+    offset = input.fieldIndex(Col.OFFSET);
+    raw = input.fieldIndex(Col.RAW);
+    numbered = input.fieldIndex(Col.NUMBER);
     passed = new int[output.length()];
     for (int i = 0; i < passed.length; i++) {
       passed[i] = Arrays.asList(input.fieldNames()).indexOf(output.fieldNames()[i]);
     }
-    partitionOut = output.fieldIndex("__partition");
-    offsetOut = output.fieldIndex("__offset");
-    row = output.fieldIndex("__row");
-    progress = output.fieldIndex("__progress");
-    earlier = Arrays.asList(input.fieldNames()).indexOf("__progress");
+    partitionOut = output.fieldIndex(Col.PARTITION);
+    offsetOut = output.fieldIndex(Col.OFFSET);
+    row = output.fieldIndex(Col.ROW);
+    progress = output.fieldIndex(Col.PROGRESS);
+    earlier = Arrays.asList(input.fieldNames()).indexOf(Col.PROGRESS);
     width = output.length();
     severalLanes = Arrays.stream(lanes).anyMatch(partitions -> partitions > 1);
     int watched = Arrays.stream(lanes).sum();

@@ -81,21 +81,21 @@ public final class Suppress extends Step {
   @Override
   public StructType output(StructType input) {
     StructType made = new StructType();
-    for (String name : List.of("__result", "__partition", "__offset", "__raw", "__reason")) {
+    for (String name : List.of(Col.RESULT, Col.PARTITION, Col.OFFSET, Col.RAW, Col.REASON)) {
       made = made.add(input.apply(name));
     }
-    return made.add("__row", DataTypes.LongType).add("__progress", DataTypes.BinaryType);
+    return made.add(Col.ROW, DataTypes.LongType).add(Col.PROGRESS, DataTypes.BinaryType);
   }
 
   @Override
   protected void open(StepState state, StructType input) {
     StructType output = output(input);
     this.state = state;
-    end = input.fieldIndex("__end");
-    gone = input.fieldIndex("__del");
-    result = input.fieldIndex("__result");
-    fields = ((StructType) input.apply("__result").dataType()).length();
-    resultOut = output.fieldIndex("__result");
+    end = input.fieldIndex(Col.END);
+    gone = input.fieldIndex(Col.DELETED);
+    result = input.fieldIndex(Col.RESULT);
+    fields = ((StructType) input.apply(Col.RESULT).dataType()).length();
+    resultOut = output.fieldIndex(Col.RESULT);
     width = output.length();
     where = state.byKey("where");
     ended = state.byTimeThenKey("ended");
