@@ -11,9 +11,9 @@ from ksqlpy.formats import text
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Scan
 from ksqlpy.spark.columns import Col
-from ksqlpy.spark.marks import source_place
 from ksqlpy.spark.once import HEADER, Tail
 from ksqlpy.spark.operators import Context, Distribution, builder_of, scan
+from ksqlpy.spark.provenance import source_place
 from ksqlpy.spark.rows import Rows, RowShape
 
 __all__ = ["Distribution", "compile_plan", "event_times"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.spark.expressions import failure_text, has_caught, null_text, spark_text, sure
-from ksqlpy.spark.marks import counted
+from ksqlpy.spark.provenance import counted
 
 __all__ = ["counting", "holds"]
 

@@ -19,7 +19,8 @@ from ksqlpy.spark.counting import counting
 from ksqlpy.spark.eventtime import no_time, time_of
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.figures import client_figures
-from ksqlpy.spark.marks import (
+from ksqlpy.spark.once import Tail, sink_value
+from ksqlpy.spark.provenance import (
     UNTIMED,
     counted,
     reached_on_lane,
@@ -28,7 +29,6 @@ from ksqlpy.spark.marks import (
     stream_time,
     which_result,
 )
-from ksqlpy.spark.once import Tail, sink_value
 from ksqlpy.spark.rows import Rows, RowShape
 from ksqlpy.spark.signing import KEY_SETTING
 from ksqlpy.spark.spec import QuerySpec

@@ -11,8 +11,8 @@ from ksqlpy.deadletters import HEADERS
 from ksqlpy.formats.text import string
 from ksqlpy.spark.compile import event_times
 from ksqlpy.spark.figures import client_figures
-from ksqlpy.spark.marks import first_attempt
 from ksqlpy.spark.once import Offsets
+from ksqlpy.spark.provenance import first_attempt
 from ksqlpy.spark.spec import QuerySpec
 
 __all__ = ["OWN", "isolation", "source_records", "with_refused"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ksqlpy.plan.operators import Aggregate
 from ksqlpy.spark.columns import SEEN_GROUP, Cell, Col, SeenOfGroup
-from ksqlpy.spark.marks import reached_on_lane, which_result
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
 from ksqlpy.spark.operators.groups import cells, grouped
 from ksqlpy.spark.operators.windows import in_windows
+from ksqlpy.spark.provenance import reached_on_lane, which_result
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]

@@ -10,8 +10,8 @@ from ksqlpy.formats import text
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Operator
 from ksqlpy.spark.columns import Col
-from ksqlpy.spark.marks import sent_to, stream_time
 from ksqlpy.spark.once import Tail
+from ksqlpy.spark.provenance import sent_to, stream_time
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["AS_READ", "LAST", "Builder", "Context", "Distribution", "struct_of"]

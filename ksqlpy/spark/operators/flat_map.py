@@ -7,8 +7,8 @@ from ksqlpy.functions.sparktext import tried
 from ksqlpy.plan.operators import FlatMap
 from ksqlpy.spark.columns import Col
 from ksqlpy.spark.expressions import failure_text, spark_text
-from ksqlpy.spark.marks import ROWS, counted
 from ksqlpy.spark.operators.context import Context
+from ksqlpy.spark.provenance import ROWS, counted
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]

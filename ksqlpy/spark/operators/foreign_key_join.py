@@ -8,8 +8,8 @@ from ksqlpy.formats import text
 from ksqlpy.plan.operators import Filter, ForeignKeyJoin, Project, Scan, TableFilter
 from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import ROWS, stream_time, which_result
 from ksqlpy.spark.operators.context import AS_READ, LAST, Context, struct_of
+from ksqlpy.spark.provenance import ROWS, stream_time, which_result
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]

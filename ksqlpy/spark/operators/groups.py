@@ -11,7 +11,7 @@ from ksqlpy.plan.operators import Aggregate, SessionAggregate
 from ksqlpy.spark.columns import Cell, Col
 from ksqlpy.spark.counting import counting
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import ROWS
+from ksqlpy.spark.provenance import ROWS
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["READ", "Grouped", "cells", "grouped"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ksqlpy.plan.operators import Operator
 from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import which_result
 from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.provenance import which_result
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["kept_columns", "keyed"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ksqlpy.plan.operators import SessionAggregate
 from ksqlpy.spark.columns import Col, StepCol
-from ksqlpy.spark.marks import which_result
 from ksqlpy.spark.operators.context import Context
 from ksqlpy.spark.operators.groups import cells, grouped
+from ksqlpy.spark.provenance import which_result
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]

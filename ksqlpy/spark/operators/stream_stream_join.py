@@ -6,8 +6,8 @@ from ksqlpy.formats import text
 from ksqlpy.plan.operators import StreamStreamJoin
 from ksqlpy.spark.columns import Col, StepCol, SystemColumn
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import which_result
 from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.provenance import which_result
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]

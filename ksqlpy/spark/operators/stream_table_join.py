@@ -6,9 +6,9 @@ from ksqlpy.formats import text
 from ksqlpy.plan.operators import StreamTableJoin
 from ksqlpy.spark.columns import Cell, Col, SeenOfTable
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import needed_while, touched
 from ksqlpy.spark.operators.context import AS_READ, LAST, Context, struct_of
 from ksqlpy.spark.operators.scan import read_tables
+from ksqlpy.spark.provenance import needed_while, touched
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]

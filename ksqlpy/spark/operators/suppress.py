@@ -5,8 +5,8 @@ from __future__ import annotations
 from ksqlpy.plan.operators import Suppress
 from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import row_in_window
 from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.provenance import row_in_window
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ksqlpy.plan.operators import TableChanges
 from ksqlpy.spark.columns import Cell, Col
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import last_needed
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
+from ksqlpy.spark.provenance import last_needed
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]

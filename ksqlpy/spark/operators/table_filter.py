@@ -8,8 +8,8 @@ from ksqlpy.plan.operators import TableFilter
 from ksqlpy.spark.columns import Cell, Col
 from ksqlpy.spark.counting import holds
 from ksqlpy.spark.expressions import spark_text
-from ksqlpy.spark.marks import last_needed
 from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.provenance import last_needed
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]

@@ -13,10 +13,10 @@ from ksqlpy.analysis.result import JoinKind
 from ksqlpy.formats import text
 from ksqlpy.plan.operators import TableTableJoin
 from ksqlpy.spark.columns import SEEN_GROUP, Cell, Col, SeenOfGroup
-from ksqlpy.spark.marks import needed_while
 from ksqlpy.spark.once import place
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
 from ksqlpy.spark.operators.scan import read_tables
+from ksqlpy.spark.provenance import needed_while
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["build"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ksqlpy.analysis.result import Window
 from ksqlpy.spark.columns import Cell, Col
-from ksqlpy.spark.marks import counted, which_result
 from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.provenance import counted, which_result
 from ksqlpy.spark.rows import Rows
 
 __all__ = ["in_windows"]

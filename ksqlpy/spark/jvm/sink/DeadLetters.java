@@ -17,7 +17,7 @@ import org.apache.kafka.common.utils.ByteUtils;
  * large: they are cut to what fits, and a header says how large the whole is.
  *
  * <p>A dead letter of a result has its coordinates, by which a restart knows that it is done with. Where records change a
- * state its number is another one, see {@code UNTIMED} in {@code ksqlpy/spark/marks.py}: its place among dead letters
+ * state its number is another one, see {@code UNTIMED} in {@code ksqlpy/spark/provenance.py}: its place among dead letters
  * orders no results. It says nothing of what a group had seen.
  */
 final class DeadLetters {
