@@ -21,7 +21,7 @@ from ksqlpy.formats import text
 from ksqlpy.functions import Signature
 from ksqlpy.functions.conditional import comparable
 from ksqlpy.functions.sparktext import bound, exact, java, negative, null, once, text_key, tried
-from ksqlpy.spark.failing import catches, failure, never_null, unless_failed
+from ksqlpy.spark.expression_failures import catches, failure, never_null, unless_failed
 from ksqlpy.spark.lambdas import breaks_at
 from ksqlpy.types import (
     BIGINT,

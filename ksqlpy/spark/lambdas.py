@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ksqlpy.analysis import typed as t
-from ksqlpy.spark.failing import catches, failed_itself, never_null
+from ksqlpy.spark.expression_failures import catches, failed_itself, never_null
 from ksqlpy.types import STRING, MapType
 
 __all__ = ["breaks_at"]
