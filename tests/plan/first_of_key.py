@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ksqlpy.analysis import typed as t
 from ksqlpy.plan.operators import Depends, Lanes, Operator, Passive, Replay, Results
 from ksqlpy.plan.text import listed
+from ksqlpy.spark.columns import Col
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators import Context
 from ksqlpy.spark.operators.context import struct_of
@@ -56,8 +57,9 @@ def build(node: FirstOfKey, context: Context, records: Rows) -> Rows:
     rows = context.build(node.input, records)
     keys = [spark_text(k) for k in node.key]
     columns = rows.shape.columns
+    read = f"{Col.RAW} IS NULL"
     rows = context.distribute(rows, keys).grouped(
-        {f"__g{i}": f"CASE WHEN __raw IS NULL THEN {k} END" for i, k in enumerate(keys)},
-        {"__count": "count(CASE WHEN __raw IS NULL THEN 1 END)", "__r": f"last({struct_of(columns)})"},
+        {f"__g{i}": f"CASE WHEN {read} THEN {k} END" for i, k in enumerate(keys)},
+        {"__count": f"count(CASE WHEN {read} THEN 1 END)", "__r": f"last({struct_of(columns)})"},
     )
-    return rows.where("__r.__raw IS NOT NULL OR __count = 1").unpacked("__r", columns)
+    return rows.where(f"__r.{Col.RAW} IS NOT NULL OR __count = 1").unpacked("__r", columns)
