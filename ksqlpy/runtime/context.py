@@ -117,7 +117,7 @@ class Services:
     ``began_ms``: when the engine was made, in ms since 1970.
     """
 
-    definitions: CatalogService
+    catalog_service: CatalogService
     supervisor: Supervisor
     reads: Reads
     brokers: Brokers
@@ -153,7 +153,7 @@ class Context:
     @property
     def catalog(self) -> Catalog:
         """What exists."""
-        return self.seen or self.definitions.catalog
+        return self.seen or self.catalog_service.catalog
 
     @property
     def checked(self) -> Command | None:
@@ -165,9 +165,9 @@ class Context:
         return self.supervisor.standing(query_id, self.catalog)
 
     @property
-    def definitions(self) -> CatalogService:
+    def catalog_service(self) -> CatalogService:
         """Who changes the catalog."""
-        return self.services.definitions
+        return self.services.catalog_service
 
     @property
     def supervisor(self) -> Supervisor:

@@ -197,19 +197,19 @@ def create(parsed: Parsed, context: Context) -> Entity:
     what = f"{kind.lower()}/`{made.source.name}`/create"
     query = None
     if existing is not None:
-        query = _replaced(existing, command, context.catalog, context.definitions.plan_of, parsed)
+        query = _replaced(existing, command, context.catalog, context.catalog_service.plan_of, parsed)
     if plan is None:
         verb = "created" if existing is None else "replaced"
         message = ". ".join((f"{kind.capitalize()} {verb}", *made.inferred))
         alter = existing is not None
-        sequence = context.definitions.alter(made.source) if alter else context.definitions.declare(made)
+        sequence = context.catalog_service.alter(made.source) if alter else context.catalog_service.declare(made)
         return entities.status(parsed.text, what, message, sequence)
     if query is not None:
-        anew = upgrade(context.definitions.plan_of(query.id), plan).anew
-        sequence = context.definitions.upgrade(made, plan, query)
+        anew = upgrade(context.catalog_service.plan_of(query.id), plan).anew
+        sequence = context.catalog_service.upgrade(made, plan, query)
         message = f"Replaced query with ID {query.id}"
         return entities.status(parsed.text, what, message, sequence, query.id, [_ANEW] if anew else [])
-    sequence, query_id = context.definitions.create(made, plan, context.overrides)
+    sequence, query_id = context.catalog_service.create(made, plan, context.overrides)
     warnings: list[str | None] = list(warnings_of(map(str, context.overrides)))
     if context.config.get("processing.guarantee") == "exactly_once":
         warnings.append(context.brokers.topics.sink_warning(made, context.config.number("commit.interval.ms")))
@@ -248,7 +248,7 @@ def insert_select(parsed: Parsed, context: Context) -> Entity:
     command = context.checked
     made: InsertInto = command.made if command else analyze_insert_select(parsed, context.catalog, context.config)
     plan = command.plan if command is not None and command.plan is not None else build_plan(made.query)
-    sequence, query_id = context.definitions.insert_into(made, plan, context.overrides)
+    sequence, query_id = context.catalog_service.insert_into(made, plan, context.overrides)
     what = f"stream/`{made.source.name}`/create"
     warnings = warnings_of(map(str, context.overrides))
     return entities.status(parsed.text, what, f"Created query with ID {query_id}", sequence, query_id, warnings)
@@ -264,7 +264,7 @@ def check_alter(parsed: Parsed, sandbox: Sandbox) -> None:
 def alter(parsed: Parsed, context: Context) -> Entity:
     """Appends columns to a source; queries that run already do not see them."""
     source = analyze_alter(parsed, context.catalog)
-    sequence = context.definitions.alter(source)
+    sequence = context.catalog_service.alter(source)
     what = f"{source.kind.lower()}/`{source.name}`/alter"
     return entities.status(parsed.text, what, f"{source.kind.capitalize()} altered", sequence)
 
@@ -355,7 +355,7 @@ def drop(parsed: Parsed, context: Context) -> Entity:
     """Ends the queries of a source, with CASCADE those that read it too, and forgets it."""
     if _is_blocked(parsed, context.catalog):
         name = parsed.node.this.this
-        sequence = context.definitions.drop_blocked(name)
+        sequence = context.catalog_service.drop_blocked(name)
         what = f"{parsed.node.args['kind'].lower()}/`{name}`/drop"
         return entities.status(parsed.text, what, f"Source `{name}` was dropped.", sequence)
     source = _dropped(parsed, context.catalog)
@@ -363,11 +363,11 @@ def drop(parsed: Parsed, context: Context) -> Entity:
         return entities.warning(parsed.text, f"there is no source {parsed.node.this.this}, nothing is done")
     ended, sources = cascade(source, context.catalog)
     for query_id in ended:
-        context.definitions.terminate(query_id)
-    sequence = context.definitions.next_command
+        context.catalog_service.terminate(query_id)
+    sequence = context.catalog_service.next_command
     for gone in sources:
         delete = bool(parsed.node.args.get("delete_topic")) and not gone.read_only
-        sequence = context.definitions.drop(gone, delete_topic=delete)
+        sequence = context.catalog_service.drop(gone, delete_topic=delete)
     what = f"{source.kind.lower()}/`{source.name}`/drop"
     message = f"Source `{source.name}` was dropped."
     if len(sources) > 1:
@@ -400,7 +400,7 @@ def create_type(parsed: Parsed, context: Context) -> Entity:
     if name in context.catalog.types:
         return entities.warning(parsed.text, f"type {name} exists already, nothing is done")
     made = analyze_type(parsed, context.catalog)
-    sequence = context.definitions.make_type(name, made)
+    sequence = context.catalog_service.make_type(name, made)
     message = f"Registered custom type with name '{name}' and SQL type {made}"
     return entities.status(parsed.text, f"type/`{name}`/create", message, sequence)
 
@@ -424,7 +424,7 @@ def drop_type(parsed: Parsed, context: Context) -> Entity:
     name = parsed.node.this.this
     if name not in context.catalog.types and ("type", name) not in context.catalog.blocked:
         return entities.warning(parsed.text, f"there is no type {name}, nothing is done")
-    sequence = context.definitions.make_type(name, None)
+    sequence = context.catalog_service.make_type(name, None)
     return entities.status(parsed.text, f"type/`{name}`/drop", f"Type '{name}' was dropped.", sequence)
 
 
@@ -471,10 +471,10 @@ def terminate(parsed: Parsed, context: Context) -> Entity:
             "wasTerminated": closed,
             "warnings": [],
         }
-    sequence = context.definitions.next_command
+    sequence = context.catalog_service.next_command
     ended = which_of(parsed, context.catalog)
     for query_id in ended:
-        sequence = context.definitions.terminate(query_id)
+        sequence = context.catalog_service.terminate(query_id)
     what = f"terminate/{ended[0] if len(ended) == 1 else 'ALL'}/execute"
     return entities.status(parsed.text, what, "Query terminated.", sequence)
 
@@ -487,10 +487,10 @@ def check_pause(parsed: Parsed, sandbox: Sandbox) -> None:
 def pause(parsed: Parsed, context: Context) -> Entity:
     """PAUSE and RESUME; a query that is in the wanted state already stays as it is."""
     paused = isinstance(parsed.node, nodes.Pause)
-    sequence = context.definitions.next_command
+    sequence = context.catalog_service.next_command
     which = which_of(parsed, context.catalog)
     for query_id in which:
-        sequence = context.definitions.pause(query_id, paused=paused)
+        sequence = context.catalog_service.pause(query_id, paused=paused)
     verb = "pause" if paused else "resume"
     what = f"{verb}/{which[0] if len(which) == 1 else 'ALL'}/execute"
     return entities.status(parsed.text, what, f"Query {verb}d.", sequence)

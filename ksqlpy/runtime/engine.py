@@ -68,18 +68,18 @@ SHOWS, SHOWS_SECONDS = 4, 1.0
 class Engine:
     """Runs statements. All methods may be called from any thread; changes happen one at a time.
 
-    Its parts: ``definitions`` decides what exists, ``supervisor`` runs queries, ``reads`` gives results to clients, all
-    over ``brokers``.
+    Its parts: ``catalog_service`` decides what exists, ``supervisor`` runs queries, ``reads`` gives results to clients,
+    all over ``brokers``.
     """
 
     def __init__(self, config: Config, progress: Callable[[str], None] | None = None) -> None:
         self._progress = progress or (lambda text: None)
         self.brokers = Brokers(config, self._progress)
         self.supervisor = Supervisor(self.brokers, self._progress)
-        self.definitions = CatalogService(self.brokers, self.supervisor)
+        self.catalog_service = CatalogService(self.brokers, self.supervisor)
         self.reads = Reads(self.brokers, self.supervisor)
         began_ms = int(time.time() * 1000)
-        self._services = Services(self.definitions, self.supervisor, self.reads, self.brokers, began_ms)
+        self._services = Services(self.catalog_service, self.supervisor, self.reads, self.brokers, began_ms)
         self._shows = threading.BoundedSemaphore(SHOWS)
         self._closing = contextlib.ExitStack()
         self._ready = False
@@ -102,7 +102,7 @@ class Engine:
             connecting.start()
             try:
                 self.supervisor.start(folder, stack)
-                self.supervisor.wait_for(connecting, self.definitions.foreseen, stack)
+                self.supervisor.wait_for(connecting, self.catalog_service.foreseen, stack)
             finally:
                 connecting.join()
             if failure:
@@ -133,12 +133,12 @@ class Engine:
         self._keep_log(stack)
         self.supervisor.admit(stack)
         self._progress("reading the command log")
-        ended = self.definitions.replay()
+        ended = self.catalog_service.replay()
         self.queries.take_over(self.brokers.belonging, self.catalog.queries, ended)
         self.topics.remove_transients()
-        self.definitions.run_all()
+        self.catalog_service.run_all()
         self._declare_own()
-        self.supervisor.watch(stack, self.definitions.turn, self.definitions.run_all)
+        self.supervisor.watch(stack, self.catalog_service.turn, self.catalog_service.run_all)
 
     def _keep_log(self, stack: contextlib.ExitStack) -> None:
         """Starts the processing log, if one is wanted."""
@@ -212,7 +212,7 @@ class Engine:
             with contextlib.suppress(KsqlError):  # which is said in the turn
                 statements.check(statement, Sandbox(self, self.catalog, dict(overrides), samples=samples))
         shows = all(map(statements.shows, parsed))
-        with self.definitions.turn if changes else self._few() if shows else contextlib.nullcontext():
+        with self.catalog_service.turn if changes else self._few() if shows else contextlib.nullcontext():
             self.brokers.check_owner()
             catalog = self.catalog
             sandbox = Sandbox(self, catalog, dict(overrides), samples=samples)
@@ -320,7 +320,7 @@ class Engine:
                 hint = "only push queries of columns of one source give tokens"
                 raise ConfigProblem("bad-token", "this query gives no continuation tokens", hint=hint)
         # In its turn, since it takes slots.
-        with self.definitions.turn, _named(parsed[0], []):
+        with self.catalog_service.turn, _named(parsed[0], []):
             if self.catalog is not catalog:
                 query, _ = self._asked(parsed[0], properties)
             return self.reads.push(query)
@@ -347,12 +347,12 @@ class Engine:
     @property
     def catalog(self) -> Catalog:
         """What exists."""
-        return self.definitions.catalog
+        return self.catalog_service.catalog
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """What is wrong with entries of the command log."""
-        return self.definitions.left_out
+        return self.catalog_service.left_out
 
     @property
     def bootstrap(self) -> str:
@@ -391,7 +391,7 @@ class Engine:
 
     def plan_of(self, query_id: str) -> Plan:
         """The plan of a persistent query; raises EngineProblem ``command-log`` for one whose entry is odd."""
-        return self.definitions.plan_of(query_id)
+        return self.catalog_service.plan_of(query_id)
 
     def state(self, query_id: str) -> str:
         """The state of a query, as SHOW QUERIES has it."""
@@ -406,12 +406,12 @@ class Engine:
         """
         patience = self.config.number("ksql.server.command.response.timeout.ms") / 1000
         end = time.monotonic() + patience
-        while self.definitions.next_command <= sequence:
+        while self.catalog_service.next_command <= sequence:
             if time.monotonic() >= end:
                 raise EngineProblem(
                     "command-not-reached",
                     f"command {sequence} was not carried out in {patience:g} s; the last one is"
-                    f" {self.definitions.next_command - 1}",
+                    f" {self.catalog_service.next_command - 1}",
                     hint="is it a number that this server gave?",
                     error_code=50301,
                 )

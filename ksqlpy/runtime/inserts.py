@@ -50,7 +50,7 @@ def delete(parsed: Parsed, context: Context) -> None:
 
 
 def _writable(made: Insert, context: Context) -> Insert:
-    return replace(made, source=context.definitions.written(made.source))
+    return replace(made, source=context.catalog_service.written(made.source))
 
 
 def _record(made: Insert, context: Context) -> Record:

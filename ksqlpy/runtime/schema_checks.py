@@ -43,7 +43,7 @@ def assert_schema(parsed: Parsed, context: Context) -> Entity:
             error_code=40001,
         )
     patience = timeout.millis if timeout is not None else context.config.number("ksql.assert.schema.default.timeout.ms")
-    with context.definitions.turn.given_up():
+    with context.catalog_service.turn.given_up():
         left = wait_until(lambda: _problem(registry, subject, number, absent), patience, POLL_SECONDS)
     if left is not None:
         at = node.args.get("subject") or node.args.get("id") or node

@@ -54,7 +54,7 @@ def check_skip(parsed: Parsed, sandbox: Sandbox) -> None:
 
 def skip(parsed: Parsed, context: Context) -> Entity:
     """Has queries go on without a record; those that run are started again from their checkpoints."""
-    sequence = context.definitions.next_command
+    sequence = context.catalog_service.next_command
     record, which = _skipped(parsed, context.catalog)
     left = [q for q in which if not context.supervisor.queries.has_read(q, record)]
     if not left:
@@ -64,6 +64,6 @@ def skip(parsed: Parsed, context: Context) -> Entity:
             error_code=40001,
         )
     for query_id in left:
-        sequence = context.definitions.skip(query_id, record)
+        sequence = context.catalog_service.skip(query_id, record)
     what = f"skip/{left[0] if len(left) == 1 else 'ALL'}/execute"
     return entities.status(parsed.text, what, f"Record {record} is left out.", sequence)

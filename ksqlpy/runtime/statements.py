@@ -116,7 +116,7 @@ def _check_show(parsed: Parsed, sandbox: Sandbox) -> None:
 def _show(parsed: Parsed, context: Context) -> Entity:
     shown = _shown(parsed, context)
     if parsed.node.args["kind"] in _LOGGED:
-        shown["warnings"] = [{"message": text} for text in context.definitions.left_out]
+        shown["warnings"] = [{"message": text} for text in context.catalog_service.left_out]
     return shown
 
 
@@ -220,7 +220,7 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
     standing = context.standing(query_id)
     counts = context.supervisor.queries.figures(query_id)
     blocked = ("query", query_id) in context.catalog.blocked
-    late_topic = None if blocked else (plan or context.definitions.plan_of(query_id)).late_topic
+    late_topic = None if blocked else (plan or context.catalog_service.plan_of(query_id)).late_topic
     aside = (context.brokers.topics.dead_letters, late_topic)
     running = context.supervisor.queries.get(query_id)
     return {
@@ -302,7 +302,7 @@ def _query_description(query_id: str, context: Context) -> Entity:
     query = context.catalog.queries[query_id]
     plan = mode = None
     if ("query", query_id) not in context.catalog.blocked:
-        plan = context.definitions.plan_of(query_id)
+        plan = context.catalog_service.plan_of(query_id)
         mode = mode_of(plan, context.server.for_statement(query.properties))
     figures = _figures(query_id, context)
     return entities.query_description(

@@ -46,7 +46,7 @@ def assert_topic(parsed: Parsed, context: Context) -> Entity:
     def problem() -> str | None:
         return _problem(context.brokers.kafka.topics().get(topic), topic, absent, wanted)
 
-    with context.definitions.turn.given_up():
+    with context.catalog_service.turn.given_up():
         left = wait_until(problem, patience, POLL_SECONDS)
     if left is not None:
         span = Text(parsed.sql).span(node.this)

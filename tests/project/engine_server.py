@@ -24,9 +24,9 @@ class BareEngine(MemoryEngine):
         super().__init__(None)  # type: ignore[arg-type]  # what needs a session is not run here
         self.brokers.cluster_id = "memory"
         self.failing: set[str] = set()
-        self._create, self._declare = self.definitions.create, self.definitions.declare
-        self.definitions.create = self._made  # type: ignore[method-assign]  # a seam of this test
-        self.definitions.declare = self._declared  # type: ignore[method-assign]  # the same
+        self._create, self._declare = self.catalog_service.create, self.catalog_service.declare
+        self.catalog_service.create = self._made  # type: ignore[method-assign]  # a seam of this test
+        self.catalog_service.declare = self._declared  # type: ignore[method-assign]  # the same
 
     def _made(self, made: CreateAs, plan: Plan, properties: Mapping[str, object]) -> tuple[int, str]:
         self._look(made.source)

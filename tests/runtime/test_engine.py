@@ -73,7 +73,7 @@ def records(engine: Engine, topic: str, count: int, deadline: float = 60) -> lis
 
 def state(engine: Engine) -> tuple[Any, ...]:
     """All that a refused statement must not change."""
-    return engine.catalog, engine.definitions.next_command, sorted(engine.kafka.topics())
+    return engine.catalog, engine.catalog_service.next_command, sorted(engine.kafka.topics())
 
 
 def test_insert_query_and_result(engine: Engine) -> None:

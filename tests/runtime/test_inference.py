@@ -75,7 +75,7 @@ def test_change_events_of_debezium_are_recognised(engine: Engine) -> None:
         " Inferred from 1 record of topic shop: value JSON, `NAME` STRING"
     )
     source = engine.catalog.sources["PEOPLE"]
-    engine.definitions.replay()
+    engine.catalog_service.replay()
     assert engine.catalog.sources["PEOPLE"] == source
     assert (source.envelope, source.key.wrapped) == ("DEBEZIUM", True)
 
@@ -114,5 +114,5 @@ def test_a_start_reads_no_sample(engine: Engine, monkeypatch: pytest.MonkeyPatch
         raise AssertionError("a sample is read")
 
     monkeypatch.setattr(Kafka, "last_records", never)
-    engine.definitions.replay()
+    engine.catalog_service.replay()
     assert engine.catalog.sources["KEPT"] == before

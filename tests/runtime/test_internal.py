@@ -33,7 +33,7 @@ def engine(**properties: str) -> MemoryEngine:
     made.execute(RIDES)
     for source in (OLD_STREAM, OLD_TABLE):
         made.kafka.create_topic(source.topic, 1, None, {})
-        made.definitions.catalog = made.catalog.with_source(source)
+        made.catalog_service.catalog = made.catalog.with_source(source)
     return made
 
 

@@ -207,9 +207,9 @@ def test_headers_of_results_and_those_of_exactly_once(engine: Engine) -> None:
 
 
 def test_a_start_declares_what_is_there_again(engine: Engine) -> None:
-    before = engine.definitions.next_command
+    before = engine.catalog_service.next_command
     engine._declare_own()
-    assert engine.definitions.next_command == before
+    assert engine.catalog_service.next_command == before
     engine.execute("DROP STREAM lost; DROP STREAM ksqlpy_dead_letters;")
     engine._declare_own()
     assert "KSQLPY_DEAD_LETTERS" in engine.catalog.sources
