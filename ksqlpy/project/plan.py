@@ -23,7 +23,7 @@ from ksqlpy.project.offline import check_statement
 from ksqlpy.project.state import State, quoted
 from ksqlpy.project.statements import DEFINITIONS, SESSION, Refused, Statement, in_order, statements_of
 from ksqlpy.runtime.context import Sandbox
-from ksqlpy.runtime.definitions import cascade
+from ksqlpy.runtime.statements.create import cascade
 from ksqlpy.sql import nodes, to_sql
 
 __all__ = ["OTHERS", "Action", "Change", "Plan", "Step", "make_plan"]

@@ -9,7 +9,7 @@ import pytest
 
 from ksqlpy.analysis import analyze_insert
 from ksqlpy.errors import KsqlError
-from ksqlpy.runtime.inserts import plain_record
+from ksqlpy.runtime.statements.insert import plain_record
 from ksqlpy.spark.evaluate import record_of
 from ksqlpy.sql import parse
 from ksqlpy.testing.memory import MemoryEngine

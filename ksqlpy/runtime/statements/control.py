@@ -9,7 +9,7 @@ from ksqlpy.catalog import Catalog
 from ksqlpy.errors import EngineProblem, similar_names
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Entity, Sandbox
-from ksqlpy.runtime.definitions import which_of
+from ksqlpy.runtime.statements.create import which_of
 from ksqlpy.spark.working import Record
 from ksqlpy.sql import Parsed
 

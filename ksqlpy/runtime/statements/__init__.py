@@ -31,13 +31,14 @@ from ksqlpy.plan import Plan, build_plan, mode_of
 from ksqlpy.plan.explain import plan_tree
 from ksqlpy.reading.pull import columns_of, used_by, way_of
 from ksqlpy.reading.push import PLAIN_WAY, plain_of
-from ksqlpy.runtime import definitions, entities
+from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Command, Context, Entity, Sandbox
-from ksqlpy.runtime.inserts import check_delete, check_insert, delete, insert
 from ksqlpy.runtime.internal import check_read
 from ksqlpy.runtime.schema_checks import assert_schema, check_assert_schema
-from ksqlpy.runtime.skips import check_skip, skip
-from ksqlpy.runtime.topic_checks import assert_topic, check_assert_topic
+from ksqlpy.runtime.statements import create as definitions
+from ksqlpy.runtime.statements.asserts import assert_topic, check_assert_topic
+from ksqlpy.runtime.statements.control import check_skip, skip
+from ksqlpy.runtime.statements.insert import check_delete, check_insert, delete, insert
 from ksqlpy.spark.check import check_plan
 from ksqlpy.spark.standing import State
 from ksqlpy.sql import Parsed, nodes, to_sql
