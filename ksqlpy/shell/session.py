@@ -6,7 +6,7 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,9 +24,6 @@ __all__ = ["INTERRUPTED", "Limits", "Session"]
 
 INTERRUPTED = 130
 """Exit code of what Ctrl-C ended."""
-
-CHANGING = ("CREATE", "ALTER", "DROP", "INSERT", "TERMINATE", "PAUSE", "RESUME", "SKIP")
-"""First words of statements that may change what exists."""
 
 _IN_SCRIPTS = ("CREATE", "ALTER", "DROP", "INSERT", "DELETE", "DEFINE", "UNDEFINE", "ASSERT")
 _SCRIPT_HINT = "scripts make, change and fill sources: CREATE, ALTER, DROP, INSERT, SET, DEFINE"
@@ -138,8 +135,7 @@ class Session:
             if not entities and self.interactive:
                 self.note("done")
             self._note_variable(piece)
-            if word in CHANGING:
-                self._follow(entities)
+            self._follow(e for e in entities if "commandStatus" in e or "wasTerminated" in e)
         return 0
 
     def _answer(self, ask: Callable[[], T]) -> T:
@@ -322,7 +318,7 @@ class Session:
         finally:
             timer.cancel()
 
-    def _follow(self, entities: Sequence[Mapping[str, Any]]) -> None:
+    def _follow(self, entities: Iterable[Mapping[str, Any]]) -> None:
         """Tells of what a statement changed; of a query that it started, waits until it runs."""
         started = None
         for entity in entities:
