@@ -13,7 +13,7 @@ from ksqlpy.errors import KsqlError, Span
 from ksqlpy.project.faults import Fault, say_variables
 from ksqlpy.project.files import File
 from ksqlpy.project.offline import Offline, check_statement
-from ksqlpy.project.statements import DEFINITIONS, SESSION, Refused, Statement, in_order, statements_of
+from ksqlpy.project.statements import Refused, Statement, in_order, only_define, statements_of
 from ksqlpy.runtime.context import Sandbox
 
 __all__ = ["Report", "check_files"]
@@ -58,7 +58,7 @@ def check_files(
                 report.checked += 1
             else:
                 statements.append(part)
-    if all(isinstance(s.parsed.node, DEFINITIONS + SESSION) for s in statements):
+    if only_define(statements):
         statements = in_order(statements)
     for statement in statements:
         if statement.uses & broken:

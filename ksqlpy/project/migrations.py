@@ -21,8 +21,9 @@ from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, Span
 from ksqlpy.project.files import File, read_file, writing
 from ksqlpy.project.plan import Step
-from ksqlpy.project.statements import SESSION, Refused, statements_of
-from ksqlpy.sql import nodes, to_sql
+from ksqlpy.project.statements import Refused, statements_of
+from ksqlpy.runtime.statements import names, statement_of
+from ksqlpy.sql import to_sql
 
 __all__ = [
     "PROPERTIES_FILE",
@@ -39,24 +40,6 @@ PROPERTIES_FILE = "ksql-migrations.properties"
 
 _NAME = re.compile(r"V(\d{6})__(.+)\.sql\Z")
 _MAX_VERSION = 999_999
-
-_RUN = (
-    nodes.CreateSource,
-    nodes.CreateType,
-    nodes.CreateConnector,
-    nodes.AlterSource,
-    nodes.DropSource,
-    nodes.DropType,
-    nodes.DropConnector,
-    nodes.InsertSelect,
-    nodes.InsertValues,
-    nodes.DeleteFrom,
-    nodes.Terminate,
-    nodes.Pause,
-    nodes.Resume,
-    nodes.AssertTopic,
-    nodes.AssertSchema,
-)
 
 
 @dataclass(frozen=True)
@@ -191,15 +174,15 @@ def _steps(file: File, variables: Mapping[str, str]) -> Iterator[tuple[File, int
         if isinstance(part, Refused):
             raise part.error
         node, start = part.parsed.node, part.parsed.start
-        if isinstance(node, SESSION):
+        if part.of_session:
             continue
-        if not isinstance(node, _RUN):
+        if not statement_of(node).migrates:
             words = " ".join(to_sql(node).split()[:2])
             raise AnalysisProblem(
                 "not-in-migration",
                 f"a migration does not hold {words}",
                 span=Span(start, start + len(words)),
                 sql=file.sql,
-                hint="it makes, changes, fills and drops: CREATE, ALTER, INSERT, DELETE, DROP, TERMINATE, ASSERT, SET",
+                hint=f"it makes, changes, fills and drops: {', '.join(names(lambda s: s.migrates))}, SET",
             )
         yield file, start, Step(part.parsed.text, part.properties)

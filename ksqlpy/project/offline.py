@@ -13,7 +13,8 @@ from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
 from ksqlpy.runtime.context import Sandbox
-from ksqlpy.runtime.statements import check, check_push
+from ksqlpy.runtime.statements import check
+from ksqlpy.runtime.statements.select import check_push
 from ksqlpy.runtime.wishes import check_wish
 from ksqlpy.sql import Parsed, nodes
 

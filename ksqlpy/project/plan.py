@@ -21,9 +21,9 @@ from ksqlpy.project.files import File
 from ksqlpy.project.mirror import Mirror, canonical, plain, replacing
 from ksqlpy.project.offline import check_statement
 from ksqlpy.project.state import State, quoted
-from ksqlpy.project.statements import DEFINITIONS, SESSION, Refused, Statement, in_order, statements_of
+from ksqlpy.project.statements import Refused, Statement, in_order, statements_of
 from ksqlpy.runtime.context import Sandbox
-from ksqlpy.runtime.statements.create import cascade
+from ksqlpy.runtime.statements.drop import cascade
 from ksqlpy.sql import nodes, to_sql
 
 __all__ = ["OTHERS", "Action", "Change", "Plan", "Step", "make_plan"]
@@ -158,9 +158,9 @@ class _Planner:
                 if isinstance(part, Refused):
                     self.plan.faults.append(Fault(file, part.error))
                     self._broken |= part.makes
-                elif isinstance(part.parsed.node, SESSION):
+                elif part.of_session:
                     continue
-                elif not isinstance(part.parsed.node, DEFINITIONS):
+                elif not part.defines:
                     words = " ".join(to_sql(part.parsed.node).split()[:2])
                     self._refuse(part, _not_declarative(words))
                 elif isinstance(part.parsed.node, nodes.InsertSelect) and _query_id(part.parsed.node) is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ksqlpy.project.files import File
-from ksqlpy.project.statements import DEFINITIONS, SESSION, Statement, in_order, statements_of
+from ksqlpy.project.statements import Statement, in_order, only_define, statements_of
 
 __all__ = ["script"]
 
@@ -16,12 +16,12 @@ def script(files: Sequence[File], variables: Mapping[str, str]) -> str:
     What is no statement is left out: see :func:`.check.check_files`.
     """
     found = [part for file in files for part in statements_of(file, variables) if isinstance(part, Statement)]
-    if all(isinstance(s.parsed.node, DEFINITIONS + SESSION) for s in found):
+    if only_define(found):
         found = in_order(found)
     lines: list[str] = []
     now: Mapping[str, object] = {}
     for statement in found:
-        if isinstance(statement.parsed.node, SESSION):
+        if statement.of_session:
             continue
         lines += [*_changes(now, statement.properties), statement.parsed.text]
         now = statement.properties

@@ -12,16 +12,11 @@ from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError, Span, SyntaxProblem
 from ksqlpy.project.faults import say_variables
 from ksqlpy.project.files import File
+from ksqlpy.runtime.statements import Effect, statement_of
 from ksqlpy.sql import Parsed, nodes, parse
 from ksqlpy.sql.tokens import IDENTIFIER, SYMBOLS, Token, tokenize
 
-__all__ = ["DEFINITIONS", "SESSION", "Refused", "Statement", "in_order", "statements_of"]
-
-SESSION = (nodes.SetProperty, nodes.UnsetProperty, nodes.Define, nodes.Undefine)
-"""Statements that only change what holds for those behind them in the same file."""
-
-DEFINITIONS = (nodes.CreateSource, nodes.CreateType, nodes.CreateConnector, nodes.InsertSelect)
-"""Statements that say what there shall be."""
+__all__ = ["Refused", "Statement", "in_order", "only_define", "statements_of"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +33,16 @@ class Statement:
     makes: frozenset[str] = frozenset()
     uses: frozenset[str] = frozenset()
     variables: frozenset[str] = frozenset()
+
+    @property
+    def of_session(self) -> bool:
+        """Whether it only changes what holds for those behind it in the same file."""
+        return statement_of(self.parsed.node).effect is Effect.SESSION
+
+    @property
+    def defines(self) -> bool:
+        """Whether it says what there shall be."""
+        return statement_of(self.parsed.node).defines
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,11 @@ def statements_of(
             known.add(node.this.this.upper())
         elif isinstance(node, nodes.Undefine):
             known.discard(node.this.this.upper())
+
+
+def only_define(statements: Iterable[Statement]) -> bool:
+    """Whether they only say what there shall be, so that their order does not count."""
+    return all(s.defines or s.of_session for s in statements)
 
 
 def in_order(statements: Sequence[Statement]) -> list[Statement]:

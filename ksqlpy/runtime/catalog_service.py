@@ -19,7 +19,7 @@ from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_to_json
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import declared, registered, writable
-from ksqlpy.plan import Plan, stored, upgrade
+from ksqlpy.plan import Plan, stored
 from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.commandlog import query_to_json, source_to_json
@@ -120,9 +120,13 @@ class CatalogService:
             log.check_size(entry)
             self._brokers.topics.ensure_declared(made)
             source = declared(made.source, self._brokers.registry)
-            sequence = log.append({**entry, "source": source_to_json(source)})
-            self.catalog = self.catalog.with_source(source)
-            return sequence
+            return self._log({**entry, "source": source_to_json(source)}, self.catalog.with_source(source))
+
+    def _log(self, entry: Mapping[str, Any], catalog: Catalog) -> int:
+        """Logs what makes this the catalog; returns the command's number."""
+        sequence = self._brokers.log.append(entry)
+        self.catalog = catalog
+        return sequence
 
     def create(self, made: CreateAs, plan: Plan, properties: Mapping[str, object]) -> tuple[int, str]:
         """Makes a checked source and its query; returns the command's number and the id of the query."""
@@ -159,16 +163,16 @@ class CatalogService:
         self._run(query.id)
         return sequence
 
-    def upgrade(self, made: CreateAs, plan: Plan, query: PersistentQuery) -> int:
+    def upgrade(self, made: CreateAs, plan: Plan, query: PersistentQuery, *, anew: bool) -> int:
         """Lets a query go on with another statement, from where it is; returns the command's number.
 
-        The new plan is known to fit, with the state or without it (:func:`ksqlpy.plan.upgrade`).
+        The new plan is known to fit, with the state or, ``anew``, without it (:func:`ksqlpy.plan.upgrade`).
         """
         with self.turn:
             old, new = self._plans[query.id], Kept.of(stored.write(plan))
             earlier = dict.fromkeys((*query.upgraded_from, fingerprint_of(old)))
             earlier.pop(fingerprint_of(new), None)
-            era = query.state_era + upgrade(old.plan, new.plan).anew
+            era = query.state_era + anew
             query = replace(query, statement=made.source.statement, upgraded_from=tuple(earlier), state_era=era)
             source = registered(replace(made.source, query=query.id), self._brokers.registry)
             sequence = self._brokers.log.append(
@@ -184,9 +188,8 @@ class CatalogService:
         """Gives a source another definition, which fits its records and readers; returns the command's number."""
         with self.turn:
             source = declared(source, self._brokers.registry)
-            sequence = self._brokers.log.append({"op": "create", "source": source_to_json(source), "query": None})
-            self.catalog = self.catalog.with_source(source)
-            return sequence
+            entry = {"op": "create", "source": source_to_json(source), "query": None}
+            return self._log(entry, self.catalog.with_source(source))
 
     def written(self, source: Source) -> Source:
         """The source as it is when something is to be written into it: its formats know the schemas of that.
@@ -199,16 +202,16 @@ class CatalogService:
             found = self.catalog.sources.get(source.name, source)
             if not writable(found):
                 found = registered(found, self._brokers.registry)
-                self._brokers.log.append({"op": "create", "source": source_to_json(found), "query": None})
-                self.catalog = self.catalog.with_source(found)
+                entry = {"op": "create", "source": source_to_json(found), "query": None}
+                self._log(entry, self.catalog.with_source(found))
             return found
 
     def drop(self, source: Source, *, delete_topic: bool) -> int:
         """Removes a source that nothing else uses, and the query that made it; returns the command's number."""
         with self.turn:
             query = source.query if source.query in self.catalog.queries else None
-            sequence = self._brokers.log.append({"op": "drop", "source": source.name, "query": query})
-            self.catalog = self.catalog.without_source(source.name)
+            entry = {"op": "drop", "source": source.name, "query": query}
+            sequence = self._log(entry, self.catalog.without_source(source.name))
             if query is not None:
                 self._end(query)
             if delete_topic:
@@ -218,9 +221,7 @@ class CatalogService:
     def drop_blocked(self, name: str) -> int:
         """Gives a name free whose entry of the command log is odd; returns the command's number."""
         with self.turn:
-            sequence = self._brokers.log.append({"op": "drop", "source": name, "query": None})
-            self.catalog = self.catalog.without_source(name)
-            return sequence
+            return self._log({"op": "drop", "source": name, "query": None}, self.catalog.without_source(name))
 
     # ------------------------------------------------------------ types
 
@@ -228,12 +229,9 @@ class CatalogService:
         """Makes a type, or with None forgets it; returns the command's number."""
         with self.turn:
             if type_ is None:
-                sequence = self._brokers.log.append({"op": "drop-type", "name": name})
-                self.catalog = self.catalog.without_type(name)
-            else:
-                sequence = self._brokers.log.append({"op": "type", "name": name, "type": type_to_json(type_)})
-                self.catalog = self.catalog.with_type(name, type_)
-            return sequence
+                return self._log({"op": "drop-type", "name": name}, self.catalog.without_type(name))
+            entry = {"op": "type", "name": name, "type": type_to_json(type_)}
+            return self._log(entry, self.catalog.with_type(name, type_))
 
     # ------------------------------------------------------------ queries
 
@@ -248,8 +246,8 @@ class CatalogService:
             runs = self._problem(query_id) is None
             if not paused and runs:
                 self._supervisor.check_room(self._plans[query_id].plan, query)
-            sequence = self._brokers.log.append({"op": "pause" if paused else "resume", "query": query_id})
-            self.catalog = self.catalog.with_query(replace(query, paused=paused))
+            entry = {"op": "pause" if paused else "resume", "query": query_id}
+            sequence = self._log(entry, self.catalog.with_query(replace(query, paused=paused)))
             if paused:
                 self._supervisor.pause(query_id)
             elif runs:
@@ -262,8 +260,8 @@ class CatalogService:
             query = self.catalog.queries[query_id]
             topic, partition, offset = record
             entry = {"op": "skip", "query": query_id, "topic": topic, "partition": partition, "offset": offset}
-            sequence = self._brokers.log.append(entry)
-            self.catalog = self.catalog.with_query(replace(query, skipped=(*query.skipped, (topic, partition, offset))))
+            left_out = replace(query, skipped=(*query.skipped, (topic, partition, offset)))
+            sequence = self._log(entry, self.catalog.with_query(left_out))
             self._supervisor.suspects.release(query_id)
             if not query.paused and self._problem(query_id) is None:
                 self._run(query_id)

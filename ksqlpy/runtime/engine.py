@@ -31,7 +31,7 @@ from ksqlpy.runtime import statements
 from ksqlpy.runtime.behind import Figures
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
-from ksqlpy.runtime.context import Command, Context, Sandbox, Services
+from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.health import query_health
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.plainpush import PlainPush
@@ -42,6 +42,8 @@ from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.reads import Reads
 from ksqlpy.runtime.sampling import Sampling
+from ksqlpy.runtime.statements import Checked, Effect
+from ksqlpy.runtime.statements.select import check_lookup, check_pull, check_push
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.systemstreams import log_topic, system_streams
 from ksqlpy.runtime.textsize import check_size
@@ -78,8 +80,8 @@ class Engine:
         self.supervisor = Supervisor(self.brokers, self._progress)
         self.catalog_service = CatalogService(self.brokers, self.supervisor)
         self.reads = Reads(self.brokers, self.supervisor)
-        began_ms = int(time.time() * 1000)
-        self._services = Services(self.catalog_service, self.supervisor, self.reads, self.brokers, began_ms)
+        parts = self.catalog_service, self.supervisor, self.reads, self.brokers
+        self._context = partial(Context, *parts, int(time.time() * 1000))
         self._shows = threading.BoundedSemaphore(SHOWS)
         self._closing = contextlib.ExitStack()
         self._ready = False
@@ -206,37 +208,49 @@ class Engine:
         parsed = self._parsed(sql, properties, variables)
         overrides = dict(properties or {})
         entities: list[dict[str, Any]] = []
-        changes = any(map(statements.changes, parsed))
+        effects = {statements.statement_of(p.node).effect for p in parsed}
+        changes = Effect.CATALOG in effects
         samples = Sampling(self.kafka, partial(may_read, config=self.config))
-        for statement in filter(statements.may_sample, parsed):  # ahead of the turn: records are waited for
+        checked: list[Checked[Any]] = []
+        if any(map(statements.may_sample, parsed)):  # ahead of the turn: records are waited for
             with contextlib.suppress(KsqlError):  # which is said in the turn
-                statements.check(statement, Sandbox(self, self.catalog, dict(overrides), samples=samples))
-        shows = all(map(statements.shows, parsed))
+                checked = self._checked(parsed, overrides, samples, entities)
+        shows = effects <= {Effect.SHOWS}
         with self.catalog_service.turn if changes else self._few() if shows else contextlib.nullcontext():
             self.brokers.check_owner()
             catalog = self.catalog
-            sandbox = Sandbox(self, catalog, dict(overrides), samples=samples)
-            commands: list[Command | None] = []
-            for statement in parsed:
-                with _named(statement, entities):
-                    if isinstance(statement.node, nodes.CreateSource | nodes.InsertSelect):
-                        # The entry, made later, holds more.
-                        self.brokers.log.check_size({"statement": statement.text})
-                    commands.append(statements.check(statement, sandbox))
-            seen = None if changes else catalog
+            if not checked or checked[0].catalog is not catalog:
+                checked = self._checked(parsed, overrides, samples, entities)
             writing = Writing(self.brokers, lambda: self.session, partial(_named, entities=entities))
-            context = Context(self._services, overrides, dict(variables or {}), seen, samples, writing=writing)
+            context = self._context(writing, overrides, dict(variables or {}), None if changes else catalog)
             try:
-                for statement, context.command in zip(parsed, commands, strict=True):
-                    if not isinstance(statement.node, nodes.InsertValues):
+                for statement in checked:
+                    if not isinstance(statement.parsed.node, nodes.InsertValues):
                         writing.settle()
-                    with _named(statement, entities):
-                        entity = statements.run(statement, context)
+                    with _named(statement.parsed, entities):
+                        if not statement.holds_in(context.catalog):
+                            sandbox = Sandbox(self, context.catalog, dict(overrides), samples=samples)
+                            statement = statements.check(statement.parsed, sandbox)
+                        entity = statement.run(context)
                     if entity is not None:
                         entities.append(entity)
             finally:  # what was sent before a statement that is refused counts
                 writing.settle()
         return entities
+
+    def _checked(
+        self, parsed: list[Parsed], overrides: Mapping[str, object], samples: Sampling, entities: list[dict[str, Any]]
+    ) -> list[Checked[Any]]:
+        """The statements of a request, each checked behind those before it; raises KsqlError for the first bad one."""
+        sandbox = Sandbox(self, self.catalog, dict(overrides), samples=samples)
+        checked = []
+        for statement in parsed:
+            with _named(statement, entities):
+                if isinstance(statement.node, nodes.CreateSource | nodes.InsertSelect):
+                    # The entry, made later, holds more.
+                    self.brokers.log.check_size({"statement": statement.text})
+                checked.append(statements.check(statement, sandbox))
+        return checked
 
     @contextlib.contextmanager
     def _few(self) -> Iterator[None]:
@@ -272,7 +286,7 @@ class Engine:
 
         def analyze(text: str) -> tuple[PullRead, set[str]]:
             [parsed] = self._parsed(text, given, None)
-            return statements.check_lookup(parsed, catalog, self.config.for_statement(given))
+            return check_lookup(parsed, catalog, self.config.for_statement(given))
 
         return self.reads.look_up(sql, catalog, given, analyze)
 
@@ -289,46 +303,37 @@ class Engine:
         ``token``: a continuation token that a push query gave, whose rows go on.
         """
         parsed = self._parsed(sql, properties, variables)
-        text = Text(sql, self.catalog.types)
-        if len(parsed) == 1 and isinstance(parsed[0].node, nodes.Print):
-            with _named(parsed[0], []):
+        first = parsed[0] if parsed else None
+        if first is None or len(parsed) > 1 or not isinstance(first.node, nodes.Query | nodes.UnionAll | nodes.Print):
+            span = Text(sql).span(first.node if first is not None else None)
+            raise StatementError("not-a-query", "one SELECT, or one PRINT, is wanted here", span=span, sql=sql)
+        with _named(first, []):
+            config, catalog = self.config.for_statement(properties or {}), self.catalog
+            if isinstance(first.node, nodes.Print):
                 topics = self.kafka.topics()
-                asked = wanted(parsed[0], topics, readable=partial(may_read, config=self.config))
-                committed = self.config.for_statement(properties or {}).committed
-                return self.reads.print(asked, len(topics[asked.topic]), committed=committed)
-        if len(parsed) != 1 or not isinstance(parsed[0].node, nodes.Query | nodes.UnionAll):
-            node = parsed[0].node if parsed else None
-            raise StatementError(
-                "not-a-query", "one SELECT, or one PRINT, is wanted here", span=text.span(node), sql=sql
-            )
-        if parsed[0].node.args.get("emit") is None:
-            with _named(parsed[0], []):
-                catalog = self.catalog
-                config = self.config.for_statement(properties or {})
-                read, plan = statements.check_pull(parsed[0], catalog, config)
+                asked = wanted(first, topics, readable=partial(may_read, config=self.config))
+                return self.reads.print(asked, len(topics[asked.topic]), committed=config.committed)
+            if first.node.args.get("emit") is None:
+                read, plan = check_pull(first, catalog, config)
                 wait = config.number(WAIT) / 1000
                 largest = config.number("ksqlpy.record.max.bytes")
-                answering = Answering(parsed[0].text, read, plan, wait, config.committed, largest)
-                return self.reads.pull(answering, catalog)
-        with _named(parsed[0], []):
+                return self.reads.pull(Answering(first.text, read, plan, wait, config.committed, largest), catalog)
             self.brokers.check_owner()
-            catalog = self.catalog
-            query, how = self._asked(parsed[0], properties)
+            query, how = self._asked(first, properties)
             if how is not None:
                 return self.reads.push_plain(query, how, token)
             if token is not None:
                 hint = "only push queries of columns of one source give tokens"
                 raise ConfigProblem("bad-token", "this query gives no continuation tokens", hint=hint)
-        # In its turn, since it takes slots.
-        with self.catalog_service.turn, _named(parsed[0], []):
-            if self.catalog is not catalog:
-                query, _ = self._asked(parsed[0], properties)
-            return self.reads.push(query)
+            with self.catalog_service.turn:  # since it takes slots
+                if self.catalog is not catalog:
+                    query, _ = self._asked(first, properties)
+                return self.reads.push(query)
 
     def _asked(self, parsed: Parsed, properties: Mapping[str, object] | None) -> tuple[Asked, Plain | None]:
         """A push query that is checked, and how it is answered without Spark, if it can be."""
         sandbox = Sandbox(self, self.catalog, dict(properties or {}))
-        typed, plan = statements.check_push(parsed, sandbox)
+        typed, plan = check_push(parsed, sandbox)
         mode = mode_of(plan, sandbox.config)
         asked = Asked(parsed.text, plan, mode, typed.columns, typed.limit, dict(properties or {}))
         return asked, plain_of(typed, self.brokers.registry)
@@ -348,11 +353,6 @@ class Engine:
     def catalog(self) -> Catalog:
         """What exists."""
         return self.catalog_service.catalog
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """What is wrong with entries of the command log."""
-        return self.catalog_service.left_out
 
     @property
     def bootstrap(self) -> str:
@@ -437,7 +437,7 @@ class Engine:
         ``isHealthy`` is the server's: to start a server again does not help a query that fails, so such queries do
         not make it false. They stand in ``queries``.
         """
-        lost = None
+        lost, left_out = None, self.catalog_service.left_out
         try:
             lost = self.brokers.problem()
             kafka = True
@@ -449,7 +449,7 @@ class Engine:
             "commandRunner": {
                 "isHealthy": self._ready and lost is None,
                 **({"reason": lost} if lost else {}),
-                **({"leftOut": list(self.left_out)} if self.left_out else {}),
+                **({"leftOut": list(left_out)} if left_out else {}),
             },
             "spark": {"isHealthy": self._ready and self.supervisor.alive},
         }

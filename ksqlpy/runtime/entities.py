@@ -15,11 +15,10 @@ from ksqlpy.spark.standing import Standing
 from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
 
 __all__ = [
+    "Entity",
     "described_function",
-    "described_query",
-    "described_source",
+    "entity",
     "functions",
-    "listed_queries",
     "listed_sources",
     "listed_topics",
     "listed_types",
@@ -32,7 +31,8 @@ __all__ = [
 Entity = dict[str, Any]
 
 
-def _entity(kind: str, statement: str, **fields: Any) -> Entity:
+def entity(kind: str, statement: str, **fields: Any) -> Entity:
+    """An answer of this ``@type``."""
     return {"@type": kind, "statementText": statement, "warnings": [], **fields}
 
 
@@ -40,7 +40,7 @@ def status(
     statement: str, what: str, message: str, sequence: int, query_id: str | None = None, warnings: Iterable[str] = ()
 ) -> Entity:
     """``currentStatus``: a change was made. ``what`` is such as ``stream/`RIDES`/create``."""
-    return _entity(
+    return entity(
         "currentStatus",
         statement,
         commandId=what,
@@ -52,7 +52,7 @@ def status(
 
 def warning(statement: str, message: str) -> Entity:
     """``warning_entity``: nothing was to be done, as with IF NOT EXISTS."""
-    return _entity("warning_entity", statement, message=message)
+    return entity("warning_entity", statement, message=message)
 
 
 def listed_sources(statement: str, kind: str, catalog: Catalog) -> Entity:
@@ -70,12 +70,7 @@ def listed_sources(statement: str, kind: str, catalog: Catalog) -> Entity:
         if s.kind == kind
     ]
     name = f"{kind.lower()}s"
-    return _entity(name, statement, **{name: listed})
-
-
-def described_all(statement: str, descriptions: list[Entity]) -> Entity:
-    """``source_descriptions``, the answer to SHOW … EXTENDED."""
-    return _entity("source_descriptions", statement, sourceDescriptions=descriptions)
+    return entity(name, statement, **{name: listed})
 
 
 def schema(t: SqlType) -> Entity:
@@ -136,50 +131,39 @@ def source_description(
     }
 
 
-def described_source(statement: str, description: Entity) -> Entity:
-    """``sourceDescription``, the answer to DESCRIBE."""
-    return _entity("sourceDescription", statement, sourceDescription=description)
-
-
 def query_summary(
     query: PersistentQuery, standing: Standing, catalog: Catalog, errors: Iterable[Mapping[str, Any]] = ()
 ) -> Entity:
-    """One line of SHOW QUERIES; ``errors``: the last failures of the query.
+    """One line of SHOW QUERIES; ``errors``: the last failures of the query."""
+    sink = catalog.sources.get(query.sink)
+    topics = [sink.topic] if sink is not None else []
+    return summary(query.id, query.statement, standing, errors, "PERSISTENT", [query.sink], topics)
+
+
+def summary(
+    query_id: str,
+    statement: str,
+    standing: Standing,
+    errors: Iterable[Mapping[str, Any]],
+    kind: str = "PUSH",
+    sinks: Iterable[str] = (),
+    topics: Iterable[str] = (),
+) -> Entity:
+    """One line of SHOW QUERIES, of a push query or another.
 
     ``state`` is ours, ``statusCount`` has ksqlDB's names, since its clients know no others.
     """
-    sink = catalog.sources.get(query.sink)
-    return {
-        "queryString": query.statement,
-        "sinks": [query.sink],
-        "sinkKafkaTopics": [sink.topic] if sink is not None else [],
-        "id": query.id,
-        "statusCount": {standing.status: 1},
-        "queryType": "PERSISTENT",
-        "state": standing.state,
-        **standing.told(),
-        "queryErrors": list(errors),
-    }
-
-
-def push_summary(query_id: str, statement: str, standing: Standing, errors: Iterable[Mapping[str, Any]]) -> Entity:
-    """One line of SHOW QUERIES for a push query."""
     return {
         "queryString": statement,
-        "sinks": [],
-        "sinkKafkaTopics": [],
+        "sinks": list(sinks),
+        "sinkKafkaTopics": list(topics),
         "id": query_id,
         "statusCount": {standing.status: 1},
-        "queryType": "PUSH",
+        "queryType": kind,
         "state": standing.state,
         **standing.told(),
         "queryErrors": list(errors),
     }
-
-
-def listed_queries(statement: str, summaries: list[Entity]) -> Entity:
-    """``queries``."""
-    return _entity("queries", statement, queries=summaries)
 
 
 def query_description(
@@ -221,49 +205,23 @@ def query_description(
 
 def pull_description(text: str, columns: list[Column], sources: list[str], way: str) -> Entity:
     """The ``queryDescription`` of a pull query; ``way``: how it is answered."""
-    return {
-        "id": "",
-        "statementText": text,
-        "windowType": None,
-        "fields": _fields(columns),
-        "sources": sources,
-        "sinks": [],
-        "topology": way,
-        "executionPlan": way,
-        "plan": None,
-        "overriddenProperties": {},
-        "ksqlHostQueryStatus": {},
-        "queryType": "PULL",
-        "queryErrors": [],
-        "tasksMetadata": [],
-        "consumerGroupId": None,
-        "state": None,
-    }
-
-
-def described_query(statement: str, description: Entity) -> Entity:
-    """``queryDescription``, the answer to EXPLAIN."""
-    return _entity("queryDescription", statement, queryDescription=description)
-
-
-def described_queries(statement: str, descriptions: list[Entity]) -> Entity:
-    """``query_descriptions``, the answer to SHOW QUERIES EXTENDED."""
-    return _entity("query_descriptions", statement, queryDescriptions=descriptions)
+    told = {"fields": _fields(columns), "topology": way, "executionPlan": way, "queryType": "PULL"}
+    return query_description("", text, None, None, sources, [], None, **told)
 
 
 def listed_topics(statement: str, topics: Mapping[str, list[int]]) -> Entity:
     """``kafka_topics``: names with the replicas of each partition."""
-    return _entity("kafka_topics", statement, topics=[{"name": n, "replicaInfo": r} for n, r in topics.items()])
+    return entity("kafka_topics", statement, topics=[{"name": n, "replicaInfo": r} for n, r in topics.items()])
 
 
 def listed_types(statement: str, types: Mapping[str, SqlType]) -> Entity:
     """``type_list``: the types of CREATE TYPE with what they stand for."""
-    return _entity("type_list", statement, types={n: schema(t) for n, t in sorted(types.items())})
+    return entity("type_list", statement, types={n: schema(t) for n, t in sorted(types.items())})
 
 
 def listed_variables(statement: str, variables: Mapping[str, str]) -> Entity:
     """``variables`` of the session."""
-    return _entity("variables", statement, variables=[{"name": n, "value": v} for n, v in sorted(variables.items())])
+    return entity("variables", statement, variables=[{"name": n, "value": v} for n, v in sorted(variables.items())])
 
 
 def properties(statement: str, config: Config, overrides: Mapping[str, object]) -> Entity:
@@ -291,7 +249,7 @@ def properties(statement: str, config: Config, overrides: Mapping[str, object]) 
         for name, value in sorted(config.clients.items())
     ]
     defaults = [p.name for p in PROPERTIES.values() if not config.is_set(p.name)]
-    return _entity(
+    return entity(
         "properties", statement, properties=listed, overwrittenProperties=sorted(overrides), defaultProperties=defaults
     )
 
@@ -299,7 +257,7 @@ def properties(statement: str, config: Config, overrides: Mapping[str, object]) 
 def functions(statement: str) -> Entity:
     """``function_names``."""
     listed = [{"name": f.name, "type": f.kind, "category": f.category} for f in FUNCTIONS.functions.values()]
-    return _entity("function_names", statement, functions=listed)
+    return entity("function_names", statement, functions=listed)
 
 
 def described_function(statement: str, function: Function) -> Entity:
@@ -320,7 +278,7 @@ def described_function(statement: str, function: Function) -> Entity:
         }
         for s in function.signatures
     ]
-    return _entity(
+    return entity(
         "describe_function",
         statement,
         name=function.name,

@@ -24,7 +24,7 @@ from ksqlpy.runtime.commandlog import Entry
 from ksqlpy.runtime.lookups import Lookups
 from ksqlpy.runtime.pulllimits import PullLimits
 from ksqlpy.runtime.replay import Replay
-from ksqlpy.runtime.statements import check_lookup
+from ksqlpy.runtime.statements.select import check_lookup
 from ksqlpy.runtime.textsize import check_size
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.kafka import Kafka

@@ -11,8 +11,9 @@ import pytest
 from ksqlpy.catalog import Column, KeySpec, Source, ValueSpec
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
+from ksqlpy.runtime.context import Sandbox
 from ksqlpy.runtime.queries import Queries
-from ksqlpy.runtime.statements import Sandbox, check_push
+from ksqlpy.runtime.statements.select import check_push
 from ksqlpy.sql import parse
 from ksqlpy.testing.memory import MemoryEngine
 from ksqlpy.topicnames import is_internal

@@ -1,26 +1,101 @@
-"""SKIP: queries go on without a record that they cannot stand; it becomes a dead letter."""
+"""TERMINATE, PAUSE, RESUME and SKIP: what becomes of queries that run."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from sqlglot import exp
 
 from ksqlpy.analysis import Text
-from ksqlpy.catalog import Catalog
+from ksqlpy.catalog import Catalog, query_named
 from ksqlpy.errors import EngineProblem, similar_names
 from ksqlpy.runtime import entities
-from ksqlpy.runtime.context import Context, Entity, Sandbox
-from ksqlpy.runtime.statements.create import which_of
+from ksqlpy.runtime.context import Context, Sandbox
+from ksqlpy.runtime.entities import Entity
+from ksqlpy.runtime.statements.entry import Effect, Statement, Table
 from ksqlpy.spark.working import Record
-from ksqlpy.sql import Parsed
+from ksqlpy.sql import Parsed, nodes
 
-__all__ = ["check_skip", "skip"]
+__all__ = ["STATEMENTS", "find_query"]
 
 _PLACE = re.compile(r"(.+)/(\d{1,9})/(\d{1,18})")
 
 
-def _skipped(parsed: Parsed, catalog: Catalog) -> tuple[Record, list[str]]:
-    """The record of SKIP, and the queries that are to leave it out."""
-    text, node = Text(parsed.sql), parsed.node.args["record"]
+def find_query(name: exp.Expr, catalog: Catalog, text: Text, pushes: Iterable[str] = ()) -> str:
+    """The id of the query of a name; ``pushes``: push queries that count too.
+
+    Raises AnalysisProblem ``unknown-query``.
+    """
+    query_id = query_named(name.this, (*catalog.queries, *pushes))
+    if query_id is None:
+        text.refuse(
+            "unknown-query",
+            f"there is no query {name.this}",
+            name,
+            similar=similar_names(name.this, catalog.queries),
+            hint="SHOW QUERIES lists them",
+        )
+    return query_id
+
+
+def _which(parsed: Parsed, catalog: Catalog) -> list[str]:
+    if parsed.node.args.get("all"):
+        return list(catalog.queries)
+    return [find_query(parsed.node.this, catalog, Text(parsed.sql))]
+
+
+def _done(parsed: Parsed, verb: str, which: list[str], message: str, sequence: int) -> Entity:
+    what = f"{verb}/{which[0] if len(which) == 1 else 'ALL'}/execute"
+    return entities.status(parsed.text, what, message, sequence)
+
+
+# ---------------------------------------------------------------- TERMINATE, PAUSE, RESUME
+
+
+def _check_terminate(parsed: Parsed, sandbox: Sandbox) -> list[str] | str:
+    """The persistent queries to end, or the push query."""
+    if not parsed.node.args.get("all"):
+        push = query_named(parsed.node.this.this, sandbox.engine.open_push_queries)
+        if push is not None:
+            return push
+    ended = _which(parsed, sandbox.catalog)
+    for query_id in ended:
+        sandbox.catalog = sandbox.catalog.without_query(query_id)
+    return ended
+
+
+def _terminate(parsed: Parsed, ended: list[str] | str, context: Context) -> Entity:
+    """Ends queries for good; what they have written stays."""
+    if isinstance(ended, str):
+        closed = context.reads.close(ended)
+        return entities.entity("terminate_query", parsed.text, queryId=ended, wasTerminated=closed)
+    sequence = context.catalog_service.next_command
+    for query_id in ended:
+        sequence = context.catalog_service.terminate(query_id)
+    return _done(parsed, "terminate", ended, "Query terminated.", sequence)
+
+
+def _check_pause(parsed: Parsed, sandbox: Sandbox) -> list[str]:
+    return _which(parsed, sandbox.catalog)
+
+
+def _pause(parsed: Parsed, which: list[str], context: Context) -> Entity:
+    """PAUSE and RESUME; a query that is in the wanted state already stays as it is."""
+    paused = isinstance(parsed.node, nodes.Pause)
+    sequence = context.catalog_service.next_command
+    for query_id in which:
+        sequence = context.catalog_service.pause(query_id, paused=paused)
+    verb = "pause" if paused else "resume"
+    return _done(parsed, verb, which, f"Query {verb}d.", sequence)
+
+
+# ---------------------------------------------------------------- SKIP
+
+
+def _check_skip(parsed: Parsed, sandbox: Sandbox) -> tuple[Record, list[str]]:
+    """The record, and the queries that are to leave it out; raises AnalysisProblem ``bad-record``."""
+    text, node, catalog = Text(parsed.sql), parsed.node.args["record"], sandbox.catalog
     place = _PLACE.fullmatch(node.this)
     if place is None:
         text.refuse(
@@ -34,7 +109,7 @@ def _skipped(parsed: Parsed, catalog: Catalog) -> tuple[Record, list[str]]:
         q: {catalog.sources[s].topic for s in catalog.queries[q].sources if s in catalog.sources}
         for q in catalog.queries
     }
-    which = [q for q in which_of(parsed, catalog) if record.topic in readers[q]]
+    which = [q for q in _which(parsed, catalog) if record.topic in readers[q]]
     if not which:
         known = {topic for read in readers.values() for topic in read if topic is not None}
         text.refuse(
@@ -47,15 +122,13 @@ def _skipped(parsed: Parsed, catalog: Catalog) -> tuple[Record, list[str]]:
     return record, which
 
 
-def check_skip(parsed: Parsed, sandbox: Sandbox) -> None:
-    """SKIP; raises AnalysisProblem ``unknown-query`` and ``bad-record``."""
-    _skipped(parsed, sandbox.catalog)
+def _skip(parsed: Parsed, found: tuple[Record, list[str]], context: Context) -> Entity:
+    """Has queries go on without a record that they cannot stand, which becomes a dead letter.
 
-
-def skip(parsed: Parsed, context: Context) -> Entity:
-    """Has queries go on without a record; those that run are started again from their checkpoints."""
+    Those that run are started again from their checkpoints.
+    """
+    record, which = found
     sequence = context.catalog_service.next_command
-    record, which = _skipped(parsed, context.catalog)
     left = [q for q in which if not context.supervisor.queries.has_read(q, record)]
     if not left:
         raise EngineProblem(
@@ -65,5 +138,14 @@ def skip(parsed: Parsed, context: Context) -> Entity:
         )
     for query_id in left:
         sequence = context.catalog_service.skip(query_id, record)
-    what = f"skip/{left[0] if len(left) == 1 else 'ALL'}/execute"
-    return entities.status(parsed.text, what, f"Record {record} is left out.", sequence)
+    return _done(parsed, "skip", left, f"Record {record} is left out.", sequence)
+
+
+STATEMENTS: Table = {
+    nodes.Terminate: Statement[list[str] | str](
+        "TERMINATE", _check_terminate, _terminate, Effect.CATALOG, migrates=True
+    ),
+    nodes.Pause: Statement[list[str]]("PAUSE", _check_pause, _pause, Effect.CATALOG, migrates=True),
+    nodes.Resume: Statement[list[str]]("RESUME", _check_pause, _pause, Effect.CATALOG, migrates=True),
+    nodes.Skip: Statement[tuple[Record, list[str]]]("SKIP", _check_skip, _skip, Effect.CATALOG),
+}

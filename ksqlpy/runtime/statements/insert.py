@@ -13,40 +13,41 @@ from ksqlpy.analysis import Insert, analyze_delete, analyze_insert
 from ksqlpy.catalog import PartSpec
 from ksqlpy.formats import Codec, codec
 from ksqlpy.reading.conditions import folded
-from ksqlpy.runtime.context import Command, Context, Sandbox
+from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.internal import check_written
+from ksqlpy.runtime.statements.entry import Statement, Table
 from ksqlpy.runtime.writing import Record
-from ksqlpy.sql import Parsed
+from ksqlpy.sql import Parsed, nodes
 
-__all__ = ["check_delete", "check_insert", "delete", "insert", "plain_record"]
+__all__ = ["STATEMENTS", "plain_record"]
 
 
-def check_insert(parsed: Parsed, sandbox: Sandbox) -> Command:
-    """INSERT VALUES; raises AnalysisProblem."""
+def _check_insert(parsed: Parsed, sandbox: Sandbox) -> Insert:
     made = analyze_insert(parsed, sandbox.catalog)
     check_written(made.source, parsed)
-    return Command(made, None, (made.source,), sandbox.catalog.types)
+    return made
 
 
-def insert(parsed: Parsed, context: Context) -> None:
+def _insert(parsed: Parsed, made: Insert, context: Context) -> None:
     """Writes the record of INSERT VALUES; raises AnalysisProblem ``insert-failed``, EngineProblem ``not-inserted``."""
-    checked = context.checked
-    made = _writable(checked.made if checked is not None else analyze_insert(parsed, context.catalog), context)
+    made = _writable(made, context)
     context.writing.send(parsed, made, _record(made, context))
 
 
-def check_delete(parsed: Parsed, sandbox: Sandbox) -> Command:
-    """DELETE of a row by its key; raises AnalysisProblem."""
+def _check_delete(parsed: Parsed, sandbox: Sandbox) -> Insert:
     made = analyze_delete(parsed, sandbox.catalog)
     check_written(made.source, parsed)
-    return Command(made, None, (made.source,), sandbox.catalog.types)
+    return made
 
 
-def delete(parsed: Parsed, context: Context) -> None:
-    """Writes the tombstone of DELETE; raises what :func:`insert` raises."""
-    checked = context.checked
-    made = _writable(checked.made if checked is not None else analyze_delete(parsed, context.catalog), context)
+def _delete(parsed: Parsed, made: Insert, context: Context) -> None:
+    """Writes the tombstone of DELETE; raises what :func:`_insert` raises."""
+    made = _writable(made, context)
     context.writing.send(parsed, made, (_record(made, context)[0], None, None))
+
+
+def _reads(made: Insert) -> tuple[str]:
+    return (made.source.name,)
 
 
 def _writable(made: Insert, context: Context) -> Insert:
@@ -81,3 +82,9 @@ def plain_record(made: Insert) -> Record | None:
 @lru_cache(256)
 def _codec(spec: PartSpec) -> Codec:
     return codec(spec)
+
+
+STATEMENTS: Table = {
+    nodes.InsertValues: Statement[Insert]("INSERT", _check_insert, _insert, migrates=True, reads=_reads),
+    nodes.DeleteFrom: Statement[Insert]("DELETE", _check_delete, _delete, migrates=True, reads=_reads),
+}
