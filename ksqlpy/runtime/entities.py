@@ -173,10 +173,11 @@ def query_description(
     mode: Mode | None,
     sources: list[str],
     sinks: list[str],
-    standing: Standing | None,
-    **more: Any,
+    standing: Standing | None = None,
+    properties: Mapping[str, object] | None = None,
+    figures: Entity | None = None,
 ) -> Entity:
-    """The ``queryDescription`` of a query or of a statement that is not run; it may have no plan."""
+    """The ``queryDescription`` of a query, with its figures, or of a statement that is not run; it may have no plan."""
     columns = (
         [Column(o.name, o.expr.type, o.key) for o in plan.root.outputs if not o.header] if plan is not None else []
     )
@@ -191,22 +192,22 @@ def query_description(
         "topology": topology,
         "executionPlan": topology,
         "plan": plan_json(plan, mode) if plan is not None and mode is not None else None,
-        "overriddenProperties": {},
+        "overriddenProperties": dict(properties or {}),
         "ksqlHostQueryStatus": {"local": standing.status} if standing is not None else {},
         "queryType": "PERSISTENT" if sinks else "PUSH",
-        "queryErrors": [],
+        "queryErrors": figures["errors"] if figures is not None else [],
         "tasksMetadata": [],
         "consumerGroupId": None,
         "state": standing.state if standing is not None else None,
         **(standing.told() if standing is not None else {}),
-        **more,
+        **({"figures": figures} if figures is not None else {}),
     }
 
 
 def pull_description(text: str, columns: list[Column], sources: list[str], way: str) -> Entity:
     """The ``queryDescription`` of a pull query; ``way``: how it is answered."""
     told = {"fields": _fields(columns), "topology": way, "executionPlan": way, "queryType": "PULL"}
-    return query_description("", text, None, None, sources, [], None, **told)
+    return {**query_description("", text, None, None, sources, []), **told}
 
 
 def listed_topics(statement: str, topics: Mapping[str, list[int]]) -> Entity:
@@ -226,31 +227,21 @@ def listed_variables(statement: str, variables: Mapping[str, str]) -> Entity:
 
 def properties(statement: str, config: Config, overrides: Mapping[str, object]) -> Entity:
     """``properties``: all of them with the value in force, then the settings of Kafka's clients, without secrets."""
-    listed = [
-        {
-            "name": p.name,
-            "scope": "KSQL",
-            "value": HIDDEN if p.secret and config.get(p.name) else config.get(p.name),
-            "editable": p.session,
-            "level": "SESSION" if p.session else "SERVER",
-            "description": p.help,
-        }
+
+    def listed(name: str, value: object, help: str, *, editable: bool) -> Entity:
+        level = "SESSION" if editable else "SERVER"
+        told = {"name": name, "scope": "KSQL", "value": value, "editable": editable}
+        return {**told, "level": level, "description": help}
+
+    found = [
+        listed(p.name, HIDDEN if p.secret and config.get(p.name) else config.get(p.name), p.help, editable=p.session)
         for p in PROPERTIES.values()
     ]
-    listed += [
-        {
-            "name": name,
-            "scope": "KSQL",
-            "value": hidden(name, value),
-            "editable": False,
-            "level": "SERVER",
-            "description": "Setting of Kafka's clients.",
-        }
-        for name, value in sorted(config.clients.items())
-    ]
+    for name, value in sorted(config.clients.items()):
+        found.append(listed(name, hidden(name, value), "Setting of Kafka's clients.", editable=False))
     defaults = [p.name for p in PROPERTIES.values() if not config.is_set(p.name)]
     return entity(
-        "properties", statement, properties=listed, overwrittenProperties=sorted(overrides), defaultProperties=defaults
+        "properties", statement, properties=found, overwrittenProperties=sorted(overrides), defaultProperties=defaults
     )
 
 

@@ -29,13 +29,8 @@ def find_query(name: exp.Expr, catalog: Catalog, text: Text, pushes: Iterable[st
     """
     query_id = query_named(name.this, (*catalog.queries, *pushes))
     if query_id is None:
-        text.refuse(
-            "unknown-query",
-            f"there is no query {name.this}",
-            name,
-            similar=similar_names(name.this, catalog.queries),
-            hint="SHOW QUERIES lists them",
-        )
+        similar, hint = similar_names(name.this, catalog.queries), "SHOW QUERIES lists them"
+        text.refuse("unknown-query", f"there is no query {name.this}", name, similar=similar, hint=hint)
     return query_id
 
 
@@ -98,12 +93,8 @@ def _check_skip(parsed: Parsed, sandbox: Sandbox) -> tuple[Record, list[str]]:
     text, node, catalog = Text(parsed.sql), parsed.node.args["record"], sandbox.catalog
     place = _PLACE.fullmatch(node.this)
     if place is None:
-        text.refuse(
-            "bad-record",
-            f"'{node.this}' names no record",
-            node,
-            hint="a record is 'topic/partition/offset', as 'rides/0/17'",
-        )
+        hint = "a record is 'topic/partition/offset', as 'rides/0/17'"
+        text.refuse("bad-record", f"'{node.this}' names no record", node, hint=hint)
     record = Record(place[1], int(place[2]), int(place[3]))
     readers = {
         q: {catalog.sources[s].topic for s in catalog.queries[q].sources if s in catalog.sources}
@@ -111,14 +102,9 @@ def _check_skip(parsed: Parsed, sandbox: Sandbox) -> tuple[Record, list[str]]:
     }
     which = [q for q in _which(parsed, catalog) if record.topic in readers[q]]
     if not which:
-        known = {topic for read in readers.values() for topic in read if topic is not None}
-        text.refuse(
-            "bad-record",
-            f"no such query reads topic {record.topic}",
-            node,
-            similar=similar_names(record.topic, known),
-            hint="EXPLAIN of a query names its topics",
-        )
+        similar = similar_names(record.topic, {topic for read in readers.values() for topic in read})
+        hint = "EXPLAIN of a query names its topics"
+        text.refuse("bad-record", f"no such query reads topic {record.topic}", node, similar=similar, hint=hint)
     return record, which
 
 
@@ -131,11 +117,8 @@ def _skip(parsed: Parsed, found: tuple[Record, list[str]], context: Context) -> 
     sequence = context.catalog_service.next_command
     left = [q for q in which if not context.supervisor.queries.has_read(q, record)]
     if not left:
-        raise EngineProblem(
-            "record-read",
-            f"{which[0]} has read record {record}, and its checkpoint holds what came of it",
-            error_code=40001,
-        )
+        message = f"{which[0]} has read record {record}, and its checkpoint holds what came of it"
+        raise EngineProblem("record-read", message, error_code=40001)
     for query_id in left:
         sequence = context.catalog_service.skip(query_id, record)
     return _done(parsed, "skip", left, f"Record {record} is left out.", sequence)

@@ -67,18 +67,13 @@ def _existing(parsed: Parsed, catalog: Catalog) -> Source | None:
     if node.args.get("exists") and node.args.get("replace"):
         text.refuse("replace-and-exists", "OR REPLACE and IF NOT EXISTS exclude each other", node.this)
     if node.args.get("source") and node.args.get("replace"):
-        text.refuse(
-            "not-replaceable", "OR REPLACE and SOURCE exclude each other: such a source stays as it is", node.this
-        )
+        message = "OR REPLACE and SOURCE exclude each other: such a source stays as it is"
+        text.refuse("not-replaceable", message, node.this)
     check_blocked(catalog, "source", node.this, text)
     existing = catalog.sources.get(node.this.this)
     if existing is not None and not (node.args.get("exists") or node.args.get("replace")):
-        text.refuse(
-            "already-exists",
-            f"{existing.kind.lower()} {existing.name} exists already",
-            node.this,
-            hint="choose another name, DROP it first, or write IF NOT EXISTS or OR REPLACE",
-        )
+        hint = "choose another name, DROP it first, or write IF NOT EXISTS or OR REPLACE"
+        text.refuse("already-exists", f"{existing.kind.lower()} {existing.name} exists already", node.this, hint=hint)
     return existing
 
 

@@ -29,9 +29,8 @@ def _source_description(source: Source, context: Context, *, extended: bool) -> 
     if not extended:
         return entities.source_description(source, context.catalog, context.standing)
     replicas = context.brokers.topics.listed(hidden=True).get(source.topic, [])
-    figures = []
-    for query_id in (*context.catalog.writers(source.name), *context.catalog.readers(source.name)):
-        figures.append({"queryId": query_id, **_figures(query_id, context)})
+    queries = (*context.catalog.writers(source.name), *context.catalog.readers(source.name))
+    figures = [{"queryId": q, **_figures(q, context)} for q in queries]
     dead = sum(f["deadLetters"] for f in figures)
     copy = context.reads.copies.standing(source.name)
     copied = f"local copy: about {copy['rows']:,} rows, {copy['lag']:,} records behind" if copy is not None else ""
@@ -129,18 +128,10 @@ def _stands(figures: Entity) -> str:
 
 def push_description(push: PushQuery | PlainPush, context: Context) -> Entity:
     """An open push query, with its plan and its figures."""
-    asked, figures = push.asked, _figures(push.id, context, push.asked.plan)
+    asked, standing = push.asked, push.standing or context.standing(push.id)
+    figures = _figures(push.id, context, asked.plan)
     return entities.query_description(
-        push.id,
-        asked.statement,
-        asked.plan,
-        asked.mode,
-        asked.sources,
-        [],
-        push.standing or context.standing(push.id),
-        overriddenProperties=dict(asked.properties),
-        queryErrors=figures["errors"],
-        figures=figures,
+        push.id, asked.statement, asked.plan, asked.mode, asked.sources, [], standing, asked.properties, figures
     )
 
 
@@ -151,18 +142,10 @@ def query_description(query_id: str, context: Context) -> Entity:
     if ("query", query_id) not in context.catalog.blocked:
         plan = context.catalog_service.plan_of(query_id)
         mode = mode_of(plan, context.brokers.config.for_statement(query.properties))
-    figures = _figures(query_id, context)
+    standing, figures = context.standing(query_id), _figures(query_id, context)
+    sources, sinks = list(query.sources), [query.sink]
     return entities.query_description(
-        query_id,
-        query.statement,
-        plan,
-        mode,
-        list(query.sources),
-        [query.sink],
-        context.standing(query_id),
-        overriddenProperties=dict(query.properties),
-        queryErrors=figures["errors"],
-        figures=figures,
+        query_id, query.statement, plan, mode, sources, sinks, standing, query.properties, figures
     )
 
 

@@ -21,22 +21,13 @@ def _dropped(parsed: Parsed, catalog: Catalog) -> Source:
     if source.kind != node.args["kind"]:
         text.refuse("wrong-kind", f"{source.name} is a {source.kind.lower()}", node.this, hint=f"DROP {source.kind} …")
     if source.read_only and node.args.get("delete_topic"):
-        text.refuse(
-            "read-only",
-            f"{source.name} was made with CREATE SOURCE, its topic cannot be deleted",
-            node.this,
-            hint="leave DELETE TOPIC out",
-        )
+        message = f"{source.name} was made with CREATE SOURCE, its topic cannot be deleted"
+        text.refuse("read-only", message, node.this, hint="leave DELETE TOPIC out")
     readers = catalog.readers(source.name)
     writers = tuple(q for q in catalog.writers(source.name) if q != source.query)
     if (readers or writers) and not node.args.get("cascade"):
-        users = ", ".join((*readers, *writers))
-        text.refuse(
-            "in-use",
-            f"{source.name} is used by the queries {users}",
-            node.this,
-            hint="TERMINATE or DROP them first, or DROP … CASCADE",
-        )
+        message = f"{source.name} is used by the queries {', '.join((*readers, *writers))}"
+        text.refuse("in-use", message, node.this, hint="TERMINATE or DROP them first, or DROP … CASCADE")
     return source
 
 
@@ -120,13 +111,9 @@ def _check_type(parsed: Parsed, sandbox: Sandbox) -> Nothing | None:
     if name not in types and ("type", name) not in sandbox.catalog.blocked:
         if parsed.node.args.get("exists"):
             return Nothing(f"there is no type {name}, nothing is done")
-        Text(parsed.sql).refuse(
-            "unknown-type",
-            f"there is no type {name}",
-            parsed.node.this,
-            hint="SHOW TYPES lists what there is",
-            similar=similar_names(name, types),
-        )
+        message, similar = f"there is no type {name}", similar_names(name, types)
+        hint = "SHOW TYPES lists what there is"
+        Text(parsed.sql).refuse("unknown-type", message, parsed.node.this, hint=hint, similar=similar)
     sandbox.catalog = sandbox.catalog.without_type(name)
     return None
 

@@ -73,7 +73,7 @@ def _would_run(text: str, found: _Would, context: Context) -> Entity:
     plan = build_plan(query)
     mode = mode_of(plan, context.config)
     sources = [s.name for s in query.sources]
-    description = entities.query_description(found.name, text, plan, mode, sources, sinks, None)
+    description = entities.query_description(found.name, text, plan, mode, sources, sinks)
     if not sinks and plain_of(query) is not None:
         description["topology"] = description["executionPlan"] = f"{plan_tree(plan)}\n{PLAIN_WAY}"
     return description
