@@ -15,7 +15,7 @@ from ksqlpy.plan import Plan
 from ksqlpy.runtime.context import Sandbox
 from ksqlpy.runtime.statements import check
 from ksqlpy.runtime.statements.select import check_push
-from ksqlpy.runtime.wishes import check_wish
+from ksqlpy.runtime.topic_requirements import check_requirement
 from ksqlpy.sql import Parsed, nodes
 
 __all__ = ["AssumedTopics", "Offline", "check_statement"]
@@ -29,7 +29,7 @@ class AssumedTopics:
 
     def check(self, wish: TopicWish, promised: Mapping[str, int], *, declared: bool) -> int | None:
         """As :meth:`ksqlpy.runtime.topics.Topics.check`, of what statements have said so far."""
-        have = check_wish(wish, self._said, declared=False)
+        have = check_requirement(wish, self._said, declared=False)
         if wish.partitions is not None:
             self._said[wish.name] = wish.partitions
         return have

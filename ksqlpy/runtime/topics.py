@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from ksqlpy.analysis import CreateAs, Declare, TopicWish
 from ksqlpy.catalog import Source
 from ksqlpy.errors import AnalysisProblem, EngineProblem
-from ksqlpy.runtime.wishes import check_wish
+from ksqlpy.runtime.topic_requirements import check_requirement
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.topicnames import OWN, dead_letters, is_internal
 
@@ -58,7 +58,7 @@ class Topics:
         ``promised``: topics that earlier statements of the request will make. Raises AnalysisProblem.
         """
         known = {n: len(r) for n, r in self._kafka.topics().items()} | dict(promised)
-        return check_wish(wish, known, declared=declared)
+        return check_requirement(wish, known, declared=declared)
 
     def ensure_late(self, topic: str | None) -> None:
         """Makes the topic for late records, as that of dead letters is made, if it is wanted and not there."""

@@ -25,7 +25,7 @@ from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
 from ksqlpy.runtime.internal import check_declared, check_read, check_written
 from ksqlpy.runtime.statements.entry import Effect, Nothing, Statement, Table
-from ksqlpy.runtime.wishes import check_late
+from ksqlpy.runtime.topic_requirements import check_late
 from ksqlpy.spark.check import check_plan
 from ksqlpy.sql import Parsed, nodes
 from ksqlpy.types import SqlType

@@ -1,4 +1,4 @@
-"""What statements want of their topics, against what is known of them."""
+"""What statements require of their topics, compared with the topics that are known."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ksqlpy.errors import AnalysisProblem, similar_names
 from ksqlpy.plan import Plan
 from ksqlpy.topicnames import is_internal
 
-__all__ = ["check_late", "check_wish"]
+__all__ = ["check_late", "check_requirement"]
 
 
-def check_wish(wish: TopicWish, known: Mapping[str, int], *, declared: bool) -> int | None:
+def check_requirement(wish: TopicWish, known: Mapping[str, int], *, declared: bool) -> int | None:
     """Whether the topic is there or can be made: its partitions, or None if a query's sink will be made.
 
     ``known``: the topics with their partitions; ``declared``: for a source with columns, whose topic is there or gets
