@@ -165,7 +165,7 @@ class _OurRun:
 
     def check(self) -> None:
         running = self.engine.queries.get(self.query_id)
-        if running is None or running.standing.failed:
+        if running is None or running.status.failed:
             raise RuntimeError(f"{self.query_id} failed: {running.error if running else 'it is gone'}")
 
     def cpu(self) -> float:

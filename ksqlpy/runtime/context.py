@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # who only checks statements needs neither Kafka's clients no
     from ksqlpy.runtime.reads import Reads
     from ksqlpy.runtime.supervisor import Supervisor
     from ksqlpy.runtime.writing import Writing
-    from ksqlpy.spark.standing import Standing
+    from ksqlpy.spark.query_status import QueryStatus
 
 __all__ = ["Context", "Sandbox", "Surroundings", "TopicFacts"]
 
@@ -110,6 +110,6 @@ class Context:
         """What exists."""
         return self.seen or self.catalog_service.catalog
 
-    def standing(self, query_id: str) -> Standing:
+    def status(self, query_id: str) -> QueryStatus:
         """How a query stands."""
-        return self.supervisor.standing(query_id, self.catalog)
+        return self.supervisor.status(query_id, self.catalog)

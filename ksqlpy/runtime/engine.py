@@ -395,7 +395,7 @@ class Engine:
 
     def state(self, query_id: str) -> str:
         """The state of a query, as SHOW QUERIES has it."""
-        return self.supervisor.standing(query_id, self.catalog).state
+        return self.supervisor.status(query_id, self.catalog).state
 
     # ------------------------------------------------------------ about
 

@@ -11,7 +11,7 @@ from ksqlpy.connection import HIDDEN, hidden
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.functions.registry import Function
 from ksqlpy.plan import Mode, Plan, plan_json, plan_text
-from ksqlpy.spark.standing import Standing
+from ksqlpy.spark.query_status import QueryStatus
 from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
 
 __all__ = [
@@ -103,14 +103,21 @@ def _mark(column: Column) -> Entity:
 
 
 def source_description(
-    source: Source, catalog: Catalog, standing: Callable[[str], Standing], extended: Mapping[str, Any] | None = None
+    source: Source,
+    catalog: Catalog,
+    query_status: Callable[[str], QueryStatus],
+    extended: Mapping[str, Any] | None = None,
 ) -> Entity:
-    """The ``sourceDescription`` of a source; ``standing``: of a query; ``extended``: figures of EXTENDED."""
+    """The ``sourceDescription`` of a source; ``query_status``: of a query; ``extended``: figures of EXTENDED."""
     return {
         "name": source.name,
         "windowType": source.window.kind if source.window is not None else None,
-        "readQueries": [query_summary(catalog.queries[q], standing(q), catalog) for q in catalog.readers(source.name)],
-        "writeQueries": [query_summary(catalog.queries[q], standing(q), catalog) for q in catalog.writers(source.name)],
+        "readQueries": [
+            query_summary(catalog.queries[q], query_status(q), catalog) for q in catalog.readers(source.name)
+        ],
+        "writeQueries": [
+            query_summary(catalog.queries[q], query_status(q), catalog) for q in catalog.writers(source.name)
+        ],
         "fields": _fields(source.columns),
         "type": source.kind,
         "timestamp": source.timestamp or "",
@@ -132,18 +139,18 @@ def source_description(
 
 
 def query_summary(
-    query: PersistentQuery, standing: Standing, catalog: Catalog, errors: Iterable[Mapping[str, Any]] = ()
+    query: PersistentQuery, query_status: QueryStatus, catalog: Catalog, errors: Iterable[Mapping[str, Any]] = ()
 ) -> Entity:
     """One line of SHOW QUERIES; ``errors``: the last failures of the query."""
     sink = catalog.sources.get(query.sink)
     topics = [sink.topic] if sink is not None else []
-    return summary(query.id, query.statement, standing, errors, "PERSISTENT", [query.sink], topics)
+    return summary(query.id, query.statement, query_status, errors, "PERSISTENT", [query.sink], topics)
 
 
 def summary(
     query_id: str,
     statement: str,
-    standing: Standing,
+    query_status: QueryStatus,
     errors: Iterable[Mapping[str, Any]],
     kind: str = "PUSH",
     sinks: Iterable[str] = (),
@@ -158,10 +165,10 @@ def summary(
         "sinks": list(sinks),
         "sinkKafkaTopics": list(topics),
         "id": query_id,
-        "statusCount": {standing.status: 1},
+        "statusCount": {query_status.client_status: 1},
         "queryType": kind,
-        "state": standing.state,
-        **standing.told(),
+        "state": query_status.state,
+        **query_status.told(),
         "queryErrors": list(errors),
     }
 
@@ -173,7 +180,7 @@ def query_description(
     mode: Mode | None,
     sources: list[str],
     sinks: list[str],
-    standing: Standing | None = None,
+    query_status: QueryStatus | None = None,
     properties: Mapping[str, object] | None = None,
     figures: Entity | None = None,
 ) -> Entity:
@@ -193,13 +200,13 @@ def query_description(
         "executionPlan": topology,
         "plan": plan_json(plan, mode) if plan is not None and mode is not None else None,
         "overriddenProperties": dict(properties or {}),
-        "ksqlHostQueryStatus": {"local": standing.status} if standing is not None else {},
+        "ksqlHostQueryStatus": {"local": query_status.client_status} if query_status is not None else {},
         "queryType": "PERSISTENT" if sinks else "PUSH",
         "queryErrors": figures["errors"] if figures is not None else [],
         "tasksMetadata": [],
         "consumerGroupId": None,
-        "state": standing.state if standing is not None else None,
-        **(standing.told() if standing is not None else {}),
+        "state": query_status.state if query_status is not None else None,
+        **(query_status.told() if query_status is not None else {}),
         **({"figures": figures} if figures is not None else {}),
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ksqlpy.spark.standing import State
+from ksqlpy.spark.query_status import State
 
 if TYPE_CHECKING:
     from ksqlpy.catalog import Catalog
@@ -22,12 +22,12 @@ def query_health(catalog: Catalog, supervisor: Supervisor) -> dict[str, Any]:
     listed, healthy = [], True
     blocked = {name: reason for (kind, name), reason in catalog.blocked.items() if kind == "query"}
     for query_id in sorted({*catalog.queries, *blocked}):
-        standing = supervisor.standing(query_id, catalog)
-        if standing.state in (State.RUNNING, State.PAUSED):
+        status = supervisor.status(query_id, catalog)
+        if status.state in (State.RUNNING, State.PAUSED):
             continue
         running = supervisor.queries.get(query_id)
         reason = blocked.get(query_id) or (running.error if running is not None else None)
-        entry: dict[str, Any] = {"id": query_id, "state": standing.state, "since": standing.told()["since"]}
+        entry: dict[str, Any] = {"id": query_id, "state": status.state, "since": status.told()["since"]}
         listed.append({**entry, **({"reason": reason} if reason else {})})
-        healthy = healthy and not standing.failed
+        healthy = healthy and not status.failed
     return {"isHealthy": healthy, "notRunning": listed}

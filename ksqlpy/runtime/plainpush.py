@@ -25,7 +25,7 @@ from ksqlpy.reading.batch import Batch, Unshared
 from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.feeds import AT_ONCE, IDLE_SECONDS, Feed, Rows, Taker, made
 from ksqlpy.runtime.push import Asked
-from ksqlpy.spark.standing import Standing, State
+from ksqlpy.spark.query_status import QueryStatus, State
 
 __all__ = ["OwnPush", "PlainPush", "SharedPush", "offsets_of", "token_text"]
 
@@ -71,9 +71,9 @@ class PlainPush(Unshared):
         self._closing = threading.Event()
 
     @property
-    def standing(self) -> Standing:
+    def status(self) -> QueryStatus:
         """How it stands."""
-        return Standing(State.RUNNING)
+        return QueryStatus(State.RUNNING)
 
     def rows(self) -> Iterator[list[Any] | Gone | Token | None]:
         """The rows as JSON values in the order of ``columns``; None about twice a second while nothing comes.

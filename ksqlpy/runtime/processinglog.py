@@ -137,7 +137,7 @@ class ProcessingLog:
         queries = list(self._queries())
         for query in queries:
             known = self._told.get(query.spec.id, self._began)
-            for failure in [f for f in query.failures if f.at > known] if query.standing.failed else ():
+            for failure in [f for f in query.failures if f.at > known] if query.status.failed else ():
                 self._told[query.spec.id] = failure.at
                 self._write(producer, of_failure(query.spec.id, failure))
         if time.time() - self._counted >= COUNT_SECONDS:

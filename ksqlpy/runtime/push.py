@@ -17,7 +17,7 @@ from ksqlpy.errors import EngineProblem
 from ksqlpy.plan import Mode, Plan
 from ksqlpy.reading.batch import Unshared
 from ksqlpy.spark.query import RunningQuery
-from ksqlpy.spark.standing import Standing
+from ksqlpy.spark.query_status import QueryStatus
 
 __all__ = ["Asked", "PushQuery"]
 
@@ -77,7 +77,7 @@ class PushQuery(Unshared):
         consumer.assign([TopicPartition(topic, 0, 0)])
 
     @property
-    def standing(self) -> Standing | None:
+    def status(self) -> QueryStatus | None:
         """How it stands, where it knows by itself; None: as the query that feeds it."""
         return None
 
@@ -116,7 +116,7 @@ class PushQuery(Unshared):
         self._looks_without = 0 if query is not None else self._looks_without + 1
         if self._closing.is_set():
             return
-        if self._query is not None and self._query.standing.failed:
+        if self._query is not None and self._query.status.failed:
             raise EngineProblem("query-failed", f"query {self.id} failed: {self._query.error}")
         if self._looks_without * IDLE_SECONDS > PATIENCE_SECONDS:
             raise EngineProblem("query-ended", f"query {self.id} was ended by the server", hint="ask again")

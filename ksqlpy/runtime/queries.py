@@ -22,9 +22,9 @@ from ksqlpy.spark.figures import figures, forget_figures, read_up_to
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.masters import local_slots
 from ksqlpy.spark.query import RunningQuery
+from ksqlpy.spark.query_status import QueryStatus, State
 from ksqlpy.spark.session import at_rest, slots_of
 from ksqlpy.spark.spec import QuerySpec, slots
-from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.topics import widened
 from ksqlpy.spark.turns import Turns
 from ksqlpy.spark.upstream import announce, tell_failing, withdraw
@@ -117,7 +117,7 @@ class Queries:
     @property
     def settled(self) -> bool:
         """Whether all queries run but those that are refused or fail, which need not come to run at all."""
-        return all(q.standing.failed or q.state is State.RUNNING or q.live.is_set() for q in self.all())
+        return all(q.status.failed or q.state is State.RUNNING or q.live.is_set() for q in self.all())
 
     def _needed(self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int) -> int:
         return slots(plan, partitions, shuffle_partitions, cluster=self.fixed_slots is None)
@@ -307,12 +307,12 @@ class Queries:
         with self._lock:
             return self._running.get(query_id)
 
-    def standing(self, query_id: str) -> Standing:
-        """How it stands; while Spark's JVM is made anew, all recover."""
+    def status(self, query_id: str) -> QueryStatus:
+        """Its status; while Spark's JVM is made anew, all recover."""
         query = self.get(query_id)
         if query is not None:
-            return Standing(State.RECOVERING) if query_id in self._replaced else query.standing
-        return Standing(State.ERROR, None) if self._gone is None else Standing(State.RECOVERING, self._gone)
+            return QueryStatus(State.RECOVERING) if query_id in self._replaced else query.status
+        return QueryStatus(State.ERROR, None) if self._gone is None else QueryStatus(State.RECOVERING, self._gone)
 
     def figures(self, query_id: str) -> dict[str, Any]:
         """Live counts of a query, see :func:`ksqlpy.spark.figures.figures`."""

@@ -28,6 +28,7 @@ from ksqlpy.spark.admissions import Admissions
 from ksqlpy.spark.executors import members, problems, wait_for_slots
 from ksqlpy.spark.masters import check_cluster, check_master, on_one_machine, one_jvm
 from ksqlpy.spark.newcomers import Replacements, admit, held
+from ksqlpy.spark.query_status import QueryStatus, State
 from ksqlpy.spark.session import (
     begin_recovery,
     died_by_itself,
@@ -43,7 +44,6 @@ from ksqlpy.spark.session import (
 )
 from ksqlpy.spark.spare import Spare
 from ksqlpy.spark.spec import QuerySpec, Retry
-from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.warmup import WarmUp
 
 if TYPE_CHECKING:
@@ -469,11 +469,11 @@ class Supervisor:
         self._paused_at[query_id] = time.time()
         self.queries.stop(query_id, forget=False)
 
-    def standing(self, query_id: str, catalog: Catalog) -> Standing:
-        """How a query stands; since when it is paused is known of this engine's life only."""
+    def status(self, query_id: str, catalog: Catalog) -> QueryStatus:
+        """The status of a query; since when it is paused is known of this engine's life only."""
         if ("query", query_id) in catalog.blocked:
-            return Standing(State.ERROR, None)
+            return QueryStatus(State.ERROR, None)
         query = catalog.queries.get(query_id)
         if query is not None and query.paused:
-            return Standing(State.PAUSED, self._paused_at.get(query_id))
-        return self.queries.standing(query_id)
+            return QueryStatus(State.PAUSED, self._paused_at.get(query_id))
+        return self.queries.status(query_id)

@@ -10,7 +10,7 @@ from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.spark.kafka import Kafka
-from ksqlpy.spark.standing import State
+from ksqlpy.spark.query_status import State
 
 __all__ = ["inputs_first", "inputs_of", "wait_for_inputs"]
 
@@ -31,9 +31,9 @@ def wait_for_inputs(
     for query in inputs_first(sources, catalog):
         begins, ends = inputs_of(query, supervisor, kafka)
         while not supervisor.queries.has_worked_on(query.id, begins, ends):
-            standing = supervisor.standing(query.id, catalog)
-            if standing.failed or standing.state is State.PAUSED:
-                raise _ahead(f"query {query.id} is {standing.state}")
+            status = supervisor.status(query.id, catalog)
+            if status.failed or status.state is State.PAUSED:
+                raise _ahead(f"query {query.id} is {status.state}")
             if time.monotonic() > until:
                 raise _ahead(f"query {query.id} has not worked on all of them in that time")
             time.sleep(_LOOK)

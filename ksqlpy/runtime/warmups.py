@@ -41,7 +41,7 @@ class WarmUps:
         self._warm: set[str] = set()
         self._rest = REST
         self._seen: tuple[Set[str], float] = (frozenset(), 0.0)
-        self._seen_standing: tuple[Set[str], tuple[QuerySpec, ...]] | None = None
+        self._seen_by_standby: tuple[Set[str], tuple[QuerySpec, ...]] | None = None
         self._stood: tuple[Set[str], tuple[QuerySpec, ...]] | None = None
         """For which executors and queries a standby is warm, or was begun to be."""
 
@@ -56,8 +56,8 @@ class WarmUps:
         """
         if self._running is not None and not self._running.ended:
             return False
-        before, state = self._seen_standing, (self._executors(), tuple(queries()))
-        self._seen_standing = state
+        before, state = self._seen_by_standby, (self._executors(), tuple(queries()))
+        self._seen_by_standby = state
         if state == self._stood:
             return True
         if state != before:  # executors come one after the other

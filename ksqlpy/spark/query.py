@@ -42,12 +42,12 @@ from ksqlpy.spark.figures import checkpoint_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import InStep, kafka_output, undone
+from ksqlpy.spark.query_status import QueryStatus, State
 from ksqlpy.spark.readable import wait_until_stable
 from ksqlpy.spark.session import admit_forgetting, jvm_alive
 from ksqlpy.spark.signing import with_keys
 from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
-from ksqlpy.spark.standing import Standing, State
 from ksqlpy.spark.tasks import tasks_run
 from ksqlpy.spark.topics import Topics, cut, of_today, results_cut, topics_of
 from ksqlpy.spark.turns import Turns
@@ -78,7 +78,7 @@ class Phase(Enum):
 class RunningQuery:
     """Starts, watches and stops one query.
 
-    ``standing``: its state, since when, and its tries; ``phase`` what it does when it runs; ``failures`` the last ones,
+    ``status``: its state, since when, and its tries; ``phase`` what it does when it runs; ``failures`` the last ones,
     newest last. ``refused``: in ERROR until there is room for it. ``changed`` is called when the state changes, mostly
     from the query's own thread. ``topics``: as brokers knew them when it started.
     ``turns``: it has one for as long as Spark plans. ``writers``: the producers of its results.
@@ -93,7 +93,7 @@ class RunningQuery:
         writers: Writers,
     ) -> None:
         self.spec = spec
-        self.standing = Standing(State.STARTING)
+        self.status = QueryStatus(State.STARTING)
         self.phase = Phase.LIVE
         self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
         self.checkpoint = Checkpoint(session, spec.checkpoint)
@@ -121,12 +121,12 @@ class RunningQuery:
     @property
     def state(self) -> State:
         """The state alone."""
-        return self.standing.state
+        return self.status.state
 
     @property
     def error(self) -> str | None:
         """Why it does not run, in ERROR and RETRYING."""
-        return self.failures[-1].message if self.standing.failed and self.failures else None
+        return self.failures[-1].message if self.status.failed and self.failures else None
 
     def refuse(self, reason: KsqlError) -> None:
         """Says why it is not started."""
@@ -161,7 +161,7 @@ class RunningQuery:
         self._join(30)
         self._retire(forget)
         with self._noting:
-            self.standing = Standing(State.STOPPED)
+            self.status = QueryStatus(State.STOPPED)
 
     def _join(self, seconds: float) -> None:
         """Waits for its thread; not if the JVM is gone, as brokers that are away may hold it then, and nothing else."""
@@ -183,7 +183,7 @@ class RunningQuery:
         """Forgets the query of a JVM that is gone; its thread ends by itself, and who reads a push query is told."""
         self._stopping.set()
         self.failures.append(Failure(time.time(), "SYSTEM", "Spark's JVM is gone"))
-        self.standing = Standing(State.ERROR)
+        self.status = QueryStatus(State.ERROR)
 
     # ------------------------------------------------------------ its thread
 
@@ -199,7 +199,7 @@ class RunningQuery:
                 self.live.clear()
                 if self._stopping.is_set() or not jvm_alive():
                     return  # the engine starts it again, in another JVM
-                blameless = self.standing.tries == 0 and self._losses.any()
+                blameless = self.status.tries == 0 and self._losses.any()
                 failures = 1 if blameless or time.monotonic() - begun > 2 * self.spec.retry.longest else failures + 1
                 failure = failure_of(damage(self.checkpoint.folder, e) or e)
                 self.failures.append(failure)
@@ -424,7 +424,7 @@ class RunningQuery:
 
     def _wait_for_proof(self, query: StreamingQuery, planned: bool) -> None:
         """Says that the query runs when it does: it is planned, and past where it failed the last time."""
-        tried, begun = self.standing.tries > 0, time.monotonic()
+        tried, begun = self.status.tries > 0, time.monotonic()
         last = self.checkpoint.last_commit if tried else None
         while not (planned and not (tried and self._may_fail_again(query, begun, last))):
             if query.awaitTermination(1 if planned else 0.2) or self._stopping.is_set():  # type: ignore[arg-type]  # takes fractions
@@ -598,8 +598,8 @@ class RunningQuery:
 
     def _set(self, state: State, tries: int = 0, next_try: float | None = None) -> None:
         """Takes another state, whose tries may count on."""
-        since = self.standing.since if state is self.state else time.time()
-        self.standing = Standing(state, since, tries, next_try)
+        since = self.status.since if state is self.state else time.time()
+        self.status = QueryStatus(state, since, tries, next_try)
         self._changed(self)
 
 

@@ -36,8 +36,8 @@ from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import taken_apart
 from ksqlpy.spark.output import kafka_output
 from ksqlpy.spark.query import RunningQuery
+from ksqlpy.spark.query_status import QueryStatus, State
 from ksqlpy.spark.spec import QuerySpec
-from ksqlpy.spark.standing import Standing, State
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import CaseFailed, Outcome
 from ksqlpy.testing.records import DeadLetter, Record, inputs
@@ -315,8 +315,8 @@ class _Waiting(Queries):
     def get(self, query_id: str) -> RunningQuery | None:
         return None
 
-    def standing(self, query_id: str) -> Standing:
-        return Standing(State.RUNNING)
+    def status(self, query_id: str) -> QueryStatus:
+        return QueryStatus(State.RUNNING)
 
 
 class MemoryEngine(Engine):

@@ -145,7 +145,7 @@ class Served:
         while not done():
             for query in self.queries:
                 running = self.engine.queries.get(query.id)
-                if running is None or running.standing.failed:
+                if running is None or running.status.failed:
                     why = running.error if running is not None else "it was terminated"
                     raise CaseFailed(f"{self.where}: query {query.id.replace(self.suffix, '')} failed: {why}")
             if time.monotonic() > end:

@@ -21,7 +21,7 @@ from ksqlpy.deadletters.letters import records
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.runtime import Engine
-from ksqlpy.spark.standing import State
+from ksqlpy.spark.query_status import State
 from tests.support.waiting import until as wait_until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -86,7 +86,7 @@ def letters(engine: Engine, query: str) -> list[Letter]:
 
 
 def running(engine: Engine, query: str) -> bool:
-    return engine.queries.standing(query).state is State.RUNNING
+    return engine.queries.status(query).state is State.RUNNING
 
 
 def failures(engine: Engine, query: str) -> list[str]:

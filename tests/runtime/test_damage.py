@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
-from ksqlpy.spark.standing import State
+from ksqlpy.spark.query_status import State
 from tests.support.waiting import until
 
 CALLS = """

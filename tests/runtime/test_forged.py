@@ -17,7 +17,7 @@ from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.header import HEADER, TAG, coordinates, mark
 from ksqlpy.spark.output import sink_options
 from ksqlpy.spark.query import RunningQuery
-from ksqlpy.spark.standing import State
+from ksqlpy.spark.query_status import State
 from tests.support.waiting import until
 
 EARLIEST = {"auto.offset.reset": "earliest"}

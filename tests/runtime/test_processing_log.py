@@ -151,7 +151,7 @@ def test_entries_of_records_and_results(engine: Engine) -> None:
 def test_an_entry_of_a_query_that_failed_and_none_twice(engine: Engine) -> None:
     query: Any = SimpleNamespace(
         spec=SimpleNamespace(id="BAD"),
-        standing=SimpleNamespace(failed=True),
+        status=SimpleNamespace(failed=True),
         failures=[Failure(time.time() + 1, "USER", "its topic is gone")],
     )
     engine.kafka.create_topic("letters", 1, None, {})

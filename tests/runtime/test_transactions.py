@@ -16,7 +16,7 @@ from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
-from ksqlpy.spark.standing import State
+from ksqlpy.spark.query_status import State
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -308,7 +308,7 @@ def test_a_restart_beside_an_open_transaction(
 
 
 def running(engine: Engine, query: str) -> bool:
-    return engine.queries.standing(query).state is State.RUNNING
+    return engine.queries.status(query).state is State.RUNNING
 
 
 def test_a_pull_query_that_waits_for_its_inputs(engine: Engine) -> None:

@@ -15,7 +15,7 @@ from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
 from ksqlpy.runtime.statements.entry import Effect, Statement, Table, legal
-from ksqlpy.spark.standing import State
+from ksqlpy.spark.query_status import State
 from ksqlpy.sql import Parsed, nodes
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = ["STATEMENTS", "described_sources", "errors_of", "push_description", "
 
 def _source_description(source: Source, context: Context, *, extended: bool) -> Entity:
     if not extended:
-        return entities.source_description(source, context.catalog, context.standing)
+        return entities.source_description(source, context.catalog, context.status)
     replicas = context.brokers.topics.listed(hidden=True).get(source.topic, [])
     queries = (*context.catalog.writers(source.name), *context.catalog.readers(source.name))
     figures = [{"queryId": q, **_figures(q, context)} for q in queries]
@@ -37,7 +37,7 @@ def _source_description(source: Source, context: Context, *, extended: bool) -> 
     return entities.source_description(
         source,
         context.catalog,
-        context.standing,
+        context.status,
         {
             "partitions": len(replicas),
             "replication": replicas[0] if replicas else 0,
@@ -83,19 +83,19 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
 
     Also state, lag, dead letters, mode, errors, and the last checkpoint.
     """
-    standing = context.standing(query_id)
+    status = context.status(query_id)
     counts = context.supervisor.queries.figures(query_id)
     blocked = ("query", query_id) in context.catalog.blocked
     late_topic = None if blocked else (plan or context.catalog_service.plan_of(query_id)).late_topic
     aside = (context.brokers.topics.dead_letters, late_topic)
     running = context.supervisor.queries.get(query_id)
     return {
-        "state": standing.state,
-        **standing.told(),
+        "state": status.state,
+        **status.told(),
         "error": running.error if running is not None else None,
         "errors": errors_of(query_id, context),
         "live": running is not None and running.live.is_set(),
-        "mode": running.doing if running is not None and standing.state is State.RUNNING else None,
+        "mode": running.doing if running is not None and status.state is State.RUNNING else None,
         "rowsIn": sum(counts["consumed"].values()),
         "rowsOut": sum(n for t, n in counts["sent"].items() if t not in aside),
         "lag": counts["lag"],
@@ -128,10 +128,10 @@ def _stands(figures: Entity) -> str:
 
 def push_description(push: PushQuery | PlainPush, context: Context) -> Entity:
     """An open push query, with its plan and its figures."""
-    asked, standing = push.asked, push.standing or context.standing(push.id)
+    asked, status = push.asked, push.status or context.status(push.id)
     figures = _figures(push.id, context, asked.plan)
     return entities.query_description(
-        push.id, asked.statement, asked.plan, asked.mode, asked.sources, [], standing, asked.properties, figures
+        push.id, asked.statement, asked.plan, asked.mode, asked.sources, [], status, asked.properties, figures
     )
 
 
@@ -142,10 +142,10 @@ def query_description(query_id: str, context: Context) -> Entity:
     if ("query", query_id) not in context.catalog.blocked:
         plan = context.catalog_service.plan_of(query_id)
         mode = mode_of(plan, context.brokers.config.for_statement(query.properties))
-    standing, figures = context.standing(query_id), _figures(query_id, context)
+    status, figures = context.status(query_id), _figures(query_id, context)
     sources, sinks = list(query.sources), [query.sink]
     return entities.query_description(
-        query_id, query.statement, plan, mode, sources, sinks, standing, query.properties, figures
+        query_id, query.statement, plan, mode, sources, sinks, status, query.properties, figures
     )
 
 

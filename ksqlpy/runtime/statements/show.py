@@ -58,11 +58,11 @@ def _sources(parsed: Parsed, context: Context) -> Entity:
 def _queries(parsed: Parsed, context: Context) -> Entity:
     catalog = context.catalog
     summaries = [
-        entities.query_summary(q, context.standing(q.id), catalog, errors_of(q.id, context))
+        entities.query_summary(q, context.status(q.id), catalog, errors_of(q.id, context))
         for q in catalog.queries.values()
     ]
     summaries += [
-        entities.summary(p.id, p.asked.statement, p.standing or context.standing(p.id), errors_of(p.id, context))
+        entities.summary(p.id, p.asked.statement, p.status or context.status(p.id), errors_of(p.id, context))
         for p in context.reads.open
     ]
     return entities.entity("queries", parsed.text, queries=summaries)

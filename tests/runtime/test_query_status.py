@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
-from ksqlpy.spark.standing import Standing, State
+from ksqlpy.spark.query_status import QueryStatus, State
 from tests.support.waiting import count, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -26,7 +26,7 @@ CREATE STREAM letters (sender STRING KEY, body STRING)
 
 @pytest.fixture(scope="module")
 def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    folder: Path = tmp_path_factory.mktemp("standing")
+    folder: Path = tmp_path_factory.mktemp("status")
     made = Engine(
         Config.of(
             {
@@ -105,4 +105,4 @@ def test_one_with_a_checkpoint_is_recovering_until_it_runs(engine: Engine) -> No
 
 @pytest.mark.parametrize("state", State)
 def test_clients_of_ksqldb_know_each_status(state: State) -> None:
-    assert Standing(state).status in ("RUNNING", "ERROR", "UNRESPONSIVE", "PAUSED")
+    assert QueryStatus(state).client_status in ("RUNNING", "ERROR", "UNRESPONSIVE", "PAUSED")

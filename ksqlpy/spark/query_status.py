@@ -1,4 +1,4 @@
-"""How a query stands: its state, since when, and where it failed its tries."""
+"""The status of a query: its state, since when it has that state, and its failed tries."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Standing", "State"]
+__all__ = ["QueryStatus", "State"]
 
 
 class State(StrEnum):
-    """What people see of a query; ksqlDB's own states are fewer, see :attr:`Standing.status`."""
+    """What people see of a query; ksqlDB's own states are fewer, see :attr:`QueryStatus.client_status`."""
 
     STARTING = "STARTING"
     """Waits for its turn, or is planned; it has read nothing yet."""
@@ -27,7 +27,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Standing:
+class QueryStatus:
     """A state; ``since``: when it began, in seconds since 1970, or None if nobody knows.
 
     ``tries``: that failed one after the other; ``next_try``: when the next begins, None while one is made.
@@ -44,7 +44,7 @@ class Standing:
         return self.state in (State.ERROR, State.RETRYING)
 
     @property
-    def status(self) -> str:
+    def client_status(self) -> str:
         """What ksqlDB's clients read: they refuse other names than RUNNING, ERROR, PAUSED and UNRESPONSIVE.
 
         Source: ksqlDB's ``KsqlConstants.KsqlQueryStatus``; of a query that starts it says RUNNING.
