@@ -25,8 +25,8 @@ from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.query_status import QueryStatus, State
 from ksqlpy.spark.session import at_rest, slots_of
 from ksqlpy.spark.spec import QuerySpec, slots
+from ksqlpy.spark.start_limit import StartLimit
 from ksqlpy.spark.topics import widened
-from ksqlpy.spark.turns import Turns
 from ksqlpy.spark.upstream import announce, tell_failing, withdraw
 from ksqlpy.spark.working import Record
 from ksqlpy.spark.writers import writers_of
@@ -65,7 +65,7 @@ class Queries:
         """Ids of queries that are stopped, to be recreated at once."""
         self._ended: set[str] = set()
         self._lock = threading.Lock()
-        self.turns = Turns()
+        self.start_limit = StartLimit()
         self._gone: float | None = None
         self.fixed_slots = local_slots(master)
         """Task slots of a local master; None: those of the executors count."""
@@ -159,7 +159,7 @@ class Queries:
                     log.warning("query %s: records since the last checkpoint are read by the new plan: %s", spec.id, e)
         # Nobody but this engine writes the topic of a push query.
         register = None if isinstance(spec.sink, str) else self.register
-        query = RunningQuery(self._session, spec, self._report, self.turns, writers_of(self._session, register))
+        query = RunningQuery(self._session, spec, self._report, self.start_limit, writers_of(self._session, register))
         problem = self._problem(spec)
         if problem is not None:
             query.refuse(problem)
@@ -236,7 +236,7 @@ class Queries:
         for query in running:
             query.abandon()
         self._gone = time.time()
-        self.turns = Turns()  # those of their threads end when they see it
+        self.start_limit = StartLimit()  # those of their threads end when they see it
 
     def note_sinks(self, kafka: Kafka) -> None:
         """Notes where the sinks of queries end that have committed a batch since the last time."""

@@ -48,9 +48,9 @@ from ksqlpy.spark.session import admit_forgetting, jvm_alive
 from ksqlpy.spark.signing import with_keys
 from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
+from ksqlpy.spark.start_limit import StartLimit
 from ksqlpy.spark.tasks import tasks_run
 from ksqlpy.spark.topics import Topics, cut, of_today, results_cut, topics_of
-from ksqlpy.spark.turns import Turns
 from ksqlpy.spark.writers import Writers
 
 __all__ = ["Phase", "RunningQuery"]
@@ -81,7 +81,7 @@ class RunningQuery:
     ``status``: its state, since when, and its tries; ``phase`` what it does when it runs; ``failures`` the last ones,
     newest last. ``refused``: in ERROR until there is room for it. ``changed`` is called when the state changes, mostly
     from the query's own thread. ``topics``: as brokers knew them when it started.
-    ``turns``: it has one for as long as Spark plans. ``writers``: the producers of its results.
+    ``start_limit``: it holds a slot of it for as long as Spark plans. ``writers``: the producers of its results.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class RunningQuery:
         session: SparkSession,
         spec: QuerySpec,
         changed: Callable[[RunningQuery], None],
-        turns: Turns,
+        start_limit: StartLimit,
         writers: Writers,
     ) -> None:
         self.spec = spec
@@ -104,7 +104,7 @@ class RunningQuery:
         self._ends: tuple[int, Offsets] | None = None  # of the sink when it was looked at last, and up to which batch
         self.topics = Topics()
         self._changed = changed
-        self._turns = turns
+        self._start_limit = start_limit
         self._writers = writers
         self._losses = Losses(session)
         self._session = session
@@ -377,8 +377,8 @@ class RunningQuery:
 
     def _run_spark(self, phase: Phase, tail: Tail | None) -> None:
         live = phase is Phase.LIVE
-        with contextlib.ExitStack() as turn:
-            turn.enter_context(self._turns.take(self._stopping))
+        with contextlib.ExitStack() as slot:
+            slot.enter_context(self._start_limit.slot(self._stopping))
             begun = time.monotonic()
             query = self._start_spark(phase, tail)
             if query is None:
@@ -390,7 +390,7 @@ class RunningQuery:
                 planned = self._wait_for_first_tasks(query)
                 if live:
                     self.live.set()
-                turn.close()
+                slot.close()
                 took = given - begun, time.monotonic() - given
                 log.info("query %s, %s: given to Spark in %.1f s, planned in %.1f s", self.spec.id, phase.value, *took)
                 if phase is not Phase.RECOVERY:

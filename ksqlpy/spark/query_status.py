@@ -14,7 +14,7 @@ class State(StrEnum):
     """What people see of a query; ksqlDB's own states are fewer, see :attr:`QueryStatus.client_status`."""
 
     STARTING = "STARTING"
-    """Waits for its turn, or is planned; it has read nothing yet."""
+    """Waits for a slot to start in, or is planned; it has read nothing yet."""
     RECOVERING = "RECOVERING"
     """As STARTING, on a checkpoint: looks for the results that are written, and takes up its state."""
     RUNNING = "RUNNING"

@@ -21,7 +21,7 @@ from ksqlpy.spark.figures import forget_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.spec import QuerySpec
-from ksqlpy.spark.turns import Turns
+from ksqlpy.spark.start_limit import StartLimit
 from ksqlpy.spark.writers import writers_of_rehearsal
 
 __all__ = ["REHEARSED", "rehearse"]
@@ -91,7 +91,7 @@ def _recent(spec: QuerySpec) -> dict[str, dict[str, int]]:
 
 def _run(session: SparkSession, spec: QuerySpec, last: int, enough: Callable[[], bool]) -> int | None:
     """Runs it until it is live and has a commit after batch ``last``; gives its number, None if there is none."""
-    query = RunningQuery(session, spec, lambda query: None, Turns(), writers_of_rehearsal(session))
+    query = RunningQuery(session, spec, lambda query: None, StartLimit(), writers_of_rehearsal(session))
     end = time.monotonic() + _LONGEST
     query.start()
     try:

@@ -28,7 +28,7 @@ from ksqlpy.spark.output import kafka_output
 from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.rehearsal import rehearse
 from ksqlpy.spark.spec import QuerySpec
-from ksqlpy.spark.turns import Turns
+from ksqlpy.spark.start_limit import StartLimit
 from ksqlpy.spark.writers import writers_of
 from ksqlpy.sql import nodes, parse
 
@@ -157,7 +157,7 @@ class WarmUp:
             "warm-up", _plan(_LIVE, catalog), "out", self._connection, {topic: {"0": 0}}, {topic: 1}, 1, "dead",
             f"{folder}/live", 60_000, exactly_once=False,
         )  # fmt: skip
-        live = RunningQuery(self._session, spec, lambda query: None, Turns(), writers_of(self._session, None))
+        live = RunningQuery(self._session, spec, lambda query: None, StartLimit(), writers_of(self._session, None))
         live.start()
         stack.callback(live.stop)
         if live.live.wait(30):

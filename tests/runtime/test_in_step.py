@@ -14,7 +14,7 @@ from ksqlpy.config import Config
 from ksqlpy.deadletters.letters import records
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
-from ksqlpy.spark.turns import Turns
+from ksqlpy.spark.start_limit import StartLimit
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -129,10 +129,10 @@ def test_a_join_waits_for_the_query_that_writes_its_input(engine: Engine) -> Non
         producer.produce("payments", key=b"%d" % i, value=b'{"METHOD": "card"}', timestamp=at)
         producer.poll(0)
     producer.flush()
-    engine.queries.turns = Turns(1)
-    with engine.queries.turns.take(threading.Event()):  # the copy starts, but comes no further
+    engine.queries.start_limit = StartLimit(1)
+    with engine.queries.start_limit.slot(threading.Event()):  # the copy starts, but comes no further
         engine.execute(f"RESUME {copy};")
-        engine.queries.turns = Turns()
+        engine.queries.start_limit = StartLimit()
         engine.execute(f"RESUME {join};")
         waits = until(lambda: engine.queries.figures(join)["waiting"], seconds=60)
         assert waits["partition"].startswith("copied-")

@@ -1,4 +1,4 @@
-"""Queries that start at once take turns: some are planned while the others wait, and none is kept for long."""
+"""Queries that start at once: so many are planned at a time, the others wait, and none is kept for long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.spark import query as queries
-from ksqlpy.spark.turns import SIDE_BY_SIDE, Turns
+from ksqlpy.spark.start_limit import SIDE_BY_SIDE, StartLimit
 from tests.support.waiting import count, until
 
 CALLS = """
@@ -25,14 +25,14 @@ CREATE STREAM calls (line STRING KEY, held INT)
 """
 
 
-def test_so_many_are_in_their_turn_at_once() -> None:
-    turns, never, inside = Turns(2), threading.Event(), 0
+def test_so_many_hold_a_slot_at_once() -> None:
+    limit, never, inside = StartLimit(2), threading.Event(), 0
     seen: list[int] = []
     lock, both = threading.Lock(), threading.Barrier(2)
 
     def start() -> None:
         nonlocal inside
-        with turns.take(never):
+        with limit.slot(never):
             with lock:
                 inside += 1
                 seen.append(inside)
@@ -47,17 +47,17 @@ def test_so_many_are_in_their_turn_at_once() -> None:
 
 
 def test_who_is_to_stop_does_not_wait() -> None:
-    turns, stopping = Turns(1), threading.Event()
+    limit, stopping = StartLimit(1), threading.Event()
     stopping.set()
-    with turns.take(threading.Event()), turns.take(stopping):
+    with limit.slot(threading.Event()), limit.slot(stopping):
         pass
-    with turns.take(threading.Event()):  # the turn was given back once
-        assert not turns._free.acquire(blocking=False)
+    with limit.slot(threading.Event()):  # the slot was given back once
+        assert not limit._free.acquire(blocking=False)
 
 
 @pytest.fixture(scope="module")
 def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    folder: Path = tmp_path_factory.mktemp("turns")
+    folder: Path = tmp_path_factory.mktemp("limit")
     made = Engine(
         Config.of({"bootstrap.servers": broker.bootstrap, "ksqlpy.data.dir": str(folder), "ksqlpy.warm.up": "false"})
     )
@@ -69,25 +69,25 @@ def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.
 
 @pytest.fixture
 def taken(engine: Engine) -> Iterator[Callable[[], None]]:
-    """All turns are taken; called, it gives them back."""
-    with contextlib.ExitStack() as all_turns:
+    """All slots are taken; called, it gives them back."""
+    with contextlib.ExitStack() as all_slots:
         for _ in range(SIDE_BY_SIDE):
-            all_turns.enter_context(engine.queries.turns.take(threading.Event()))
-        yield all_turns.close
+            all_slots.enter_context(engine.queries.start_limit.slot(threading.Event()))
+        yield all_slots.close
 
 
 def free(engine: Engine) -> bool:
-    """Whether no query is in its turn."""
-    with contextlib.ExitStack() as all_turns:
-        got = [engine.queries.turns._free.acquire(blocking=False) for _ in range(SIDE_BY_SIDE)]
+    """Whether no query holds a slot."""
+    with contextlib.ExitStack() as all_slots:
+        got = [engine.queries.start_limit._free.acquire(blocking=False) for _ in range(SIDE_BY_SIDE)]
         for _ in filter(None, got):
-            all_turns.callback(engine.queries.turns._free.release)
+            all_slots.callback(engine.queries.start_limit._free.release)
         return all(got)
 
 
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_a_query_waits_for_its_turn(engine: Engine, taken: Callable[[], None]) -> None:
+def test_a_query_waits_for_a_slot(engine: Engine, taken: Callable[[], None]) -> None:
     engine.execute("CREATE STREAM long_calls WITH (KAFKA_TOPIC = 'long_calls') AS SELECT * FROM calls WHERE held > 60;")
     producer = Producer({"bootstrap.servers": engine.bootstrap, "log_level": 0})
     producer.produce("calls", key=b"red", value=b'{"HELD": 90}')
@@ -106,7 +106,7 @@ def test_a_query_waits_for_its_turn(engine: Engine, taken: Callable[[], None]) -
 
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_one_that_waits_for_its_turn_can_be_ended(engine: Engine, taken: Callable[[], None]) -> None:
+def test_one_that_waits_for_a_slot_can_be_ended(engine: Engine, taken: Callable[[], None]) -> None:
     engine.execute("CREATE STREAM ended AS SELECT * FROM calls;")
     [query_id] = [q.id for q in engine.catalog.queries.values() if q.sink == "ENDED"]
     query = engine.queries.get(query_id)
@@ -120,7 +120,7 @@ def test_one_that_waits_for_its_turn_can_be_ended(engine: Engine, taken: Callabl
 @pytest.mark.kafka
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["real-time", "micro-batch"])
-def test_one_without_records_gives_its_turn_back(engine: Engine, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_without_records_gives_its_slot_back(engine: Engine, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "PLANNING", 600.0)  # so that it is not its time that is over
     name = mode.replace("-", "_")
     engine.execute(

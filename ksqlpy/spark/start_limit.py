@@ -1,4 +1,4 @@
-"""Turns of queries that start at once, as all do after a restart.
+"""Limits how many queries Spark plans at a time, when all start at once as after a restart.
 
 Planning and the first use of Java code take most of a start. Where all queries of an engine do that side by side, each
 is as late as the last; one after the other, the first write their results while others are planned, and what Java has
@@ -11,21 +11,21 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
-__all__ = ["SIDE_BY_SIDE", "Turns"]
+__all__ = ["SIDE_BY_SIDE", "StartLimit"]
 
 SIDE_BY_SIDE = 2
-"""So many at once: with one alone, a query that brokers keep waiting would keep all others."""
+"""Slots: with one slot, a query blocked on the brokers would block all others."""
 
 
-class Turns:
-    """So many queries as ``count`` are in their turn at a time; the others wait."""
+class StartLimit:
+    """At most ``count`` queries hold a slot at a time; the others wait."""
 
     def __init__(self, count: int = SIDE_BY_SIDE) -> None:
         self._free = threading.Semaphore(count)
 
     @contextlib.contextmanager
-    def take(self, stopping: threading.Event) -> Iterator[None]:
-        """Waits for a turn, and has it to the end of the block. Who is to stop does not wait, and needs none."""
+    def slot(self, stopping: threading.Event) -> Iterator[None]:
+        """Waits for a slot and holds it to the end of the block. A query that is to stop goes on without one."""
         while not (mine := self._free.acquire(timeout=0.2)) and not stopping.is_set():
             pass
         try:
