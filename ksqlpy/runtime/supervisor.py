@@ -25,9 +25,9 @@ from ksqlpy.runtime.spares import Spares
 from ksqlpy.runtime.suspects import Suspects
 from ksqlpy.runtime.warmups import WarmUps
 from ksqlpy.spark.admissions import Admissions
+from ksqlpy.spark.executor_quarantine import Replacements, admit, held
 from ksqlpy.spark.executors import members, problems, wait_for_slots
 from ksqlpy.spark.masters import check_cluster, check_master, on_one_machine, one_jvm
-from ksqlpy.spark.newcomers import Replacements, admit, held
 from ksqlpy.spark.query_status import QueryStatus, State
 from ksqlpy.spark.session import (
     begin_recovery,

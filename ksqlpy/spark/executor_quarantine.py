@@ -1,4 +1,4 @@
-"""Executors that come while queries run: they get no tasks until queries are at rest, and they are prepared for tasks.
+"""Quarantine of executors that come while queries run: no tasks before queries are at rest and they are prepared.
 
 A task of an executor that has just come waits for code to be compiled there, and all other tasks of its query wait for
 it. So a query whose executor was lost recovers on those that are left, if they have task slots enough. The new executor

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ksqlpy.spark.newcomers import LONGEST, REPLACED_AFTER, Replacements, admit, held
+from ksqlpy.spark.executor_quarantine import LONGEST, REPLACED_AFTER, Replacements, admit, held
 
 
 class Newcomers:
