@@ -89,8 +89,8 @@ def test_a_batch_is_committed_before_the_next_one_begins(engine: Engine) -> None
     running = engine.supervisor.queries.get("BIG")
     assert running is not None
     until(running.live.is_set)
-    assert running._query is not None
-    assert running._query._jsq.streamingQuery().getClass().getSimpleName() == "MicroBatchExecution"
+    assert running.handle.query is not None
+    assert running.handle.query._jsq.streamingQuery().getClass().getSimpleName() == "MicroBatchExecution"
 
 
 @pytest.mark.parametrize("rowtime", [0, 1])

@@ -151,7 +151,7 @@ def test_copies_change_no_order(engine: Engine) -> None:
 def test_results_of_an_earlier_version_are_known(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """They have no tags. They count up to where they ended when the query began to sign, and not behind that."""
     with monkeypatch.context() as earlier:
-        earlier.setattr("ksqlpy.spark.query.with_keys", lambda session, checkpoint, spec: spec)
+        earlier.setattr("ksqlpy.spark.query.life.with_keys", lambda session, checkpoint, spec: spec)
         earlier.setattr(Checkpoint, "unsigned_until", lambda self, ends: {})
         query = started(engine, FILTER)
         order(engine, 0, 1, 2)

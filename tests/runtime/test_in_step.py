@@ -93,7 +93,7 @@ def test_results_of_a_backlog_lie_in_order(engine: Engine, name: str) -> None:
     assert until(lambda: len(list(records(engine.connection, {topic: {}}))) >= ROWS, seconds=120, every=1)
     running: Any = engine.queries.get(query)
     assert running is not None
-    plan = running._query._jsq.streamingQuery().lastExecution().executedPlan().toString()
+    plan = running.handle.query._jsq.streamingQuery().lastExecution().executedPlan().toString()
     assert plan.count("InStep ") == plan.count("Exchange ") == running.spec.plan.stages > 0, plan
     assert out_of_order(engine, topic) == 0
     engine.execute(f"TERMINATE {query};")

@@ -93,7 +93,7 @@ def test_a_query_of_an_old_log_does_not_start(sink: str, source: str, late: str 
     queries = Queries(MagicMock(), "local[1]", "/nowhere", lambda topic: topic != LOG)
     spec: Any = SimpleNamespace(
         id="Q", plan=plan, sink=Source("S", "STREAM", sink, COLUMNS, *FORMATS, ""), partitions={source: 1},
-        shuffle_partitions=1, commit_ms=1000, retry=None, exactly_once=True, checkpoint="/nowhere/Q"
+        shuffle_partitions=1, commit_ms=1000, retry=None, exactly_once=True, checkpoint="/nowhere/Q", before=None
     )  # fmt: skip
     running = queries.start(spec)
     queries.start_refused()

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
-from ksqlpy.spark import query as queries
+from ksqlpy.spark.query import spark_run
 from ksqlpy.spark.start_limit import SIDE_BY_SIDE, StartLimit
 from tests.support.waiting import count, until
 
@@ -121,7 +121,7 @@ def test_one_that_waits_for_a_slot_can_be_ended(engine: Engine, taken: Callable[
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["real-time", "micro-batch"])
 def test_one_without_records_gives_its_slot_back(engine: Engine, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "PLANNING", 600.0)  # so that it is not its time that is over
+    monkeypatch.setattr(spark_run, "PLANNING", 600.0)  # so that it is not its time that is over
     name = mode.replace("-", "_")
     engine.execute(
         f"CREATE STREAM {name} AS SELECT * FROM calls EMIT CHANGES;",

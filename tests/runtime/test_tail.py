@@ -22,6 +22,7 @@ from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.fencing import ProducerRegister
 from ksqlpy.spark.once import Tail, place, sink_value
 from ksqlpy.spark.query import Phase, RunningQuery
+from ksqlpy.spark.query.spark_run import SparkRun
 from tests.support.waiting import count as written
 from tests.support.waiting import until
 
@@ -132,7 +133,7 @@ def test_an_engine_that_has_lost_the_service_plans_no_further_batch(engine: Engi
     other.take()
     try:
         with pytest.raises(ServiceLost):
-            query._start_spark(Phase.RECOVERY, None)
+            SparkRun(query._parts, query.spec, Phase.RECOVERY, None)._start()
     finally:
         other.close()
 
