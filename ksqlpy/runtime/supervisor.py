@@ -17,13 +17,13 @@ from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.plan import Plan, mode_of
 from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
+from ksqlpy.runtime.cluster.spare_driver import Spares
+from ksqlpy.runtime.cluster.warm_ups import WarmUps
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.push import Asked
 from ksqlpy.runtime.queries import Queries
+from ksqlpy.runtime.recovery.suspects import Suspects
 from ksqlpy.runtime.scratch import Scratch
-from ksqlpy.runtime.spares import Spares
-from ksqlpy.runtime.suspects import Suspects
-from ksqlpy.runtime.warmups import WarmUps
 from ksqlpy.spark.admissions import Admissions
 from ksqlpy.spark.executor_quarantine import Replacements, admit, held
 from ksqlpy.spark.executors import members, problems, wait_for_slots

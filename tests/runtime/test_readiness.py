@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem
-from ksqlpy.runtime.readiness import Readiness
+from ksqlpy.runtime.cluster.readiness import Readiness
 from ksqlpy.spark.kafka import Kafka
 from tests.support.waiting import until
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ksqlpy.runtime.suspects import Suspects
+from ksqlpy.runtime.recovery.suspects import Suspects
 from ksqlpy.spark.working import Record, Worked
 
 CASES = Path(__file__).with_name("suspects.txt").read_text(encoding="utf-8").split("\n\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from ksqlpy.runtime.spares import REST, Spares
+from ksqlpy.runtime.cluster.spare_driver import REST, Spares
 from ksqlpy.spark.spare import Spare
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.errors import EnvironmentProblem
-from ksqlpy.runtime.warmups import REST, WarmUps
+from ksqlpy.runtime.cluster.warm_ups import REST, WarmUps
 from ksqlpy.spark import rehearsal
 from ksqlpy.spark.warmup import WarmUp
 from tests.support.waiting import until

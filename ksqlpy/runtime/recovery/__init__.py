@@ -1,0 +1,1 @@
+"""What brings queries back after a death of Spark's JVM."""
