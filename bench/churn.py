@@ -85,7 +85,7 @@ def caught_up(engine: Engine, ids: list[str], sink: str, results: int) -> None:
 
 
 def _folder(engine: Engine, query_id: str) -> Path:
-    return Path(engine.queries.checkpoint(query_id)) / "spark"
+    return Path(engine.queries.checkpoints.folder(query_id)) / "spark"
 
 
 def state_line(engine: Engine, ids: dict[str, str], keys: int, seconds: float) -> str:

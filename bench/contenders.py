@@ -175,7 +175,7 @@ class _OurRun:
         return spark_jvms(self.engine)
 
     def boundaries(self) -> list[float]:
-        checkpoint = self.engine.queries.checkpoint(self.query_id)
+        checkpoint = self.engine.queries.checkpoints.folder(self.query_id)
         folder = Path(checkpoint) / "spark" / "commits"
         found: list[float] = []
         for file in folder.iterdir() if folder.is_dir() else ():

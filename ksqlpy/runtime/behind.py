@@ -11,9 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from ksqlpy.catalog import Catalog, Source
+from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.waiting import inputs_first, inputs_of
+from ksqlpy.spark.figures import read_up_to
 from ksqlpy.spark.kafka import Kafka
 
 __all__ = ["Behind", "Figures"]
@@ -81,7 +83,7 @@ class Behind:
         try:
             for query in inputs_first(wanted, catalog):
                 begins, ends = inputs_of(query, self._supervisor, self._kafka())
-                left = self._supervisor.queries.left_to_read(query, begins, ends)
+                left = _left_to_read(self._supervisor.queries, query, begins, ends)
                 if left != 0:
                     figures[query.id] = left
         except Exception as e:  # the rows are given all the same
@@ -98,3 +100,27 @@ class Behind:
 def _names(sources: Iterable[Source]) -> tuple[str, ...]:
     """What tells sources apart from those of the same names that were dropped."""
     return tuple(s.query or s.name for s in sources)
+
+
+def _left_to_read(
+    queries: Queries,
+    query: PersistentQuery,
+    begins: Mapping[str, Mapping[str, int]],
+    ends: Mapping[str, Mapping[str, int]],
+) -> int | None:
+    """How many records before ``ends`` it has not read yet, None where it has begun with none.
+
+    ``begins``: the first offsets that there are.
+    """
+    running = queries.get(query.id)
+    checkpoint = queries.checkpoints.of(query.id) if running is None else running.checkpoint
+    last = checkpoint.last_commit
+    known = [checkpoint.offsets(last) if last is not None else query.offsets]
+    if running is not None:
+        known.append(read_up_to(queries.session, query.id, begins))
+    left = sum(
+        max(0, end - max(begins[topic][p], *(of.get(topic, {}).get(p, 0) for of in known)))
+        for topic, partitions in ends.items()
+        for p, end in partitions.items()
+    )
+    return None if left and last is None and not any(known[1:]) else left

@@ -23,8 +23,9 @@ from ksqlpy.plan import Plan, stored
 from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.commandlog import query_to_json, source_to_json
+from ksqlpy.runtime.query_specs import Planned
 from ksqlpy.runtime.replay import replayed
-from ksqlpy.runtime.supervisor import Planned, Supervisor
+from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.spark.spec import fingerprint_of
 from ksqlpy.types import SqlType
 
@@ -156,7 +157,7 @@ class CatalogService:
 
     def _begin(self, entry: Mapping[str, Any], catalog: Catalog, query: PersistentQuery) -> int:
         """Logs and starts a new query; returns the command's number."""
-        self._supervisor.queries.reserve(query.id, query.checkpoint_mark)
+        self._supervisor.queries.checkpoints.reserve(query.id, query.checkpoint_mark)
         sequence = self._brokers.log.append(entry)
         self._plans[query.id] = Kept.of(entry["plan"])
         self.catalog = catalog.with_query(query)
@@ -245,7 +246,9 @@ class CatalogService:
                 return self.next_command - 1
             runs = self._problem(query_id) is None
             if not paused and runs:
-                self._supervisor.check_room(self._plans[query_id].plan, query)
+                partitions = self._brokers.topics.partitions(query.offsets)
+                plan = self._plans[query_id].plan
+                self._supervisor.queries.check_room(plan, partitions, query.shuffle_partitions)
             entry = {"op": "pause" if paused else "resume", "query": query_id}
             sequence = self._log(entry, self.catalog.with_query(replace(query, paused=paused)))
             if paused:

@@ -96,7 +96,7 @@ class Engine:
         with contextlib.ExitStack() as stack:
             self.folder = folder = self._folder(stack)
             failure: list[Exception] = []
-            self.supervisor.check()
+            self.supervisor.driver.check()
             self.brokers.prepare(folder, stack)
             # The broker and Spark's JVM start side by side.
             stack.callback(self.brokers.release)
@@ -136,7 +136,7 @@ class Engine:
         self.supervisor.admit(stack)
         self._progress("reading the command log")
         ended = self.catalog_service.replay()
-        self.queries.take_over(self.brokers.belonging, self.catalog.queries, ended)
+        self.queries.checkpoints.take_over(self.brokers.belonging, self.catalog.queries, ended)
         self.topics.remove_transients()
         self.catalog_service.run_all()
         self._declare_own()
@@ -174,7 +174,7 @@ class Engine:
         """
         self._ready = False
         over = threading.Event()
-        self.supervisor.stopping(over)
+        self.supervisor.driver.stopping(over)
         try:
             self.reads.close_all()
             self._closing.close()
@@ -190,7 +190,7 @@ class Engine:
 
         Spark is ended then; the next start goes on as after a kill.
         """
-        return self.supervisor.cut_short()
+        return self.supervisor.driver.cut_short()
 
     # ------------------------------------------------------------ statements
 
@@ -216,7 +216,9 @@ class Engine:
             with contextlib.suppress(KsqlError):  # which is said in the turn
                 checked = self._checked(parsed, overrides, samples, entities)
         shows = effects <= {Effect.SHOWS}
-        with self.catalog_service.turn if changes else self._few() if shows else contextlib.nullcontext():
+        turn = self.catalog_service.turn
+        turn_of_changes = self.supervisor.starting(turn) if any(map(_starts, parsed)) else turn
+        with turn_of_changes if changes else self._few() if shows else contextlib.nullcontext():
             self.brokers.check_owner()
             catalog = self.catalog
             if not checked or checked[0].catalog is not catalog:
@@ -325,7 +327,7 @@ class Engine:
             if token is not None:
                 hint = "only push queries of columns of one source give tokens"
                 raise ConfigProblem("bad-token", "this query gives no continuation tokens", hint=hint)
-            with self.catalog_service.turn:  # since it takes slots
+            with self.supervisor.starting(self.catalog_service.turn):  # since it takes slots
                 if self.catalog is not catalog:
                     query, _ = self._asked(first, properties)
                 return self.reads.push(query)
@@ -451,11 +453,16 @@ class Engine:
                 **({"reason": lost} if lost else {}),
                 **({"leftOut": list(left_out)} if left_out else {}),
             },
-            "spark": {"isHealthy": self._ready and self.supervisor.alive},
+            "spark": {"isHealthy": self._ready and self.supervisor.driver.alive},
         }
         healthy = all(d["isHealthy"] for d in details.values())
         details["queries"] = query_health(self.catalog, self.supervisor)
         return {"isHealthy": healthy, "details": details, "serverState": "READY" if self._ready else "TERMINATING"}
+
+
+def _starts(statement: Parsed) -> bool:
+    """Whether a statement that changes the catalog may start a query, for which Spark must be there."""
+    return isinstance(statement.node, nodes.CreateSource | nodes.InsertSelect | nodes.Resume | nodes.Skip)
 
 
 @contextlib.contextmanager

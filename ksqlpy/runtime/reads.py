@@ -179,8 +179,9 @@ class Reads:
         query_id = f"transient_{sources[0].name[:100]}_{uuid.uuid4().hex[:12]}"  # part of a topic's name
         topic = self._brokers.topics.make_transient(query_id)
         offsets = first_offsets(self._brokers, sources, partitions, config)
-        self._supervisor.run_push(query_id, asked, topic, offsets, partitions, width)
-        current = partial(self._supervisor.queries.get, query_id)
+        queries = self._supervisor.queries
+        queries.start(self._supervisor.specs.push(query_id, asked, topic, offsets, partitions, width))
+        current = partial(queries.get, query_id)
         push = PushQuery(query_id, asked, current, topic, self._brokers.kafka.reader(), self._closed)
         self._push[query_id] = push
         return push

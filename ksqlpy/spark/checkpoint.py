@@ -20,6 +20,7 @@ the files of offsets and commits (``jvm/state/LocalFiles.java``); those of state
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 import uuid
@@ -48,9 +49,13 @@ class Checkpoint:
     def __init__(self, session: SparkSession, folder: str) -> None:
         self.folder = folder
         self.spark = f"{folder}/spark"
+        self._session = session
         self._jvm: Any = session._jvm
-        self._configuration = session._jsparkSession.sessionState().newHadoopConf()
         self._notes: str | None = None
+
+    @functools.cached_property
+    def _configuration(self) -> Any:
+        return self._session._jsparkSession.sessionState().newHadoopConf()
 
     # ------------------------------------------------------------ Spark's part
 

@@ -30,28 +30,57 @@ def folder_name(query_id: str) -> str:
 
 
 class Checkpoints:
-    """All methods raise EngineProblem ``checkpoint-unusable`` if the place cannot be used."""
+    """Those of one engine's queries, in a ``folder``, a path or a URI.
+
+    Methods raise EngineProblem ``checkpoint-unusable`` if the place cannot be used.
+    """
 
     def __init__(self, session: SparkSession, folder: str) -> None:
         self._session = session
-        self._root = Checkpoint(session, folder)
+        self._root = folder.rstrip("/")
+        self._ended: set[str] = set()
+        self._left: set[str] = set()
+        """Ids of queries that ended while no JVM could remove their checkpoints."""
 
-    def claim(self, owner: Belonging) -> None:
-        """Makes sure that they belong to this owner, and signs; raises as :func:`check_belonging`."""
-        text = self._root.text(FILE)
-        check_belonging(text, owner, self._root.folder, "folder of the checkpoints")
-        if text is None:
-            self._root.write(f"{FILE}.part", owner.text)
-            self._root.rename(f"{FILE}.part", FILE)
+    def folder(self, query_id: str) -> str:
+        """The checkpoint folder of a query, a path or a URI."""
+        return f"{self._root}/{folder_name(query_id)}"
 
-    def reserve(self, query_id: str, mark: str, *, ended: bool) -> None:
-        """Makes the checkpoint of a new query. ``ended``: a query of that id has ended, whose checkpoint may go.
+    def of(self, query_id: str) -> Checkpoint:
+        """The checkpoint of a query."""
+        return Checkpoint(self._session, self.folder(query_id))
 
-        Raises EngineProblem ``checkpoint-exists`` where another one is.
+    def use(self, session: SparkSession) -> None:
+        """Takes another session from now on."""
+        self._session = session
+        left, self._left = self._left, set()
+        for query_id in left:
+            self.remove(query_id)
+
+    def take_over(self, owner: Belonging, known: Collection[str], ended: Collection[str]) -> None:
+        """Makes sure that they are this owner's, and signs; removes those of queries that have ended.
+
+        ``known``: ids of the queries that the command log has, ``ended``: those that it had. Raises as
+        :func:`check_belonging`, too.
         """
-        made = self._of(query_id)
+        root = Checkpoint(self._session, self._root)
+        text = root.text(FILE)
+        check_belonging(text, owner, root.folder, "folder of the checkpoints")
+        if text is None:
+            root.write(f"{FILE}.part", owner.text)
+            root.rename(f"{FILE}.part", FILE)
+        self._ended.update(ended)
+        self.clean(ended, known)
+
+    def reserve(self, query_id: str, mark: str) -> None:
+        """Makes the checkpoint of a query that is about to be made.
+
+        Raises EngineProblem ``checkpoint-exists`` where one is, unless it is of a query of that id that has ended.
+        """
+        made = self.of(query_id)
+        self._left.discard(query_id)
         if set(made.names()) - {MADE}:
-            if not ended:
+            if query_id not in self._ended:
                 raise EngineProblem(
                     "checkpoint-exists",
                     f"there is a checkpoint {made.folder} of another query with the id {query_id}",
@@ -61,14 +90,24 @@ class Checkpoints:
             made.remove()
         made.make(mark)
 
+    def remove(self, query_id: str) -> None:
+        """Removes that of a query that has ended, so that it can never go on; without a JVM once there is one."""
+        self._ended.add(query_id)
+        try:
+            self.of(query_id).remove()
+        except EngineProblem as e:
+            log.warning("%s", e)
+            self._left.add(query_id)
+
     def clean(self, ended: Collection[str], known: Collection[str]) -> None:
         """Removes the checkpoints of ended queries, and of push queries of an engine that was killed.
 
         Those of queries that are neither ended nor known stay, and are named in the log.
         """
+        root = Checkpoint(self._session, self._root)
         gone, kept = {folder_name(q) for q in ended}, {folder_name(q) for q in known}
-        for name in sorted(set(self._root.names()) - kept):
-            found = Checkpoint(self._session, f"{self._root.folder}/{name}")
+        for name in sorted(set(root.names()) - kept):
+            found = Checkpoint(self._session, f"{root.folder}/{name}")
             parts = set(found.names())
             if not parts & {PLAN, MADE}:  # no checkpoint
                 continue
@@ -77,6 +116,3 @@ class Checkpoints:
                 log.info("checkpoint %s removed: its query has ended", found.folder)
             else:
                 log.warning("checkpoint %s is of no query of the command log: it stays as it is", found.folder)
-
-    def _of(self, query_id: str) -> Checkpoint:
-        return Checkpoint(self._session, f"{self._root.folder}/{folder_name(query_id)}")

@@ -29,6 +29,7 @@ from ksqlpy.runtime import Engine
 from ksqlpy.runtime.commandlog import CommandLog, Entry
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.topics import Topics
+from ksqlpy.spark.checkpoints import Checkpoints
 from ksqlpy.spark.clients import tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.figures import figures
@@ -288,17 +289,23 @@ class _MemoryProducer:
         return 0
 
 
+class _NoCheckpoints(Checkpoints):
+    def __init__(self) -> None:
+        pass
+
+    def folder(self, query_id: str) -> str:
+        return query_id
+
+    def reserve(self, query_id: str, mark: str) -> None:
+        return None
+
+
 class _Waiting(Queries):
     """Keeps the queries that are to be run once the records are there."""
 
     def __init__(self, specs: dict[str, QuerySpec]) -> None:
         self._specs = specs
-
-    def checkpoint(self, query_id: str) -> str:
-        return query_id
-
-    def reserve(self, query_id: str, mark: str) -> None:
-        return None
+        self.checkpoints = _NoCheckpoints()
 
     def check_room(
         self, plan: Plan, partitions: Mapping[str, int], shuffle_partitions: int, *, instead_of: str | None = None
@@ -329,7 +336,7 @@ class MemoryEngine(Engine):
     def __init__(self, session: SparkSession, *, number_queries: bool = False) -> None:
         registry, name = shared_registry()
         super().__init__(Config.of({"ksql.schema.registry.url": registry.url(name)}))
-        self.supervisor.session = session
+        self.supervisor.driver.session = session
         self.specs: dict[str, QuerySpec] = {}
         self.broker = MemoryKafka()
         self.brokers.kafka = self.broker

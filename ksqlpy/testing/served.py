@@ -21,6 +21,7 @@ from ksqlpy.deadletters import HEADERS
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.once import HEADER, Offsets
+from ksqlpy.spark.session import at_rest
 from ksqlpy.testing.check import CaseFailed
 from ksqlpy.testing.records import DeadLetter, Record
 
@@ -183,7 +184,7 @@ class Served:
         return all(
             consumed.get(topic, 0) >= self._count({topic: {**first, **begins[topic]}})
             for topic, first in query.offsets.items()
-        ) and self.engine.queries.at_rest(query.id)
+        ) and at_rest(self.engine.session, query.id)
 
     def _holds(self, query: PersistentQuery, ends: Offsets) -> bool:
         """Whether the checkpoint of the query holds all records; then it has read them, whatever its clients count.
@@ -239,7 +240,7 @@ class Served:
         self.settle()
 
     def _checkpoint(self, query: PersistentQuery) -> Path:
-        return Path(self.engine.queries.checkpoint(query.id))
+        return Path(self.engine.queries.checkpoints.folder(query.id))
 
     # ------------------------------------------------------------ records
 

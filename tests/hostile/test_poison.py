@@ -105,6 +105,29 @@ def test_a_record_that_ends_the_jvm(rig: Rig) -> None:
     assert refused.value.code == "bad-record"
 
 
+@pytest.mark.kafka
+@pytest.mark.spark
+@pytest.mark.extended("a server as a process, whose JVM dies")
+def test_queries_are_paused_and_ended_while_another_jvm_starts(rig: Rig, tmp_path: Path) -> None:
+    server, write, read = rig.server, rig.write, rig.read
+    server.statements("SET 'auto.offset.reset' = 'earliest';" + STATEMENTS)
+    write("orders", b'{"N": 1}')
+    assert until(lambda: [len(read(topic)) for topic in ("copied", "summed")] == [1, 1], 60)
+    checkpoints = tmp_path / "checkpoints"
+    assert list(checkpoints.rglob("PER_KEY"))
+    server.kill_jvm()
+    assert until(lambda: "Spark's JVM is gone" in server.log.read_text(), 10)
+    server.statements("PAUSE summed; TERMINATE per_key;")
+    write("orders", b'{"N": 2}')
+    found = {"COUNTED": "RUNNING", "COPIED": "RUNNING", "SUMMED": "PAUSED"}
+    assert until(lambda: server.queries() == found, 120), server.queries()
+    assert until(lambda: [r["N"] for r in read("copied")] == [1, 2], 60)
+    assert until(lambda: not list(checkpoints.rglob("PER_KEY")), 10), "the JVM that ended could not remove it"
+    assert [r["N"] for r in read("summed")] == [1]
+    server.statements("RESUME summed;")
+    assert until(lambda: [r["N"] for r in read("summed")] == [1, 3], 60)
+
+
 def reader(name: str, topic: str) -> str:
     """A query of its own kind for each number."""
     into = f"CREATE {{}} {name} WITH (QUERY_ID = '{name}', KAFKA_TOPIC = '{name}') AS "

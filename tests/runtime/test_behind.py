@@ -26,7 +26,7 @@ CREATE TABLE n AS SELECT k, COUNT(*) AS n FROM t GROUP BY k;
 class World:
     """What queries have still to read, by the names of their sinks, and whether brokers answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
         engine = MemoryEngine(None, number_queries=True)  # type: ignore[arg-type]  # no session: nothing is run
         engine.execute(STATEMENTS)
         self.catalog: Catalog = engine.catalog
@@ -34,8 +34,8 @@ class World:
         self.answers = threading.Event()
         self.answers.set()
         self.asked = 0
-        queries: Any = SimpleNamespace(left_to_read=lambda query, begins, ends: self.left[query.sink])
-        supervisor: Any = SimpleNamespace(queries=queries, committed=lambda query: True)
+        patch.setattr(behind, "_left_to_read", lambda queries, query, begins, ends: self.left[query.sink])
+        supervisor: Any = SimpleNamespace(queries=None, specs=SimpleNamespace(committed=lambda query: True))
         kafka: Any = SimpleNamespace(partitions=self.partitions, offsets=lambda partitions, *, latest, committed: {})
         self.behind = Behind(supervisor, lambda: kafka)
 
@@ -58,7 +58,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr(behind, "RECENT", 0.0)  # each question is asked
-    made = World()
+    made = World(monkeypatch)
     yield made
     made.answers.set()
 

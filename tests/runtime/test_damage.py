@@ -138,7 +138,7 @@ def counts(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.
     )
     engine.start()
     engine.execute(CALLS, {"auto.offset.reset": "earliest"})
-    found = Counts(engine, spark, Path(engine.queries.checkpoint("COUNTS")))
+    found = Counts(engine, spark, Path(engine.queries.checkpoints.folder("COUNTS")))
     yield found
     engine.stop()
 

@@ -284,14 +284,14 @@ def test_a_query_without_room_says_so_and_starts_when_there_is(engine: Engine) -
     [query] = query_ids(engine)
     assert until(lambda: all_live(engine))
     engine.execute(f"PAUSE {query};")
-    capacity, engine.queries.fixed_slots = engine.queries.fixed_slots, 1
+    capacity, engine.queries.task_slots.fixed = engine.queries.task_slots.fixed, 1
     admin = AdminClient({"bootstrap.servers": engine.bootstrap})
     for done in admin.create_partitions([NewPartitions("roomy", 3)]).values():
         done.result(timeout=20)
     with pytest.raises(EngineProblem, match="needs 3 task slots, 1 of 1 are free"):
         engine.execute(f"RESUME {query};")
     assert engine.state(query) == "PAUSED"
-    engine.queries.fixed_slots = 3
+    engine.queries.task_slots.fixed = 3
     engine.execute(f"RESUME {query};")
     send(engine, "roomy", [("a", {"V": p}, p) for p in range(3)])
     assert sorted(v["V"] for _, v in read(engine, "ROOMY_O", 3)) == [0, 1, 2]
@@ -300,7 +300,7 @@ def test_a_query_without_room_says_so_and_starts_when_there_is(engine: Engine) -
     assert until(lambda: engine.state(query) == "ERROR")
     [shown] = engine.execute("SHOW QUERIES;")[0]["queries"]
     assert "needs 5 task slots, 3 of 3 are free" in shown["queryErrors"][-1]["errorMessage"]
-    engine.queries.fixed_slots = capacity
+    engine.queries.task_slots.fixed = capacity
     assert until(lambda: all_live(engine))
     send(engine, "roomy", [("a", {"V": p}, p) for p in range(3, 5)])
     assert sorted(v["V"] for _, v in read(engine, "ROOMY_O", 5)) == [0, 1, 2, 3, 4]

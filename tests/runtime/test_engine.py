@@ -125,7 +125,7 @@ def test_restart_replays_the_log_and_touches_nothing(spark: SparkSession, tmp_pa
         first.execute("INSERT INTO rides VALUES (1, 5);")
         assert records(first, "N", 1) == [(b"\x00\x00\x00\x01", b'{"N":1}')]
         [query] = first.catalog.queries
-        commits = Path(first.queries.checkpoint(query)) / "spark" / "commits"
+        commits = Path(first.queries.checkpoints.folder(query)) / "spark" / "commits"
         assert until(lambda: commits.is_dir() and len([f for f in commits.iterdir() if f.name.isdigit()]) > 1)
         before = first.catalog
     finally:
@@ -175,12 +175,12 @@ def test_a_refused_request_leaves_nothing(
 def test_a_query_that_does_not_fit_is_refused_with_the_numbers(engine: Engine) -> None:
     engine.execute(RIDES)
     before = state(engine)
-    capacity, engine.queries.fixed_slots = engine.queries.fixed_slots, 0
+    capacity, engine.queries.task_slots.fixed = engine.queries.task_slots.fixed, 0
     try:
         with pytest.raises(EngineProblem, match="needs 1 task slots, 0 of 0 are free"):
             engine.execute("CREATE STREAM x AS SELECT id, total FROM rides;")
     finally:
-        engine.queries.fixed_slots = capacity
+        engine.queries.task_slots.fixed = capacity
     assert state(engine) == before
 
 

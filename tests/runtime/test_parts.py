@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,9 @@ from ksqlpy.testing.memory import MemoryEngine
 from tests.support.waiting import until
 
 RIDES = "CREATE STREAM rides (id INT KEY, km INT) WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS=1);"
+
+LARGE = {"Engine", "CatalogService"}
+"""Classes with more than 20 methods that are known; none may be added."""
 
 
 class SlowProducer:
@@ -102,3 +107,13 @@ def test_a_turn_is_of_one_thread_and_can_be_given_up(threads: ThreadPoolExecutor
     with turn.given_up():  # by one who does not have it
         order.append("none")
     assert order == ["mine", "other", "given up", "mine again", "other", "none"]
+
+
+def test_no_class_does_everything() -> None:
+    root = Path(__file__).parents[2] / "ksqlpy"
+    trees = [
+        ast.parse(f.read_text(encoding="utf-8")) for p in ("runtime", "spark/query") for f in (root / p).rglob("*.py")
+    ]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    assert {"RunningQuery", "Supervisor", "Queries"} <= {c.name for c in classes}
+    assert {c.name for c in classes if sum(isinstance(m, ast.FunctionDef) for m in c.body) > 20} <= LARGE

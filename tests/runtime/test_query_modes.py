@@ -145,7 +145,7 @@ def read(engine: Engine, topic: str) -> list[tuple[bytes, bytes, dict[str, bytes
 
 def forget_last_commit(engine: Engine, query_id: str) -> None:
     """Leaves what a kill leaves between the results of a batch and its commit."""
-    folder = Path(engine.queries.checkpoint(query_id)) / "spark"
+    folder = Path(engine.queries.checkpoints.folder(query_id)) / "spark"
     last = max(int(f.name) for f in (folder / "commits").iterdir() if f.name.isdigit())
     for name in (f"commits/{last}", f"commits/.{last}.crc", f"offsets/{last + 1}", f"offsets/.{last + 1}.crc"):
         (folder / name).unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from ksqlpy.runtime.cluster.spare_driver import REST, Spares
+from ksqlpy.runtime.cluster.spare_driver import REST, SpareDriver
 from ksqlpy.spark.spare import Spare
 
 
@@ -21,7 +21,7 @@ class Watched:
         self.now = 0.0
         self.made: list[Made] = []
         self.kept: Spare | None = None
-        self.spares = Spares(self._make, self._keep, lambda: self.now)
+        self.spares = SpareDriver(self._make, self._keep, lambda: self.now)
 
     def _make(self) -> Spare:
         self.made.append(Made())

@@ -50,7 +50,7 @@ def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.
 
 def remembered(engine: Engine) -> list[str]:
     """The keys of the query's state, as of its last commit; none before the first."""
-    folder = Path(engine.queries.checkpoint("PLACED")) / "spark"
+    folder = Path(engine.queries.checkpoints.folder("PLACED")) / "spark"
     if not any(f.name.isdigit() for f in folder.glob("commits/*")):
         return []
     rows = engine.session.read.format("statestore").load(str(folder)).select("key.*").collect()

@@ -63,7 +63,7 @@ def started(engine: Engine, text: str, **settings: object) -> RunningQuery:
 
 def test_the_notes_of_the_sink(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A note is as late as the last look ahead of its commit, and holds only for the batch that was seen to end."""
-    monkeypatch.setattr("ksqlpy.runtime.supervisor.NOTE_EVERY", 1)  # looks a second, not one in five
+    monkeypatch.setattr("ksqlpy.runtime.recovery.watch.NOTE_EVERY", 1)  # looks a second, not one in five
     query = started(
         engine, "CREATE STREAM out WITH (KAFKA_TOPIC = 'out') AS SELECT * FROM orders;", **{"commit.interval.ms": 5000}
     )

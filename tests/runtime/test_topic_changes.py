@@ -29,7 +29,7 @@ AFTER = "CREATE STREAM {s}_w WITH (KAFKA_TOPIC = '{s}_w') AS SELECT k, v FROM {s
 @pytest.fixture(scope="module")
 def engine(spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("ksqlpy.runtime.supervisor.NOTE_EVERY", 1)  # looks a second, not one in five
+        patched.setattr("ksqlpy.runtime.recovery.watch.NOTE_EVERY", 1)  # looks a second, not one in five
         made = Engine(
             Config.of(
                 {

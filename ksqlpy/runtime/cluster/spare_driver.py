@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ksqlpy.spark.session import keep_spare
 from ksqlpy.spark.spare import Spare
 
-__all__ = ["REST", "Spares"]
+__all__ = ["REST", "NoSpare", "SpareDriver"]
 
 REST = 60.0
 """Seconds for which all queries run before a spare is started; twice as long each time it has failed.
@@ -17,7 +17,20 @@ A driver that has just started has code to compile, and its executors are warmed
 """
 
 
-class Spares:
+class NoSpare:
+    """An engine that keeps none."""
+
+    def look(self, *, at_rest: bool) -> None:
+        """To be called about once a second. ``at_rest``: whether there are queries, and all of them run."""
+
+    def taken(self) -> None:
+        """There is another driver."""
+
+    def close(self) -> None:
+        """Ends the spare."""
+
+
+class SpareDriver(NoSpare):
     """One spare at a time, for the next session of this process."""
 
     def __init__(
@@ -32,7 +45,6 @@ class Spares:
         self._since = clock()
 
     def look(self, *, at_rest: bool) -> None:
-        """To be called about once a second. ``at_rest``: whether there are queries, and all of them run."""
         now = self._clock()
         if self._spare is not None and self._spare.over:  # it could not be started, or was killed
             self._spare, self._rest, self._since = None, 2 * self._rest, now
@@ -43,9 +55,7 @@ class Spares:
             self._keep(self._spare)
 
     def taken(self) -> None:
-        """There is another driver."""
         self._spare, self._rest, self._since = None, REST, self._clock()
 
     def close(self) -> None:
-        """Ends the spare."""
         self._keep(None)

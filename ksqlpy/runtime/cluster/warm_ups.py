@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence, Set
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.warmup import WarmUp
 
-__all__ = ["REST", "WarmUps"]
+__all__ = ["REST", "NoWarmUps", "WarmUps"]
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,26 @@ REST = 8.0
 """Seconds for which all queries run and no executor comes, before new ones are warmed up: recovery comes first."""
 
 
-class WarmUps:
+class NoWarmUps:
+    """They are switched off: ``ksqlpy.warm.up``."""
+
+    def begin(self, busy: Callable[[], bool]) -> None:
+        """Warms up the driver and all executors that are there."""
+
+    def look(self, at_rest: Callable[[int], bool]) -> None:
+        """Warms up executors that came, when it is time; to be called about once a second.
+
+        ``at_rest``: whether all queries run, and have so many task slots to spare.
+        """
+
+    def forget(self) -> None:
+        """Nothing is warm any more: the driver is another, which counts its executors from 0 again."""
+
+    def stop(self) -> None:
+        """Ends one that runs."""
+
+
+class WarmUps(NoWarmUps):
     """One warm-up at a time."""
 
     def __init__(
@@ -46,7 +65,6 @@ class WarmUps:
         """For which executors and queries a standby is warm, or was begun to be."""
 
     def begin(self, busy: Callable[[], bool]) -> None:
-        """Warms up the driver and all executors that are there."""
         self._start(busy, self._executors(), driver=True)
 
     def stand_by(self, over: Callable[[], bool], queries: Callable[[], Sequence[QuerySpec]]) -> bool:
@@ -71,10 +89,6 @@ class WarmUps:
         return False
 
     def look(self, at_rest: Callable[[int], bool]) -> None:
-        """Warms up executors that came, when it is time; to be called about once a second.
-
-        ``at_rest``: whether all queries run, and have so many task slots to spare.
-        """
         if self._running is not None:
             if not self._running.ended:
                 return
@@ -93,12 +107,10 @@ class WarmUps:
             self._start(lambda: not at_rest(0), there, driver=False)
 
     def forget(self) -> None:
-        """Nothing is warm any more: the driver is another, which counts its executors from 0 again."""
         self._warm.clear()
         self._taking_part = frozenset()
 
     def stop(self) -> None:
-        """Ends one that runs."""
         if self._running is not None:
             self._running.stop()
 

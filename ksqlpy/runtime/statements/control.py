@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -16,6 +17,9 @@ from ksqlpy.runtime.entities import Entity
 from ksqlpy.runtime.statements.entry import Effect, Statement, Table
 from ksqlpy.spark.working import Record
 from ksqlpy.sql import Parsed, nodes
+
+if TYPE_CHECKING:
+    from ksqlpy.runtime.queries import Queries
 
 __all__ = ["STATEMENTS", "find_query"]
 
@@ -108,6 +112,15 @@ def _check_skip(parsed: Parsed, sandbox: Sandbox) -> tuple[Record, list[str]]:
     return record, which
 
 
+def _has_read(queries: Queries, query_id: str, record: Record) -> bool:
+    """Whether the checkpoint of a query holds what came of a record."""
+    query = queries.get(query_id)
+    last = None if query is None else query.checkpoint.last_commit
+    if query is None or last is None:
+        return False
+    return query.checkpoint.offsets(last).get(record.topic, {}).get(str(record.partition), 0) > record.offset
+
+
 def _skip(parsed: Parsed, found: tuple[Record, list[str]], context: Context) -> Entity:
     """Has queries go on without a record that they cannot stand, which becomes a dead letter.
 
@@ -115,7 +128,7 @@ def _skip(parsed: Parsed, found: tuple[Record, list[str]], context: Context) -> 
     """
     record, which = found
     sequence = context.catalog_service.next_command
-    left = [q for q in which if not context.supervisor.queries.has_read(q, record)]
+    left = [q for q in which if not _has_read(context.supervisor.queries, q, record)]
     if not left:
         message = f"{which[0]} has read record {record}, and its checkpoint holds what came of it"
         raise EngineProblem("record-read", message, error_code=40001)

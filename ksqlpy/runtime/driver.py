@@ -1,0 +1,147 @@
+"""Spark's driver: the life of its JVM, from the start of an engine to its end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ksqlpy.runtime.brokers import Brokers
+from ksqlpy.spark.masters import check_cluster, check_master
+from ksqlpy.spark.session import (
+    begin_recovery,
+    end_session,
+    has_session,
+    is_alive,
+    jvm_alive,
+    kill_jvm,
+    prepare_launch,
+    start_session,
+)
+from ksqlpy.spark.spare import Spare
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Driver"]
+
+log = logging.getLogger(__name__)
+
+AWAY_SECONDS = 2.0
+"""Brokers that do not answer for so long, twice, are away when the engine stops."""
+
+ANSWER_SECONDS = 2.0
+"""Time in which a JVM answers that works."""
+
+
+class Driver:
+    """The JVM of this process's session. ``session``: of the JVM that is there; ``there``: not set while one starts."""
+
+    session: SparkSession
+
+    def __init__(self, brokers: Brokers, progress: Callable[[str], None]) -> None:
+        self._brokers = brokers
+        self._progress = progress
+        self._folder: Path | None = None
+        self._stopping = threading.Event()
+        self._prober = ThreadPoolExecutor(1, "probe")
+        self._probe: Future[bool] | None = None
+        self.there = threading.Event()
+        self.there.set()
+
+    def check(self) -> None:
+        """Raises ConfigProblem where the properties do not fit the Spark master."""
+        config = self._brokers.config
+        master = config.get("ksqlpy.spark.master")
+        check_master(master)
+        check_cluster(master, config.get("ksqlpy.checkpoint.dir"), self._brokers.bootstrap)
+
+    def start(self, folder: Path, stack: ExitStack) -> None:
+        """Starts it in a folder; ``stack`` ends it. Raises EnvironmentProblem.
+
+        A process has one session; who made it ends it.
+        """
+        shared = has_session()
+        self.session = start_session(*self._launch(folder, self._progress))
+        if not shared:
+            self._folder = folder
+            stack.callback(lambda: end_session(self.session))
+
+    def restart(self) -> None:
+        """Starts another one in place of one that has died. Raises EnvironmentProblem."""
+        assert self._folder is not None
+        end_session(self.session)
+        self.session = start_session(*self._launch(self._folder))
+
+    def spare(self) -> Spare:
+        """Another JVM of the same settings."""
+        assert self._folder is not None
+        launch = prepare_launch(*self._launch(self._folder))
+        return Spare(launch, self._brokers.connection, self._brokers.topics.command_log)
+
+    def _launch(
+        self, folder: Path, progress: Callable[[str], None] | None = None
+    ) -> tuple[str, str, Path, Callable[[str], None] | None, str, Mapping[str, str]]:
+        """What a JVM is started with, see :func:`ksqlpy.spark.session.start_session`."""
+        config = self._brokers.config
+        master, memory = config.get("ksqlpy.spark.master"), config.get("ksqlpy.spark.memory")
+        return master, memory, folder, progress, config.get("ksqlpy.spark.java.options"), config.spark
+
+    @property
+    def own(self) -> bool:
+        """Whether this engine has started it, and ends it."""
+        return self._folder is not None
+
+    @property
+    def exited(self) -> bool:
+        """Whether its process has ended, by a look that costs nothing."""
+        return self.own and not jvm_alive()
+
+    @property
+    def dead(self) -> bool:
+        """Whether it is to be started again."""
+        return self.own and not is_alive(self.session) and not self._stopping.is_set()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it answers, within :data:`ANSWER_SECONDS`: one that is stopped never does."""
+        if self._probe is None or self._probe.done():
+            self._probe = self._prober.submit(lambda: is_alive(self.session))
+        try:
+            return self._probe.result(ANSWER_SECONDS)
+        except TimeoutError:
+            return False
+
+    def begin_recovery(self) -> None:
+        """Lets it put queries that recover ahead of its optimizing compiler, for a while."""
+        if self.own:
+            begin_recovery()
+
+    def stopping(self, over: threading.Event) -> None:
+        """To be called when the engine begins to stop: ends it when brokers are away, since all would wait.
+
+        ``over``: set when it has stopped.
+        """
+        self._stopping.set()
+        threading.Thread(target=self._hurry, args=(over,), name="hurry", daemon=True).start()
+
+    def _hurry(self, over: threading.Event) -> None:
+        missed = 0
+        while not over.wait(1.0):
+            missed = 0 if self._brokers.kafka.answers(AWAY_SECONDS) else missed + 1
+            if missed == 2 and not over.is_set() and self.own:
+                log.warning("Kafka at %s does not answer: Spark is ended without it", self._brokers.bootstrap)
+                kill_jvm()
+                return
+
+    def cut_short(self) -> bool:
+        """Ends it if brokers are away, so that a start or stop can end; whether they are."""
+        if self._brokers.bootstrap and self._brokers.answer(AWAY_SECONDS):
+            return False
+        if self.own:
+            kill_jvm()
+        return True
