@@ -15,10 +15,10 @@ from confluent_kafka import Producer
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ConfigProblem, KsqlError, reason_of
+from ksqlpy.runtime.cluster.ownership import Ownership, identity, place_of
 from ksqlpy.runtime.cluster.readiness import Readiness
 from ksqlpy.runtime.commandlog import CommandLog
 from ksqlpy.runtime.deadletters import DeadLetters
-from ksqlpy.runtime.ownership import Ownership, identity, place_of
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.belonging import Belonging, check_folder, sign_folder
 from ksqlpy.spark.clients import check_python

@@ -18,7 +18,8 @@ from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
-from ksqlpy.runtime import Engine, ownership
+from ksqlpy.runtime import Engine
+from ksqlpy.runtime.cluster import ownership
 from ksqlpy.spark.kafka import Kafka
 from tests.support.waiting import count
 from tests.support.waiting import until as wait_until

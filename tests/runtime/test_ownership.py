@@ -12,8 +12,8 @@ from confluent_kafka import Consumer
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
-from ksqlpy.runtime import ownership
-from ksqlpy.runtime.ownership import Ownership
+from ksqlpy.runtime.cluster import ownership
+from ksqlpy.runtime.cluster.ownership import Ownership
 from ksqlpy.spark.kafka import Kafka
 from tests.support.waiting import until as wait_until
 
