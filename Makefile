@@ -58,21 +58,21 @@ test-all: setup
 SEEDS ?= 1 2 3
 test-chaos: setup
 	@for seed in $(SEEDS); do for way in "--partitions 1" "--partitions 4" "--partitions 4 --scatter"; do \
-	  echo "== seed $$seed $$way"; $(BIN)/python -m ksqlpy.testing.chaos --seed $$seed $$way --kills 10 $(ARGS) || failed=1; \
+	  echo "== seed $$seed $$way"; $(BIN)/python -m tests.chaos --seed $$seed $$way --kills 10 $(ARGS) || failed=1; \
 	done; done; exit $${failed:-0}
 
 # All cases of tests/streams with SIGKILL of the JVM between their records, twice; some minutes.
 test-restore: setup
-	$(BIN)/python -m ksqlpy.testing.restore tests/streams --kills 2 $(ARGS)
+	$(BIN)/python -m tests.harness.restore tests/streams --kills 2 $(ARGS)
 
 # All cases of tests/streams on two executors, without kills; three of them need more than 16 task slots.
 test-cluster: setup
-	$(BIN)/python -m ksqlpy.testing.restore tests/streams --kills 0 --batch 8 --master 'local-cluster[2,8,1024]' \
+	$(BIN)/python -m tests.harness.restore tests/streams --kills 0 --batch 8 --master 'local-cluster[2,8,1024]' \
 	  --larger 'local-cluster[2,16,1024]' $(ARGS)
 
 # What 50 kills and 500 queries, made and dropped, leave behind; half an hour.
 test-leaks: setup
-	$(BIN)/python -m ksqlpy.testing.leaks --kills 50 --queries 500 $(ARGS)
+	$(BIN)/python -m tests.harness.leaks --kills 50 --queries 500 $(ARGS)
 
 # Generated literals and names, 100,000 of each kind, and 10,000 expressions, some half an hour: tests/generated.
 # `make test` runs a few hundred.

@@ -20,7 +20,7 @@ from bench.jobs import bulk_producer, send
 from bench.results import Results, watch
 from bench.served import serve
 from ksqlpy.embedded.kafka import EmbeddedKafka
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 
 __all__ = ["cluster", "fill", "flow"]
 

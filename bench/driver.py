@@ -22,7 +22,7 @@ from confluent_kafka import Producer
 from bench.served import serve
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.embedded.spark_cluster import SparkCluster
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 
 __all__ = ["driver"]
 

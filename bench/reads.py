@@ -21,7 +21,7 @@ import uvloop
 from confluent_kafka import Producer
 
 from ksqlpy.runtime import Engine
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 
 __all__ = ["reads"]
 

@@ -15,7 +15,7 @@ from confluent_kafka import Producer, TopicPartition
 from bench.contenders import Contender, Run, spark_jvms
 from bench.jobs import Job, bulk_producer, send
 from ksqlpy.runtime import Engine
-from ksqlpy.testing.together import kill_jvm
+from tests.harness.together import kill_jvm
 
 __all__ = ["Recovery", "large_state", "recover", "table"]
 

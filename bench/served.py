@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 
 __all__ = ["serve"]
 

@@ -8,17 +8,17 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
-from ksqlpy.testing.chaos.jobs import Job
-from ksqlpy.testing.chaos.jobs.best import points
-from ksqlpy.testing.chaos.jobs.between import GRACE, WITHIN
-from ksqlpy.testing.chaos.jobs.explode import goods
-from ksqlpy.testing.chaos.jobs.job import amount
-from ksqlpy.testing.chaos.jobs.moves import changes
-from ksqlpy.testing.chaos.jobs.owned import agent
-from ksqlpy.testing.chaos.jobs.session import GAP
-from ksqlpy.testing.chaos.load import record
-from ksqlpy.testing.chaos.records import Result, Sent
-from ksqlpy.testing.chaos.verdict import Verdict
+from tests.chaos.jobs import Job
+from tests.chaos.jobs.best import points
+from tests.chaos.jobs.between import GRACE, WITHIN
+from tests.chaos.jobs.explode import goods
+from tests.chaos.jobs.job import amount
+from tests.chaos.jobs.moves import changes
+from tests.chaos.jobs.owned import agent
+from tests.chaos.jobs.session import GAP
+from tests.chaos.load import record
+from tests.chaos.records import Result, Sent
+from tests.chaos.verdict import Verdict
 
 SentBy = dict[str, list[Sent]]
 Row = tuple[bytes, dict[str, object] | None]

@@ -11,17 +11,17 @@ import pytest
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import EngineProblem
 from ksqlpy.registry import SchemaRegistry
-from ksqlpy.testing.chaos.__main__ import _options
-from ksqlpy.testing.chaos.jobs import JOBS, Job
-from ksqlpy.testing.chaos.kills import KINDS, Kill, plan
-from ksqlpy.testing.chaos.load import partition_of, record
-from ksqlpy.testing.chaos.options import Options
-from ksqlpy.testing.chaos.report import Report
-from ksqlpy.testing.chaos.sinks import Topics
-from ksqlpy.testing.chaos.values import Values
-from ksqlpy.testing.chaos.verdict import Verdict
-from ksqlpy.testing.chaos.watch import Mark, Watch
 from ksqlpy.testing.registry import Registry
+from tests.chaos.__main__ import _options
+from tests.chaos.jobs import JOBS, Job
+from tests.chaos.kills import KINDS, Kill, plan
+from tests.chaos.load import partition_of, record
+from tests.chaos.options import Options
+from tests.chaos.report import Report
+from tests.chaos.sinks import Topics
+from tests.chaos.values import Values
+from tests.chaos.verdict import Verdict
+from tests.chaos.watch import Mark, Watch
 
 
 def test_the_plan_follows_from_the_seed() -> None:

@@ -8,7 +8,7 @@ import time
 
 import psutil
 
-from ksqlpy.testing.chaos.server import _wait_until_gone
+from tests.harness.server import _wait_until_gone
 
 
 def test_a_process_that_nobody_asks_for_its_status_is_gone() -> None:

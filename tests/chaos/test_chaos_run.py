@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from ksqlpy.testing.chaos import Options, Report, run
+from tests.chaos import Options, Report, run
 
 pytestmark = [
     pytest.mark.kafka,

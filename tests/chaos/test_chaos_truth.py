@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from ksqlpy.testing.chaos.jobs import JOBS
-from ksqlpy.testing.chaos.jobs.job import amount
-from ksqlpy.testing.chaos.jobs.owned import agent
-from ksqlpy.testing.chaos.records import Result, Sent
-from ksqlpy.testing.chaos.steps import Step, check_moving, check_steps
-from ksqlpy.testing.chaos.verdict import SHOWN, Verdict
 from tests.chaos.faultless import COUNTING, Row, busiest, fed, figures, results, rows_of
+from tests.chaos.jobs import JOBS
+from tests.chaos.jobs.job import amount
+from tests.chaos.jobs.owned import agent
+from tests.chaos.records import Result, Sent
+from tests.chaos.steps import Step, check_moving, check_steps
+from tests.chaos.verdict import SHOWN, Verdict
 
 BEHIND = ("behind", "deep")
 """Windows behind joins: few records of the load meet, so they have tests of their own."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ksqlpy.testing.chaos.networks import Networks
+from tests.chaos.networks import Networks
 
 TELLER = """
 import socket, sys, time

@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.embedded.spark_home import spark_home
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 
 pytestmark = [pytest.mark.kafka, pytest.mark.extended("a Spark cluster")]
 

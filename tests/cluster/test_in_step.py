@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.deadletters.letters import records
 from ksqlpy.embedded.kafka import EmbeddedKafka
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.extended("a Spark cluster")]

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 
 pytestmark = [pytest.mark.kafka, pytest.mark.extended("a Spark cluster")]
 

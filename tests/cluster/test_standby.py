@@ -20,7 +20,7 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.kafka

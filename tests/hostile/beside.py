@@ -14,12 +14,12 @@ from types import TracebackType
 from confluent_kafka import Consumer, TopicPartition
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.testing.chaos.broker import Broker
-from ksqlpy.testing.chaos.jobs import JOBS
-from ksqlpy.testing.chaos.load import Load
-from ksqlpy.testing.chaos.server import Server
-from ksqlpy.testing.chaos.sinks import Topics
-from ksqlpy.testing.chaos.verdict import HEADER, Verdict
+from tests.chaos.jobs import JOBS
+from tests.chaos.load import Load
+from tests.chaos.sinks import Topics
+from tests.chaos.verdict import HEADER, Verdict
+from tests.harness.broker import Broker
+from tests.harness.server import Server
 from tests.support.waiting import until
 
 __all__ = ["Beside"]

@@ -7,7 +7,7 @@ import socket
 
 import psutil
 
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 
 __all__ = ["NONSENSE", "listening", "said"]
 

@@ -21,7 +21,7 @@ import httpx
 import psutil
 import pytest
 
-from ksqlpy.testing.chaos.server import free_port
+from tests.harness.server import free_port
 from tests.support.waiting import until
 
 PROGRAM = Path(__file__).parents[1] / "support" / "fake_engine.py"

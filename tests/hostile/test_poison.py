@@ -17,8 +17,8 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.deadletters import read_letters
 from ksqlpy.deadletters.letters import records
 from ksqlpy.errors import KsqlError
-from ksqlpy.testing.chaos.broker import Broker
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.broker import Broker
+from tests.harness.server import Server
 from tests.support.waiting import until
 
 STATEMENTS = """

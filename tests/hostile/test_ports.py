@@ -11,8 +11,8 @@ import pytest
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.deadletters.letters import records
-from ksqlpy.testing.chaos.broker import Broker
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.broker import Broker
+from tests.harness.server import Server
 from tests.hostile.ports import NONSENSE, listening, said
 from tests.support.waiting import until
 

@@ -17,8 +17,8 @@ from confluent_kafka import Producer
 
 from ksqlpy.client import Client
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.testing.chaos.broker import Broker
-from ksqlpy.testing.chaos.server import Server, drivers
+from tests.harness.broker import Broker
+from tests.harness.server import Server, drivers
 from tests.support.waiting import until
 
 

@@ -20,8 +20,8 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.pull import Pulled, PullQuery
-from ksqlpy.testing.restore import PACE
 from ksqlpy.testing.served import Served
+from tests.harness.restore import PACE
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]

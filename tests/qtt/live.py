@@ -33,7 +33,7 @@ __all__ = ["LiveCase", "run_live"]
 
 
 class LiveCase:
-    """A case as :func:`ksqlpy.testing.together.run_together` takes it; ``verdict``: what came of it, at the end."""
+    """A case as :func:`tests.harness.together.run_together` takes it; ``verdict``: what came of it, at the end."""
 
     def __init__(self, engine: Engine, case: Case, pace: Pace, *, lax: bool = False) -> None:
         self._engine, self._case, self._pace, self._lax = engine, case, pace, lax

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ksqlpy.runtime import Engine
-from ksqlpy.testing.restore import PACE, engine_of_its_own
 from ksqlpy.testing.served import Pace
-from ksqlpy.testing.together import run_together, sample
+from tests.harness.restore import PACE, engine_of_its_own
+from tests.harness.together import run_together, sample
 
 from .cases import CATEGORIES, Case
 from .judge import Verdict, skipped

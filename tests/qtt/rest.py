@@ -27,8 +27,8 @@ from ksqlpy.runtime import Engine
 from ksqlpy.server.run import ServerThread
 from ksqlpy.testing.check import CaseFailed
 from ksqlpy.testing.live import with_suffix
-from ksqlpy.testing.restore import PACE, engine_of_its_own
 from ksqlpy.testing.served import Pace, Served
+from tests.harness.restore import PACE, engine_of_its_own
 
 from .cases import Case, expanded, json_text, read_json
 from .compare import Difference, compare, same

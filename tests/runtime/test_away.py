@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
-from ksqlpy.testing.chaos.broker import Broker
+from tests.harness.broker import Broker
 from tests.support.waiting import count, until
 
 STATEMENTS = """

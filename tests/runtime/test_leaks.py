@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.config import Config
 from ksqlpy.runtime import Engine
-from ksqlpy.testing.leaks import kills, left_over, queries
+from tests.harness.leaks import kills, left_over, queries
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.extended("a server that is killed again and again")]
 

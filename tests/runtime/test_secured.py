@@ -22,7 +22,7 @@ from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark.clients import check_python, tell_jvm
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.records import write_record
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 from tests.runtime.secured import CLIENT_SECRET, PASSWORD, SECRETS, STORE, Secured, quoted, secured_broker
 from tests.support.waiting import until
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.testing.chaos.broker import Broker
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.broker import Broker
+from tests.harness.server import Server
 from tests.support.waiting import until
 
 STATEMENTS = """

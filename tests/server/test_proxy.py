@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from ksqlpy.server.run import ServerThread
-from ksqlpy.testing.chaos.server import free_port
+from tests.harness.server import free_port
 from tests.server.test_strict import NEXT, REFUSED
 from tests.support.fake_engine import FakeEngine
 from tests.support.waiting import until

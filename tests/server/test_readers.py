@@ -12,7 +12,7 @@ import pytest
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
-from ksqlpy.testing.chaos.server import Server
+from tests.harness.server import Server
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.extended("several servers as processes")]

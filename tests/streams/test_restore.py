@@ -1,4 +1,4 @@
-"""A sample of the statement files, the engine's JVM killed between their records; see ksqlpy/testing/together.py."""
+"""A sample of the statement files, the engine's JVM killed between their records; see tests/harness/together.py."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ksqlpy.testing.records import Record
-from ksqlpy.testing.restore import fit, restorable
-from ksqlpy.testing.together import cut, sample
+from tests.harness.restore import fit, restorable
+from tests.harness.together import cut, sample
 
 FOLDER = Path(__file__).parent
 COUNT = 30
@@ -22,7 +22,7 @@ CASES = [f"{c.file.stem}: {c.name}" for c in fit(restorable([FOLDER]), COUNT)]
 def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
     """Why each case failed. In a process of its own: the JVM of this one must stay."""
     report = tmp_path_factory.mktemp("restore") / "report.json"
-    command = [sys.executable, "-m", "ksqlpy.testing.restore", str(FOLDER), "--sample", str(COUNT)]
+    command = [sys.executable, "-m", "tests.harness.restore", str(FOLDER), "--sample", str(COUNT)]
     done = subprocess.run(
         [*command, "--batch", str(COUNT), "--report", str(report)], capture_output=True, text=True, timeout=1500
     )

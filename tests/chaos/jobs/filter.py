@@ -1,0 +1,42 @@
+"""Filter and projection: about a third of the orders is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tests.chaos.jobs.job import Feed, Job, amount, read
+from tests.chaos.passed import Passed, check_passed
+from tests.chaos.records import Result, Sent
+from tests.chaos.verdict import Verdict
+
+__all__ = ["FILTER"]
+
+TOPIC = "chaos_orders"
+LIMIT = 34
+
+
+def _read(result: Result) -> Passed:
+    columns = result.columns()
+    number = int(columns["NUMBER"])
+    if columns["DOUBLED"] != 2 * amount(number):
+        raise ValueError(f"DOUBLED must be {2 * amount(number)}")
+    return Passed(number, result.key_text(), result.place)
+
+
+def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
+    due = {r.number: r for r in sent[TOPIC] if amount(r.number) >= LIMIT}
+    verdict.due = len(due)
+    check_passed(verdict, due, read(verdict, results, _read))
+
+
+FILTER = Job(
+    "filter",
+    "WHERE and projection",
+    f"CREATE STREAM chaos_orders (shop STRING KEY, number BIGINT, amount INT)"
+    f" WITH (KAFKA_TOPIC='{TOPIC}', VALUE_FORMAT='JSON', PARTITIONS={{p}});",
+    f"CREATE STREAM chaos_large_orders WITH (KAFKA_TOPIC='chaos_large_orders') AS"
+    f" SELECT shop, number, amount * 2 AS doubled FROM chaos_orders WHERE amount >= {LIMIT};",
+    "chaos_large_orders",
+    (Feed(TOPIC, lambda random, number: f"shop{random.randrange(40):02}", lambda n: {"AMOUNT": amount(n)}),),
+    _truth,
+)
