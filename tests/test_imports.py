@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterable, Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -216,6 +219,29 @@ def test_only_spark_imports_spark() -> None:
         if engines and part != "spark":
             found[str(file.relative_to(ROOT))] = engines
     assert found == SPARK_DEBT
+
+
+def test_the_product_needs_nothing_of_development() -> None:
+    """What only the extra ``dev`` installs is imported nowhere: a wheel would have modules that cannot be imported."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: distributions(lines) for name, lines in project["optional-dependencies"].items()}
+    users = distributions(project["dependencies"]).union(*(names for name, names in extras.items() if name != "dev"))
+    of_modules = packages_distributions()
+    wrong = []
+    for _, file in modules():
+        if file.is_relative_to(ROOT / "grammar" / "railroad"):  # the drawings' maker, which no wheel has
+            continue
+        for line, module in imported(file):
+            given = distributions(of_modules.get(module.split(".")[0], []))
+            if given & extras["dev"] and not given & users:
+                wrong.append(f"{file.relative_to(ROOT)}:{line}: {module}")
+    assert "psutil" in extras["dev"] - users
+    assert not wrong, "\n".join(wrong)
+
+
+def distributions(requirements: Iterable[str]) -> set[str]:
+    """The names of distributions, written in one way: ``Prompt_Toolkit>=3`` is prompt-toolkit."""
+    return {re.split(r"[^A-Za-z0-9_.-]", line)[0].lower().replace("_", "-") for line in requirements}
 
 
 def test_the_language_needs_no_spark() -> None:
