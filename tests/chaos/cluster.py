@@ -12,8 +12,8 @@ from random import Random
 import psutil
 
 from ksqlpy.embedded.spark_cluster import SparkCluster
-from ksqlpy.errors import EnvironmentProblem
 from tests.chaos.networks import Networks
+from tests.harness.problem import HarnessProblem
 
 __all__ = ["SLOTS", "Cluster"]
 
@@ -71,7 +71,7 @@ class Cluster(SparkCluster):
     def cut_off(self, seconds: float, *, brokers: bool) -> None:
         """Cuts a worker off from driver and Master for so many seconds; ``brokers``: from all else, too."""
         if self._networks is None:
-            raise EnvironmentProblem("no-networks", "the workers have no networks of their own")
+            raise HarnessProblem("no-networks", "the workers have no networks of their own")
         number = self._random.choice(sorted(self.workers))
         self._networks.cut(number, brokers=brokers)
         try:
@@ -80,7 +80,7 @@ class Cluster(SparkCluster):
             self._networks.mend(number, brokers=brokers)
 
     def kill_executor(self) -> None:
-        """Kills one with SIGKILL. Raises EnvironmentProblem ``no-jvm`` where there is none for long."""
+        """Kills one with SIGKILL. Raises HarnessProblem ``no-jvm`` where there is none for long."""
         self._executor().kill()
 
     def wait_until_gone(self, executors: Sequence[int], seconds: float) -> None:
@@ -113,4 +113,4 @@ class Cluster(SparkCluster):
                 if found := sorted(self.executors):
                     return psutil.Process(self._random.choice(found))
             time.sleep(0.2)
-        raise EnvironmentProblem("no-jvm", f"the server has had no executor for {_THERE:g} s")
+        raise HarnessProblem("no-jvm", f"the server has had no executor for {_THERE:g} s")

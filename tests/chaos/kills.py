@@ -113,7 +113,7 @@ def carry_out(
 ) -> Kill:
     """Does it, and returns when the harness has done its part; ``began``: when the load did, by the monotonic clock.
 
-    Raises EnvironmentProblem when the server or the broker does not come back, EngineProblem when it refuses.
+    Raises KsqlError when the server or the broker does not come back, or refuses.
     """
     begin = time.monotonic()
     children: float | None = None

@@ -13,9 +13,9 @@ from typing import Any
 from confluent_kafka import Producer
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.errors import EnvironmentProblem
 from tests.chaos.jobs import Feed
 from tests.chaos.records import Sent
+from tests.harness.problem import HarnessProblem
 
 __all__ = ["Load", "partition_of", "record"]
 
@@ -105,7 +105,7 @@ class Load:
     def finish(self) -> None:
         """Stops sending and waits until the broker has taken all.
 
-        Raises EnvironmentProblem ``load-not-sent``: then nothing can be said about results.
+        Raises HarnessProblem ``load-not-sent``: then nothing can be said about results.
         """
         self._stop.set()
         if self._thread.is_alive():
@@ -156,4 +156,4 @@ class Load:
         left = self._producer.flush(FLUSH)
         if left or self._failures:
             why = self._failures[0] if self._failures else f"{left} records wait for the broker"
-            raise EnvironmentProblem("load-not-sent", f"the load could not be sent: {why}")
+            raise HarnessProblem("load-not-sent", f"the load could not be sent: {why}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ksqlpy.errors import EnvironmentProblem
+from tests.harness.problem import HarnessProblem
 
 __all__ = ["Networks"]
 
@@ -32,9 +32,9 @@ class Networks:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        """Raises EnvironmentProblem ``no-networks`` where this process may not create them."""
+        """Raises HarnessProblem ``no-networks`` where this process may not create them."""
         if os.geteuid() != 0 or shutil.which("ip") is None:
-            raise EnvironmentProblem("no-networks", "networks of workers need root and the command ip")
+            raise HarnessProblem("no-networks", "networks of workers need root and the command ip")
         try:
             before = _FORWARD.read_text(encoding="ascii")
             _FORWARD.write_text("1", encoding="ascii")
@@ -92,4 +92,4 @@ class Networks:
 def _ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
     if done.returncode != 0:
-        raise EnvironmentProblem("no-networks", f"ip {' '.join(arguments)}: {done.stderr.strip()}")
+        raise HarnessProblem("no-networks", f"ip {' '.join(arguments)}: {done.stderr.strip()}")

@@ -10,7 +10,7 @@ from random import Random
 
 from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.embedded.registry import EmbeddedRegistry
-from ksqlpy.errors import EnvironmentProblem, KsqlError
+from ksqlpy.errors import KsqlError
 from ksqlpy.registry import SchemaRegistry
 from tests.chaos.cluster import Cluster
 from tests.chaos.jobs import JOBS, Job
@@ -24,6 +24,7 @@ from tests.chaos.values import Values
 from tests.chaos.verdict import Verdict
 from tests.chaos.watch import Watch
 from tests.harness.broker import Broker
+from tests.harness.problem import HarnessProblem
 from tests.harness.server import Server
 
 __all__ = ["run"]
@@ -149,7 +150,7 @@ class _Run:
         while not (watch.counts and all(watch.counts.values())):
             if time.monotonic() > begin + LIVE:
                 idle = [t for t, n in watch.counts.items() if not n]
-                raise EnvironmentProblem("no-results", f"no results came to {', '.join(idle) or 'any topic'}")
+                raise HarnessProblem("no-results", f"no results came to {', '.join(idle) or 'any topic'}")
             time.sleep(0.1)
         self._tell(f"all {len(self._jobs)} queries give results after {time.monotonic() - begin:.1f} s of load")
 
@@ -177,7 +178,7 @@ class _Run:
         expected = {t: len(s) for t, s in self._load.sent.items()}
         found = self._topics.ends(self._topics.partitions(list(expected)))
         if found != expected:
-            raise EnvironmentProblem("load-not-sent", f"the sources hold {found}, but what was sent is {expected}")
+            raise HarnessProblem("load-not-sent", f"the sources hold {found}, but what was sent is {expected}")
 
     def _look_back(self, report: Report, watch: Watch) -> None:
         """Finds out when the results of what was sent before each kill were there."""

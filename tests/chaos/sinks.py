@@ -11,8 +11,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.errors import EnvironmentProblem
 from tests.chaos.records import Result
+from tests.harness.problem import HarnessProblem
 
 __all__ = ["Topics"]
 
@@ -34,14 +34,12 @@ class Topics:
         self._admin = AdminClient(connection.admin({"reconnect.backoff.max.ms": 500, "socket.timeout.ms": 5000}))
 
     def partitions(self, topics: Sequence[str]) -> dict[str, int]:
-        """How many partitions the topics have; raises EnvironmentProblem ``topics-unavailable``."""
+        """How many partitions the topics have; raises HarnessProblem ``topics-unavailable``."""
         try:
             known = self._admin.list_topics(timeout=15).topics
             return {t: len(known[t].partitions) for t in topics}
         except (KafkaException, KeyError) as e:
-            raise EnvironmentProblem(
-                "topics-unavailable", f"the topics {', '.join(topics)} are not all there: {e}"
-            ) from e
+            raise HarnessProblem("topics-unavailable", f"the topics {', '.join(topics)} are not all there: {e}") from e
 
     def ends(self, partitions: Mapping[str, int]) -> dict[str, int] | None:
         """The end offsets of the topics, all partitions added up; None when the broker does not answer."""
@@ -112,11 +110,11 @@ class Topics:
     def read(self, topic: str, partitions: int) -> list[Result]:
         """All records of a topic, partition by partition in order, also those of transactions that came to nothing.
 
-        Raises EnvironmentProblem ``topics-unavailable`` when they cannot be read in time.
+        Raises HarnessProblem ``topics-unavailable`` when they cannot be read in time.
         """
         found = self._offsets({topic: partitions})
         if found is None:
-            raise EnvironmentProblem("topics-unavailable", f"the broker does not say where {topic} ends")
+            raise HarnessProblem("topics-unavailable", f"the broker does not say where {topic} ends")
         left = {p: end for p, end in enumerate(found[topic]) if end > 0}
         consumer = self._consumer()
         results: list[Result] = []
@@ -126,7 +124,7 @@ class Topics:
                 consumer.assign([TopicPartition(topic, p, 0) for p in left])
             while left:
                 if time.monotonic() > deadline:
-                    raise EnvironmentProblem("topics-unavailable", f"{topic} cannot be read within {READ:g} s")
+                    raise HarnessProblem("topics-unavailable", f"{topic} cannot be read within {READ:g} s")
                 for message in consumer.consume(5000, 0.5):
                     partition, offset = message.partition() or 0, message.offset() or 0
                     error = message.error()

@@ -28,10 +28,10 @@ import psutil
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.folders import scratch_folder
-from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.kafka import Kafka
 from tests.harness.broker import Broker
+from tests.harness.problem import HarnessProblem
 from tests.harness.server import Server, jvms
 
 __all__ = ["Figures", "kills", "left_over", "main", "measured", "queries"]
@@ -126,7 +126,7 @@ def _settled(measure: Callable[[], Figures], first: Figures | None) -> Figures:
 def kills(number: int, folder: Path, tell: Tell) -> tuple[Figures, Figures]:
     """Kills JVM and server by turns; gives the figures after the first kills of both, and after the last.
 
-    Raises KsqlError, also ``not-back`` when the query does not write again.
+    Raises KsqlError, among them HarnessProblem ``not-back`` when the query does not write again.
     """
     tmp = folder / "tmp"
     tmp.mkdir()
@@ -237,7 +237,7 @@ def _wait(done: Callable[[], bool], code: str, what: str) -> None:
     end = time.monotonic() + PATIENCE
     while not done():
         if time.monotonic() > end:
-            raise KsqlError(code, f"{what}: not within {PATIENCE:g} s")
+            raise HarnessProblem(code, f"{what}: not within {PATIENCE:g} s")
         time.sleep(0.05)
 
 

@@ -17,7 +17,8 @@ import psutil
 from ksqlpy.client import Client
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.guard import Guarded
-from ksqlpy.errors import EnvironmentProblem, KsqlError
+from ksqlpy.errors import KsqlError
+from tests.harness.problem import HarnessProblem
 
 __all__ = ["OUTLIVE", "Server", "free_port"]
 
@@ -75,7 +76,7 @@ class Server:
         return f"http://127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Starts the process; raises EnvironmentProblem ``server-not-started`` unless it takes statements in time."""
+        """Starts the process; raises HarnessProblem ``server-not-started`` unless it takes statements in time."""
         self._launch()
         self.wait_until_ready()
 
@@ -87,7 +88,7 @@ class Server:
         )
 
     def wait_until_ready(self) -> None:
-        """Waits until it takes statements; raises EnvironmentProblem ``server-not-started`` unless it does in time."""
+        """Waits until it takes statements; raises HarnessProblem ``server-not-started`` unless it does in time."""
         assert self._child is not None
         deadline = time.monotonic() + READY
         while not self._is_ready():
@@ -123,10 +124,10 @@ class Server:
         (entity,) = self.statements("SHOW QUERIES;")
         return {q["id"]: q["state"] for q in entity["queries"] if q["queryType"] == "PERSISTENT"}
 
-    def _not_started(self, what: str) -> EnvironmentProblem:
+    def _not_started(self, what: str) -> HarnessProblem:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-12:]
         said = "\n".join(f"   {line}" for line in lines) or "   (nothing)"
-        return EnvironmentProblem(
+        return HarnessProblem(
             "server-not-started", f"the server {what} at its start", hint=f"its output ends with:\n{said}"
         )
 
@@ -143,7 +144,7 @@ class Server:
                 process.kill()
 
     def stop(self, seconds: float = STOP) -> None:
-        """Asks the process to end, and waits; raises EnvironmentProblem ``server-not-stopped`` when it does not."""
+        """Asks the process to end, and waits; raises HarnessProblem ``server-not-stopped`` when it does not."""
         self._end(signal.SIGTERM, seconds)
 
     def _end(self, number: signal.Signals, seconds: float = STOP) -> None:
@@ -154,7 +155,7 @@ class Server:
         deadline = time.monotonic() + seconds
         while self._child.poll() is None:
             if time.monotonic() > deadline:
-                raise EnvironmentProblem(
+                raise HarnessProblem(
                     "server-not-stopped", f"the server does not end within {seconds:g} s of {number.name}"
                 )
             time.sleep(0.02)
@@ -178,12 +179,12 @@ class Server:
         return time.monotonic() - begin, outlived
 
     def kill_jvm(self) -> None:
-        """Kills Spark's JVM with SIGKILL; raises EnvironmentProblem ``no-jvm`` when there is none for long."""
+        """Kills Spark's JVM with SIGKILL; raises HarnessProblem ``no-jvm`` when there is none for long."""
         server = psutil.Process(self.pid)
         deadline = time.monotonic() + JVM
         while not (found := drivers(server.children(recursive=True))):
             if time.monotonic() > deadline:
-                raise EnvironmentProblem("no-jvm", f"the server has had no JVM for {JVM:g} s")
+                raise HarnessProblem("no-jvm", f"the server has had no JVM for {JVM:g} s")
             time.sleep(0.1)
         for process in found:
             os.kill(process.pid, signal.SIGKILL)
