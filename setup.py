@@ -1,8 +1,7 @@
 """Which packages there are, and the jar of a wheel: what pyproject.toml cannot say.
 
-``server/``, ``grammar/`` and ``examples/`` are top-level folders of the repository and are installed as
-``ksqlpy.server``, ``ksqlpy.grammar`` and ``ksqlpy.examples``; packages that are added below these folders are found by
-themselves.
+``server/`` and ``grammar/`` are top-level folders of the repository and are installed as ``ksqlpy.server`` and
+``ksqlpy.grammar``; packages that are added below these folders are found by themselves.
 
 A wheel has the Java classes compiled, where it is built with a JDK beside PySpark: ``make wheel``. Elsewhere it has
 their sources, and the first start compiles them.
@@ -17,7 +16,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 JVM = Path("ksqlpy", "spark", "jvm")
-MOVED = ["server", "grammar", "examples"]
+MOVED = ["server", "grammar"]
 drawings = "grammar.railroad"  # for who reads the repository
 moved = find_namespace_packages(
     include=[p for name in MOVED for p in (name, f"{name}.*")], exclude=["*.__pycache__", drawings]

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-import ksqlpy
 from ksqlpy.errors import EnvironmentProblem
 
 __all__ = ["Files", "Ride", "Value", "Zone", "find_files", "int_key", "read_rides", "read_statements", "read_zones"]
@@ -31,15 +30,14 @@ class Files:
 
 
 def find_files(folder: Path | None = None) -> Files:
-    """The files in ``folder``, or those of the installation or checkout.
+    """The files in ``folder``, or those of this installation: in a checkout ``taxi`` is a link to ``examples/taxi``.
 
     Raises EnvironmentProblem ``no-demo-files`` where one is missing.
     """
-    package = Path(ksqlpy.__file__).parent
-    for place in [folder] if folder is not None else [package / "examples/taxi", package.parent / "examples/taxi"]:
-        if all((place / name).is_file() for name in _NAMES):
-            return Files(*(place / name for name in _NAMES))
-    where = f"in {folder}" if folder is not None else "beside this installation of ksqlpy"
+    place = Path(__file__).parent / "taxi" if folder is None else folder
+    if all((place / name).is_file() for name in _NAMES):
+        return Files(*(place / name for name in _NAMES))
+    where = f"in {folder}" if folder is not None else "in this installation of ksqlpy"
     raise EnvironmentProblem(
         "no-demo-files",
         f"the files of the demo ({', '.join(_NAMES)}) are not {where}",
