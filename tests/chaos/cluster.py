@@ -14,6 +14,7 @@ import psutil
 from ksqlpy.embedded.spark_cluster import SparkCluster
 from tests.chaos.networks import Networks
 from tests.harness.problem import HarnessProblem
+from tests.support.waiting import until
 
 __all__ = ["SLOTS", "Cluster"]
 
@@ -85,9 +86,7 @@ class Cluster(SparkCluster):
 
     def wait_until_gone(self, executors: Sequence[int], seconds: float) -> None:
         """Waits until these executors have ended, for so many seconds at most."""
-        deadline = time.monotonic() + seconds
-        while set(executors) & set(self.executors) and time.monotonic() < deadline:
-            time.sleep(0.1)
+        until(lambda: not set(executors) & set(self.executors), seconds)
 
     def freeze_executor(self, seconds: float) -> None:
         """Stops one with SIGSTOP, which goes on after so many seconds, if it is still there."""

@@ -26,6 +26,7 @@ from tests.chaos.watch import Watch
 from tests.harness.broker import Broker
 from tests.harness.problem import HarnessProblem
 from tests.harness.server import Server
+from tests.support.waiting import until
 
 __all__ = ["run"]
 
@@ -147,11 +148,9 @@ class _Run:
 
     def _wait_until_live(self, watch: Watch, begin: float) -> None:
         """Every query has given a result: what comes before is its start, not its recovery."""
-        while not (watch.counts and all(watch.counts.values())):
-            if time.monotonic() > begin + LIVE:
-                idle = [t for t, n in watch.counts.items() if not n]
-                raise HarnessProblem("no-results", f"no results came to {', '.join(idle) or 'any topic'}")
-            time.sleep(0.1)
+        if not until(lambda: watch.counts and all(watch.counts.values()), begin + LIVE - time.monotonic()):
+            idle = [t for t, n in watch.counts.items() if not n]
+            raise HarnessProblem("no-results", f"no results came to {', '.join(idle) or 'any topic'}")
         self._tell(f"all {len(self._jobs)} queries give results after {time.monotonic() - begin:.1f} s of load")
 
     def _kill(self, report: Report, begin: float, watch: Watch) -> None:
@@ -166,10 +165,8 @@ class _Run:
         """The load goes on until the last kill is overcome: else the end of the load would look like the end of all."""
         if not report.kills:
             return
-        mark, begin = report.kills[-1].mark, time.monotonic()
-        while mark.every is None and time.monotonic() < begin + self._options.recover:
-            time.sleep(0.1)
-        if mark.every is None:
+        mark = report.kills[-1].mark
+        if not until(lambda: mark.every is not None, self._options.recover):
             self._tell(f"not all jobs give results again within {self._options.recover:g} s of the last kill")
         time.sleep(self._options.tail)
 
@@ -184,8 +181,8 @@ class _Run:
         """Finds out when the results of what was sent before each kill were there."""
         to_wall = time.time() - time.monotonic()
         for mark in (k.mark for k in report.kills):
-            until = (mark.since + to_wall) * 1000
-            sent = {t: [r for r in records if r.time <= until] for t, records in self._load.sent.items()}
+            killed = (mark.since + to_wall) * 1000
+            sent = {t: [r for r in records if r.time <= killed] for t, records in self._load.sent.items()}
             mark.caught_up = watch.reached({j.sink: j.due(sent) for j in self._jobs}, mark.made)
 
     # ------------------------------------------------------------ the end

@@ -8,12 +8,12 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from tests.chaos.networks import Networks
+from tests.support.waiting import until
 
 TELLER = """
 import socket, sys, time
@@ -51,11 +51,7 @@ def hears(taken: socket.socket, seconds: float = 20) -> bool:
 
 
 def falls_silent(taken: socket.socket) -> bool:
-    end = time.monotonic() + 20
-    while time.monotonic() < end:
-        if not hears(taken, 1):
-            return True
-    return False
+    return until(lambda: not hears(taken, 1), 20)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -22,6 +23,7 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.embedded.spark_home import spark_home
 from tests.harness.server import Server
+from tests.support.waiting import messages, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.extended("a Spark cluster")]
 
@@ -81,15 +83,8 @@ def read(broker: EmbeddedKafka, topic: str, wanted: int, partitions: int = 3) ->
     """All records of a topic, when so many are there, and none has come for some seconds."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test", "auto.offset.reset": "earliest"})
     consumer.assign([TopicPartition(topic, p, 0) for p in range(partitions)])
-    found: list[tuple[str, dict[str, int]]] = []
-    end, quiet = time.monotonic() + PATIENCE, time.monotonic()
-    while time.monotonic() < end and (len(found) < wanted or time.monotonic() - quiet < 4):
-        message = consumer.poll(0.2)
-        if message is not None and message.error() is None:
-            found.append(((message.key() or b"").decode(), json.loads(message.value() or b"null")))
-            quiet = time.monotonic()
-    consumer.close()
-    return found
+    found = messages(consumer, wanted, PATIENCE, quiet=4)
+    return [((m.key() or b"").decode(), json.loads(m.value() or b"null")) for m in found]
 
 
 def told(server: Server) -> str:
@@ -140,13 +135,12 @@ def test_each_result_comes_once_though_executors_die_and_freeze(server: Server, 
 
 
 def test_figures_come_from_the_executors(server: Server) -> None:
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        described = server.statements("DESCRIBE passed EXTENDED;")[0]["sourceDescription"]
-        if described["statistics"]:
-            break
-        time.sleep(0.5)
-    assert "1600" in json.dumps(described), described
+    def described() -> dict[str, Any]:
+        description: dict[str, Any] = server.statements("DESCRIBE passed EXTENDED;")[0]["sourceDescription"]
+        return description
+
+    until(lambda: described()["statistics"], every=0.5)
+    assert "1600" in json.dumps(described()), described()
 
 
 def test_the_doctor_asks_the_executors(broker: EmbeddedKafka, tmp_path: Path) -> None:

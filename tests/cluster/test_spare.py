@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from tests.harness.server import Server
+from tests.support.waiting import messages
 
 pytestmark = [pytest.mark.kafka, pytest.mark.extended("a Spark cluster")]
 
@@ -72,15 +73,7 @@ def read(broker: EmbeddedKafka, wanted: int) -> list[int]:
     """The results, when so many are there, and none has come for some seconds."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test", "auto.offset.reset": "earliest"})
     consumer.assign([TopicPartition("PASSED", p, 0) for p in range(2)])
-    found: list[int] = []
-    end, quiet = time.monotonic() + PATIENCE, time.monotonic()
-    while time.monotonic() < end and (len(found) < wanted or time.monotonic() - quiet < 3):
-        message = consumer.poll(0.2)
-        if message is not None and message.error() is None:
-            found.append(int(json.loads(message.value() or b"null")["N"]))
-            quiet = time.monotonic()
-    consumer.close()
-    return found
+    return [int(json.loads(m.value() or b"null")["N"]) for m in messages(consumer, wanted, PATIENCE, quiet=3)]
 
 
 def send(broker: EmbeddedKafka, first: int, last: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,13 +34,8 @@ def session_in(gateway: Any) -> Any:
 
 def gateway_of(spare: Spare) -> Any:
     """The connection to its JVM, when its warm-up has a Spark context."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        gateway: Any = spare._gateway
-        if gateway is not None and not session_in(gateway).isEmpty():
-            return gateway
-        time.sleep(0.1)
-    raise AssertionError(f"no Spark context after {PATIENCE:g} s")
+    assert until(lambda: spare._gateway is not None and not session_in(spare._gateway).isEmpty(), PATIENCE)
+    return spare._gateway
 
 
 def test_the_next_context_is_made_in_its_jvm(spare: Spare) -> None:

@@ -21,7 +21,7 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from tests.harness.server import Server
-from tests.support.waiting import until
+from tests.support.waiting import messages, until
 
 pytestmark = pytest.mark.kafka
 
@@ -47,15 +47,8 @@ def send(broker: EmbeddedKafka, first: int, last: int) -> None:
 def counts(broker: EmbeddedKafka, wanted: int) -> Counter[tuple[str, int]]:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "t", "auto.offset.reset": "earliest"})
     consumer.assign([TopicPartition("C", 0, 0)])
-    found: Counter[tuple[str, int]] = Counter()
-    end, quiet = time.monotonic() + 120, time.monotonic()
-    while time.monotonic() < end and (found.total() < wanted or time.monotonic() - quiet < 3):
-        message = consumer.poll(0.2)
-        if message is not None and message.error() is None:
-            found[(message.key() or b"").decode(), json.loads(message.value() or b"")["N"]] += 1
-            quiet = time.monotonic()
-    consumer.close()
-    return found
+    found = messages(consumer, wanted, 120, quiet=3)
+    return Counter(((m.key() or b"").decode(), json.loads(m.value() or b"")["N"]) for m in found)
 
 
 @pytest.mark.extended("several servers as processes")

@@ -33,6 +33,7 @@ from ksqlpy.spark.kafka import Kafka
 from tests.harness.broker import Broker
 from tests.harness.problem import HarnessProblem
 from tests.harness.server import Server, jvms
+from tests.support.waiting import until
 
 __all__ = ["Figures", "kills", "left_over", "main", "measured", "queries"]
 
@@ -234,11 +235,8 @@ def _holds(kafka: Kafka, topic: str, number: int) -> bool:
 
 
 def _wait(done: Callable[[], bool], code: str, what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not done():
-        if time.monotonic() > end:
-            raise HarnessProblem(code, f"{what}: not within {PATIENCE:g} s")
-        time.sleep(0.05)
+    if not until(done, PATIENCE, every=0.05):
+        raise HarnessProblem(code, f"{what}: not within {PATIENCE:g} s")
 
 
 # ---------------------------------------------------------------- command

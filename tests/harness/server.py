@@ -19,6 +19,7 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.guard import Guarded
 from ksqlpy.errors import KsqlError
 from tests.harness.problem import HarnessProblem
+from tests.support.waiting import until
 
 __all__ = ["OUTLIVE", "Server", "free_port"]
 
@@ -152,14 +153,10 @@ class Server:
         self._left = process.children(recursive=True)
         process.send_signal(number)
         assert self._child is not None
-        deadline = time.monotonic() + seconds
-        while self._child.poll() is None:
-            if time.monotonic() > deadline:
-                raise HarnessProblem(
-                    "server-not-stopped", f"the server does not end within {seconds:g} s of {number.name}"
-                )
-            time.sleep(0.02)
-        self._child.stop()
+        child = self._child
+        if not until(lambda: child.poll() is not None, seconds, every=0.02):
+            raise HarnessProblem("server-not-stopped", f"the server does not end within {seconds:g} s of {number.name}")
+        child.stop()
         self._child = None
 
     def wait_for_children(self) -> tuple[float, list[str]]:
@@ -181,11 +178,8 @@ class Server:
     def kill_jvm(self) -> None:
         """Kills Spark's JVM with SIGKILL; raises HarnessProblem ``no-jvm`` when there is none for long."""
         server = psutil.Process(self.pid)
-        deadline = time.monotonic() + JVM
-        while not (found := drivers(server.children(recursive=True))):
-            if time.monotonic() > deadline:
-                raise HarnessProblem("no-jvm", f"the server has had no JVM for {JVM:g} s")
-            time.sleep(0.1)
+        if not (found := until(lambda: drivers(server.children(recursive=True)), JVM)):
+            raise HarnessProblem("no-jvm", f"the server has had no JVM for {JVM:g} s")
         for process in found:
             os.kill(process.pid, signal.SIGKILL)
         _wait_until_gone(found, 5)
@@ -276,9 +270,7 @@ class Server:
 
     def _wait_for_queries(self) -> None:
         """Waits until all queries run, at most as long as a start may take: only then two could write at once."""
-        deadline = time.monotonic() + READY
-        while set(self.queries().values()) != {"RUNNING"} and time.monotonic() < deadline:
-            time.sleep(0.2)
+        until(lambda: set(self.queries().values()) == {"RUNNING"}, READY, every=0.2)
         time.sleep(1)
 
     def leave_jvm_behind(self, seconds: float) -> list[str]:
@@ -326,10 +318,8 @@ def jvms(children: Sequence[psutil.Process]) -> list[psutil.Process]:
 
 def _wait_until_gone(processes: Sequence[psutil.Process], seconds: float) -> list[psutil.Process]:
     """Waits for the processes to end; gives those that still run after that time."""
-    deadline = time.monotonic() + seconds
-    while (left := [p for p in processes if _runs(p)]) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return left
+    until(lambda: not any(map(_runs, processes)), seconds, every=0.02)
+    return [p for p in processes if _runs(p)]
 
 
 def _runs(process: psutil.Process) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, SyntaxProblem
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.commandlog import CommandLog
+from tests.support.waiting import messages
 from tests.support.waiting import until as wait_until
 
 until = partial(wait_until, seconds=60)
@@ -61,14 +61,7 @@ def records(engine: Engine, topic: str, count: int, deadline: float = 60) -> lis
     """The first ``count`` records of a topic; fewer if they do not come in time."""
     consumer = engine.kafka.reader()
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[tuple[bytes | None, bytes | None]] = []
-    end = time.monotonic() + deadline
-    while len(found) < count and time.monotonic() < end:
-        message = consumer.poll(0.2)
-        if message is not None and message.error() is None:
-            found.append((message.key(), message.value()))
-    consumer.close()
-    return found
+    return [(m.key(), m.value()) for m in messages(consumer, count, deadline)]
 
 
 def state(engine: Engine) -> tuple[Any, ...]:

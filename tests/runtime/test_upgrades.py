@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.checkpoint import Checkpoint
-from tests.support.waiting import until
+from tests.support.waiting import messages, until
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -32,14 +31,7 @@ def values(engine: Engine, topic: str, count: int, deadline: float = 60) -> list
     """The values of a topic once there are so many; what there is if they do not come in time."""
     consumer = engine.kafka.reader()
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes | None] = []
-    end = time.monotonic() + deadline
-    while len(found) < count and time.monotonic() < end:
-        message = consumer.poll(0.2)
-        if message is not None and message.error() is None:
-            found.append(message.value())
-    consumer.close()
-    return found
+    return [m.value() for m in messages(consumer, count, deadline)]
 
 
 def test_upgrade_keeps_state_and_offsets_through_a_restart(

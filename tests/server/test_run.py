@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ from ksqlpy.config import Config
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.server.run import ServerThread, listen, serve
 from tests.support.fake_engine import FakeEngine
+from tests.support.waiting import until
 
 PROGRAM = Path(__file__).parents[1] / "support" / "fake_engine.py"
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -68,13 +70,15 @@ def start_slowly(start: Start) -> tuple[subprocess.Popen[str], httpx.Response]:
     with listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     process = start(port, 1)
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        try:
-            return process, httpx.get(f"http://127.0.0.1:{port}/info", trust_env=False, verify=False)
-        except httpx.ConnectError:
-            time.sleep(0.02)
-    raise AssertionError("no answer")
+
+    def info() -> httpx.Response | None:
+        with contextlib.suppress(httpx.ConnectError):
+            return httpx.get(f"http://127.0.0.1:{port}/info", trust_env=False, verify=False)
+        return None
+
+    answer = until(info, 10, every=0.02)
+    assert answer is not None
+    return process, answer
 
 
 def test_503_while_the_engine_starts(start: Start) -> None:

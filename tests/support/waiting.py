@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+
     from ksqlpy.runtime import Engine
 
-__all__ = ["count", "enough", "until"]
+__all__ = ["count", "enough", "messages", "until"]
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Sequence[object])
@@ -32,6 +34,22 @@ def enough(look: Callable[[], S], count: int, seconds: float = 60) -> S:
     while len(seen := look()) < count and time.monotonic() < end:
         time.sleep(0.2)
     return seen
+
+
+def messages(consumer: Consumer, count: int, seconds: float = 60, *, quiet: float = 0) -> list[Message]:
+    """What comes until it is so much, and nothing has come for ``quiet`` seconds; less if it does not come in time.
+
+    The consumer, which has its partitions, is closed.
+    """
+    found: list[Message] = []
+    end, last = time.monotonic() + seconds, time.monotonic()
+    while time.monotonic() < end and (len(found) < count or time.monotonic() - last < quiet):
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            found.append(message)
+            last = time.monotonic()
+    consumer.close()
+    return found
 
 
 def count(engine: Engine, topic: str) -> int:
