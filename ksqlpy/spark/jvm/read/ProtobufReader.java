@@ -30,6 +30,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * <p>Fields are found as in JSON. What is not there is null where the schema tells that from 0, else 0, an empty text or
  * no items; what nobody asked for is skipped. Types are those that ksqlDB takes: a smaller number for a larger one,
  * scalars for STRING. For each message there is one compiled reader, which makes Spark's values from the bytes.
+ * The class is longer than others, since readers of messages and of values call each other.
  */
 public final class ProtobufReader extends Reader {
   private static final long serialVersionUID = 1L;

@@ -38,6 +38,8 @@ import org.slf4j.LoggerFactory;
  * Silence}.
  *
  * <p>Of partitions with the same time, those of tables come first. Not for several threads.
+ *
+ * <p>The class is longer than others, since every question above is asked of the same partitions.
  */
 final class Merge implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Merge.class);
