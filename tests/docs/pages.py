@@ -12,7 +12,7 @@ __all__ = ["ROOT", "Piece", "commands", "pages", "pieces"]
 ROOT = Path(__file__).parents[2]
 
 _COMMAND = re.compile(r"    (?:ksqlpy (?=[-a-z])|make |docker |helm |kubectl |kill )")
-"""How a line of a block of commands begins; ``ksqlpy 0.1.0`` is what the shell prints."""
+"""How a line of a block of commands begins; ``ksqlpy 0.2.0`` is what the shell prints."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ksqlpy import __version__
 from ksqlpy.__main__ import main
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +53,16 @@ def test_links_between_pages_lead_somewhere() -> None:
         if "://" not in target
     ]
     assert [f"{page.name}: {target}" for page, target in links if not (page.parent / target).exists()] == []
+
+
+def test_a_version_has_notes_everywhere() -> None:
+    text = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("CHANGELOG.md", "README.md")}
+    assert f"\n## [{__version__}] - " in text["CHANGELOG.md"]
+    notes = f"docs/releases/{__version__}.md"
+    assert (ROOT / notes).read_text(encoding="utf-8").startswith(f"# ksqlpy {__version__}\n")
+    assert notes in text["CHANGELOG.md"] and notes in text["README.md"]
+    chart = (ROOT / "examples" / "kubernetes" / "chart" / "Chart.yaml").read_text(encoding="utf-8")
+    assert f'\nversion: {__version__}\nappVersion: "{__version__}"\n' in chart
 
 
 def test_long_files_say_why() -> None:
