@@ -4,7 +4,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.setup
-TYPED := build/typed/ksqlpy
 TO ?= build/jars
 
 .PHONY: help setup demo demo-avro demo-cluster check test test-all test-cluster test-chaos test-restore test-leaks test-generated test-damage qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
@@ -115,12 +114,8 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# mypy knows no package that lies in several places, so it gets them put together by links.
 types: setup
-	@rm -rf $(TYPED) && mkdir -p $(TYPED)
-	@for f in ksqlpy/* server grammar; do ln -s "../../../$$f" $(TYPED)/; done
-	@MYPYPATH=build/typed $(BIN)/mypy $(TYPED) > build/mypy.txt; status=$$?; \
-	sed -E 's#^build/typed/(ksqlpy/(server|grammar)/)?#\1#; s#^ksqlpy/(server|grammar)/#\1/#' build/mypy.txt; exit $$status
+	@$(BIN)/mypy
 
 # The files of grammar/ that are made from the code.
 docs: setup

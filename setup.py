@@ -1,7 +1,4 @@
-"""Which packages there are, and the jar of a wheel: what pyproject.toml cannot say.
-
-``server/`` and ``grammar/`` are top-level folders of the repository and are installed as ``ksqlpy.server`` and
-``ksqlpy.grammar``; packages that are added below these folders are found by themselves.
+"""The jar of a wheel: what pyproject.toml cannot say.
 
 A wheel has the Java classes compiled, where it is built with a JDK beside PySpark: ``make wheel``. Elsewhere it has
 their sources, and the first start compiles them.
@@ -11,16 +8,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from setuptools import find_namespace_packages, find_packages, setup
+from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parent
 JVM = Path("ksqlpy", "spark", "jvm")
-MOVED = ["server", "grammar"]
-drawings = "grammar.railroad"  # for who reads the repository
-moved = find_namespace_packages(
-    include=[p for name in MOVED for p in (name, f"{name}.*")], exclude=["*.__pycache__", drawings]
-)
 
 
 class Build(build_py):
@@ -47,8 +39,4 @@ class Build(build_py):
                 shutil.copyfile(build.FOLDER / source, to / source)
 
 
-setup(
-    packages=[*find_packages(include=["ksqlpy", "ksqlpy.*"]), *(f"ksqlpy.{name}" for name in moved)],
-    package_dir={f"ksqlpy.{name}": name for name in MOVED},
-    cmdclass={"build_py": Build},
-)
+setup(cmdclass={"build_py": Build})

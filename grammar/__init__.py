@@ -10,6 +10,9 @@ from importlib.resources import files
 
 __all__ = ["by_place", "non_reserved", "reserved"]
 
+if __name__ != "ksqlpy.grammar":  # from the root of a checkout
+    raise ImportError("this is a part of ksqlpy: import ksqlpy.grammar")
+
 
 @cache
 def _sections() -> dict[str, frozenset[str]]:

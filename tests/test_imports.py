@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -61,6 +62,9 @@ ALLOWED = {
 ORDER_DEBT: set[tuple[str, str]] = set()
 """Imports against the order that are known; none may be added, and one that is gone must go from here."""
 
+LINKS = sorted(f.name for f in (ROOT / "ksqlpy").iterdir() if f.is_symlink())
+"""The parts that lie beside ksqlpy/ in the repository."""
+
 ENGINES = {"pyspark", "py4j"}
 SPARK_DEBT: dict[str, set[str]] = {}
 """Files outside of ksqlpy/spark that still import Spark; none may be added, and one that no longer does must go."""
@@ -68,10 +72,9 @@ SPARK_DEBT: dict[str, set[str]] = {}
 
 def modules() -> Iterator[tuple[str, Path]]:
     """Every module of the product with the part that it belongs to."""
-    for folder in (ROOT / "ksqlpy", ROOT / "server", ROOT / "grammar"):
-        for file in sorted(folder.rglob("*.py")):
-            inside = file.relative_to(ROOT / "ksqlpy" if folder.name == "ksqlpy" else ROOT)
-            yield inside.parts[0].removesuffix(".py"), file
+    walked = os.walk(ROOT / "ksqlpy", followlinks=True)  # server/ and grammar/ are links there
+    for file in sorted(Path(top, name) for top, _, names in walked for name in names if name.endswith(".py")):
+        yield file.relative_to(ROOT / "ksqlpy").parts[0].removesuffix(".py"), file
 
 
 def imported(file: Path, *, types_too: bool = True) -> Iterator[tuple[int, str]]:
@@ -80,8 +83,6 @@ def imported(file: Path, *, types_too: bool = True) -> Iterator[tuple[int, str]]
     ``types_too``: also under ``if TYPE_CHECKING``.
     """
     package = [*file.relative_to(ROOT).with_suffix("").parts]
-    if package[0] != "ksqlpy":
-        package.insert(0, "ksqlpy")
     left: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"), str(file))]
     while left:
         node = left.pop()
@@ -108,6 +109,7 @@ def part_of(module: str) -> str | None:
 
 def test_left_to_right() -> None:
     parts = {part for part, _ in modules()}
+    assert {"grammar", "server"} == set(LINKS) < parts
     wrong, debt = [], set()
     for part, file in modules():
         if part in ALLOWED:
@@ -144,8 +146,7 @@ def graph() -> dict[str, set[str]]:
 
 def name_of(file: Path) -> str:
     """The name under which a file is imported."""
-    parts = [*file.relative_to(ROOT).with_suffix("").parts]
-    parts = parts if parts[0] == "ksqlpy" else ["ksqlpy", *parts]
+    parts = file.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -221,6 +222,15 @@ def test_only_spark_imports_spark() -> None:
     assert found == SPARK_DEBT
 
 
+@pytest.mark.parametrize("name", LINKS)
+def test_a_part_has_one_name(name: str) -> None:
+    """From the root of a checkout, which is on the path there, ``server`` is not a second ``ksqlpy.server``."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {name}"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr.splitlines()[-1] == f"ImportError: this is a part of ksqlpy: import ksqlpy.{name}"
+
+
 def test_the_product_needs_nothing_of_development() -> None:
     """What only the extra ``dev`` installs is imported nowhere: a wheel would have modules that cannot be imported."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -229,7 +239,7 @@ def test_the_product_needs_nothing_of_development() -> None:
     of_modules = packages_distributions()
     wrong = []
     for _, file in modules():
-        if file.is_relative_to(ROOT / "grammar" / "railroad"):  # the drawings' maker, which no wheel has
+        if file.is_relative_to(ROOT / "ksqlpy" / "grammar" / "railroad"):  # the drawings' maker, which no wheel has
             continue
         for line, module in imported(file):
             given = distributions(of_modules.get(module.split(".")[0], []))

@@ -36,7 +36,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of what wheels are made of: the tools leave files beside it."""
     folder = tmp_path_factory.mktemp("sources")
     for name in PARTS:
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in FILES:
         shutil.copyfile(ROOT / name, folder / name)
     return folder
@@ -48,6 +48,12 @@ def wheel(sources: Path, to: Path, **environ: str) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environ})
     assert done.returncode == 0, done.stdout + done.stderr
     return next(to.glob("*.whl"))
+
+
+def modules(sources: Path) -> set[str]:
+    """The modules of the package, those behind links too, without the maker of the grammar's drawings."""
+    found = (Path(top, name) for top, _, names in os.walk(sources / "ksqlpy", followlinks=True) for name in names)
+    return {str(f.relative_to(sources)) for f in found if f.suffix == ".py" and f.parent.name != "railroad"}
 
 
 def java(files: list[str]) -> set[str]:
@@ -71,4 +77,10 @@ def test_without_a_jdk_it_has_the_sources(sources: Path, tmp_path: Path) -> None
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").symlink_to(str(build.find_java().executable))
     with zipfile.ZipFile(wheel(sources, tmp_path, JAVA_HOME="", PATH=str(tmp_path / "bin"))) as z:
-        assert java(z.namelist()) == {f"ksqlpy/spark/jvm/{s.as_posix()}" for s in build.sources()}
+        files = z.namelist()
+    assert java(files) == {f"ksqlpy/spark/jvm/{s.as_posix()}" for s in build.sources()}
+    assert {f.split("/")[0].partition("-")[0] for f in files} == {"ksqlpy"}
+    # What is a link in the repository is a folder in the wheel.
+    assert {f for f in files if f.endswith(".py")} == modules(sources) > {"ksqlpy/server/app.py"}
+    taxi = {"taxi.sql", "taxi_rides.csv", "taxi_zones.csv"}
+    assert {f for f in files if f.startswith("ksqlpy/demo/taxi/")} == {f"ksqlpy/demo/taxi/{name}" for name in taxi}
