@@ -242,7 +242,7 @@ class EmbeddedKafka:
         self._inner = self._port if self._protocol == "PLAINTEXT" else inner
         listeners = _listeners(self._protocol, self._host, self._port, inner, self._controller)
         if self._joins is not None:
-            listeners |= _of_another(self._node, listeners, self._joins._controller)
+            listeners |= _of_another(self._node, listeners, self._joins._controller)  # noqa: SLF001  # a broker, too
         file = self._folder / "server.properties"
         file.touch(0o600)  # the settings may hold passwords
         file.write_text(_properties(self._folder / "kafka", {**listeners, **self._settings}), encoding="utf-8")

@@ -103,7 +103,7 @@ class _Schemas:
     """A schema, and those that it refers to by name."""
 
     def __init__(self, whole: Any, others: Mapping[str, Any]) -> None:
-        self._whole = whole
+        self.whole = whole
         self._others = others
 
     def found(self, place: str) -> tuple[Any, _Schemas]:
@@ -112,7 +112,7 @@ class _Schemas:
         if name and name not in self._others:
             raise Unsupported(f"it refers to {name}, which the schema registry does not give")
         inside = _Schemas(self._others[name], self._others) if name else self
-        found = inside._whole
+        found = inside.whole
         for step in filter(None, pointer.split("/")):
             found = found[step.replace("~1", "/").replace("~0", "~")]
         return found, inside
