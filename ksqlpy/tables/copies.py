@@ -104,7 +104,7 @@ class Copies:
         return {int(p): o for p, o in found.items()}
 
     def _is_of(self, copy: Copy, source: Source) -> bool:
-        """Whether it is a copy of this table: one that was dropped and created again may have a topic of the same name."""
+        """Whether it is a copy of this table; one that is created again may have a new topic of the same name."""
         if copy.source is source:
             return True
         return copy.source == source and copy.topic_id == self._kafka.topic_id(source.topic)

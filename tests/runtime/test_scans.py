@@ -1,4 +1,4 @@
-"""How the topic of a stream is read for a pull query: some of it at a time, by few consumers, as long as it is wanted."""
+"""How a stream is read for a pull query: some of it at a time, by few consumers, as long as it is wanted."""
 
 from __future__ import annotations
 
