@@ -13,9 +13,23 @@ from pathlib import Path
 
 from ksqlpy.errors import EnvironmentProblem
 
-__all__ = ["Files", "Ride", "Value", "Zone", "find_files", "int_key", "read_rides", "read_statements", "read_zones"]
+__all__ = [
+    "ZONES_AT",
+    "Files",
+    "Ride",
+    "Value",
+    "Zone",
+    "find_files",
+    "int_key",
+    "read_rides",
+    "read_statements",
+    "read_zones",
+]
 
 Value = int | str | Decimal | None
+
+ZONES_AT = 1_546_300_800_000
+"""The time of the zones' records, the beginning of 2019: who reads by time finds them ahead of all rides."""
 
 _NAMES = ("taxi.sql", "taxi_rides.csv", "taxi_zones.csv")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ksqlpy.demo.data import Files, Ride, Zone, find_files, read_rides, read_statements, read_zones
+from ksqlpy.demo.data import ZONES_AT, Files, Ride, Zone, find_files, read_rides, read_statements, read_zones
 from ksqlpy.demo.expected import RESULTS, Check, Record, compare, expect, totals
 from ksqlpy.demo.formats import Values
 from ksqlpy.demo.view import Query, View, result_text
@@ -102,8 +102,8 @@ def _course(
         for statement in sources:
             view.phase(f"{_name(statement)}: sent to {server.url}")
             client.statements(values.statement(statement), overrides)
-        # The zones are there before the join is made: so it has read all of them before its first ride, for sure.
-        produce(engine.connection, "taxi_zones", values.records("taxi_zones", zones))
+        # Older than all rides: the join, which reads by time, takes them first, whenever the rides come.
+        produce(engine.connection, "taxi_zones", values.records("taxi_zones", zones), time=ZONES_AT)
         ids: list[str] = []
         for statement in queries:
             view.phase(f"{_name(statement)}: sent to {server.url}")

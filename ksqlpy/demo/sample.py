@@ -10,13 +10,10 @@ from typing import Self
 
 from ksqlpy.client import Client
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.demo.data import find_files, read_rides, read_statements, read_zones
+from ksqlpy.demo.data import ZONES_AT, find_files, read_rides, read_statements, read_zones
 from ksqlpy.errors import KsqlError
 
 __all__ = ["Taxi"]
-
-ZONES_AT = 1_546_300_800_000
-"""The time of the zones' records, the beginning of 2019: who reads by time finds them ahead of all rides."""
 
 Tell = Callable[[str], None]
 Records = Iterable[tuple[bytes, bytes]]
