@@ -31,6 +31,7 @@ __all__ = [
     "StructType",
     "as_decimal",
     "common_type",
+    "holds_double",
     "holds_map",
     "is_numeric",
     "widens_to",
@@ -215,6 +216,18 @@ def common_type(types: Iterable[SqlType]) -> SqlType | None:
             else:
                 return None
     return result
+
+
+def holds_double(type_: SqlType) -> bool:
+    """Whether values of the type are or contain a DOUBLE, keys of maps aside."""
+    match type_:
+        case ArrayType(item):
+            return holds_double(item)
+        case MapType(_, item):
+            return holds_double(item)
+        case StructType(fields):
+            return any(holds_double(f) for _, f in fields)
+    return type_ == DOUBLE
 
 
 def holds_map(type_: SqlType) -> bool:

@@ -196,6 +196,9 @@ class Format(ABC):
     has_nulls: ClassVar[bool] = True
     """Whether a null differs from 0; else there may be a property for it (PROTOBUF_NULLABLE_REPRESENTATION)."""
 
+    signs_zero: ClassVar[bool] = True
+    """Whether -0.0 is read as it was written; else it becomes 0.0."""
+
     key_in_line: ClassVar[re.Pattern[str] | None] = None
     """What a key looks like at the beginning of a line of a statement file; None: JSON, or a word."""
 

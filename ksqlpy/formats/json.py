@@ -57,6 +57,7 @@ __all__ = ["JSON", "json_object"]
 class _Json(Format):
     name = "JSON"
     about = "an object of the columns; numbers may stand as text, and anything can be read as STRING"
+    signs_zero = False
 
     def sampled(self, records: Sequence[bytes]) -> SqlType | None:
         """The type that all JSON texts fit."""

@@ -32,6 +32,7 @@ class _JsonSr(Format):
     about = "JSON with the id of its schema in the schema registry in front"
     schemas = Subjects("JSON_SR", "JSON", "JSON", _schema_of, _type_of)
     names_records = True
+    signs_zero = False
 
     def reader(self, spec: PartSpec, data: str) -> str:
         """``JsonReader.java``, behind the id."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ksqlpy.functions.aggregate_sums import first_type, number_of, sum_of, value_of
-from ksqlpy.functions.aggregate_values import java_aggregate
+from ksqlpy.functions.aggregate_values import java_aggregate, told_apart
 from ksqlpy.functions.registry import ANY, Aggregate, AggregateSignature, ArgTypes, Change
-from ksqlpy.functions.sparktext import in_order
+from ksqlpy.functions.sparktext import bits, in_order
 from ksqlpy.types import BIGINT, DOUBLE, INTEGER, STRING, MapType
 
 __all__ = ["STATISTICS"]
@@ -17,7 +17,7 @@ _SKETCH_BITS = 14  # as many registers as ksqlDB's sketch: an error of about 1 %
 
 
 def _count_distinct(change: Change, types: ArgTypes) -> Mapping[str, str]:
-    value = change.new[0]
+    value = bits(change.new[0], types[0]) if change.by_bits else change.new[0]
     ordered = in_order(value, types[0])
     hashed = value if ordered == value else f"to_json(named_struct('value', {ordered}))"  # Spark hashes no maps
     return {"value": f"hll_sketch_agg(CASE WHEN {value} IS NOT NULL THEN xxhash64({hashed}) END, {_SKETCH_BITS})"}
@@ -34,7 +34,7 @@ def _counted(kind: str, *, nulls: bool) -> Callable[[Change, ArgTypes], Mapping[
             sides.append((change.old[0], change.goes))
         items = (
             f"CASE WHEN {condition if nulls else f'{value} IS NOT NULL'} THEN"
-            f" named_struct('value', {in_order(value, types[0])}) END"
+            f" named_struct('value', {told_apart(change, value, types[0])}) END"
             for value, condition in sides
         )
         specification: dict[str, object] = {"aggregate": kind}
@@ -86,7 +86,7 @@ STATISTICS = (
         "AGGREGATE",
         "About how many different values there are, by a HyperLogLog sketch; nulls do not count.",
         "COUNT_DISTINCT(CITY)",
-        (AggregateSignature((ANY,), BIGINT, _count_distinct, _estimate),),
+        (AggregateSignature((ANY,), BIGINT, _count_distinct, _estimate, compares=True),),
     ),
     Aggregate(
         "HISTOGRAM",
@@ -100,7 +100,7 @@ STATISTICS = (
         "AGGREGATE",
         "The value that all rows of the group share; null if there are several, null being a value too.",
         "ATTR(COUNTRY)",
-        (AggregateSignature((ANY,), first_type, _counted("single", nulls=True), value_of, undo=True),),
+        (AggregateSignature((ANY,), first_type, _counted("single", nulls=True), value_of, undo=True, compares=True),),
     ),
     Aggregate(
         "CORRELATION",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ksqlpy.functions.aggregate_sums import first_type, value_of
 from ksqlpy.functions.registry import ANY, Aggregate, AggregateSignature, ArgTypes, Change, Family
-from ksqlpy.functions.sparktext import in_order, named, whole_constant
+from ksqlpy.functions.sparktext import bits, in_order, named, of_bits, whole_constant
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -24,7 +24,7 @@ from ksqlpy.types import (
     StructType,
 )
 
-__all__ = ["VALUES", "java_aggregate"]
+__all__ = ["VALUES", "java_aggregate", "told_apart"]
 
 _ORDERED = (INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)
 
@@ -33,6 +33,11 @@ def java_aggregate(specification: Mapping[str, object], *arguments: str) -> str:
     """Spark text of one of our own aggregates (``spark/jvm/catalog/Functions.java``)."""
     name = json.dumps(specification, separators=(",", ":"))
     return f"ksqlpy.{named(name)}({', '.join(arguments)})"
+
+
+def told_apart(change: Change, value: str, type_: SqlType) -> str:
+    """The value, equal ones with equal bytes in Spark's rows: maps in their order, and one NaN for all."""
+    return in_order(of_bits(bits(value, type_), type_) if change.by_bits else value, type_)
 
 
 def _listed(types: ArgTypes) -> SqlType:
@@ -53,9 +58,9 @@ def _collect(distinct: bool) -> Callable[[Change, ArgTypes], Mapping[str, str]]:
         if not distinct and change.goes is None:
             return {"value": java_aggregate(specification, _item(change.new[0], change.comes))}
         # Values are found again by their bytes.
-        items = [_item(in_order(change.new[0], types[0]), change.comes)]
+        items = [_item(told_apart(change, change.new[0], types[0]), change.comes)]
         if change.goes is not None:
-            items.append(_item(in_order(change.old[0], types[0]), change.goes))
+            items.append(_item(told_apart(change, change.old[0], types[0]), change.goes))
         return {"value": java_aggregate(specification, *items)}
 
     return state
@@ -90,6 +95,8 @@ def _top(distinct: bool) -> Callable[[Change, ArgTypes], Mapping[str, str]]:
             specification["distinct"] = True
         if others:
             specification["whole"] = True
+        if change.by_bits and types[0] == DOUBLE:
+            specification["bits"] = True
         fields = ", ".join(f"'{n}', {v}" for n, v in zip(_names(others), (value, *others), strict=True))
         item = f"CASE WHEN {value} IS NOT NULL THEN named_struct({fields}) END"
         return {"value": java_aggregate(specification, item)}
@@ -125,7 +132,11 @@ VALUES = (
         "AGGREGATE",
         "The different values as an array, also null, in the order in which they first came.",
         "COLLECT_SET(CITY)",
-        (AggregateSignature((ANY,), _listed, _collect(True), value_of, limit="ksql.functions.collect_set.limit"),),
+        (
+            AggregateSignature(
+                (ANY,), _listed, _collect(True), value_of, limit="ksql.functions.collect_set.limit", compares=True
+            ),
+        ),
     ),
     Aggregate(
         "EARLIEST_BY_OFFSET",
@@ -148,11 +159,13 @@ VALUES = (
         "TOPK(AMOUNT, 3)",
         (
             *(
-                AggregateSignature((t, INTEGER), _listed, _top(False), value_of, constants=1)
+                AggregateSignature((t, INTEGER), _listed, _top(False), value_of, constants=1, compares=True)
                 for t in (INTEGER, BIGINT, DOUBLE, STRING)
             ),
             *(
-                AggregateSignature((t, ANY, INTEGER), _top_rows, _top(False), value_of, constants=1, variadic=True)
+                AggregateSignature(
+                    (t, ANY, INTEGER), _top_rows, _top(False), value_of, constants=1, variadic=True, compares=True
+                )
                 for t in (INTEGER, BIGINT, DOUBLE, STRING)
             ),
         ),
@@ -163,7 +176,8 @@ VALUES = (
         "The k largest different values, largest first.",
         "TOPKDISTINCT(AMOUNT, 3)",
         tuple(
-            AggregateSignature((t, INTEGER), _listed, _top(True), value_of, constants=1) for t in (*_ORDERED, _DECIMAL)
+            AggregateSignature((t, INTEGER), _listed, _top(True), value_of, constants=1, compares=True)
+            for t in (*_ORDERED, _DECIMAL)
         ),
     ),
 )

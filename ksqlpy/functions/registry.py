@@ -224,7 +224,8 @@ class Change:
 
     ``new``: the arguments of the row that comes in, NULL if none does; ``comes``: the condition that one does. Of a
     table also ``old`` and ``goes``, for the row that goes out before; of a stream ``goes`` is None. Constant arguments
-    are their own text. ``limit``: how many values may be kept, None for all.
+    are their own text. ``limit``: how many values may be kept, None for all. ``by_bits``: whether DOUBLEs are compared
+    by their bits, as Java's ``Double.equals`` and ``compareTo`` do: -0.0 is less than 0.0, and all NaN are one.
     """
 
     new: Sequence[str]
@@ -232,6 +233,7 @@ class Change:
     old: Sequence[str] = ()
     goes: str | None = None
     limit: int | None = None
+    by_bits: bool = False
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,7 @@ class AggregateSignature(_Overload):
     ``result``: from the state's column texts to the Spark text of the result. ``undo``: whether values can go out of
     the group again, as the rows of a table do. ``constants``: how many of the last arguments must be literals.
     ``variadic``: the last parameter before them may be repeated. ``limit``: the property that says how many values are
-    kept at most.
+    kept at most. ``compares``: whether it compares values with each other, which ``Change.by_bits`` concerns.
     """
 
     state: Callable[[Change, ArgTypes], Mapping[str, str]]
@@ -251,6 +253,7 @@ class AggregateSignature(_Overload):
     constants: int = 0
     variadic: bool = False
     limit: str | None = None
+    compares: bool = False
 
     @property
     def repeated_at(self) -> int | None:

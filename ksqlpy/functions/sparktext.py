@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType, holds_map
+from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType, holds_double, holds_map
 
 __all__ = [
     "MOST",
+    "bits",
     "bound",
     "comparable_form",
     "decimal",
@@ -23,6 +24,7 @@ __all__ = [
     "named",
     "negative",
     "null",
+    "of_bits",
     "once",
     "plain_in_json",
     "quoted",
@@ -240,3 +242,34 @@ def comparable_form(value: str, t: SqlType) -> str:
             parts = (f"'{i}', {comparable_form(field(value, i), f)}" for i, (_, f) in enumerate(fields))
             return f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
     raise TypeError(f"{t} holds no map")
+
+
+def bits(value: str, t: SqlType, *, signed: bool = True) -> str:
+    """The value with the bits of each DOUBLE in its place, as Spark tells -0.0 from 0.0 (``DoubleBits.java``).
+
+    ``signed``: else -0.0 has those of 0.0. Keys of a MAP are kept as they are.
+    """
+    return _each_double(value, t, "bits" if signed else "unsigned_bits")
+
+
+def of_bits(value: str, t: SqlType) -> str:
+    """The value of type ``t`` that such bits stand for."""
+    return _each_double(value, t, "of_bits")
+
+
+def _each_double(value: str, t: SqlType, function: str) -> str:
+    if not holds_double(t):
+        return value
+    match t:
+        case ArrayType(item):
+            return f"transform({value}, __i -> {_each_double('__i', item, function)})"
+        case StructType(fields):
+
+            def struct(of: str) -> str:
+                parts = (f"{quoted(n)}, {_each_double(field(of, i), f, function)}" for i, (n, f) in enumerate(fields))
+                return f"CASE WHEN {of} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
+
+            return bound(value, struct)
+        case MapType(_, item):
+            return f"transform_values({value}, (__k, __v) -> {_each_double('__v', item, function)})"
+    return exact(function, value)

@@ -6,7 +6,7 @@ from ksqlpy.plan.build import PLAN_VERSION, STATELESS_VERSION, build_plan
 from ksqlpy.plan.explain import plan_json, plan_text, plan_tree
 from ksqlpy.plan.mode import Mode, mode_of
 from ksqlpy.plan.plan import Plan
-from ksqlpy.plan.upgrade import Upgrade, upgrade
+from ksqlpy.plan.upgrade import Upgrade, going_on, upgrade
 
 __all__ = [
     "PLAN_VERSION",
@@ -15,6 +15,7 @@ __all__ = [
     "Plan",
     "Upgrade",
     "build_plan",
+    "going_on",
     "mode_of",
     "plan_json",
     "plan_text",

@@ -43,7 +43,8 @@ def build_plan(query: TypedQuery) -> Plan:
     root = Project(_rows(query), query.outputs)
     plan = Plan(root, query.kind, query.partition_by is not None, query.strict_time)
     # What a row saw of each of several tables gives rows no order in which they could be retraced in one step.
-    return plan if plan.retraced else plan.rebuilt(_merged)
+    plan = plan if plan.retraced else plan.rebuilt(_merged)
+    return replace(plan, by_bits=plan.compares_doubles)
 
 
 def _merged(node: Operator) -> Operator:

@@ -15,7 +15,9 @@ from functools import cached_property
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Relation, Window
 from ksqlpy.catalog import SourceKind
-from ksqlpy.plan.operators import Depends, Lanes, Operator, Project, Results
+from ksqlpy.functions import AggregateSignature
+from ksqlpy.plan.operators import Aggregate, Depends, Lanes, Operator, Project, Results, SessionAggregate
+from ksqlpy.types import holds_double
 
 __all__ = ["Plan"]
 
@@ -25,12 +27,15 @@ class Plan:
     """A query's tree and what follows from it. ``partitioned``: PARTITION BY makes the key of the result.
 
     ``strict_time``: a record without a valid event time ends the query with an error, and is no dead letter.
+    ``by_bits``: DOUBLEs that bring rows together, or that an aggregate compares, are told apart by their bits, as in
+    ksqlDB: -0.0 is not 0.0. Queries of before, whose state Spark has by its own rule, go on without it.
     """
 
     root: Project
     kind: SourceKind
     partitioned: bool = False
     strict_time: bool = False
+    by_bits: bool = False
 
     @cached_property
     def nodes(self) -> tuple[Operator, ...]:
@@ -100,6 +105,14 @@ class Plan:
     def stateful(self) -> bool:
         """Whether anything is remembered between rows."""
         return any(n.stateful for n in self.nodes)
+
+    @property
+    def compares_doubles(self) -> bool:
+        """Whether DOUBLEs bring rows together, or are compared by an aggregate."""
+        keys = (k for n in self.nodes for k in n.keys)
+        calls = (a for n in self.nodes if isinstance(n, Aggregate | SessionAggregate) for a in n.aggregates)
+        compared = (x for a in calls if _compares(a) for x in a.arguments)
+        return any(holds_double(x.type) for x in (*keys, *compared))
 
     @property
     def stages(self) -> int:
@@ -234,6 +247,11 @@ class Plan:
     def _hidden(self) -> list[Operator]:
         """The operators that may leave rows of groups without a result."""
         return [n for n in self.nodes if n.replay.silent and any(i.replay.regroups for i in n.inputs)]
+
+
+def _compares(call: t.AggregateCall) -> bool:
+    """Whether the aggregate compares values with each other."""
+    return isinstance(call.call.signature, AggregateSignature) and call.call.signature.compares
 
 
 def _multiplies(node: Operator) -> bool:

@@ -8,7 +8,7 @@ Filters of tables may come, go and change, too; ksqlDB gives the new filter noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from ksqlpy.plan.explain import plan_tree
@@ -16,7 +16,7 @@ from ksqlpy.plan.operators import Operator, Passive
 from ksqlpy.plan.plan import Plan
 from ksqlpy.plan.text import listed
 
-__all__ = ["Upgrade", "upgrade"]
+__all__ = ["Upgrade", "going_on", "upgrade"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,12 @@ def upgrade(old: Plan, new: Plan) -> Upgrade:
     if any(n.stateful for n in (*mine, *other)) or _difference(mine, other) is not None:
         return Upgrade(problem)
     return Upgrade(anew=True)
+
+
+def going_on(old: Plan, new: Plan, *, anew: bool) -> Plan:
+    """The new plan as it goes on where the old one stopped: a state that is kept, as it is not where ``anew``, keeps the
+    rule by which it was made."""
+    return replace(new, by_bits=old.by_bits) if old.compares_doubles and not anew else new
 
 
 def _enforced(plan: Plan, *, stateful: bool) -> list[Operator]:

@@ -19,7 +19,7 @@ from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_to_json
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import declared, registered, writable
-from ksqlpy.plan import Plan, stored
+from ksqlpy.plan import Plan, going_on, stored
 from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.commandlog import query_to_json, source_to_json
@@ -170,7 +170,9 @@ class CatalogService:
         The new plan is known to fit, with the state or, ``anew``, without it (:func:`ksqlpy.plan.upgrade`).
         """
         with self.turn:
-            old, new = self._plans[query.id], Kept.of(stored.write(plan))
+            old = self._plans[query.id]
+            plan = going_on(old.plan, plan, anew=anew)
+            new = Kept.of(stored.write(plan))
             earlier = dict.fromkeys((*query.upgraded_from, fingerprint_of(old)))
             earlier.pop(fingerprint_of(new), None)
             era = query.state_era + anew

@@ -161,7 +161,7 @@ class Replay:
                 columns, typed = made.source.columns, made.query
             if columns != source.columns:
                 raise ValueError(f"{source.name} would now have other columns")
-            return build_plan(typed)
+            return replace(build_plan(typed), by_bits=False)  # as it was when entries had no plans
         except (KsqlError, ValueError):
             raise
         except Exception as e:  # whatever a garbled statement leads to

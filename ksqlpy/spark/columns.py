@@ -11,7 +11,7 @@ from typing import Self
 
 from ksqlpy.analysis.typed import SYSTEM
 
-__all__ = ["SEEN_GROUP", "Cell", "Col", "SeenOfGroup", "SeenOfTable", "StepCol", "SystemColumn"]
+__all__ = ["SEEN_GROUP", "Cell", "Col", "KeyBits", "SeenOfGroup", "SeenOfTable", "StepCol", "SystemColumn"]
 
 
 class SystemColumn(str):
@@ -40,6 +40,17 @@ class SeenOfGroup(SystemColumn):
     def of(cls, lane: int) -> Self:
         """Of a lane, by its number."""
         return cls(f"__seen_{lane}")
+
+
+class KeyBits(SystemColumn):
+    """The bits of a key column beside it (``operators/doubles.py``), for a step that has rows in the same tasks."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, key: str) -> Self:
+        """Of a key column, by its name."""
+        return cls(f"__bits_{key}")
 
 
 SEEN_GROUP = SeenOfGroup("__seen_group")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,6 +16,7 @@ def records(spark: SparkSession) -> Iterator[DataFrame]:
     """What Kafka has: the rows in topic x, and some in the topics of tables."""
     found = [record("x", i, i.to_bytes(4, "big"), row) for i, row in enumerate(rows(24))]
     keys = {"BY_TEXT": b"a", "BY_INT": (1).to_bytes(4, "big"), "BY_LONG": (7).to_bytes(8, "big")}
+    keys["BY_DOUBLE"] = struct.pack(">d", -0.0)
     found += [record(name.lower(), 0, key, {"V": 1}) for name, key in keys.items()]
     schema = "key binary, value binary, topic string, partition int, offset long, at long"
     made = spark.createDataFrame(found, schema).selectExpr(

@@ -28,11 +28,11 @@ from ksqlpy.spark.compile import Distribution, compile_plan
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.output import kafka_output
 from ksqlpy.sql import nodes, parse
-from ksqlpy.types import BIGINT, INTEGER, STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+from ksqlpy.types import BIGINT, DOUBLE, INTEGER, STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
 from tests.generated.generated_expressions import COLUMNS, TEXTS, Made
 
 SEED = 20
-KEYED: dict[str, SqlType] = {"BY_TEXT": STRING, "BY_INT": INTEGER, "BY_LONG": BIGINT}
+KEYED: dict[str, SqlType] = {"BY_TEXT": STRING, "BY_INT": INTEGER, "BY_LONG": BIGINT, "BY_DOUBLE": DOUBLE}
 
 
 # ---------------------------------------------------------------- rows
@@ -42,7 +42,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "BOOLEAN": (True, False),
     "INTEGER": (0, 1, -1, 2, 3, 7, 100, 2**31 - 1, -(2**31)),
     "BIGINT": (0, 1, -1, 7, 2**63 - 1, -(2**63), 2**31, 1_700_000_000_000),
-    "DOUBLE": (0.0, 1.0, -1.5, 1.7976931348623157e308, -5e-324, "NaN", "Infinity", "-Infinity", 1e19),
+    "DOUBLE": (0.0, "-0.0", 1.0, -1.5, 1.7976931348623157e308, -5e-324, "NaN", "Infinity", "-Infinity", 1e19),
     "STRING": (*TEXTS, "x" * 3000, "😀" * 500, "a" * 40 + "!"),
     "BYTES": ("", "AA==", "/////w==", "AQIDBAUGBwg=", "gICAgICAgIA="),
     "DATE": (0, -1, 19849, 2**31 - 1, -(2**31), 2932896),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ksqlpy.plan.operators import Aggregate
 from ksqlpy.spark.columns import SEEN_GROUP, Cell, Col, SeenOfGroup
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
+from ksqlpy.spark.operators.doubles import kept_bits
 from ksqlpy.spark.operators.groups import cells, grouped
 from ksqlpy.spark.operators.windows import in_windows
 from ksqlpy.spark.provenance import reached_on_lane, which_result
@@ -29,9 +30,8 @@ def build(node: Aggregate, context: Context, records: Rows) -> Rows:
     # Rows of joined tables come from several topics: those of one key have an order only by their number.
     order = ["__nth"] if shape.seen_of_group else []
     rows = rows.plus(("__nth", Col.SEQ)) if order else rows
-    found = grouped(
-        node, rows, [*places, *shape.only(Col.CAME, Col.SOURCE), *order], of_table=node.of_table, name=context.name
-    )
+    places_ahead = [*places, *shape.only(Col.CAME, Col.SOURCE), *order]
+    found = grouped(node, context, rows, places_ahead, of_table=node.of_table)
     rows, keys = found.rows, list(found.keys)
     group = list(keys)
     places += [c for c in rows.shape.only(Col.ROW) if c not in places]
@@ -60,7 +60,11 @@ def build(node: Aggregate, context: Context, records: Rows) -> Rows:
         rows = context.distribute(rows, keys, replay).grouped({k: k for k in keys}, state)
     end = [] if node.windowing is None else [(Col.WINDOW_END, f"{Col.WINDOW_START} + {node.windowing.size}")]
     seen = [(SEEN_GROUP, hashed), *((c, f"coalesce({c}, -1L)") for c in watched)] if watched else []
+    made: list[str | tuple[str, str]] = []
+    for name, key in zip(group, node.group, strict=True):
+        made += kept_bits(context.plan, name, name, key.type)
+    made += keys[len(group) :]
     return rows.select(
-        *keys, *results, *end, Col.ROWTIME, Col.SEQ, *((c, f"{Cell.LAST}.{c}") for c in last), *seen,
+        *made, *results, *end, Col.ROWTIME, Col.SEQ, *((c, f"{Cell.LAST}.{c}") for c in last), *seen,
         (Col.DELETED, "false"),
     )  # fmt: skip

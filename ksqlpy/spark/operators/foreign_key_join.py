@@ -9,6 +9,7 @@ from ksqlpy.plan.operators import Filter, ForeignKeyJoin, Project, Scan, TableFi
 from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import AS_READ, LAST, Context, struct_of
+from ksqlpy.spark.operators.doubles import key_of, signs_zero
 from ksqlpy.spark.provenance import ROWS, stream_time, which_result
 from ksqlpy.spark.rows import Rows
 
@@ -56,7 +57,8 @@ def _marked(node: ForeignKeyJoin, context: Context, rows: Rows, left: Sequence[s
     read = f"{Col.RAW} IS NULL"
     ours, theirs = f"{read} AND NOT {Col.READ}", f"{read} AND {Col.READ}"
     fk = f"CASE WHEN {Col.READ} THEN {spark_text(node.right_key)} ELSE {spark_text(node.left_key)} END"
-    pk = ", ".join(f"{spark_text(k)} AS k{i}" for i, k in enumerate(node.left.identity))
+    fk = key_of(context.plan, fk, node.left_key.type, signed=signs_zero(node.right.relations[0], [node.right_key]))
+    pk = ", ".join(f"{key_of(context.plan, spark_text(k), k.type)} AS k{i}" for i, k in enumerate(node.left.identity))
     if _sorts(context) and Col.SOURCE in rows.shape.columns:
         turn = stream_time(Col.SOURCE, f"coalesce({Col.ROWTIME}, {Col.RAW}.ts)")
     else:

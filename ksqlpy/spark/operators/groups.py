@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ksqlpy.formats import text
@@ -11,6 +11,8 @@ from ksqlpy.plan.operators import Aggregate, SessionAggregate
 from ksqlpy.spark.columns import Cell, Col
 from ksqlpy.spark.counting import counting
 from ksqlpy.spark.expressions import spark_text
+from ksqlpy.spark.operators.context import Context
+from ksqlpy.spark.operators.doubles import key_of, signs_zero
 from ksqlpy.spark.provenance import ROWS
 from ksqlpy.spark.rows import Rows
 
@@ -34,13 +36,14 @@ class Grouped:
 
 
 def grouped(
-    node: Aggregate | SessionAggregate, rows: Rows, places: Sequence[str], *, of_table: bool, name: str
+    node: Aggregate | SessionAggregate, context: Context, rows: Rows, places: Sequence[str], *, of_table: bool
 ) -> Grouped:
     """The rows with their group and the arguments of the aggregates; ``places``: what else rows keep.
 
-    A row of a null group, or without a value, belongs to no group. ``name``: of the query, under which what failed is
-    counted; of a table's rows what was replaced is not, and neither are their groups.
+    A row of a null group, or without a value, belongs to no group. What failed is counted; of a table's rows what was
+    replaced is not, and neither are their groups.
     """
+    name, plan = context.name, context.plan
     keys = tuple(f"{Cell.KEY}{i}" for i in range(len(node.group)))
     arguments: dict[str, str] = {}
     changes = []
@@ -55,12 +58,19 @@ def grouped(
         if of_table:
             arguments |= {f"{Cell.REPLACED}{n}": spark_text(x, column=_replaced) for n, x in values.items()}
             old = [*(f"{Cell.REPLACED}{n}" for n in values), *constants]
-            changes.append(Change(new, Cell.COMES, old, Cell.GOES, call.limit))
+            changes.append(Change(new, Cell.COMES, old, Cell.GOES, call.limit, plan.by_bits))
         else:
-            changes.append(Change(new, READ, limit=call.limit))
+            changes.append(Change(new, READ, limit=call.limit, by_bits=plan.by_bits))
+    signed = signs_zero(node.relations[0], node.group)
+
+    def keyed(texts: Iterable[str]) -> list[str]:
+        return [key_of(plan, s, k.type, signed=signed) for k, s in zip(node.group, texts, strict=True)]
+
     if of_table:
-        return Grouped(_moved(node, rows, places, keys, arguments), keys, tuple(changes))
-    groups = ((n, f"CASE WHEN {READ} THEN {counting(k, name)} END") for k, n in zip(node.group, keys, strict=True))
+        moves = [keyed(spark_text(k, column=c) for k in node.group) for c in (text.name, _replaced)]
+        return Grouped(_moved(moves, rows, places, keys, arguments), keys, tuple(changes))
+    found = keyed(counting(k, name) for k in node.group)
+    groups = ((n, f"CASE WHEN {READ} THEN {k} END") for k, n in zip(found, keys, strict=True))
     rows = rows.select(*groups, *arguments.items(), Col.ROWTIME, *places, Col.DELETED, Col.RAW, Col.REASON)
     known = " AND ".join(f"{k} IS NOT NULL" for k in keys)
     return Grouped(rows.where(f"NOT ({READ}) OR (NOT {Col.DELETED} AND {known})"), keys, tuple(changes))
@@ -83,18 +93,18 @@ def cells(
 
 
 def _moved(
-    node: Aggregate | SessionAggregate,
+    moves: Sequence[Sequence[str]],
     rows: Rows,
     places: Sequence[str],
     keys: Sequence[str],
     arguments: dict[str, str],
 ) -> Rows:
-    """One row for each group that changes, the old one first; one in all where a row stays in its group."""
+    """One row for each group that changes, the old one first; one in all where a row stays in its group.
+
+    ``moves``: Spark texts of the group into which a row comes, and of that which it leaves.
+    """
     sides = []
-    for alive, group in (
-        (f"NOT {Col.DELETED}", [spark_text(k) for k in node.group]),
-        (f"{Col.OLD} IS NOT NULL", [spark_text(k, column=_replaced) for k in node.group]),
-    ):
+    for alive, group in zip((f"NOT {Col.DELETED}", f"{Col.OLD} IS NOT NULL"), moves, strict=True):
         condition = " AND ".join([READ, alive, *(f"{k} IS NOT NULL" for k in group)])
         fields = ", ".join(f"{k} AS {n}" for k, n in zip(group, keys, strict=True))
         sides.append(f"CASE WHEN {condition} THEN struct({fields}) END")

@@ -8,6 +8,7 @@ from ksqlpy.plan.operators import Operator
 from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.operators.doubles import key_of
 from ksqlpy.spark.provenance import which_result
 from ksqlpy.spark.rows import Rows
 
@@ -30,7 +31,8 @@ def keyed(
     carried = [*rows.shape.seen_of_tables, *rows.shape.headers]
     read = f"{Col.RAW} IS NULL"
     rows = rows.where(f"NOT ({read} AND {Col.DELETED})")
-    keys = ", ".join(f"{spark_text(k)} AS k{i}" for i, k in enumerate(node.keys)) or "0 AS k0"
+    texts = [key_of(context.plan, spark_text(k), k.type) for k in node.keys]
+    keys = ", ".join(f"{k} AS k{i}" for i, k in enumerate(texts)) or "0 AS k0"
     rows = rows.plus(
         (StepCol.KEY, f"CASE WHEN {read} THEN struct({keys}) END"),
         (Col.NUMBERED, f"CASE WHEN {read} THEN {which_result(rows.shape, None)} ELSE 0L END"),

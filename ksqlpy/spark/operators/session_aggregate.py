@@ -5,6 +5,7 @@ from __future__ import annotations
 from ksqlpy.plan.operators import SessionAggregate
 from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.operators.context import Context
+from ksqlpy.spark.operators.doubles import value_of
 from ksqlpy.spark.operators.groups import cells, grouped
 from ksqlpy.spark.provenance import which_result
 from ksqlpy.spark.rows import Rows
@@ -21,7 +22,7 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     kept = shape.only(Col.CAME)
     carried = [*shape.seen_of_tables, *shape.headers, *kept]
     places = [Col.PARTITION, Col.OFFSET, *carried, *shape.only(Col.ROW, Col.SOURCE)]
-    found = grouped(node, rows, places, of_table=False, name=context.name)
+    found = grouped(node, context, rows, places, of_table=False)
     state, results = cells(node, found.changes)
     state[Col.ROWTIME] = f"max({Col.ROWTIME})"
     keys = list(found.keys)
@@ -38,7 +39,7 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     unread = _kept_late(node, context) if kept else [Col.RAW, Col.REASON]
     return rows.select(
         StepCol.KEY,
-        *((k, f"{StepCol.KEY}.{k}") for k in keys),
+        *((k, value_of(context.plan, f"{StepCol.KEY}.{k}", e.type)) for k, e in zip(keys, node.group, strict=True)),
         *results,
         Col.WINDOW_START, Col.WINDOW_END, Col.ROWTIME, Col.PARTITION, Col.OFFSET, Col.ROW, Col.PROGRESS,
         *(c for c in carried if c not in kept), *unread, (Col.DELETED, f"coalesce({Col.DELETED}, false)"),

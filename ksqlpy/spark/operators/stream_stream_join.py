@@ -7,6 +7,7 @@ from ksqlpy.plan.operators import StreamStreamJoin
 from ksqlpy.spark.columns import Col, StepCol, SystemColumn
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.operators.doubles import key_of, signs_zero, value_of
 from ksqlpy.spark.provenance import which_result
 from ksqlpy.spark.rows import Rows
 
@@ -33,6 +34,7 @@ def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
     rows = rows.plus((Col.NUMBERED, f"CASE WHEN {Col.RAW} IS NULL THEN {which_result(rows.shape, None)} ELSE 0L END"))
     side = f"CASE WHEN {Col.READ} THEN 1Y ELSE 0Y END"
     key = f"CASE WHEN {Col.READ} THEN {spark_text(node.right_key)} ELSE {spark_text(node.left_key)} END"
+    key = key_of(context.plan, key, node.key.type, signed=signs_zero(node.relations[0], [node.left_key]))
     rows = rows.plus((Col.SIDE, side), (Col.JOIN_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
     # A record without a value never joins; one without a key has no partner, and comes out where its side does alone.
     alone = {"INNER": "false", "LEFT": f"NOT {Col.READ}", "RIGHT": str(Col.READ), "FULL": "true"}[node.kind]
@@ -54,7 +56,7 @@ def build(node: StreamStreamJoin, context: Context, records: Rows) -> Rows:
     made = {c: f"{StepCol.LEFT}.{text.name(c)}" for c in left} | {c: f"{StepCol.RIGHT}.{text.name(c)}" for c in right}
     whole = f"coalesce({StepCol.LEFT}.{StepCol.KEY}, {StepCol.RIGHT}.{StepCol.KEY})"
     made |= {c: f"coalesce({StepCol.LEFT}.{c}, -1L)" for c in seen}
-    joined = f"{whole}.{Col.JOIN_KEY}"
+    joined = value_of(context.plan, f"{whole}.{Col.JOIN_KEY}", node.key.type)
     key = SystemColumn(node.key.name) if node.kept_key else node.key.name
     made |= {key: joined, **{n: joined for n in node.kept_key if n in context.used}}
     made |= {b: f"{whole}.{b}" for b in bounds}

@@ -7,6 +7,7 @@ from ksqlpy.plan.operators import StreamTableJoin
 from ksqlpy.spark.columns import Cell, Col, SeenOfTable
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import AS_READ, LAST, Context, struct_of
+from ksqlpy.spark.operators.doubles import key_of, signs_zero, value_of
 from ksqlpy.spark.operators.scan import read_tables
 from ksqlpy.spark.provenance import needed_while, touched
 from ksqlpy.spark.rows import Rows
@@ -26,6 +27,7 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
     keys = [k.name for k in node.table_keys]
     of_table = f"coalesce({', '.join(map(text.name, keys))})"
     key = f"CASE WHEN {Col.SIDE} IS NULL THEN {spark_text(node.left)} ELSE {of_table} END"
+    key = key_of(context.plan, key, node.left.type, signed=signs_zero(relations[0], [node.left]))
     rows = rows.plus((Col.JOIN_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
     # A stream record without a value never joins; one without a key comes out if no table must have a row.
     joins = f"{Col.JOIN_KEY} IS NOT NULL"
@@ -64,7 +66,8 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
     joined: list[tuple[str, str]] = []
     for i, (name, names) in enumerate(zip(keys, values, strict=True)):
         if name in context.used:
-            joined.append((name, f"CASE WHEN {found[i]} THEN {Col.JOIN_KEY} END"))
+            value = value_of(context.plan, Col.JOIN_KEY, node.left.type)
+            joined.append((name, f"CASE WHEN {found[i]} THEN {value} END"))
         joined += [(v, f"CASE WHEN {found[i]} THEN {Cell.TABLE}{i}.{text.name(v)} END") for v in names]
     if retraced:
         joined.append((SeenOfTable.of(number), f"coalesce({Cell.TABLE}0.{Col.OFFSET}, -1L)"))

@@ -6,6 +6,7 @@ from ksqlpy.plan.operators import Suppress
 from ksqlpy.spark.columns import Col, StepCol
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.operators.doubles import key_texts, without_bits
 from ksqlpy.spark.provenance import row_in_window
 from ksqlpy.spark.rows import Rows
 
@@ -24,11 +25,12 @@ def build(node: Suppress, context: Context, records: Rows) -> Rows:
     rows = context.build(node.input, records)
     context.task_step = None
     w, shape = node.windowing, rows.shape
-    group = [spark_text(k) for k in node.keys]
+    group = key_texts(context.plan, node.keys, [spark_text(k) for k in node.keys], shape)
     # The watermark has served the aggregate; numbers and progress are the step's own from here on.
     carried = shape.without(
         Col.RAW, Col.REASON, Col.PARTITION, Col.OFFSET, Col.ROW, Col.WINDOW_CLOSE, Col.PROGRESS, Col.SEQ, StepCol.KEY
     )
+    carried = without_bits(carried)
     grace, segment = w.grace, 0
     spread: list[str]
     kept = grace if w.retention is None else w.retention - w.size

@@ -8,6 +8,7 @@ from ksqlpy.plan.operators import TableChanges
 from ksqlpy.spark.columns import Cell, Col
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
+from ksqlpy.spark.operators.doubles import key_of
 from ksqlpy.spark.provenance import last_needed
 from ksqlpy.spark.rows import Rows
 
@@ -17,7 +18,7 @@ __all__ = ["build"]
 def build(node: TableChanges, context: Context, records: Rows) -> Rows:
     """Adds ``__old``, the row of the same key that a row replaces, null if there is none, or a tombstone."""
     rows = context.changed(context.build(node.input, records))
-    keys = [spark_text(k) for k in node.key]
+    keys = [key_of(context.plan, spark_text(k), k.type) for k in node.key]
     # Rows of joined tables are numbered in the order of their key already.
     order = [Col.SEQ] if rows.shape.seen_of_group else AS_READ
     group = {f"{Cell.GROUP}{i}": f"CASE WHEN {Col.RAW} IS NULL THEN {k} END" for i, k in enumerate(keys)}

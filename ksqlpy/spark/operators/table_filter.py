@@ -9,6 +9,7 @@ from ksqlpy.spark.columns import Cell, Col
 from ksqlpy.spark.counting import holds
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import Context, struct_of
+from ksqlpy.spark.operators.doubles import key_texts, without_bits
 from ksqlpy.spark.provenance import last_needed
 from ksqlpy.spark.rows import Rows
 
@@ -19,14 +20,15 @@ def build(node: TableFilter, context: Context, records: Rows) -> Rows:
     """The rows that pass, and the tombstones of those that do not any more."""
     rows = context.build(node.input, records)
     windowed = rows.shape.windowed
-    names = [spark_text(k) for k in node.key if not (windowed and spark_text(k) == f"`{Col.WINDOW_START}`")]
+    named = [k for k in node.key if not (windowed and spark_text(k) == f"`{Col.WINDOW_START}`")]
+    names = key_texts(context.plan, named, [spark_text(k) for k in named], rows.shape)
     keys = [*names, Col.WINDOW_START, Col.WINDOW_CLOSE] if windowed else names
     group = {k if k == Col.WINDOW_CLOSE else f"{Cell.GROUP}{i}": k for i, k in enumerate(keys)}
     if not rows.shape.counted:
         rows = _counted(context, rows, keys)
         if not windowed:
             group = {n: n for n in group}  # the same columns, else Spark would shuffle once more
-    carried = rows.shape.without(Col.DELETED, *(n for n in group if n != Col.WINDOW_CLOSE))
+    carried = without_bits(rows.shape.without(Col.DELETED, *(n for n in group if n != Col.WINDOW_CLOSE)))
     passes = f"(NOT {Col.DELETED} AND {holds(node.predicate, context.name)})"
     rows = rows.plus(("__pass", f"({Col.RAW} IS NULL AND {passes})"))
     rows = rows.grouped(

@@ -15,6 +15,7 @@ from ksqlpy.plan.operators import TableTableJoin
 from ksqlpy.spark.columns import SEEN_GROUP, Cell, Col, SeenOfGroup
 from ksqlpy.spark.once import place
 from ksqlpy.spark.operators.context import AS_READ, Context, struct_of
+from ksqlpy.spark.operators.doubles import kept_bits, key_of
 from ksqlpy.spark.operators.scan import read_tables
 from ksqlpy.spark.provenance import needed_while
 from ksqlpy.spark.rows import Rows
@@ -33,8 +34,9 @@ def build(node: TableTableJoin, context: Context, records: Rows) -> Rows:
     bounds = {"__jws": Col.WINDOW_START, "__jwe": Col.WINDOW_END} if node.windowed else {}
     grouped = [Col.JOIN_KEY, *bounds]
     group = f"xxhash64({', '.join(grouped)})"
+    key = key_of(context.plan, f"coalesce({', '.join(keys)})", node.key.type)
     rows = rows.plus(
-        (Col.JOIN_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN coalesce({', '.join(keys)}) END"),
+        (Col.JOIN_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"),
         *((name, f"CASE WHEN {Col.RAW} IS NULL THEN {bound} END") for name, bound in bounds.items()),
         (Col.ORIGIN, f"CASE WHEN {Col.RAW} IS NULL THEN {place(Col.SIDE, Col.PARTITION)} END"),
     )
@@ -54,7 +56,8 @@ def build(node: TableTableJoin, context: Context, records: Rows) -> Rows:
     state: dict[str, str] = {Col.SEQ: "count(1)", **_sides(names, headers), **seen}
     rows = context.distribute(rows, grouped, replay).grouped({k: k for k in grouped}, state)
     return rows.select(
-        (node.key.name, Col.JOIN_KEY), *((bound, name) for name, bound in bounds.items()),
+        *kept_bits(context.plan, node.key.name, Col.JOIN_KEY, node.key.type),
+        *((bound, name) for name, bound in bounds.items()),
         *_with_result(node.kinds, names),
         (Col.PARTITION, f"{Cell.RECORD}.{Col.ORIGIN}"), (Col.OFFSET, f"{Cell.RECORD}.{Col.OFFSET}"),
         (Col.LANE, f"{Cell.RECORD}.{Col.SIDE}"),

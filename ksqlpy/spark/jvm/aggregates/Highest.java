@@ -11,21 +11,25 @@ import org.apache.spark.sql.types.StructType;
 public final class Highest extends Items {
   private static final long serialVersionUID = 1L;
 
+  private static final Comparator<Object> BY_BITS = (left, right) -> ((Double) left).compareTo((Double) right);
+
   private final int limit;
   private final boolean distinct;
+  private final boolean bits;
   private transient Comparator<Object> order;
 
-  /** {@code distinct}: each value once. */
-  public Highest(String spec, StructType arguments, boolean whole, int limit, boolean distinct) {
+  /** {@code distinct}: each value once; {@code bits}: DOUBLEs in Java's order, in which -0.0 is less than 0.0. */
+  public Highest(String spec, StructType arguments, boolean whole, int limit, boolean distinct, boolean bits) {
     super(spec, arguments, whole);
     this.limit = limit;
     this.distinct = distinct;
+    this.bits = bits;
   }
 
   @Override
   void add(List<byte[]> items, byte[] added) {
     if (order == null) {
-      order = first() instanceof StringType ? TextOrder.BY_UNITS : Orderings.of(first());
+      order = first() instanceof StringType ? TextOrder.BY_UNITS : bits ? BY_BITS : Orderings.of(first());
     }
     Object value = first(added);
     int at = items.size();

@@ -153,7 +153,7 @@ public final class Functions implements FunctionCatalog {
         return new Listed(spec, arguments, whole, limit, kind.equals("last"), distinct);
       }
       if (kind.equals("highest")) {
-        return new Highest(spec, arguments, whole, limit, distinct);
+        return new Highest(spec, arguments, whole, limit, distinct, described.path("bits").asBoolean());
       }
       if (kind.equals("counts") || kind.equals("single")) {
         return new Bag(arguments, limit, kind.equals("single"));

@@ -49,6 +49,9 @@ public final class Exact {
     if (name.equals("geo_distance")) {
       return new GeoDistance(objects);
     }
+    if (name.endsWith("bits")) {
+      return new DoubleBits(name);
+    }
     if (name.equals("round") || name.equals("trunc")) {
       return new Places(name.equals("round"));
     }
