@@ -80,6 +80,8 @@ def json_text(value: Any, *, people: bool) -> str:
         case Decimal():
             return format(value, "f")
         case float():
+            if value == 0 and not people:
+                return json.dumps(str(value))  # the reader takes the number -0.0 for 0.0
             return json.dumps(value if value - value == 0 else _odd(value))
         case bytes():
             return json.dumps(base64.b64encode(value).decode())
