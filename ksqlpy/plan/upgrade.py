@@ -47,8 +47,7 @@ def upgrade(old: Plan, new: Plan) -> Upgrade:
 
 
 def going_on(old: Plan, new: Plan, *, anew: bool) -> Plan:
-    """The new plan as it goes on where the old one stopped: a state that is kept, as it is not where ``anew``, keeps the
-    rule by which it was made."""
+    """The new plan as it goes on where the old one stopped: a state that is kept (not ``anew``) keeps its rule."""
     return replace(new, by_bits=old.by_bits) if old.compares_doubles and not anew else new
 
 
