@@ -48,7 +48,7 @@ class Bodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Reads the body, then calls the application; an ASGI application."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or _has_none(scope):
             await self.app(scope, receive, send)
             return
         try:
@@ -84,6 +84,12 @@ class Bodies:
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
         return b"".join(parts)
+
+
+def _has_none(scope: Scope) -> bool:
+    """Whether a request has no body (RFC 9110, section 9.3.1): it is not waited for, as GET /info must be quick."""
+    lengths = (b"content-length", b"transfer-encoding")
+    return scope["method"] in ("GET", "HEAD") and not any(name in lengths for name, _ in scope["headers"])
 
 
 _TOO_SLOW = ConfigProblem(

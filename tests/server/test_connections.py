@@ -69,6 +69,7 @@ def test_those_that_rest_longest_make_room(
 ) -> None:
     monkeypatch.setattr(connections._ALL, "most", 4)
     many = [connected(server, sockets) for _ in range(4)]
+    assert until(lambda: connections._ALL.open == 4)  # all are accepted, in the order in which they came
     assert b"200" in ask(many[0])  # which makes it younger than the others
     more = [connected(server, sockets) for _ in range(2)]
     assert b"200" in ask(more[0])
