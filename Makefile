@@ -117,10 +117,11 @@ format: setup
 types: setup
 	@$(BIN)/mypy
 
-# The files of grammar/ that are made from the code.
+# The pages of docs/ that are made from the code.
 docs: setup
 	$(BIN)/python docs/make.py
 
+# The files of grammar/ that are made from the code.
 grammar: setup
 	$(BIN)/python -m ksqlpy.functions.listing
 	$(BIN)/python grammar/railroad/make.py

@@ -197,8 +197,7 @@ _DEFINED = (
     Property(
         "ksqlpy.warm.up",
         "true",
-        "Whether a started server goes through a small query first, so that the first statement is quick; so do "
-        "executors that come later.",
+        "Runs a small warm-up query at the server's start, and on executors that join later.",
         _one_of("true", "false"),
     ),
     Property(

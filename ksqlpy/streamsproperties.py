@@ -2,7 +2,7 @@
 
 Names: ``StreamsConfig`` of Kafka 4. Settings of Kafka's clients among them are taken when the server starts
 (:mod:`ksqlpy.connection.names`). Not among them is what asks for protection (``security.protocol``, ``ssl.…``,
-``sasl.…``): who sets that in a statement must not believe that it holds.
+``sasl.…``): silently ignoring a security setting would be dangerous.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ async def info(request: Request) -> JsonResponse:
 
 @router.get("/healthcheck")
 async def healthcheck(request: Request) -> JsonResponse:
-    """Health of the parts; 503 when one of them is ill."""
+    """Health of the parts; 503 when one of them is unhealthy."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     health = await backend.ask(backend.engine.health)
     return JsonResponse(health, 200 if health.get("isHealthy") else 503, media_type=media_type)

@@ -1,4 +1,4 @@
-"""The rows of a result as a file, which is there when it is whole."""
+"""Writes result rows to a file atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the brokers are reached: one value, of which every Kafka client takes its settings.
+"""Connection settings: one immutable object from which all Kafka clients are configured.
 
 Clients are of two families: librdkafka's in Python (command log, topics, ownership, INSERT VALUES), and Java's in
 Spark's JVM (sources and sinks of queries, the tail of a sink, the end of earlier producers).

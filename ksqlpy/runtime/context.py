@@ -1,4 +1,4 @@
-"""What checking and running a statement go by."""
+"""Inputs of a statement's check and run: the sandbox, the context, the services."""
 
 from __future__ import annotations
 

@@ -212,8 +212,8 @@ class Engine:
         changes = Effect.CATALOG in effects
         samples = Sampling(self.kafka, partial(may_read, config=self.config))
         checked: list[Checked[Any]] = []
-        if any(map(statements.may_sample, parsed)):  # ahead of the turn: records are waited for
-            with contextlib.suppress(KsqlError):  # which is said in the turn
+        if any(map(statements.may_sample, parsed)):  # before taking the lock: sampling waits for records
+            with contextlib.suppress(KsqlError):  # the check under the lock raises the error
                 checked = self._checked(parsed, overrides, samples, entities)
         shows = effects <= {Effect.SHOWS}
         turn = self.catalog_service.turn

@@ -17,7 +17,7 @@ def query_health(catalog: Catalog, supervisor: Supervisor) -> dict[str, Any]:
     """``isHealthy``: whether no persistent query has failed; ``notRunning``: those that neither run nor are paused.
 
     Each with ``id``, ``state``, ``since`` (ms since 1970), and ``reason`` where it has failed. A query that starts or
-    recovers is listed, and not ill.
+    recovers is listed, and not unhealthy.
     """
     listed, healthy = [], True
     blocked = {name: reason for (kind, name), reason in catalog.blocked.items() if kind == "query"}
