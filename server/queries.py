@@ -125,7 +125,7 @@ async def query_old(request: Request) -> Response:
 async def _begun(backend: Backend, body: Query | OldQuery) -> PushQuery:
     token = (body.request_properties or {}).get(TOKEN)
     if token is not None and not isinstance(token, str):
-        raise ConfigProblem("bad-token", f"the value of {TOKEN} is no text")
+        raise ConfigProblem("bad-token", f"the value of {TOKEN} is not a string")
     variables = text_variables(body.variables)
     return await backend.call(backend.engine.query, body.sql, body.properties or {}, variables, token)
 

@@ -32,10 +32,14 @@ class Statements(Body):
 
 
 def text_variables(variables: dict[str, Any] | None) -> dict[str, str]:
-    """The session variables of a request; raises ConfigProblem ``bad-variable`` for a value that is no text."""
+    """The session variables of a request; raises ConfigProblem ``bad-variable`` for a value that is not a string."""
     for name, value in (variables or {}).items():
         if not isinstance(value, str):
-            raise ConfigProblem("bad-variable", f"the value of session variable {name} is no text", hint='"…"')
+            raise ConfigProblem(
+                "bad-variable",
+                f"the value of session variable {name} is not a string",
+                hint='put the value in quotes: "…"',
+            )
     return dict(variables or {})
 
 

@@ -78,7 +78,7 @@ def _neighbour(analyzer: PartAnalyzer, node: nodes.OverCall, partition: tuple[t.
             text.refuse("not-a-literal", f"the second argument of {name} must be a whole number", arguments[1])
         offset = found.value
         if not 1 <= offset <= MAX_ROWS:
-            text.refuse("bad-argument", f"{name} looks 1 to {MAX_ROWS} rows away", arguments[1])
+            text.refuse("bad-argument", f"the offset of {name} must be between 1 and {MAX_ROWS}", arguments[1])
     default = None
     if len(arguments) > 2:
         at = arguments[2]

@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     if options.paths == ["-"]:
         return _standard_input(options)
     if "-" in options.paths:
-        raise ConfigProblem("bad-paths", "- stands alone, for standard input")
+        raise ConfigProblem("bad-paths", "'-' (standard input) cannot be combined with other files")
     from ksqlpy.project.files import read_files, write_file
 
     changed = failed = 0

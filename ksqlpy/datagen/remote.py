@@ -58,7 +58,7 @@ def _source(description: Mapping[str, Any], types: Mapping[str, Any]) -> Source:
     if any(c.name == timestamp and c.type == STRING for c in columns):
         raise AnalysisProblem(
             "not-described",
-            f"the server does not tell the TIMESTAMP_FORMAT of {description['name']}",
+            f"DESCRIBE does not return the TIMESTAMP_FORMAT of {description['name']}",
             hint="give its statements with -f FILE.sql",
         )
     return Source(

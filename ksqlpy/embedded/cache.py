@@ -31,8 +31,8 @@ def cache_folder(*parts: str) -> Path:
     except OSError as e:
         raise EnvironmentProblem(
             "cache-folder",
-            f"the cache folder {folder} cannot be created: {e.strerror or e}.",
-            hint="let XDG_CACHE_HOME name a folder that you may write to.",
+            f"the cache folder {folder} cannot be created: {e.strerror or e}",
+            hint="let XDG_CACHE_HOME name a folder that you may write to",
         ) from e
     return folder
 

@@ -111,7 +111,7 @@ def pyspark_jars_folder() -> Path:
     for place in (spec.submodule_search_locations or []) if spec else []:
         if (Path(place) / "jars").is_dir():
             return Path(place) / "jars"
-    raise EnvironmentProblem("pyspark-missing", "PySpark with its jars is not installed.", hint="pip install pyspark.")
+    raise EnvironmentProblem("pyspark-missing", "PySpark with its jars is not installed", hint="pip install pyspark")
 
 
 @functools.cache
@@ -149,8 +149,8 @@ def _verify(folder: Path, jars: Sequence[Jar]) -> None:
         except OSError:
             raise EnvironmentProblem(
                 "jar-missing",
-                f"the jar {jar.file_name} is missing in {folder}.",
-                hint="fill the folder with: ksqlpy jars --to DIR (and set KSQLPY_JARS=DIR).",
+                f"the jar {jar.file_name} is missing in {folder}",
+                hint="fill the folder with: ksqlpy jars --to DIR (and set KSQLPY_JARS=DIR)",
             ) from None
         entry = [stat.st_size, stat.st_mtime_ns, jar.sha256]
         if known.get(jar.file_name) != entry:
@@ -160,8 +160,8 @@ def _verify(folder: Path, jars: Sequence[Jar]) -> None:
                 raise EnvironmentProblem(
                     "jar-wrong",
                     f"the jar {file} is not the one that was tested: SHA-256 {found[:16]}… instead of "
-                    f"{jar.sha256[:16]}….",
-                    hint=f"delete it and fetch {jar.group}:{jar.name}:{jar.version} again: ksqlpy jars --to DIR.",
+                    f"{jar.sha256[:16]}…",
+                    hint=f"delete it and fetch {jar.group}:{jar.name}:{jar.version} again: ksqlpy jars --to DIR",
                 )
         fresh[jar.file_name] = entry
     if fresh != known:
@@ -208,7 +208,7 @@ def _run_ivy(name: str, jars: Sequence[Jar], scratch: Path, to: Path, progress: 
         Path(settings).write_text(_SETTINGS, encoding="utf-8")
     ivy = next(pyspark_jars_folder().glob("ivy-*.jar"), None)
     if ivy is None:
-        raise EnvironmentProblem("pyspark-missing", "PySpark's folder of jars has no Ivy.", hint="reinstall pyspark.")
+        raise EnvironmentProblem("pyspark-missing", "PySpark's folder of jars has no Ivy", hint="reinstall pyspark")
     command = [
         str(find_java(of_the_machine=True).executable),
         *_proxy_options(os.environ),
@@ -241,9 +241,9 @@ def _run_ivy(name: str, jars: Sequence[Jar], scratch: Path, to: Path, progress: 
     problem = EnvironmentProblem(
         "jars-not-fetched",
         f"{len(missing)} of {len(jars)} jars for {name} could not be fetched, the first is {missing[0].file_name}"
-        f"{': ' + '; '.join(dict.fromkeys(reasons[:3])) if reasons else ''}.",
+        f"{': ' + '; '.join(dict.fromkeys(reasons[:3])) if reasons else ''}",
         hint="check network and proxy, name an Ivy settings file with your mirror in KSQLPY_IVY_SETTINGS, or run"
-        " `ksqlpy jars --to DIR` on another machine and set KSQLPY_JARS=DIR.",
+        " `ksqlpy jars --to DIR` on another machine and set KSQLPY_JARS=DIR",
     )
     problem.add_note("\n".join(output))
     raise problem

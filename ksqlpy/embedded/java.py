@@ -70,8 +70,8 @@ def _find(java_home: str, path: str, of_the_machine: bool) -> Java:
     found = f"found only {' and '.join(rejected)}" if rejected else "found none in JAVA_HOME and PATH"
     raise EnvironmentProblem(
         "java-too-old" if old else "java-missing",
-        f"Java {MINIMUM} or newer is needed to run queries; {found}.",
-        hint=f"install Java {MINIMUM}+ and let JAVA_HOME point to it, or: pip install 'ksqlpy[java]'.",
+        f"Java {MINIMUM} or newer is needed to run queries; {found}",
+        hint=f"install Java {MINIMUM}+ and let JAVA_HOME point to it, or: pip install 'ksqlpy[java]'",
     )
 
 

@@ -213,7 +213,7 @@ class EmbeddedKafka:
                 self._folder.mkdir(parents=True, exist_ok=True)
             except OSError as e:
                 raise EnvironmentProblem(
-                    "folder-not-usable", f"the data folder {self._folder} cannot be created: {e.strerror or e}."
+                    "folder-not-usable", f"the data folder {self._folder} cannot be created: {e.strerror or e}"
                 ) from e
         lock = (self._folder / "lock").open("a+")
         try:
@@ -225,8 +225,8 @@ class EmbeddedKafka:
             raise EnvironmentProblem(
                 "folder-in-use",
                 f"the data folder {self._folder} is in use by another broker"
-                f"{f', started by process {owner}' if owner else ''}.",
-                hint="stop that one, use it by its bootstrap.servers, or name another folder.",
+                f"{f', started by process {owner}' if owner else ''}",
+                hint="stop that one, use it by its bootstrap.servers, or name another folder",
             ) from None
         lock.truncate(0)
         lock.write(f"{os.getpid()}\n")
@@ -284,7 +284,7 @@ class EmbeddedKafka:
         said = "\n".join(f"   {line}" for line in lines[-12:]) or "   (nothing)"
         where = f"its log {self.log_file}" if self._wanted_folder is not None else "its log"
         return EnvironmentProblem(
-            "broker-not-started", f"the embedded Kafka broker {what}.", hint=f"{where} ends with:\n{said}"
+            "broker-not-started", f"the embedded Kafka broker {what}", hint=f"{where} ends with:\n{said}"
         )
 
     def _archive_options(self, java: Java, jars: Sequence[Path]) -> tuple[str, ...]:
@@ -351,7 +351,7 @@ def _format(data: Path, java: Java, jars: Sequence[Path], node: int, cluster: st
             if done.returncode != 0:
                 said = (done.stdout + done.stderr).strip()
                 raise EnvironmentProblem(
-                    "broker-not-started", "a data folder for Kafka could not be formatted.", hint=f"it said: {said}"
+                    "broker-not-started", "a data folder for Kafka could not be formatted", hint=f"it said: {said}"
                 )
             (made / "bootstrap.checkpoint").replace(features)
     data.mkdir(exist_ok=True)
@@ -387,8 +387,8 @@ def _free_ports(wanted: int | None) -> tuple[int, int, int]:
 def _port_in_use(host: str, port: int) -> EnvironmentProblem:
     return EnvironmentProblem(
         "port-in-use",
-        f"port {port} on {host}, where the embedded Kafka broker shall listen, is in use.",
-        hint=f"if a Kafka broker runs there, use it: bootstrap.servers={host}:{port}; else choose another port.",
+        f"port {port} on {host}, where the embedded Kafka broker shall listen, is in use",
+        hint=f"if a Kafka broker runs there, use it: bootstrap.servers={host}:{port}; else choose another port",
     )
 
 

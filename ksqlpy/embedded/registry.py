@@ -113,7 +113,7 @@ class EmbeddedRegistry:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as e:
             raise EnvironmentProblem(
-                "folder-not-usable", f"the data folder {self._folder} cannot be created: {e.strerror or e}."
+                "folder-not-usable", f"the data folder {self._folder} cannot be created: {e.strerror or e}"
             ) from e
 
     def _wait(self, port: int) -> None:
@@ -137,7 +137,7 @@ class EmbeddedRegistry:
         lines = (self._folder / "registry.log").read_text(errors="replace").splitlines()[-12:]
         said = "\n".join(f"   {line}" for line in lines) or "   (nothing)"
         return EnvironmentProblem(
-            "registry-not-started", f"the embedded schema registry {what}.", hint=f"its log ends with:\n{said}"
+            "registry-not-started", f"the embedded schema registry {what}", hint=f"its log ends with:\n{said}"
         )
 
 

@@ -414,7 +414,7 @@ class Engine:
                     "command-not-reached",
                     f"command {sequence} was not carried out in {patience:g} s; the last one is"
                     f" {self.catalog_service.next_command - 1}",
-                    hint="is it a number that this server gave?",
+                    hint="use a commandSequenceNumber that this server returned",
                     error_code=50301,
                 )
             time.sleep(0.02)

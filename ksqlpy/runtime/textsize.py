@@ -17,6 +17,6 @@ def check_size(sql: str, config: Config) -> None:
     if len(sql) > most or len(sql.encode(errors="replace")) > most:
         raise SyntaxProblem(
             "text-too-long",
-            f"The statements have more than {most:,} bytes",
+            f"the statements have more than {most:,} bytes",
             hint=f"send them in several requests, or raise the server property {MOST}",
         )

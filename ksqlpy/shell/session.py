@@ -154,7 +154,7 @@ class Session:
     def _run_script(self, piece: Piece, sql: str) -> None:
         """RUN SCRIPT 'file': the statements of a file, in this session; an error has its place in the file."""
         if piece.words not in (("RUN", "SCRIPT", "", ";"), ("RUN", "SCRIPT", "")):
-            raise _refused(piece, sql, "bad-run-script", "This is no RUN SCRIPT statement", "RUN SCRIPT 'file';")
+            raise _refused(piece, sql, "bad-run-script", "this is no RUN SCRIPT statement", "RUN SCRIPT 'file';")
         name, place = piece.literals[0]
         try:
             text = Path(name).expanduser().read_text(encoding="utf-8-sig")

@@ -162,7 +162,7 @@ class Kafka:
         return EnvironmentProblem(
             "broker-refused",
             f"Kafka at {self.connection.bootstrap} refuses the connection: {why}",
-            hint="check security.protocol, and the settings of ssl. and sasl.",
+            hint="check security.protocol, and the settings ssl.… and sasl.…",
             error_code=50000,
         )
 

@@ -49,7 +49,7 @@ def allowed(conf: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
         if not name.startswith("spark."):
             raise ConfigProblem(
                 "invalid-property",
-                f"ksqlpy.spark.conf.{name} is no setting of Spark: their names begin with spark.",
+                f"ksqlpy.spark.conf.{name} is no setting of Spark: their names begin with 'spark.'",
                 hint=f"ksqlpy.spark.conf.spark.{name}?",
             )
         why = _OURS.get(name)

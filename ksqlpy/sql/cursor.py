@@ -129,7 +129,7 @@ class Cursor:
         """The Identifier of a name token."""
         name = token.text if token.token_type == IDENTIFIER else token.text.upper()
         if not name:
-            self.fail_at(begin, "empty-name", "A name needs at least one character")
+            self.fail_at(begin, "empty-name", "a name needs at least one character")
         return self.placed(exp.Identifier(this=name, quoted=needs_quotes(name)), begin)
 
     def string(self, what: str = "a string") -> exp.Literal:
@@ -174,7 +174,7 @@ class Cursor:
         if self.is_type(VARIABLE):
             name = self.tokens[self.index].text[2:-1]
             hint = f"DEFINE {name} = '…'; gives it a value"
-            self.fail_at(self.index, "unknown-variable", f"There is no variable {name}", hint=hint)
+            self.fail_at(self.index, "unknown-variable", f"there is no variable {name}", hint=hint)
         wanted = list(self._wanted) if self._wanted_at == self.index else []
         got = "the end of the text"
         if not self.done:
@@ -182,9 +182,9 @@ class Cursor:
             got = self.sql[token.start : token.end + 1]
             got = _quoted(got if len(got) <= 40 else f"{got[:37]}…")
         if 0 < len(wanted) <= _SHOWN:
-            message = f"Expected {_or(wanted)}, got {got}"
+            message = f"expected {_or(wanted)}, got {got}"
         else:
-            message = f"Unexpected {got}"
+            message = f"unexpected {got}"
             if wanted and hint is None:
                 hint = f"expected {_or(wanted)}"
         raise SyntaxProblem(

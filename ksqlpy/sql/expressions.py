@@ -243,7 +243,7 @@ class Expressions(Cursor):
         begin = self.index
         text = self.next().text
         if text.isdigit() and int(text.lstrip("0")[:20] or 0) > _MAX_BIGINT + negative:
-            message = "The number does not fit a BIGINT"
+            message = "the number does not fit a BIGINT"
             self.fail_at(begin, "number-too-large", message, hint="as a decimal it needs a point: 1.0")
         return self.placed(exp.Literal(this=text, is_string=False), begin)
 

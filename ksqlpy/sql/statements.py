@@ -98,7 +98,7 @@ class Statements(Queries):
         if self.accept(";"):
             return
         if self.done:
-            self.fail_at(self.index, "missing-semicolon", "The statement has no end", hint="end the statement with ;")
+            self.fail_at(self.index, "missing-semicolon", "the statement has no end", hint="end the statement with ;")
         self.fail()
 
     def _unknown(self) -> NoReturn:
@@ -106,7 +106,7 @@ class Statements(Queries):
         written = self.sql[place.start : place.end][:40]
         raise SyntaxProblem(
             "unknown-statement",
-            f"No statement begins with {written}",
+            f"no statement begins with {written}",
             span=place,
             sql=self.sql,
             hint=f"statements begin with {', '.join(self.STATEMENTS)}",
@@ -372,7 +372,7 @@ class Statements(Queries):
         else:
             return nodes.Explain(this=self.name("a query id"))
         if statement.args.get("query") is None:
-            self.fail_at(begin, "not-a-query", "This statement has no query to explain", hint="EXPLAIN a SELECT")
+            self.fail_at(begin, "not-a-query", "this statement has no query to explain", hint="EXPLAIN a SELECT")
         return nodes.Explain(statement=self.placed(statement, begin))
 
     def _terminate(self) -> exp.Expr:

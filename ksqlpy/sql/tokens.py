@@ -101,7 +101,7 @@ def tokenize(sql: str) -> list[Token]:
         if kind == "open":
             code, what, hint = _UNTERMINATED[text]
             raise SyntaxProblem(
-                code, f"The {what} that starts here never ends", span=Span(position, end), sql=sql, hint=hint
+                code, f"the {what} that starts here never ends", span=Span(position, end), sql=sql, hint=hint
             )
         if kind not in ("blank", "comment"):
             token_type = WORD
@@ -132,7 +132,7 @@ def _bad_character(sql: str, position: int) -> SyntaxProblem:
     hint = "names with other characters than letters, digits, _ and @ need quotes: `name`"
     return SyntaxProblem(
         "unexpected-character",
-        f"Unexpected character {shown}",
+        f"unexpected character {shown}",
         span=Span(position, position + 1),
         sql=sql,
         hint=hint if char.isalpha() else None,

@@ -95,7 +95,7 @@ def substitute_tokens(
             size = begin + len(new)
             if size > MAX_LENGTH:
                 place = Span(found.start(), found.end())
-                message = f"With its variables the text has more than {MAX_LENGTH} characters"
+                message = f"with its variables the text has more than {MAX_LENGTH} characters"
                 raise SyntaxProblem("text-too-long", message, span=place, sql=sql, hint="use shorter values")
             pieces.append((begin, size, found.start() - start, found.end() - start))
             done = found.end()
@@ -119,7 +119,7 @@ def _free(tokens: Sequence[Token], index: int, sql: str) -> Callable[[str], str]
     def make(value: str) -> str:
         if touches:
             hint = "put the whole name in quotes: `${x}_more`"
-            raise SyntaxProblem("variable-in-word", "A variable cannot be a part of a plain word", hint=hint)
+            raise SyntaxProblem("variable-in-word", "a variable cannot be a part of a plain word", hint=hint)
         try:
             parts = tokenize(value)
         except SyntaxProblem:
@@ -139,7 +139,7 @@ def _free(tokens: Sequence[Token], index: int, sql: str) -> Callable[[str], str]
             if part.token_type == WORD:
                 return f"`{part.text.upper()}`"
         shown = value if len(value) <= 40 else f"{value[:37]}…"
-        raise SyntaxProblem("invalid-variable", f"The value {shown} cannot stand here", hint=_HINT)
+        raise SyntaxProblem("invalid-variable", f"the value {shown} cannot stand here", hint=_HINT)
 
     return make
 

@@ -171,7 +171,7 @@ CREATE STREAM e AS SELECT id, v + 1 AS w FROM d;
 def test_a_project_that_is_refused(ksqlpy: Run) -> None:
     done = ksqlpy(*example("-d", "stage=dev"))
     assert (done.code, done.out) == (1, "")
-    assert "results.sql:8:17: error[unknown-variable]: There is no variable least" in done.err
+    assert "results.sql:8:17: error[unknown-variable]: there is no variable least" in done.err
     assert " = hint: least has no value: -d least=…, --vars FILE, or DEFINE in the file" in done.err
     done = ksqlpy("test", PROJECT / "tests", "--vars", PROJECT / "dev.vars")
     assert done.code == 2 and "name them with --project" in done.err

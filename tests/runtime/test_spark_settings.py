@@ -41,7 +41,7 @@ def test_what_may_be_set(name: str) -> None:
         ("spark.master", "reserved-setting", "ksqlpy.spark.master is for it"),
         ("spark.redaction.regex", "reserved-setting", "it keeps secrets out"),
         ("spark.dynamicAllocation.enabled", "reserved-setting", "a fixed number of executors"),
-        ("executor.memory", "invalid-property", "their names begin with spark."),
+        ("executor.memory", "invalid-property", "their names begin with 'spark.'"),
     ],
 )
 def test_what_may_not(name: str, code: str, said: str) -> None:

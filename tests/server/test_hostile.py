@@ -102,7 +102,7 @@ REFUSED = {
     "CREATE STREAM t (a INT) WITH (KAFKA_TOPIC='t', VALUE_FORMAT='JSON', PARTITIONS=50000);": (40001, "Excessively"),
     "SELECT " + "(" * 5000 + "v" + ")" * 5000 + " FROM rides EMIT CHANGES;": (40001, "nested"),
     "CREATE STREAM t AS SELECT k, " + "+".join("v" * 2000) + " AS v FROM rides;": (40001, "in a row"),
-    "SHOW STREAMS\0;": (40001, "Unexpected character U+0000"),
+    "SHOW STREAMS\0;": (40001, "unexpected character U+0000"),
 }
 
 

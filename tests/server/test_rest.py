@@ -87,7 +87,7 @@ def test_session_variables(http: httpx.Client, engine: FakeEngine, path: str, te
     assert engine.variables == [{"x": "y"}]
     answer = http.post(path, json={text: "SHOW STREAMS;", "sessionVariables": {"x": 1}})
     assert answer.json()["error_code"] == 40000
-    assert "the value of session variable x is no text" in answer.json()["message"]
+    assert "the value of session variable x is not a string" in answer.json()["message"]
     assert len(engine.variables) == 1
 
 
