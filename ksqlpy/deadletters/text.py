@@ -83,7 +83,7 @@ def _bytes(given: Mapping[str, Any], name: str) -> bytes | None:
     value = given[name]
     if value is None or isinstance(value, str):
         return None if value is None else value.encode()
-    raise ValueError(f"{name} is no text")
+    raise ValueError(f"{name} is not a string")
 
 
 def _why(error: Exception) -> str:

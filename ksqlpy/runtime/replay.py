@@ -287,7 +287,7 @@ def _place(data: Mapping[str, Any]) -> tuple[str, int, int]:
 def _text(data: Mapping[str, Any], name: str) -> str:
     found = data.get(name)
     if not isinstance(found, str):
-        raise ValueError(f"its {name} is no text" if name in data else f"it has no {name}")
+        raise ValueError(f"its {name} is not a string" if name in data else f"it has no {name}")
     return found
 
 

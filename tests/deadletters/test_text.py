@@ -86,7 +86,7 @@ def test_a_record_with_odd_headers_is_no_letter() -> None:
         ('{"id": "0-99"}', "f:2: there is no letter 0-99"),
         ('{"value": "x"}', "f:2: it has no id"),
         ('{"id": "0-7", "key": null}', "f:2: it has no value"),
-        ('{"id": "0-7", "key": null, "value": 3}', "f:2: value is no text"),
+        ('{"id": "0-7", "key": null, "value": 3}', "f:2: value is not a string"),
         ('{"id": "0-7", "key": null, "value_base64": "?"}', "f:2: "),
         ('{"id": "0-7", "key": null, "value": "", "headers": "x"}', "f:2: headers is no list of objects"),
         ('{"id": "0-7", "key": null, "value": "", "headers": ["x"]}', "f:2: headers is no list of objects"),
