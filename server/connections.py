@@ -95,7 +95,7 @@ class _Rest:
         self._timer: asyncio.TimerHandle | None = None
 
     async def restart(self, *_: object) -> None:
-        """Its time begins anew."""
+        """Its time starts over."""
         self.cancel()
         self._timer = self._connection.loop.call_later(self._connection.patience, self._connection.over)
 

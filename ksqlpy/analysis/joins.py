@@ -189,7 +189,7 @@ def join_keys(
             on,
             hint=f"CAST the left side AS {sides[1].type}"
             if kind == "STREAM" or spec.foreign
-            else f"make {first.source.name} anew with a key of type {sides[1].type}",
+            else f"recreate {first.source.name} with a key of type {sides[1].type}",
         )
     return spec
 

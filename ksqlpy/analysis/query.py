@@ -126,7 +126,7 @@ class _QueryAnalyzer:
         clauses = [n for n in ("group", "partition") if self.node.args.get(n) is not None]
         regrouped = source.kind == "TABLE" and view is None and clauses == ["group"]
         if source.window is not None and clauses and self.persistent and not regrouped:
-            what = "grouped" if "group" in clauses else "partitioned anew"
+            what = "grouped" if "group" in clauses else "repartitioned"
             self.text.refuse("windowed-source", f"{source.name} has a windowed key and cannot be {what}", table)
         format_ = FORMATS.get(source.value.format)  # None: what only a real ksqlDB knows, in a project's plan
         if format_ is not None and not format_.limits.regrouped and (joined or "group" in clauses):

@@ -45,7 +45,7 @@ They follow the headers that the record itself had, so the last one of a name co
 """
 
 TOPIC_ID = "ksqlpy.source.topic.id"
-"""Header with the id that the brokers gave to the source topic: one that was made anew has other records."""
+"""Header with the id that the brokers gave to the source topic: one that was recreated has other records."""
 
 CUT = "ksqlpy.cut"
 """Header of a dead letter that holds only a part of the record or the result, as all of it did not fit: the bytes of

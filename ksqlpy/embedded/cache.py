@@ -1,4 +1,4 @@
-"""The folder for things that can be made again, locks on it, and how slow work there reports itself."""
+"""The folder for things that can be recreated, locks on it, and how slow work there reports itself."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ TIMES = (
     *_moves(
         "TIME",
         "MINUTES, 90, OPENS",
-        "after midnight it begins anew",
+        "after midnight it starts over",
         Signature((UNIT, INTEGER, TIME), TIME, _time_moved("+"), names=_MOVES),
         Signature((UNIT, INTEGER, TIME), TIME, _time_moved("-"), names=_MOVES),
     ),

@@ -55,7 +55,7 @@ def _literal(text: str) -> str:
 def run_steps(server: Server, steps: Sequence[Step], tell: Callable[[str], None]) -> None:
     """Does the steps in order, and tells each.
 
-    Raises the KsqlError of the first that fails, when it has told what is not done; to plan anew and go on then
+    Raises the KsqlError of the first that fails, when it has told what is not done; to plan again and go on then
     finishes.
     """
     for number, step in enumerate(steps, 1):

@@ -260,7 +260,7 @@ class _Planner:
         node, catalog = statement.parsed.node, self._sandbox.catalog
         query_id = _query_id(node)
         assert query_id is not None
-        reason = f"reads or writes {self._lost[query_id]}, which is made anew" if query_id in self._lost else ""
+        reason = f"reads or writes {self._lost[query_id]}, which is recreated" if query_id in self._lost else ""
         existing = catalog.queries.get(query_id)
         if existing is None:
             action = Action.REMAKE if query_id in self._lost else Action.CREATE
@@ -284,7 +284,7 @@ class _Planner:
         existing = sandbox.catalog.sources.get(name)
         if existing is None:
             if name in self._lost:
-                self._make(statement, Action.REMAKE, name, kind, f"reads {self._lost[name]}, which is made anew")
+                self._make(statement, Action.REMAKE, name, kind, f"reads {self._lost[name]}, which is recreated")
             else:
                 self._make(statement, Action.CREATE, name, kind)
             return
@@ -297,7 +297,7 @@ class _Planner:
         if reason is None:
             running = not isinstance(made, CreateAs) or existing.query in sandbox.catalog.queries
             self._make(
-                statement, Action.REPLACE, name, kind, "" if running else "its query was terminated, it begins anew"
+                statement, Action.REPLACE, name, kind, "" if running else "its query was terminated, it starts over"
             )
             return
         self._drop(existing)
@@ -360,7 +360,7 @@ class _Planner:
         if foreign and not self._prune:
             raise AnalysisProblem(
                 "in-use",
-                f"{source.name} would be made anew, and {', '.join(foreign)}, not of this project, uses it",
+                f"{source.name} would be recreated, and {', '.join(foreign)}, not of this project, uses it",
                 hint="take it into the project, or --prune removes it",
             )
         for query_id in ended:

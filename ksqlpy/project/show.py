@@ -17,7 +17,7 @@ __all__ = ["as_json", "summary", "text"]
 _WORDS = {
     Action.CREATE: "to create",
     Action.REPLACE: "to replace",
-    Action.REMAKE: "to make anew",
+    Action.REMAKE: "to recreate",
     Action.REMOVE: "to remove",
     Action.KEEP: "unchanged",
 }
@@ -32,7 +32,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     for change in plan.changes:
         if change.action is Action.KEEP:
             continue
-        effect = "state lost" if change.loses_state else "made anew" if change.action is Action.REMAKE else ""
+        effect = "state lost" if change.loses_state else "recreated" if change.action is Action.REMAKE else ""
         if change.action is Action.REPLACE and not change.reason:  # else a type, or a query that does not run
             effect = "state kept"
         notes = ": ".join(filter(None, (effect, change.reason)))

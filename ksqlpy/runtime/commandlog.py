@@ -137,7 +137,7 @@ class CommandLog:
         """
         data = self.check_size(entry)
         self.guard()
-        self._check()  # a producer's request could make a topic anew
+        self._check()  # a producer's request could recreate a topic
         done: list[Any] = []
         try:
             self._producer.produce(self.topic, data, partition=0, on_delivery=lambda e, m: done.append((e, m)))

@@ -23,7 +23,7 @@ __all__ = ["Asked", "PushQuery"]
 
 IDLE_SECONDS = 0.5
 PATIENCE_SECONDS = 10
-"""How long a query may be away, as it is while it starts anew."""
+"""How long a query may be away, as it is while it restarts."""
 
 
 @dataclass(frozen=True)

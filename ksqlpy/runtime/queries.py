@@ -214,7 +214,7 @@ class Queries:
             return self._running.get(query_id)
 
     def status(self, query_id: str) -> QueryStatus:
-        """Its status; while Spark's JVM is made anew, all recover."""
+        """Its status; while Spark's JVM is recreated, all recover."""
         query = self.get(query_id)
         if query is not None:
             return QueryStatus(State.RECOVERING) if query_id in self._replaced else query.status

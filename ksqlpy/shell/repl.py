@@ -56,7 +56,7 @@ class Repl:
         return [] if self.entries is None else [*self.entries.load_history_strings()][::-1]
 
     def refresh(self) -> None:
-        """Lets the names be read anew."""
+        """Lets the names be read again."""
         if self.watcher is not None:
             self.watcher.refresh(anew=True)
 

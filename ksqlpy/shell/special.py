@@ -312,7 +312,7 @@ def _forget(shell: Shell, name: str) -> None:
 
 def _refresh(shell: Shell, rest: str) -> None:
     shell.refresh()
-    shell.session.printer.text("the names for completion are read anew")
+    shell.session.printer.text("the names for completion are read again")
 
 
 # ------------------------------------------------------------ what they take
@@ -409,7 +409,7 @@ SPECIALS = (
     Special(("\\f",), "\\f [NAME]", "Lists favourites, or runs one.", _favourite),
     Special(("\\fs",), "\\fs NAME STATEMENT;", "Keeps a statement as a favourite.", _keep),
     Special(("\\fd",), "\\fd NAME", "Forgets a favourite.", _forget),
-    Special(("\\refresh",), "\\refresh", "Reads the names for completion anew.", _refresh),
+    Special(("\\refresh",), "\\refresh", "Reads the names for completion again.", _refresh),
 )
 """Extension point: the commands, in the order of ``help``."""
 

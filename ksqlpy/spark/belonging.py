@@ -20,7 +20,7 @@ FILE = "belongs.json"
 
 @dataclass(frozen=True)
 class Belonging:
-    """``cluster``: Kafka's id of it; ``command_log``: the id of that topic, which a topic made anew has not."""
+    """``cluster``: Kafka's id of it; ``command_log``: the id of that topic, which a recreated topic has not."""
 
     cluster: str
     service: str

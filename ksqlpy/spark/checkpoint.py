@@ -5,7 +5,7 @@
     <folder>/plan.json      which plan wrote it, and the number of partitions of its shuffles
     <folder>/backlog        of earlier versions: the first batch is the backlog, in event-time order
     <folder>/last.json      up to which offsets the last batch of a replaced plan takes records
-    <folder>/era.json       how often the state has begun anew, and from which offsets it did so the last time
+    <folder>/era.json       how often the state has started over, and from which offsets it did so the last time
     <folder>/keys/<name>    a secret key with which the query signs its results; all that are there are good
     <folder>/unsigned.json  below which offsets of the sink topics its results need no signature
     <folder>/notes.json     which folder of notes is valid, that of the start that was the last one
@@ -140,22 +140,22 @@ class Checkpoint:
     def check_made(self, mark: str) -> None:
         """Makes sure that this is the checkpoint that was made with this mark.
 
-        Raises EngineProblem ``checkpoint-missing``: the query would begin anew, silently; or ``checkpoint-foreign``.
+        Raises EngineProblem ``checkpoint-missing``: the query would start over, silently; or ``checkpoint-foreign``.
         """
         found = self._read(MADE)
         if found is None:
             what = "has lost its file made.json" if self.names() else "is gone"
             raise EngineProblem(
                 "checkpoint-missing",
-                f"the checkpoint {self.folder} {what}: without it the query would begin anew",
+                f"the checkpoint {self.folder} {what}: without it the query would start over",
                 hint="is ksqlpy.checkpoint.dir right, and is its file system there? If it is lost, drop the query and"
-                " create it anew",
+                " recreate it",
             )
         if found != {"mark": mark}:
             raise EngineProblem(
                 "checkpoint-foreign",
                 f"the checkpoint {self.folder} is of another query, which had the same id",
-                hint="bring back the right one, or drop the query and create it anew",
+                hint="bring back the right one, or drop the query and recreate it",
             )
 
     def claim(self, plan: str, shuffle_partitions: int, topics: Topics, earlier: Iterable[str] = ()) -> bool:
@@ -190,7 +190,7 @@ class Checkpoint:
             raise EngineProblem(
                 "checkpoint-mismatch",
                 f"the checkpoint {self.folder} was written with {what}",
-                hint="drop the query and create it anew, or go back to the version of ksqlpy that wrote it",
+                hint="drop the query and recreate it, or go back to the version of ksqlpy that wrote it",
             )
         if set(topics.written) - set(written):  # versions up to 0.1 did not note it
             self.sign(plan, shuffle_partitions, topics)
@@ -409,7 +409,7 @@ class Checkpoint:
 
 
 _CHECKSUM = "org.apache.hadoop.fs.ChecksumException"
-_WAY_OUT = "bring back a copy of the folder, or drop the query and create it anew"
+_WAY_OUT = "bring back a copy of the folder, or drop the query and recreate it"
 
 
 class _WrongChecksum(EngineProblem):

@@ -224,7 +224,7 @@ class Kafka:
         return {t: len(known[t]) for t in topics if t in known}
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """The ids that the brokers gave to the topics; a topic that was made anew has another one.
+        """The ids that the brokers gave to the topics; a topic that was recreated has another one.
 
         Topics that do not exist are left out. Raises EngineProblem ``missing-topic`` for one that may not be read.
         """

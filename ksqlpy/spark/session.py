@@ -118,7 +118,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
     # The default of 50 ms costs 30 ms of latency at every shuffle.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
-    # Above so many source partitions idle consumers are closed at each checkpoint, and made anew for the next batch.
+    # Above so many source partitions idle consumers are closed at each checkpoint, and recreated for the next batch.
     "spark.kafka.consumer.cache.capacity": "4096",
     # By default the clients of a query that has ended, with their threads and buffers, stay for ten minutes (producers)
     # and five minutes (consumers and what they had fetched) more.

@@ -1,4 +1,4 @@
-"""What happens to the topics of a query behind its back: deleted, made anew, cut, widened; how that is told.
+"""What happens to the topics of a query behind its back: deleted, recreated, cut, widened; how that is told.
 
 A checkpoint holds offsets of its topics and ids by which they are known again. Over other topics of the same names it
 means nothing, so the query does not run. Where records are gone, or partitions came, it goes on and says so.
@@ -63,7 +63,7 @@ def deleted(spec: QuerySpec, topic: str) -> EngineProblem:
     if topic in spec.partitions:
         role, hint = "reads", f"create the topic again; then {_ANEW}"
     elif topic == spec.sink_topics[0]:
-        role, hint = "writes", f"{_ANEW}, which makes the topic anew"
+        role, hint = "writes", f"{_ANEW}, which recreates the topic"
     else:
         role, hint = "writes dead letters or late records to", "create the topic again: the query goes on by itself"
     return EngineProblem("topic-deleted", f"topic {topic}, which the query {role}, was deleted", hint=hint)
@@ -75,7 +75,7 @@ def recreated(topic: str, *, written: bool) -> EngineProblem:
     old = "also deletes what the new topic holds" if written else "also deletes the results of the old topic's records"
     return EngineProblem(
         "topic-recreated",
-        f"topic {topic} was deleted and made anew: what the query has {lost} belongs to the old one",
+        f"topic {topic} was deleted and recreated: what the query has {lost} belongs to the old one",
         hint=f"{_ANEW}; DROP … DELETE TOPIC {old}",
     )
 
@@ -145,7 +145,7 @@ def results_cut(kafka: Kafka, partitions: Mapping[str, int], start: Offsets, end
 
 
 def of_today(noted: Offsets, ends: Offsets) -> dict[str, dict[str, int]]:
-    """Offsets that were noted; the first ones where a topic of dead letters was made anew since, and is shorter."""
+    """Offsets that were noted; the first ones where a topic of dead letters was recreated since, and is shorter."""
     return {
         topic: {p: o if o <= ends.get(topic, {}).get(p, 0) else 0 for p, o in places.items()}
         for topic, places in noted.items()

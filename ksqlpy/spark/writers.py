@@ -225,7 +225,7 @@ class _OnOneMachine(_Unregistered):
         """Gives its producer back to Spark, and notes that nothing writes the query's results, if that is so."""
         if forget:
             # Its topic may be gone: what waits for it would go to the next one of that name. Also one without records
-            # asks for its topic now and then, and brokers that make topics on first use would make it anew.
+            # asks for its topic now and then, and brokers that make topics on first use would recreate it.
             self.cut_off(spec)
         self._jvm.ksqlpy.sink.SinkProducers.release(spec.id)
         if not tasks_run(self._session, spec.id) and self._jvm.ksqlpy.sink.Senders.idle(spec.id):

@@ -36,7 +36,7 @@ _IDLE_SECONDS = 0.5
 _ASK_SECONDS = 10.0
 _TOGETHER = 0.004
 _LONGEST_AWAY = 20 * 3600
-"""Seconds after which a copy is made again: tombstones are removed from a compacted topic after 24 hours."""
+"""Seconds after which a copy is recreated: tombstones are removed from a compacted topic after 24 hours."""
 
 _UPPER = "\ud800"
 
@@ -93,7 +93,7 @@ class Copy:
         self._thread.start()
 
     def _opened(self) -> tuple[Store, dict[int, int]]:
-        """The store and where it is; one that cannot be used, or is too old, is made again."""
+        """The store and where it is; one that cannot be used, or is too old, is recreated."""
         why: str | None = None
         try:
             store = Store(self._folder)
@@ -113,7 +113,7 @@ class Copy:
         except Busy as e:
             raise self._failure(str(e)) from e
         self.remade = why
-        log.warning("the local copy of table %s is made again from its topic: %s", self.source.name, why)
+        log.warning("the local copy of table %s is recreated from its topic: %s", self.source.name, why)
         Store.remove(self._folder)
         try:
             return Store(self._folder), dict(self._begins)

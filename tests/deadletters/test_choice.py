@@ -43,7 +43,7 @@ def test_all_letters_of_a_replayed_record_are_done() -> None:
 
 
 def test_the_same_place_of_another_topic_is_another_record() -> None:
-    anew = replace(FIRST, id="0-5", topic_id="made anew")
+    anew = replace(FIRST, id="0-5", topic_id="recreated")
     assert choice(known(*ALL, anew, done="0-0"), (FIRST, anew)) == Choice((anew,), before=1)
     old, later = (replace(x, topic_id="") for x in (FIRST, anew))  # of an older version
     assert choice(known(old, later, done="0-0"), (later,)) == Choice((), before=1)

@@ -37,7 +37,7 @@ _UNREACHED = ("Could not resolve", "Could not transfer", "Could not find artifac
 
 @pytest.fixture(scope="module")
 def jar() -> Path:
-    """The program, made anew when it is older than its sources. Its libraries are about 60 MB of Maven Central."""
+    """The program, recreated when it is older than its sources. Its libraries are about 60 MB of Maven Central."""
     found = PROJECT / "target" / "serializers.jar"
     sources = [PROJECT / "pom.xml", *(PROJECT / "src").rglob("*.java")]
     maven = shutil.which("mvn")

@@ -1,6 +1,6 @@
 """What a check without a server finds: the cases of ``checks.txt``.
 
-Set KSQLPY_REWRITE to write the reports anew, and read the difference.
+Set KSQLPY_REWRITE to rewrite the reports, and read the difference.
 """
 
 from __future__ import annotations

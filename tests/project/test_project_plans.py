@@ -1,6 +1,6 @@
 """What a plan says: the cases of ``plans.txt``, against an engine without Kafka and Spark.
 
-Set KSQLPY_REWRITE to write the plans anew, and read the difference.
+Set KSQLPY_REWRITE to rewrite the plans, and read the difference.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What statements answer: the examples in ``answers.txt``, each on an engine of its own without Kafka and Spark.
 
 A block is SQL, ``----``, and what comes: one line an answer, or the drawing of the refusal. The statements before the
-first block are run ahead of each. Set KSQLPY_REWRITE to write the answers anew, and read the difference.
+first block are run ahead of each. Set KSQLPY_REWRITE to rewrite the answers, and read the difference.
 """
 
 from __future__ import annotations

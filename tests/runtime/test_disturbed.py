@@ -59,7 +59,7 @@ def test_a_second_engine_is_refused(spark: SparkSession, engine: Engine, config:
 STREAM = "CREATE STREAM s (k STRING KEY, v INT) WITH (KAFKA_TOPIC = '{t}', VALUE_FORMAT = 'JSON', PARTITIONS = 1);"
 
 
-def test_a_topic_made_anew_stops_the_query_with_its_reason(engine: Engine) -> None:
+def test_a_topic_recreated_stops_the_query_with_its_reason(engine: Engine) -> None:
     engine.execute(
         STREAM.format(t="anew") + "CREATE TABLE anew_n AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;", EARLIEST
     )
@@ -75,7 +75,7 @@ def test_a_topic_made_anew_stops_the_query_with_its_reason(engine: Engine) -> No
     assert until(lambda: engine.state(query) == "RETRYING")
     [shown] = engine.execute("SHOW QUERIES EXTENDED;")[0]["queryDescriptions"]
     assert shown["queryErrors"][-1]["type"] == "USER"
-    assert "made anew" in shown["queryErrors"][-1]["errorMessage"]
+    assert "recreated" in shown["queryErrors"][-1]["errorMessage"]
     assert written(engine, "ANEW_N") == 1
 
 
@@ -256,7 +256,7 @@ def test_deleted_keys_are_forgotten(engine: Engine) -> None:
         "WHERE on a table": ["alive"] * 2,
         "GROUP BY of a table": ["0", "1", "2", "7", "alive"],
     }
-    # They begin anew like keys that never were, and who stayed is known.
+    # They start over like keys that never were, and who stayed is known.
     send(engine, "churn_s", [("alive", {"V": 10}, 1), ("dead3", {"V": 20}, 0)])
     assert {v["V"]: v["W"] for _, v in read(engine, "CHURN_0", 1002)} == {1: None, 10: 7, 20: None}
     send(engine, "churn_t", [("dead3", {"W": 5}, 1)])

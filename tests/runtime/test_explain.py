@@ -1,6 +1,6 @@
 """What EXPLAIN shows: queries inside queries, joins and windows.
 
-``explain.txt`` is a list of blocks: a statement, ``----``, the text. Set KSQLPY_REWRITE to write the texts anew, and
+``explain.txt`` is a list of blocks: a statement, ``----``, the text. Set KSQLPY_REWRITE to rewrite the texts, and
 read the difference.
 """
 

@@ -1,4 +1,4 @@
-"""Topics of a query that are deleted, made anew, cut or widened: what is seen of it, and that the way out is one."""
+"""Topics of a query that are deleted, recreated, cut or widened: what is seen of it, and that the way out is one."""
 
 from __future__ import annotations
 
@@ -174,13 +174,13 @@ def test_a_source_that_is_deleted(engine: Engine) -> None:
     assert engine.health()["details"]["queries"]["isHealthy"] is False
     case.make(case.source)
     case.send(3)
-    case.failed("topic gone_s was deleted and made anew: what the query has read", "drop the query's stream or table")
+    case.failed("topic gone_s was deleted and recreated: what the query has read", "drop the query's stream or table")
     case.again()
     assert until(lambda: case.results() == [1, 2, 3])
     engine.execute(f"DROP STREAM {case.sink}; DROP STREAM {case.source};")
 
 
-def test_a_source_that_is_made_anew(engine: Engine) -> None:
+def test_a_source_that_is_recreated(engine: Engine) -> None:
     case = Case(engine, "anew_s")
     case.send(1, 2)
     assert until(lambda: count(engine, case.sink) == 2)
@@ -188,7 +188,7 @@ def test_a_source_that_is_made_anew(engine: Engine) -> None:
     case.make(case.source)
     case.send(3)
     case.failed("anew_s")  # gone or another one, as it is looked at
-    case.failed("topic anew_s was deleted and made anew", "drop the query's stream or table")
+    case.failed("topic anew_s was deleted and recreated", "drop the query's stream or table")
     assert case.results() == [1, 2]
     case.again()
     assert until(lambda: case.results() == [1, 2, 3])
@@ -275,13 +275,13 @@ def test_a_sink_that_is_deleted_and_dropped_at_once(engine: Engine) -> None:
     engine.execute(f"DROP STREAM {case.sink}; DROP STREAM {case.source};")
 
 
-def test_a_sink_that_is_made_anew(engine: Engine) -> None:
+def test_a_sink_that_is_recreated(engine: Engine) -> None:
     case = Case(engine, "anew_t")
     case.send(1, 2)
     assert until(lambda: count(engine, case.sink) == 2)
     case.delete(case.sink)
     case.make(case.sink)
-    case.failed("topic anew_t_v was deleted and made anew: what the query has written", "drop the query's stream")
+    case.failed("topic anew_t_v was deleted and recreated: what the query has written", "drop the query's stream")
     case.again(delete_topic=True)
     case.send(3)
     assert until(lambda: case.results() == [1, 2, 3])

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 EARLIEST = {"auto.offset.reset": "earliest"}
 REFRESH = 0.5
-"""Seconds after which a producer asks for its topics again: a topic that it makes anew is there then."""
+"""Seconds after which a producer asks for its topics again: a topic that it recreates is there then."""
 
 ON_NO_TOPIC = [
     "PRINT nowhere FROM BEGINNING LIMIT 1;",
@@ -101,7 +101,7 @@ def test_nobody_else_makes_one(engine: Engine) -> None:
         assert found == there - {"lost", "lost_table"}, sql
 
 
-def test_a_source_of_a_query_is_not_made_anew(engine: Engine) -> None:
+def test_a_source_of_a_query_is_not_recreated(engine: Engine) -> None:
     engine.execute(
         "CREATE STREAM src (k STRING KEY, v INT) WITH (KAFKA_TOPIC = 'src', VALUE_FORMAT = 'JSON', PARTITIONS = 1);"
         "CREATE STREAM src_v WITH (KAFKA_TOPIC = 'src_v') AS SELECT * FROM src;",
@@ -140,7 +140,7 @@ def test_a_topic_that_is_dropped_stays_away(engine: Engine) -> None:
 
 
 def test_a_topic_of_results_that_others_delete(engine: Engine) -> None:
-    """The query's producer makes it anew: the query says so, and the way out that it names gives all results."""
+    """The query's producer recreates it: the query says so, and the way out that it names gives all results."""
     copy = "CREATE STREAM back_v WITH (KAFKA_TOPIC = 'back_v') AS SELECT k, v FROM back;"
     engine.execute(
         "CREATE STREAM back (k STRING KEY, v INT) WITH (KAFKA_TOPIC = 'back', VALUE_FORMAT = 'JSON', PARTITIONS = 1);"
@@ -157,7 +157,7 @@ def test_a_topic_of_results_that_others_delete(engine: Engine) -> None:
         [listed] = [q for q in engine.execute("SHOW QUERIES;")[0]["queries"] if q["id"] == query]
         return listed["queryErrors"][-1]["errorMessage"] if listed["state"] == "RETRYING" else ""
 
-    assert until(lambda: "back_v was deleted and made anew" in said(), 90)
+    assert until(lambda: "back_v was deleted and recreated" in said(), 90)
     assert "DROP … DELETE TOPIC also deletes what the new topic holds" in said()
     engine.execute("DROP STREAM back_v DELETE TOPIC;")
     engine.execute(copy, EARLIEST)

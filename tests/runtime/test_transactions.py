@@ -336,7 +336,7 @@ def test_a_pull_query_that_waits_for_its_inputs(engine: Engine) -> None:
 def test_what_was_read_uncommitted_before_is_not_read_twice(
     spark: SparkSession, broker: EmbeddedKafka, tmp_path: Path
 ) -> None:
-    """A server that is started anew with exactly_once, while a transaction is open that it has read from."""
+    """A server that is restarted with exactly_once, while a transaction is open that it has read from."""
     engine = started(broker, tmp_path / "upgrade", **LEAST)
     try:
         engine.execute(

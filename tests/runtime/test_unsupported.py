@@ -1,7 +1,7 @@
 """What the language has and the engine does not run is refused, with its place; nothing of it is left out in silence.
 
 ``unsupported.txt`` is a list of blocks as in ``tests/sql/errors.txt``: SQL, ``----``, the drawing. Set KSQLPY_REWRITE
-to write the drawings anew, and read the difference.
+to rewrite the drawings, and read the difference.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def test_upgrade_keeps_state_and_offsets_through_a_restart(
         second.stop()
 
 
-def test_the_filter_of_a_table_begins_anew_through_a_restart(
+def test_the_filter_of_a_table_starts_over_through_a_restart(
     spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Path
 ) -> None:
     config = Config.of(
@@ -105,7 +105,7 @@ def test_the_filter_of_a_table_begins_anew_through_a_restart(
         seen: list[bytes | None] = [b'{"N":2}', None, b'{"N":3}']
         assert values(first, "LOW", 3) == seen
         [answer] = first.execute("CREATE OR REPLACE TABLE low AS SELECT * FROM stock WHERE n > 5;")
-        assert "begins anew" in answer["warnings"][0]["message"]
+        assert "starts over" in answer["warnings"][0]["message"]
         # What the old filter had let through is not remembered: no tombstone for the 4.
         first.execute(
             "INSERT INTO stock VALUES (1, 4); INSERT INTO stock VALUES (1, 7); INSERT INTO stock VALUES (1, 1);"
@@ -143,7 +143,7 @@ def test_a_kill_between_the_last_batch_of_a_plan_and_its_end_loses_nothing(spark
     assert again.offsets(3) == {"t": {"0": 9, "1": 2}}
 
 
-def test_a_kill_while_a_state_begins_anew_keeps_offsets_and_notes(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_kill_while_a_state_starts_over_keeps_offsets_and_notes(spark: SparkSession, tmp_path: Path) -> None:
     checkpoint = Checkpoint(spark, str(tmp_path / "q"))
     checkpoint.write("spark/offsets/3", 'v1\n{}\n{"t":{"0":9}}')
     checkpoint.write("spark/commits/3", 'v1\n{"nextBatchWatermarkMs":0}')

@@ -1,6 +1,6 @@
-"""The screens in ``examples/shell/README.md`` are what the shell shows: each is made again in a real terminal.
+"""The screens in ``examples/shell/README.md`` are what the shell shows: each is recreated in a real terminal.
 
-A screen stands between ``<!-- screen: NAME -->`` and ``<!-- end -->``. Set KSQLPY_REWRITE to write them anew, and read
+A screen stands between ``<!-- screen: NAME -->`` and ``<!-- end -->``. Set KSQLPY_REWRITE to rewrite them, and read
 the difference.
 """
 

@@ -1,7 +1,7 @@
 """Refusals, drawn as people see them.
 
 ``errors.txt`` is a list of blocks: SQL, a line ``----``, the drawing, a blank line. Set the environment variable
-KSQLPY_REWRITE to write the drawings anew, and read the difference.
+KSQLPY_REWRITE to rewrite the drawings, and read the difference.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ __all__ = ["broker", "fresh_broker"]
 
 @pytest.fixture(scope="session")
 def _shared_broker() -> Iterator[EmbeddedKafka]:
-    # A producer of a test that is over must not make its topics anew for the next one.
+    # A producer of a test that is over must not recreate its topics for the next one.
     with EmbeddedKafka(settings={**_BROKER_SETTINGS, "auto.create.topics.enable": "false"}) as started:
         yield started
 

@@ -31,7 +31,7 @@ class TableFilter(Stateful):
     results = Results.ONE
     replay = Replay(Depends.HISTORY, Lanes.KEPT, silent=True)  # a row that fails may leave no result
     equal = ()
-    upgradable = True  # if it stays as it is, or begins anew
+    upgradable = True  # if it stays as it is, or starts over
 
     @property
     def of_groups(self) -> bool:

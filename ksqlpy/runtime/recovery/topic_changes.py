@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def follow_partitions(queries: Queries, kafka: Kafka) -> None:
-    """Starts queries anew, on their checkpoints, whose topics have got more partitions, are gone or were made anew.
+    """Restarts queries, on their checkpoints, whose topics have got more partitions, are gone or were recreated.
 
     Without that a query over what was one partition would read only the first one (it has no shuffle). Without a
     topic, or over another one of the same name, it fails when it starts, and says so.
@@ -30,12 +30,12 @@ def follow_partitions(queries: Queries, kafka: Kafka) -> None:
                 or t not in ids]  # fmt: skip
         now = {t: found.get(t, n) for t, n in spec.partitions.items()}
         if gone:
-            log.warning("query %s starts anew: topic %s is gone or was made anew", spec.id, gone[0])
+            log.warning("query %s restarts: topic %s is gone or was recreated", spec.id, gone[0])
             if set(gone) & set(spec.sink_topics):
                 query.cut_off()  # its tasks would wait for the topic
             queries.start(spec)
         elif more := [t for t, n in spec.partitions.items() if now[t] > n]:
-            log.warning("query %s starts anew: its topics have got more partitions", spec.id)
+            log.warning("query %s restarts: its topics have got more partitions", spec.id)
             again = queries.start(replace(spec, partitions=now))
             for topic in more if not again.refused else ():
                 again.tell(failure_of(widened(topic, spec.partitions[topic], now[topic], written=False)))

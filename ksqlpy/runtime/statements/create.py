@@ -51,7 +51,7 @@ class _Source:
 class _Query:
     """A source and its query.
 
-    ``replaced``: the query that goes on with this plan; ``anew``: its filter begins anew.
+    ``replaced``: the query that goes on with this plan; ``anew``: its filter starts over.
     """
 
     made: CreateAs
@@ -169,7 +169,7 @@ def _replacing(found: _Source | _Query, existing: Source, sandbox: Sandbox, pars
 
 
 _ANEW = (
-    "The filter begins anew. A row of the result that does not pass it stays there until its key passes again, as in"
+    "The filter starts over. A row of the result that does not pass it stays there until its key passes again, as in"
     " ksqlDB. To have all rows checked, make the new table beside this one."
 )
 
