@@ -20,9 +20,9 @@ from ksqlpy.runtime.cluster.readiness import Readiness
 from ksqlpy.runtime.commandlog import CommandLog
 from ksqlpy.runtime.deadletters import DeadLetters
 from ksqlpy.runtime.topics import Topics
-from ksqlpy.spark.belonging import Belonging, check_folder, sign_folder
 from ksqlpy.spark.clients import check_python
 from ksqlpy.spark.fencing import ProducerRegister, service_handed_over, service_taken
+from ksqlpy.spark.folder_owner import FolderOwner, check_folder, sign_folder
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
 
 __all__ = ["Brokers"]
@@ -41,7 +41,7 @@ class Brokers:
     cluster_id: str
     topics: Topics
     log: CommandLog
-    belonging: Belonging
+    folder_owner: FolderOwner
     producer: Producer
     """Of INSERT VALUES."""
     dead_letters: DeadLetters
@@ -159,10 +159,10 @@ class Brokers:
     def _belong(self, folder: Path) -> None:
         """Makes the command log if there is none yet; before that, sees to it that the folder is of this service."""
         service = self.config.get("ksql.service.id")
-        check_folder(folder, Belonging(self.cluster_id, service, self.kafka.topic_id(self.log.topic) or ""))
+        check_folder(folder, FolderOwner(self.cluster_id, service, self.kafka.topic_id(self.log.topic) or ""))
         self.log.make()
-        self.belonging = Belonging(self.cluster_id, service, self.log.topic_id)
-        sign_folder(folder, self.belonging)
+        self.folder_owner = FolderOwner(self.cluster_id, service, self.log.topic_id)
+        sign_folder(folder, self.folder_owner)
 
     def open(self, stack: contextlib.ExitStack) -> None:
         """Starts what reads and writes for the engine itself; ``stack`` ends it."""

@@ -136,7 +136,7 @@ class Engine:
         self.supervisor.admit(stack)
         self._progress("reading the command log")
         ended = self.catalog_service.replay()
-        self.queries.checkpoints.take_over(self.brokers.belonging, self.catalog.queries, ended)
+        self.queries.checkpoints.take_over(self.brokers.folder_owner, self.catalog.queries, ended)
         self.topics.remove_transients()
         self.catalog_service.run_all()
         self._declare_own()

@@ -13,8 +13,8 @@ from collections.abc import Collection
 from pyspark.sql import SparkSession
 
 from ksqlpy.errors import EngineProblem
-from ksqlpy.spark.belonging import FILE, Belonging, check_belonging
 from ksqlpy.spark.checkpoint import MADE, PLAN, Checkpoint
+from ksqlpy.spark.folder_owner import FILE, FolderOwner, check_folder_owner
 
 __all__ = ["Checkpoints", "folder_name"]
 
@@ -57,15 +57,15 @@ class Checkpoints:
         for query_id in left:
             self.remove(query_id)
 
-    def take_over(self, owner: Belonging, known: Collection[str], ended: Collection[str]) -> None:
+    def take_over(self, owner: FolderOwner, known: Collection[str], ended: Collection[str]) -> None:
         """Makes sure that they are this owner's, and signs; removes those of queries that have ended.
 
         ``known``: ids of the queries that the command log has, ``ended``: those that it had. Raises as
-        :func:`check_belonging`, too.
+        :func:`check_folder_owner`, too.
         """
         root = Checkpoint(self._session, self._root)
         text = root.text(FILE)
-        check_belonging(text, owner, root.folder, "folder of the checkpoints")
+        check_folder_owner(text, owner, root.folder, "folder of the checkpoints")
         if text is None:
             root.write(f"{FILE}.part", owner.text)
             root.rename(f"{FILE}.part", FILE)

@@ -18,7 +18,7 @@ from ksqlpy.__main__ import main
 ROOT = Path(__file__).parents[2]
 
 COMPUTED = {"http-4xx", "other-cluster", "other-command-log", "other-service"}
-"""Codes that are put together at run time: ``http-404`` and the like, and ``ksqlpy/spark/belonging.py``."""
+"""Codes that are put together at run time: ``http-404`` and the like, and ``ksqlpy/spark/folder_owner.py``."""
 
 
 def make() -> Any:

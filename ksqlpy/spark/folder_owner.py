@@ -13,13 +13,13 @@ from pathlib import Path
 
 from ksqlpy.errors import EngineProblem
 
-__all__ = ["FILE", "Belonging", "check_belonging", "check_folder", "sign_folder"]
+__all__ = ["FILE", "FolderOwner", "check_folder", "check_folder_owner", "sign_folder"]
 
 FILE = "belongs.json"
 
 
 @dataclass(frozen=True)
-class Belonging:
+class FolderOwner:
     """``cluster``: Kafka's id of it; ``command_log``: the id of that topic, which a recreated topic has not."""
 
     cluster: str
@@ -39,7 +39,7 @@ _HINT = (
 )
 
 
-def check_belonging(text: str | None, now: Belonging, folder: str, what: str) -> None:
+def check_folder_owner(text: str | None, now: FolderOwner, folder: str, what: str) -> None:
     """Compares with what the file holds, None if there is none; ``what``: how messages call the folder.
 
     Raises EngineProblem ``other-cluster``, ``other-service``, ``other-command-log`` with both ids, or
@@ -48,7 +48,7 @@ def check_belonging(text: str | None, now: Belonging, folder: str, what: str) ->
     if text is None:
         return
     try:
-        known = Belonging(**json.loads(text))
+        known = FolderOwner(**json.loads(text))
     except (ValueError, TypeError) as e:
         raise EngineProblem(
             "folder-unreadable",
@@ -66,13 +66,13 @@ def check_belonging(text: str | None, now: Belonging, folder: str, what: str) ->
             )
 
 
-def check_folder(folder: Path, now: Belonging) -> None:
-    """As :func:`check_belonging`, for the data folder."""
+def check_folder(folder: Path, now: FolderOwner) -> None:
+    """As :func:`check_folder_owner`, for the data folder."""
     file = folder / FILE
-    check_belonging(file.read_text(encoding="utf-8") if file.exists() else None, now, str(folder), "data folder")
+    check_folder_owner(file.read_text(encoding="utf-8") if file.exists() else None, now, str(folder), "data folder")
 
 
-def sign_folder(folder: Path, now: Belonging) -> None:
+def sign_folder(folder: Path, now: FolderOwner) -> None:
     """Notes in the data folder what it belongs to."""
     part = folder / f"{FILE}.part"
     part.write_text(now.text, encoding="utf-8")
