@@ -15,7 +15,7 @@ from ksqlpy.formats import Written, json_object, text, write
 from ksqlpy.plan import Plan
 from ksqlpy.plan.operators import Project
 from ksqlpy.spark.columns import SEEN_GROUP, Col
-from ksqlpy.spark.counting import counting
+from ksqlpy.spark.counted_failures import counting
 from ksqlpy.spark.eventtime import no_time, time_of
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.figures import client_figures

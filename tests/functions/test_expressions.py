@@ -21,7 +21,7 @@ from ksqlpy.analysis.scope import Scope, Text
 from ksqlpy.catalog import Catalog, Column, KeySpec, Source, ValueSpec
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.functions import FUNCTIONS, Signature
-from ksqlpy.spark.counting import counting, holds
+from ksqlpy.spark.counted_failures import counting, holds
 from ksqlpy.spark.expressions import spark_json, spark_text
 from ksqlpy.spark.figures import figures
 from ksqlpy.sql import parse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksqlpy.plan.operators import Filter
 from ksqlpy.spark.columns import Col
-from ksqlpy.spark.counting import holds
+from ksqlpy.spark.counted_failures import holds
 from ksqlpy.spark.operators.context import Context
 from ksqlpy.spark.rows import Rows
 

@@ -9,7 +9,7 @@ from ksqlpy.formats import text
 from ksqlpy.functions import AggregateSignature, Change
 from ksqlpy.plan.operators import Aggregate, SessionAggregate
 from ksqlpy.spark.columns import Cell, Col
-from ksqlpy.spark.counting import counting
+from ksqlpy.spark.counted_failures import counting
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import Context
 from ksqlpy.spark.operators.doubles import key_of, signs_zero

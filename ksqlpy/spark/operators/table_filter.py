@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ksqlpy.plan.operators import TableFilter
 from ksqlpy.spark.columns import Cell, Col
-from ksqlpy.spark.counting import holds
+from ksqlpy.spark.counted_failures import holds
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import Context, struct_of
 from ksqlpy.spark.operators.doubles import key_texts, without_bits
