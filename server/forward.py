@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from ksqlpy.errors import EngineProblem
 from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.errors import error_response
-from ksqlpy.server.forms import frame
+from ksqlpy.server.response_encoders import frame
 
 __all__ = ["Forward"]
 

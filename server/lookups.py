@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ksqlpy.catalog import Column
 from ksqlpy.errors import KsqlError
 from ksqlpy.server.errors import error_response
-from ksqlpy.server.forms import Form, Lines, Objects, frame
+from ksqlpy.server.response_encoders import Encoder, Lines, Objects, frame
 from ksqlpy.server.wire import BEHIND_HEADER, DELIMITED, JSON, KSQL_V1, behind_text
 
 __all__ = ["LookUp", "Lookups"]
@@ -27,12 +27,12 @@ LookUp = Callable[[str, Mapping[str, Any]], Found | None]
 Raises KsqlError.
 """
 
-_FORMS: Mapping[str, Mapping[bytes, Callable[[], Form]]] = {
+_ENCODERS: Mapping[str, Mapping[bytes, Callable[[], Encoder]]] = {
     "/query-stream": {
         b"": lambda: Lines(DELIMITED),
         b"*/*": lambda: Lines(DELIMITED),
         DELIMITED.encode(): lambda: Lines(DELIMITED),
-        JSON.encode(): lambda: Form(JSON),
+        JSON.encode(): lambda: Encoder(JSON),
     },
     "/query": {
         b"": lambda: Objects(KSQL_V1),
@@ -41,7 +41,7 @@ _FORMS: Mapping[str, Mapping[bytes, Callable[[], Form]]] = {
         JSON.encode(): lambda: Objects(JSON),
     },
 }
-"""Of each path: the form by the header Accept, where that is one plain name."""
+"""Of each path: the encoder by the header Accept, where that is one plain name."""
 
 _NAMES = {"/query-stream": ("sql", "properties"), "/query": ("ksql", "streamsProperties")}
 
@@ -61,13 +61,13 @@ class Lookups:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers the request, or hands it on; an ASGI application."""
         path = scope.get("path", "")
-        if path not in _FORMS or scope.get("method") != "POST" or self._problem() is not None:
+        if path not in _ENCODERS or scope.get("method") != "POST" or self._problem() is not None:
             await self.app(scope, receive, send)
             return
         accepted = [value for name, value in scope["headers"] if name == b"accept"]
-        form = _FORMS[path].get(accepted[0].strip() if accepted else b"") if len(accepted) < 2 else None
+        encoder = _ENCODERS[path].get(accepted[0].strip() if accepted else b"") if len(accepted) < 2 else None
         message = await receive()
-        asked = _asked(message, path) if form is not None else None
+        asked = _asked(message, path) if encoder is not None else None
         found = None
         if asked is not None:
             try:
@@ -75,11 +75,11 @@ class Lookups:
             except KsqlError as e:
                 await error_response(e)(scope, receive, send)
                 return
-        if form is None or found is None:
+        if encoder is None or found is None:
             await self._hand_on(message, scope, receive, send)
             return
         columns, rows, behind = found
-        written = form()
+        written = encoder()
         header = written.header(f"{self._ids}{next(self._numbers)}", columns)
         pieces = [written.before + header + written.line_end]
         pieces += [written.between + written.row(row) + written.line_end for row in rows]

@@ -24,7 +24,7 @@ from ksqlpy.reading.batch import Batch
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.errors import unforeseen
-from ksqlpy.server.forms import Form, Lines, Messages, Objects, frame
+from ksqlpy.server.response_encoders import Encoder, Lines, Messages, Objects, frame
 from ksqlpy.server.statements import text_variables
 from ksqlpy.server.wire import (
     BEHIND_HEADER,
@@ -102,12 +102,12 @@ async def query_stream(request: Request) -> Response:
     """
     backend, media_type = await begin(request, (DELIMITED, JSON, PROTOBUF))
     body = await read_body(request, Query)
-    form = {JSON: Form, PROTOBUF: Messages, DELIMITED: Lines}[media_type](media_type)
+    encoder = {JSON: Encoder, PROTOBUF: Messages, DELIMITED: Lines}[media_type](media_type)
     query = await _begun(backend, body)
     if query.plain and media_type != DELIMITED:
         await backend.call(query.close)
         raise KsqlError("not-acceptable", "PRINT gives lines of text", hint=f"accept {DELIMITED}", error_code=40600)
-    return RowStream(backend, query, form)
+    return RowStream(backend, query, encoder)
 
 
 @router.post("/query")
@@ -147,8 +147,8 @@ class RowStream(Response):
     no say in when a frame leaves.
     """
 
-    def __init__(self, backend: Backend, query: PushQuery, form: Form) -> None:
-        super().__init__(media_type=form.media_type)
+    def __init__(self, backend: Backend, query: PushQuery, encoder: Encoder) -> None:
+        super().__init__(media_type=encoder.media_type)
         del self.headers["content-length"]
         if query.plain:  # there is no other place for it
             self.headers["x-query-id"] = query.id
@@ -156,7 +156,7 @@ class RowStream(Response):
             self.headers[BEHIND_HEADER] = behind_text(query.behind)
         self.backend = backend
         self.query = query
-        self._form = form
+        self._encoder = encoder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the stream; an ASGI application."""
@@ -182,7 +182,7 @@ class RowStream(Response):
             _log.exception("query %s could not be closed", self.query.id)
 
     async def _write(self, send: Send) -> None:
-        form = self._form
+        encoder = self._encoder
 
         async def out(data: bytes) -> None:
             async with asyncio.timeout(PATIENCE):
@@ -190,23 +190,25 @@ class RowStream(Response):
 
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await out(
-            b"" if self.query.plain else form.before + form.header(self.query.id, self.query.columns) + form.line_end
+            b""
+            if self.query.plain
+            else encoder.before + encoder.header(self.query.id, self.query.columns) + encoder.line_end
         )
         end: KsqlError | None = None
-        rows = _Rows(self.query, form)
+        rows = _Rows(self.query, encoder)
         try:
             async for row in rows:
-                await out(form.between + row + form.line_end)
+                await out(encoder.between + row + encoder.line_end)
             end = self.backend.problem()
         except KsqlError as e:
             end = e
         finally:
             rows.stop()
         if end is not None and not self.query.limit_reached:
-            await out(form.between + form.failure(end) + form.line_end)
-        elif (last := form.end(self.query)) is not None:
-            await out(form.between + last + form.line_end)
-        await send({"type": "http.response.body", "body": form.after, "more_body": False})
+            await out(encoder.between + encoder.failure(end) + encoder.line_end)
+        elif (last := encoder.end(self.query)) is not None:
+            await out(encoder.between + last + encoder.line_end)
+        await send({"type": "http.response.body", "body": encoder.after, "more_body": False})
 
 
 class _Rows:
@@ -215,9 +217,9 @@ class _Rows:
     Of rows that others get as well, no more are kept for a client that does not take them than :data:`BEHIND` says.
     """
 
-    def __init__(self, query: PushQuery, form: Form) -> None:
+    def __init__(self, query: PushQuery, encoder: Encoder) -> None:
         self._query = query
-        self._form = form
+        self._encoder = encoder
         self._loop = asyncio.get_running_loop()
         self._rows: deque[bytes] = deque()
         self._changed = asyncio.Event()
@@ -233,7 +235,7 @@ class _Rows:
     def _given(self, batch: Batch) -> None:
         """Takes rows from the thread that gives them to all."""
         with contextlib.suppress(RuntimeError):  # the loop is gone
-            self._loop.call_soon_threadsafe(self._take, batch.encoded(type(self._form), self._form.row))
+            self._loop.call_soon_threadsafe(self._take, batch.encoded(type(self._encoder), self._encoder.row))
 
     def _failed(self, error: Exception) -> None:
         with contextlib.suppress(RuntimeError):
@@ -272,7 +274,7 @@ class _Rows:
                 if self._stopped:
                     return
                 if row is not None:
-                    data = row.encode() if self._query.plain else self._form.row(row)
+                    data = row.encode() if self._query.plain else self._encoder.row(row)
                     if not data:
                         continue  # of a form that does not show it
                     if self._is_full:

@@ -24,10 +24,10 @@ from ksqlpy.server.backend import PushQuery
 from ksqlpy.server.errors import error_body
 from ksqlpy.server.wire import encode
 
-__all__ = ["Form", "Lines", "Messages", "Objects", "frame"]
+__all__ = ["Encoder", "Lines", "Messages", "Objects", "frame"]
 
 
-class Form:
+class Encoder:
     """How an answer is written: a JSON array of a header and of rows, which are arrays too."""
 
     before, between, line_end, after = b"[", b",\n", b"", b"]\n"
@@ -63,13 +63,13 @@ class Form:
         return None
 
 
-class Lines(Form):
+class Lines(Encoder):
     """Header and rows on lines of their own."""
 
     before, between, line_end, after = b"", b"", b"\n", b""
 
 
-class Objects(Form):
+class Objects(Encoder):
     """ksqlDB's first API: a JSON array of objects with one name each (``StreamedRow``)."""
 
     def header(self, query_id: str, columns: Sequence[Column]) -> bytes:
