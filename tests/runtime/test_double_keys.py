@@ -17,7 +17,8 @@ from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.formats import KAFKA
 from ksqlpy.plan import Plan, build_plan
-from ksqlpy.runtime import Engine, definitions
+from ksqlpy.runtime import Engine
+from ksqlpy.runtime.statements import create
 from ksqlpy.types import DOUBLE
 from tests.support.waiting import enough, until
 
@@ -149,7 +150,7 @@ def test_a_query_of_before_goes_on_by_the_rule_of_its_state(
             "CREATE STREAM s (k DOUBLE KEY, v INT) WITH (KAFKA_TOPIC='before', VALUE_FORMAT='JSON', PARTITIONS=2);"
         )
         with monkeypatch.context() as earlier:
-            earlier.setattr(definitions, "build_plan", build_before)
+            earlier.setattr(create, "build_plan", build_before)
             first.execute("CREATE TABLE old AS SELECT k, COUNT(*) AS n FROM s GROUP BY k;", EARLIEST)
         send(first, "before", -0.0, 0.0)
         assert enough(lambda: results(first, "OLD"), 2) == old
