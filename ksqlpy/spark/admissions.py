@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.errors import KsqlError
 from ksqlpy.spark.fencing import ProducerRegister
+from ksqlpy.spark.gateway import jvm_of
 
 __all__ = ["Admissions"]
 
@@ -48,7 +49,7 @@ class Admissions:
     def _run(self) -> None:
         while not self._ended.is_set():
             try:
-                jvm: Any = self._session()._jvm
+                jvm = jvm_of(self._session())
                 registrations = jvm.ksqlpy.cluster.Registrations
                 wishes = json.loads(registrations.take(_PATIENCE))
                 if not all([self._answer(registrations, wish) for wish in wishes]):

@@ -33,6 +33,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.errors import EngineProblem, reason_of
 from ksqlpy.spark.failure import failure_of
+from ksqlpy.spark.gateway import jvm_of, scala_session
 from ksqlpy.spark.once import Offsets
 from ksqlpy.spark.topics import Topics, recreated, widened
 
@@ -50,12 +51,12 @@ class Checkpoint:
         self.folder = folder
         self.spark = f"{folder}/spark"
         self._session = session
-        self._jvm: Any = session._jvm
+        self._jvm: Any = jvm_of(session)
         self._notes: str | None = None
 
     @functools.cached_property
     def _configuration(self) -> Any:
-        return self._session._jsparkSession.sessionState().newHadoopConf()
+        return scala_session(self._session).sessionState().newHadoopConf()
 
     # ------------------------------------------------------------ Spark's part
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
@@ -13,6 +12,7 @@ from pyspark.sql import SparkSession
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import ConfigProblem, reason_of
 from ksqlpy.registry import SchemaRegistry
+from ksqlpy.spark.gateway import jvm_of
 from ksqlpy.spark.session import is_local
 
 __all__ = ["check_python", "tell_jvm", "tell_registry"]
@@ -29,7 +29,7 @@ def tell_jvm(session: SparkSession, connection: KafkaConnection) -> None:
     settings = json.dumps(connection.kinds)
     if _PY4J.getEffectiveLevel() <= logging.DEBUG:
         _PY4J.setLevel(logging.INFO)  # it would log what it sends
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     connections = jvm.ksqlpy.clients.Connections
     problem = connections.keep(connection.key, settings)
     if problem is not None:
@@ -51,7 +51,7 @@ def tell_registry(session: SparkSession, registry: SchemaRegistry | None) -> Non
     settings = json.dumps({"urls": registry.urls, "login": login, "tls": tls})
     if _PY4J.getEffectiveLevel() <= logging.DEBUG:
         _PY4J.setLevel(logging.INFO)  # it would log what it sends
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     known = jvm.ksqlpy.clients.Registry
     problem = known.keep(settings)
     if problem is not None:

@@ -18,6 +18,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from ksqlpy.spark.gateway import jvm_of
+
 __all__ = ["LONGEST", "REPLACED_AFTER", "Replacements", "admit", "held"]
 
 log = logging.getLogger(__name__)
@@ -53,7 +55,7 @@ class Replacements:
         if wanted := needed or rested or now - self._asked > LONGEST:
             self._asked = now
         if wanted or begins:
-            jvm: Any = session._jvm
+            jvm = jvm_of(session)
             jvm.ksqlpy.cluster.Newcomers.replace(wanted)
         self._session, self._seen = session, executors
 
@@ -64,7 +66,7 @@ def held(session: SparkSession) -> frozenset[str]:
 
 
 def _held(session: SparkSession) -> dict[str, dict[str, Any]]:
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     found: dict[str, dict[str, Any]] = json.loads(jvm.ksqlpy.cluster.Newcomers.held())
     return found
 
@@ -75,7 +77,7 @@ def admit(session: SparkSession, *, needed: bool, live: bool) -> None:
     ``needed``: whether queries lack task slots: then they are admitted as they are. ``live``: whether all queries
     have their tasks: then they are prepared, and admitted when that is done.
     """
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     newcomers = jvm.ksqlpy.cluster.Newcomers
     newcomers.hold()
     waiting = _held(session)

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.errors import EnvironmentProblem, KsqlError
 from ksqlpy.spark.checkpoint import MADE, Checkpoint
+from ksqlpy.spark.gateway import jvm_of
 from ksqlpy.spark.session import is_local, slots_of
 from ksqlpy.spark.version import check_spark
 
@@ -41,7 +42,7 @@ class Losses:
     """Whether executors were lost while something ran."""
 
     def __init__(self, session: SparkSession) -> None:
-        self._jvm: Any = session._jvm
+        self._jvm: Any = jvm_of(session)
         self._cluster = not is_local(session)
         self._before = 0
 
@@ -82,7 +83,7 @@ class Member:
 
 def members(session: SparkSession) -> list[Member]:
     """The executors that have reported."""
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     found = json.loads(jvm.ksqlpy.metrics.Reports.members())
     return [Member(id_, **told) for id_, told in sorted(found.items()) if told is not None]
 
@@ -137,7 +138,7 @@ def _wait(session: SparkSession) -> list[Member]:
 
 def _tried(session: SparkSession, checkpoints: str, there: list[Member]) -> Iterator[KsqlError]:
     """They read a file that the driver has written, and connect to each other."""
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     reports = jvm.ksqlpy.metrics.Reports
     probe = Checkpoint(session, f"{checkpoints}/.probe-{uuid.uuid4().hex[:8]}")
     try:

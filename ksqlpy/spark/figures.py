@@ -11,6 +11,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from ksqlpy.spark.gateway import jvm_of
+
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -37,7 +39,7 @@ def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
     the other counts are of all, also of executors that were lost.
     """
     try:
-        jvm: Any = session._jvm
+        jvm = jvm_of(session)
         found: dict[str, Any] = json.loads(jvm.ksqlpy.metrics.Figures.read(query_id))
     except (Py4JError, ValueError, OSError) as e:
         log.warning("no figures of query %s: %s", query_id, e)
@@ -62,7 +64,7 @@ def read_up_to(
     ``begins``: the first offsets that there are, from which Kafka's own figures count.
     """
     try:
-        jvm: Any = session._jvm
+        jvm = jvm_of(session)
         found: dict[str, int] = json.loads(jvm.ksqlpy.metrics.Figures.leads(query_id))
     except (Py4JError, ValueError, OSError) as e:
         log.warning("no figures of query %s: %s", query_id, e)
@@ -93,7 +95,7 @@ def checkpoint_figures(query: StreamingQuery | None, checkpoint: Checkpoint) -> 
 def forget_figures(session: SparkSession, query_id: str) -> None:
     """Drops the counts of a query that has ended for good."""
     try:
-        jvm: Any = session._jvm
+        jvm = jvm_of(session)
         jvm.ksqlpy.metrics.Figures.forget(query_id)
     except (Py4JError, OSError) as e:
         log.debug("the figures of query %s stay: %s", query_id, e)

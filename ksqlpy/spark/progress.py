@@ -7,6 +7,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from ksqlpy.spark.gateway import scala_context
+
 __all__ = ["ReadCount"]
 
 _KEPT = 10
@@ -23,7 +25,7 @@ class ReadCount:
 
     def __init__(self, session: SparkSession, each: float = 0) -> None:
         self._each = each
-        self._spark: Any = session.sparkContext._jsc.sc()
+        self._spark: Any = scala_context(session)
         self._tracker = session.sparkContext.statusTracker()
         self._done = 0.0
         self._next = int(self._spark.dagScheduler().numTotalJobs())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.spark.clients import tell_jvm
+from ksqlpy.spark.gateway import jvm_of
 
 __all__ = ["write_record"]
 
@@ -40,7 +39,7 @@ def write_record(
         "linger.ms": 0,
     }
     tell_jvm(session, connection)
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     try:
         problem: str | None = jvm.ksqlpy.sink.Records.write(connection.key, own, topic, key, value, time)
     except Py4JJavaError as e:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ksqlpy.formats import text
 from ksqlpy.spark.columns import Col, SeenOfGroup, SeenOfTable, StepCol, SystemColumn
+from ksqlpy.spark.gateway import jvm_of, scala_frame
 
 __all__ = ["RowShape", "Rows"]
 
@@ -200,8 +200,8 @@ class Rows:
         ``time``, ``sender``: columns of their times and senders.
         """
         session = self.frame.sparkSession
-        jvm: Any = session._jvm
-        made = DataFrame(jvm.ksqlpy.internals.InStepNode.add(self.frame._jdf, stage, time, sender, tasks), session)
+        node = jvm_of(session).ksqlpy.internals.InStepNode
+        made = DataFrame(node.add(scala_frame(self.frame), stage, time, sender, tasks), session)
         return Rows(made, self.shape).drop(time, sender)
 
     def together(self) -> Rows:
@@ -215,8 +215,7 @@ class Rows:
 
     def _made(self, frame: DataFrame, method: str, spec: Mapping[str, object], keys: Sequence[str]) -> Rows:
         session = frame.sparkSession
-        jvm: Any = session._jvm
-        made = getattr(jvm.ksqlpy.internals.Steps, method)(frame._jdf, json.dumps(spec), list(keys))
+        made = getattr(jvm_of(session).ksqlpy.internals.Steps, method)(scala_frame(frame), json.dumps(spec), list(keys))
         rows = DataFrame(made, session)
         known: dict[str, str] = {str(c): c for c in (*Col, *StepCol, *self.shape.columns)}
         return Rows(rows, RowShape(tuple(known.get(c, c) for c in rows.columns)))

@@ -13,11 +13,9 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyspark
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from ksqlpy.embedded.cache import cache_folder, digest
@@ -29,6 +27,7 @@ from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.embedded.spark_home import spark_home
 from ksqlpy.errors import EnvironmentProblem
+from ksqlpy.spark.gateway import forget_context, gateway, has_context, jvm_of, scala_context, scala_session, use_gateway
 from ksqlpy.spark.jvm.build import helper_jar
 from ksqlpy.spark.launch import Launch
 from ksqlpy.spark.masters import LOOPBACK, check_master, on_one_machine, one_jvm, settings_for
@@ -316,14 +315,14 @@ def _spare_taken() -> Launch | None:
     """Makes a spare that is ready the JVM of this process's session, and gives what it was started with."""
     global _spare
     spare, _spare = _spare, None
-    gateway = None if spare is None or has_session() else spare.take()
-    if spare is None or gateway is None:
+    taken = None if spare is None or has_session() else spare.take()
+    if spare is None or taken is None:
         return None
-    SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
+    use_gateway(taken)
     _begin_work(spare.launch.work)
     # The driver before it may have renamed the log.
-    gateway.jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure()
-    hold_optimizer_back(gateway.proc.pid, QUICK_START)
+    taken.jvm.org.apache.logging.log4j.core.config.Configurator.reconfigure()
+    hold_optimizer_back(taken.proc.pid, QUICK_START)
     return spare.launch
 
 
@@ -358,26 +357,26 @@ def _code_folder(folder: Path, java: Java, jars: Sequence[Path]) -> Path:
 
 def has_session() -> bool:
     """Whether this process has a session already, which :func:`start_session` would give."""
-    return SparkContext._active_spark_context is not None
+    return has_context()
 
 
 def is_local(session: SparkSession) -> bool:
     """Whether all tasks run in the driver's JVM."""
-    return bool(session.sparkContext._jsc.sc().isLocal())
+    return bool(scala_context(session).isLocal())
 
 
 def slots_of(session: SparkSession) -> int:
     """How many tasks the executors that are there can run at once."""
-    jvm: Any = session._jvm
-    return int(jvm.ksqlpy.internals.Executors.slots(session.sparkContext._jsc.sc()))
+    jvm = jvm_of(session)
+    return int(jvm.ksqlpy.internals.Executors.slots(scala_context(session)))
 
 
 def jvm_alive() -> bool:
     """Whether the JVM of this process's session runs."""
-    gateway: Any = SparkContext._gateway
-    if gateway is not None and gateway.proc is None:  # it was there before this process
+    there = gateway()
+    if there is not None and there.proc is None:  # it was there before this process
         return True
-    return gateway is not None and gateway.proc.poll() is None
+    return there is not None and there.proc.poll() is None
 
 
 def worked_on() -> list[Worked]:
@@ -395,30 +394,29 @@ def left_over(folder: Path) -> list[Worked]:
 
 def died_by_itself() -> bool:
     """Whether the JVM of this process's session is gone and nobody has killed it: it lacked memory, or had a fault."""
-    gateway: Any = SparkContext._gateway
-    status = gateway.proc.poll() if gateway is not None and gateway.proc is not None else None
+    there = gateway()
+    status = there.proc.poll() if there is not None and there.proc is not None else None
     return status is not None and status not in (-signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM)
 
 
 def kill_jvm() -> None:
     """Ends the JVM of this process's session at once; calls into it fail then."""
-    gateway: Any = SparkContext._gateway
-    if gateway is not None:
-        gateway.proc.kill()
+    there = gateway()
+    if there is not None:
+        there.proc.kill()
 
 
 def begin_recovery() -> None:
     """Lets the JVM of this process's session put queries that recover ahead of its optimizing compiler, for a while."""
-    gateway: Any = SparkContext._gateway
-    if gateway is not None:
-        hold_optimizer_back(gateway.proc.pid, QUICK_START)
+    there = gateway()
+    if there is not None:
+        hold_optimizer_back(there.proc.pid, QUICK_START)
 
 
 def is_alive(session: SparkSession) -> bool:
     """Whether the session's JVM answers and its context runs."""
-    context: Any = session.sparkContext._jsc
     try:
-        return not context.sc().isStopped()
+        return not scala_context(session).isStopped()
     except (Py4JError, OSError):
         return False
 
@@ -429,19 +427,17 @@ def end_session(session: SparkSession, patience: float = ENDING) -> None:
     ``patience``: seconds that the JVM may take to end by itself. Its files are removed.
     """
     global _work
-    gateway: Any = SparkContext._gateway
-    if gateway is not None and gateway.proc.poll() is None:
+    there = gateway()
+    if there is not None and there.proc.poll() is None:
         with contextlib.suppress(Py4JError, OSError):
             session.stop()
     # What stop() leaves, or could not reach in a JVM that is gone.
-    SparkContext._active_spark_context = None
-    SparkContext._gateway = SparkContext._jvm = None
-    SparkSession._instantiatedSession = SparkSession._activeSession = None
-    if gateway is None:
+    forget_context()
+    if there is None:
         return
     with contextlib.suppress(Py4JError, OSError):
-        gateway.shutdown()
-    _end_process(gateway.proc, patience)
+        there.shutdown()
+    _end_process(there.proc, patience)
     work, _work = _work, None
     if work is not None:
         removed(work)
@@ -461,8 +457,8 @@ def _end_process(jvm: subprocess.Popen[bytes], patience: float) -> None:
 
 def admit_forgetting(session: SparkSession) -> None:
     """Lets queries that this session starts in real-time mode have the state store ``ksqlpy.Forgetting``, too."""
-    jvm: Any = session._jvm
-    jvm.ksqlpy.internals.Admission.of(session._jsparkSession)
+    jvm = jvm_of(session)
+    jvm.ksqlpy.internals.Admission.of(scala_session(session))
 
 
 def at_rest(session: SparkSession, query_id: str, tasks: int = 0) -> bool:
@@ -472,8 +468,8 @@ def at_rest(session: SparkSession, query_id: str, tasks: int = 0) -> bool:
     between two batches, and may have read what the next one will work on.
     """
     try:
-        jvm: Any = session._jvm
-        return bool(jvm.ksqlpy.cluster.Rest.atRest(session.sparkContext._jsc.sc(), query_id, tasks))
+        jvm = jvm_of(session)
+        return bool(jvm.ksqlpy.cluster.Rest.atRest(scala_context(session), query_id, tasks))
     except (Py4JError, OSError) as e:
         log.warning("not known whether query %s is at rest: %s", query_id, e)
         return False

@@ -15,11 +15,11 @@ import logging
 import secrets
 import uuid
 from dataclasses import replace
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from ksqlpy.spark.checkpoint import Checkpoint
+from ksqlpy.spark.gateway import jvm_of
 from ksqlpy.spark.session import is_local
 from ksqlpy.spark.spec import QuerySpec
 
@@ -48,7 +48,7 @@ def with_keys(session: SparkSession, checkpoint: Checkpoint, spec: QuerySpec) ->
     others = Checkpoint(session, spec.results_in).keys() if spec.results_in else {}
     if _PY4J.getEffectiveLevel() <= logging.DEBUG:
         _PY4J.setLevel(logging.INFO)  # it would log what it sends
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     for name, secret in {**own, **others}.items():
         jvm.ksqlpy.once.Key.keep(name, secret)
         if not is_local(session):  # executors get them with their tasks

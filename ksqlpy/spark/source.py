@@ -11,6 +11,7 @@ from ksqlpy.deadletters import HEADERS
 from ksqlpy.formats.text import string
 from ksqlpy.spark.compile import event_times
 from ksqlpy.spark.figures import client_figures
+from ksqlpy.spark.gateway import jvm_of, scala_frame
 from ksqlpy.spark.once import Offsets
 from ksqlpy.spark.provenance import first_attempt
 from ksqlpy.spark.spec import QuerySpec
@@ -101,8 +102,8 @@ def source_records(
     if by_time:
         times = event_times(spec.plan, reader.load())
         if times is not None:
-            jvm: Any = session._jvm
-            reader = reader.option("ksqlpy.times", jvm.ksqlpy.internals.EventTimes.keep(times._jdf))
+            jvm = jvm_of(session)
+            reader = reader.option("ksqlpy.times", jvm.ksqlpy.internals.EventTimes.keep(scala_frame(times)))
     records = reader.load()
     records = with_refused(records, *(c for c in records.columns if c != "timestampType"))
     if spec.until is not None:

@@ -19,10 +19,10 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf
-from pyspark.java_gateway import launch_gateway
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import removed
+from ksqlpy.spark.gateway import launch_jvm
 from ksqlpy.spark.launch import Launch
 
 __all__ = ["Spare"]
@@ -120,7 +120,7 @@ class Spare:
         for key, value in self.launch.settings.items():
             conf.set(key, value)
         with self.launch.environ():
-            gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
+            gateway = launch_jvm(conf)
         with self._lock:
             self._gateway = gateway
             if self._over:

@@ -11,10 +11,10 @@ import contextlib
 import pickle
 import sys
 import tempfile
-from typing import Any
 
 from pyspark.sql import SparkSession
 
+from ksqlpy.spark.gateway import jvm_of
 from ksqlpy.spark.masters import LOOPBACK
 from ksqlpy.spark.warmup import WarmUp
 
@@ -42,7 +42,7 @@ def main() -> int:
         warm_up = WarmUp(session, connection, command_log, lambda: contextlib.nullcontext(folder))
         warm_up.start()
         warm_up.wait()
-        jvm: Any = session._jvm
+        jvm = jvm_of(session)
         jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
         session.stop()
         jvm.System.gc()  # what is left of it need not stay until the JVM is used

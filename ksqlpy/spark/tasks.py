@@ -9,6 +9,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from ksqlpy.spark.gateway import jvm_of, scala_context
+
 __all__ = ["ENDING", "tasks_end", "tasks_run"]
 
 ENDING = 120.0
@@ -17,7 +19,7 @@ ENDING = 120.0
 
 def tasks_run(session: SparkSession, query_id: str) -> bool:
     """Whether any task of the query runs; raises what py4j raises of a JVM that is gone."""
-    return bool(_running(session._jvm)(session.sparkContext._jsc.sc(), query_id))
+    return bool(_running(jvm_of(session))(scala_context(session), query_id))
 
 
 def tasks_end(session: SparkSession, query_id: str, enough: Callable[[], bool] = lambda: False) -> bool:

@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from ksqlpy.spark.failure import Failure
+from ksqlpy.spark.gateway import jvm_of
 from ksqlpy.spark.spec import QuerySpec
 
 __all__ = ["announce", "tell_failing", "withdraw"]
@@ -43,5 +44,5 @@ def tell_failing(session: SparkSession, query_id: str, failure: Failure | None) 
 
 
 def _upstream(session: SparkSession) -> Any:
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     return jvm.ksqlpy.tasks.Upstream

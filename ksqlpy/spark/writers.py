@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.errors import EngineProblem
 from ksqlpy.spark.fencing import ProducerRegister, SinkProducer
+from ksqlpy.spark.gateway import jvm_of
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.limits import limits_of
 from ksqlpy.spark.output import sink_options
@@ -115,7 +116,7 @@ class _Unregistered(Writers):
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
-        self._jvm: Any = session._jvm
+        self._jvm: Any = jvm_of(session)
         self._largest = _ANY
 
     def limit(self, kafka: Kafka, spec: QuerySpec, topic_ids: Mapping[str, str]) -> None:

@@ -9,7 +9,6 @@ import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
@@ -19,6 +18,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from ksqlpy.errors import EngineProblem
 from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.compile import Distribution, compile_plan
+from ksqlpy.spark.gateway import jvm_of, scala_query
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
 from ksqlpy.spark.output import InStep, kafka_output, undone
@@ -128,9 +128,9 @@ class SparkRun:
 
     def _forget_sessions(self, query: StreamingQuery) -> None:
         """Takes off Spark's context what the sessions of an ended query have left there."""
-        jvm: Any = self._session._jvm
+        jvm = jvm_of(self._session)
         try:
-            jvm.ksqlpy.internals.Sessions.forget(query._jsq)
+            jvm.ksqlpy.internals.Sessions.forget(scala_query(query))
         except (Py4JError, OSError) as e:
             log.debug("query %s: its sessions stay registered: %s", self._spec.id, e)
 

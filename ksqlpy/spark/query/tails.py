@@ -11,6 +11,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from ksqlpy.spark.gateway import jvm_of
 from ksqlpy.spark.once import Tail
 from ksqlpy.spark.tasks import tasks_end
 
@@ -18,7 +19,7 @@ __all__ = ["empty", "farthest", "forget", "highest", "load", "read_ahead"]
 
 
 def _tails(session: SparkSession) -> Any:
-    jvm: Any = session._jvm
+    jvm = jvm_of(session)
     return jvm.ksqlpy.once.Tail
 
 
