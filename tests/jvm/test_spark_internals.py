@@ -22,13 +22,13 @@ from ksqlpy.embedded.jars import pyspark_jars_folder, spark_jars
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark import session as sessions
 from ksqlpy.spark.jvm.build import compiler, helper_jar, libraries
+from ksqlpy.spark.jvm.class_files import ClassFile, Library, Member, classes_of
 from ksqlpy.spark.version import SPARK_VERSION, check_spark
-from tests.jvm.class_files import ClassFile, Library, Member, classes_of
 from tests.jvm.java_readme import FOLDER, Internal, internals, sources, stubs
 
 pytestmark = pytest.mark.java  # our classes may have to be compiled
 
-CONTRACT = Path(__file__).with_name("spark_internals.txt")
+CONTRACT = FOLDER / "spark_internals.txt"
 
 PUBLIC = re.compile(
     r"org\.apache\.spark\.(TaskContext|unsafe|api\.plugin|scheduler\.SparkListener(Executor(Added|Removed))?"
