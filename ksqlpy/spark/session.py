@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import pyspark
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
@@ -33,7 +32,7 @@ from ksqlpy.spark.launch import Launch
 from ksqlpy.spark.masters import LOOPBACK, check_master, on_one_machine, one_jvm, settings_for
 from ksqlpy.spark.spare import Spare
 from ksqlpy.spark.userconf import allowed
-from ksqlpy.spark.version import check_spark
+from ksqlpy.spark.version import check_pyspark, check_spark
 from ksqlpy.spark.working import Worked, read_working
 
 __all__ = [
@@ -182,10 +181,10 @@ def start_session(
     the log ``spark.log``; ``java_options``: more options of the JVM; ``conf``: settings of Spark; ``archive``: whether
     it may use :func:`class_archive`.
 
-    Raises EnvironmentProblem without a fit Java or the pinned jars, and ``spark-version`` on another Spark;
+    Raises EnvironmentProblem without a fit Java or the pinned jars, and ``spark-version`` on an unfit Spark;
     ConfigProblem ``reserved-setting`` for a setting that must stay.
     """
-    check_spark(pyspark.__version__)
+    check_pyspark(progress)
     launch = _spare_taken()
     if launch is None:
         there = has_session()

@@ -1,19 +1,54 @@
-"""The version of Spark on whose internals the Java classes stand (jvm/README.md lists them)."""
+"""The versions of Spark that ksqlpy runs on: those of 4.3 with the private members of ``jvm/spark_internals.txt``."""
 
 from __future__ import annotations
 
-from ksqlpy.errors import EnvironmentProblem
+import re
 
-__all__ = ["SPARK_VERSION", "check_spark"]
+import pyspark
+
+from ksqlpy.embedded.cache import Progress, cache_folder, digest
+from ksqlpy.embedded.jars import pyspark_jars_folder, spark_jars
+from ksqlpy.errors import EnvironmentProblem
+from ksqlpy.spark.jvm.contract import CONTRACT, missing
+
+__all__ = ["SPARK_VERSION", "check_pyspark", "check_spark"]
 
 SPARK_VERSION = "4.3.0"
+"""The version that the tests run on, whose members are known."""
+
+_ACCEPTED = re.compile(r"4\.3\.\d+")
+
+
+def check_pyspark(progress: Progress | None = None) -> None:
+    """Raises EnvironmentProblem ``spark-version`` if this PySpark is not of 4.3, or lacks a member that ksqlpy uses.
+
+    Another version than :data:`SPARK_VERSION` is searched for them once; the cache folder notes that it has them.
+    """
+    version = pyspark.__version__
+    if version == SPARK_VERSION:
+        return
+    if not _ACCEPTED.fullmatch(version):
+        raise _problem(SPARK_VERSION, version)
+    jars = [*sorted(pyspark_jars_folder().glob("*.jar")), *spark_jars(progress)]
+    note = cache_folder("spark-contract") / digest(version, CONTRACT.read_bytes(), *map(str, jars))
+    if note.exists():
+        return
+    lacking = missing(jars)
+    if lacking:
+        more = f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        raise _problem(SPARK_VERSION, f"{version}, which lacks {lacking[0]}{more}")
+    note.touch()
 
 
 def check_spark(version: str) -> None:
-    """Raises EnvironmentProblem ``spark-version`` if this is another version of Spark than ksqlpy is made for."""
-    if version != SPARK_VERSION:
-        raise EnvironmentProblem(
-            "spark-version",
-            f"ksqlpy needs Spark {SPARK_VERSION}, and this is Spark {version}",
-            hint=f"pip install pyspark=={SPARK_VERSION}; if SPARK_HOME is set, unset it or name such a Spark",
-        )
+    """Raises EnvironmentProblem ``spark-version`` if a Spark is of another version than this process's PySpark."""
+    if version != pyspark.__version__:
+        raise _problem(pyspark.__version__, version)
+
+
+def _problem(wanted: str, found: str) -> EnvironmentProblem:
+    return EnvironmentProblem(
+        "spark-version",
+        f"ksqlpy needs Spark {wanted}, and this is Spark {found}",
+        hint=f"pip install pyspark=={wanted}; if SPARK_HOME is set, unset it or name such a Spark",
+    )

@@ -1,10 +1,11 @@
-"""What our Java classes use of Spark and Kafka that is not public: the contract of spark_internals.txt.
+"""What ksqlpy uses of Spark, PySpark and Kafka that is not public: the contract of spark_internals.txt.
 
-It names what our classes are compiled against and what they find by name, and the versions that we know have it.
+It names what our classes are compiled against, what they find by name, and what ``spark/gateway.py`` uses of PySpark.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import re
@@ -18,17 +19,21 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+import ksqlpy
 from ksqlpy.embedded.jars import pyspark_jars_folder, spark_jars
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark import session as sessions
+from ksqlpy.spark import version as versions
+from ksqlpy.spark.jvm import contract as contracts
 from ksqlpy.spark.jvm.build import compiler, helper_jar, libraries
 from ksqlpy.spark.jvm.class_files import ClassFile, Library, Member, classes_of
-from ksqlpy.spark.version import SPARK_VERSION, check_spark
+from ksqlpy.spark.jvm.contract import contract, missing_in_java, missing_in_python
+from ksqlpy.spark.version import SPARK_VERSION, check_pyspark, check_spark
 from tests.jvm.java_readme import FOLDER, Internal, internals, sources, stubs
 
 pytestmark = pytest.mark.java  # our classes may have to be compiled
 
-CONTRACT = FOLDER / "spark_internals.txt"
+PRODUCT = Path(ksqlpy.__file__).parent
 
 PUBLIC = re.compile(
     r"org\.apache\.spark\.(TaskContext|unsafe|api\.plugin|scheduler\.SparkListener(Executor(Added|Removed))?"
@@ -37,21 +42,6 @@ PUBLIC = re.compile(
     r"|util\.(GenericArrayData|ArrayBasedMapData))$"
 )
 """The public interfaces, and the rows that they pass."""
-
-
-def contract(section: str) -> dict[str, set[str]]:
-    """Members by class; ``linked`` ones our classes name, ``by name`` ones they, or Python, find when they run."""
-    found: dict[str, set[str]] = defaultdict(set)
-    now = owner = ""
-    for line in CONTRACT.read_text(encoding="utf-8").splitlines():
-        if line.startswith("== "):
-            now = line.removeprefix("== ")
-        elif now == section and line.startswith("  "):
-            found[owner].add(line.strip())
-        elif now == section and line:
-            owner = line
-            found[owner] = set()
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -147,19 +137,33 @@ def ancestors(c: ClassFile, library: Library) -> set[str]:
 
 @pytest.mark.parametrize("section", ["linked", "by name"])
 def test_spark_has_the_members(spark_classes: Library, section: str) -> None:
-    missing = []
-    for owner, members in contract(section).items():
-        there: set[str] = set()
-        waiting = [owner]
-        while waiting:
-            found = spark_classes.find(waiting.pop())
-            if found is not None:
-                there |= {Member(owner, name, d).text for name, d in found.declared}
-                waiting += found.parents
-        missing += [f"{owner}: {m}" for m in members - there]
-        if spark_classes.find(owner) is None:
-            missing.append(owner)
-    assert missing == []
+    assert len(contract(section)) > 10
+    assert list(missing_in_java(spark_classes, contract(section))) == []
+
+
+def test_pyspark_has_the_members() -> None:
+    assert len(contract("python")) > 4
+    assert list(missing_in_python(contract("python"))) == []
+
+
+def attributes(file: Path, *, own: bool) -> set[str]:
+    """Names of the attributes that a file's code uses; ``own``: also those of ``self``."""
+    nodes = ast.walk(ast.parse(file.read_text("utf-8")))
+    found = [n for n in nodes if isinstance(n, ast.Attribute)]
+    return {n.attr for n in found if own or not (isinstance(n.value, ast.Name) and n.value.id == "self")}
+
+
+def test_one_file_uses_private_members_of_pyspark() -> None:
+    listed = {member for members in contract("python").values() for member in members}
+    (gateway,) = PRODUCT.glob("spark/gateway.py")
+    used = {name for name in attributes(gateway, own=True) if name.startswith("_")}
+    assert used == {name for name in listed if name.startswith("_")}
+    files = [Path(top, name) for top, _, names in os.walk(PRODUCT, followlinks=True) for name in names]
+    others = [f for f in files if f.suffix == ".py" and f != gateway]
+    assert len(others) > 300
+    assert {f.name: both for f in others if (both := attributes(f, own=False) & used)} == {}
+    modules = {owner for owner in contract("python") if owner.startswith("pyspark.java_gateway")}
+    assert [f.name for f in others if any(m in f.read_text("utf-8") for m in modules)] == []
 
 
 def test_each_reach_has_its_reason(ours: dict[str, ClassFile], spark_classes: Library) -> None:
@@ -191,12 +195,64 @@ def test_spark_is_of_the_version_that_is_known(spark: SparkSession) -> None:
     assert spark.version == SPARK_VERSION
 
 
-@pytest.mark.parametrize("version", ["4.2.0", "4.3.1", "4.30.0"])
-def test_another_version_is_refused(version: str) -> None:
-    with pytest.raises(EnvironmentProblem, match=rf"needs Spark {SPARK_VERSION}, and this is Spark {version}") as e:
-        check_spark(version)
+@pytest.mark.parametrize("version", ["4.2.0", "4.30.0", "4.4.0", "5.4.3.1", "4.3.1.dev0"])
+def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(pyspark, "__version__", version)
+    with pytest.raises(EnvironmentProblem, match=rf"needs Spark {SPARK_VERSION}, and this is Spark {version}$") as e:
+        check_pyspark()
     assert e.value.code == "spark-version"
     assert e.value.hint is not None and f"pyspark=={SPARK_VERSION}" in e.value.hint
+
+
+@pytest.fixture
+def noted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of the notes on versions that have all members, empty; PySpark is a later patch release."""
+    monkeypatch.setattr(versions, "cache_folder", lambda *_: tmp_path)
+    monkeypatch.setattr(pyspark, "__version__", "4.3.12")
+    return tmp_path
+
+
+def test_a_patch_release_with_all_members_is_accepted(monkeypatch: pytest.MonkeyPatch, noted: Path) -> None:
+    check_pyspark()
+    assert len(list(noted.iterdir())) == 1
+    monkeypatch.setattr(versions, "missing", lambda jars: pytest.fail("it looks for the members a second time"))
+    check_pyspark()
+
+
+def test_the_known_version_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "missing", lambda jars: pytest.fail("it looks for the members"))
+    check_pyspark()
+
+
+@pytest.mark.parametrize(
+    ("there", "instead", "lacking"),
+    [
+        ("  boolean isAuthenticationEnabled()", "  int isAuthenticationEnabled()", ".SecurityManager: int isA"),
+        ("org.apache.spark.SparkEnv\n", "org.apache.spark.SparkPlan\n", "org.apache.spark.SparkPlan"),
+        ("  _jdf", "  _jframe", "pyspark.sql.classic.dataframe.DataFrame: _jframe"),
+        ("pyspark.java_gateway\n", "pyspark.gateway\n", "pyspark.gateway"),
+        ("  _jsc", "  _jsc\n  _jctx\n  _jenv", r"pyspark.core.context.SparkContext: _jctx, and 1 more"),
+    ],
+)
+def test_a_patch_release_without_a_member_is_refused(
+    monkeypatch: pytest.MonkeyPatch, noted: Path, tmp_path: Path, there: str, instead: str, lacking: str
+) -> None:
+    text = contracts.CONTRACT.read_text("utf-8")
+    assert text.count(f"\n{there}") == 1
+    changed = tmp_path.with_name(f"{tmp_path.name}.txt")
+    changed.write_text(text.replace(f"\n{there}", f"\n{instead}"), encoding="utf-8")
+    for module in (contracts, versions):
+        monkeypatch.setattr(module, "CONTRACT", changed)
+    with pytest.raises(EnvironmentProblem, match=rf"this is Spark 4\.3\.12, which lacks .*{re.escape(lacking)}") as e:
+        check_pyspark()
+    assert e.value.code == "spark-version"
+    assert not list(noted.iterdir())
+
+
+def test_spark_is_of_the_version_of_pyspark() -> None:
+    check_spark(pyspark.__version__)
+    with pytest.raises(EnvironmentProblem, match=rf"needs Spark {SPARK_VERSION}, and this is Spark 4\.3\.12"):
+        check_spark("4.3.12")
 
 
 def test_no_jvm_starts_with_another_pyspark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+__all__ = ["ClassFile", "Library", "Member", "classes_of"]
+
 _SIZES = {7: 2, 8: 2, 16: 2, 19: 2, 20: 2, 15: 3, 3: 4, 4: 4, 9: 4, 10: 4, 11: 4, 12: 4, 17: 4, 18: 4, 5: 8, 6: 8}
 """Bytes of an entry of the constant pool by its tag, without the tag; texts (1) have their length ahead."""
 _PRIMITIVE = dict(B="byte", C="char", D="double", F="float", I="int", J="long", S="short", V="void", Z="boolean")
@@ -52,6 +54,7 @@ class ClassFile:
 
     @classmethod
     def of(cls, data: bytes) -> ClassFile:
+        """The class of a file with these bytes."""
         count = struct.unpack_from(">H", data, 8)[0]
         at, number = 10, 1
         pool: dict[int, tuple[int, bytes]] = {}
@@ -108,10 +111,12 @@ class Library:
         self._found: dict[str, ClassFile | None] = {}
 
     def close(self) -> None:
+        """Closes the jars."""
         for jar in self._jars:
             jar.close()
 
     def find(self, name: str) -> ClassFile | None:
+        """The class of this name, None if no jar has it."""
         if name not in self._found:
             entry = f"{name.replace('.', '/')}.class"
             jar = self._places.get(entry)
