@@ -290,12 +290,17 @@ class Registry:
     """All functions by name; names are case-insensitive."""
 
     def __init__(self, functions: Iterable[Function]) -> None:
-        by_name: dict[str, Function] = {}
+        self.functions: Mapping[str, Function] = {}
+        self.add(*functions)
+
+    def add(self, *functions: Function) -> None:
+        """Makes functions known; from then on statements may call them. Raises ValueError for a name that is taken."""
+        by_name = dict(self.functions)
         for f in functions:
             if f.name in by_name:
                 raise ValueError(f"function {f.name} is defined twice")
             by_name[f.name] = f
-        self.functions: Mapping[str, Function] = MappingProxyType(dict(sorted(by_name.items())))
+        self.functions = MappingProxyType(dict(sorted(by_name.items())))
 
     def find(self, name: str) -> Function | None:
         """The function, or None."""
