@@ -60,7 +60,7 @@ def match(text: str) -> tuple[Special, str] | None:
         return None
     if not line.startswith("\\"):
         line = line.rstrip(";").rstrip()
-    for name, special in _BY_NAME.items():
+    for name, special in _by_name():
         if line[: len(name)].lower() == name.lower() and line[len(name) : len(name) + 1].strip() == "":
             return special, line[len(name) :].strip()
     if line.startswith("\\"):
@@ -89,7 +89,7 @@ def commands() -> Mapping[str, str]:
 
 def arguments() -> Mapping[str, Sequence[str]]:
     """What commands take, by name, the longer names first."""
-    return {**{name: s.takes for name, s in _BY_NAME.items() if s.takes}, "set cli": ("WRAP", "COLUMN-WIDTH")}
+    return {**{name: s.takes for name, s in _by_name() if s.takes}, "set cli": ("WRAP", "COLUMN-WIDTH")}
 
 
 # ------------------------------------------------------------ one function a command
@@ -342,7 +342,7 @@ def _seconds(text: str) -> float | None:
         return None
 
 
-SPECIALS = (
+SPECIALS = [
     Special(
         ("help", "\\?", "\\h"),
         "help [NAME]",
@@ -410,7 +410,10 @@ SPECIALS = (
     Special(("\\fs",), "\\fs NAME STATEMENT;", "Keeps a statement as a favourite.", _keep),
     Special(("\\fd",), "\\fd NAME", "Forgets a favourite.", _forget),
     Special(("\\refresh",), "\\refresh", "Reads the names for completion again.", _refresh),
-)
+]
 """Extension point: the commands, in the order of ``help``."""
 
-_BY_NAME = dict(sorted(((n, s) for s in SPECIALS for n in s.names), key=lambda pair: -len(pair[0])))
+
+def _by_name() -> list[tuple[str, Special]]:
+    """The longer names first: ``set cli wrap`` before what begins like it."""
+    return sorted(((n, s) for s in SPECIALS for n in s.names), key=lambda pair: -len(pair[0]))
