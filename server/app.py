@@ -19,7 +19,10 @@ from ksqlpy.server.errors import Failures, add_handlers
 from ksqlpy.server.gate import ORIGINS, Gate, split
 from ksqlpy.server.lookups import LookUp, Lookups
 
-__all__ = ["create_app", "guarded"]
+__all__ = ["ROUTERS", "create_app", "guarded"]
+
+ROUTERS = [info.router, statements.router, queries.router]
+"""Extension point: the endpoints, a router a family."""
 
 
 def create_app(engine: Engine | Backend) -> FastAPI:
@@ -30,8 +33,8 @@ def create_app(engine: Engine | Backend) -> FastAPI:
     """
     app = FastAPI(title="ksqlpy", version=__version__, openapi_url=None, redirect_slashes=False)
     app.state.backend = engine if isinstance(engine, Backend) else Backend(engine)
-    for family in (info, statements, queries):
-        app.include_router(family.router)
+    for router in ROUTERS:
+        app.include_router(router)
     add_handlers(app)
     backend: Backend = app.state.backend
     guarded(app, backend.engine.config, backend.engine.look_up, backend.problem)
