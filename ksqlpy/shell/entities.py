@@ -6,11 +6,10 @@ Source of the rules: ksqlDB manual, "ksqlDB REST API", for the fields of entitie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from ksqlpy.figuretexts import lag_text, latency_text
+from ksqlpy.figuretexts import FIGURES, time_text
 
 __all__ = ["SHORT", "SHOWN", "Entity", "Output", "type_text"]
 
@@ -70,15 +69,13 @@ def _stands(d: Entity) -> str:
     """A state, since when, and the tries; servers other than ksqlpy's tell the state only."""
     text, tries = str(d.get("state")), d.get("tries")
     if d.get("since") is not None:
-        text += f" since {_time(d['since'])}"
+        text += f" since {time_text(d['since'])}"
     if not tries:
         return text
     text += f", {tries} {'try' if tries == 1 else 'tries'} failed"
-    return text + (f", next at {_time(d['nextTry'])}" if d.get("nextTry") is not None else ", the next is being made")
-
-
-def _time(ms: int) -> str:
-    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return text + (
+        f", next at {time_text(d['nextTry'])}" if d.get("nextTry") is not None else ", the next is being made"
+    )
 
 
 def _source(out: Output, e: Entity) -> None:
@@ -174,22 +171,7 @@ def _describe_query(out: Output, d: Entity) -> None:
 
 def _query_figures(out: Output, figures: Entity) -> None:
     """What ksqlpy's servers tell of a running query."""
-    commit, took, waits = figures.get("lastCommit"), figures.get("latency"), figures.get("waitsFor")
-    out.facts(
-        {
-            "Mode": figures.get("mode"),
-            "Rows in": figures.get("rowsIn"),
-            "Rows out": figures.get("rowsOut"),
-            "Lag": lag_text(figures.get("lag")) if figures else None,
-            "Waits for": waits and f"partition {waits['partition']}, since {_time(waits['since'])}",
-            "Latency": took and latency_text(took),
-            "Late rows": figures.get("lateRows"),
-            "Failed expressions": figures.get("failedValues"),
-            "Dead letters": figures.get("deadLetters"),
-            "Last commit": commit and _time(commit),
-            "Size of state": f"{figures['stateBytes']:,} bytes" if figures.get("stateBytes") is not None else None,
-        }
-    )
+    out.facts({f.title: f.text(figures.get(f.name)) for f in FIGURES if figures})
 
 
 def _error(error: Entity) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ksqlpy.analysis import Text, find_source
 from ksqlpy.catalog import Source
-from ksqlpy.figuretexts import lag_text, latency_text
+from ksqlpy.figuretexts import FIGURES, lag_text, latency_text
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.functions.registry import Function
 from ksqlpy.plan import Plan, mode_of
@@ -88,6 +88,7 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
     blocked = ("query", query_id) in context.catalog.blocked
     late_topic = None if blocked else (plan or context.catalog_service.plan_of(query_id)).late_topic
     aside = (context.brokers.topics.dead_letters, late_topic)
+    counts = {**counts, "sent": {t: n for t, n in counts["sent"].items() if t not in aside}}
     running = context.supervisor.queries.get(query_id)
     return {
         "state": status.state,
@@ -96,14 +97,8 @@ def _figures(query_id: str, context: Context, plan: Plan | None = None) -> Entit
         "errors": errors_of(query_id, context),
         "live": running is not None and running.live.is_set(),
         "mode": running.doing if running is not None and status.state is State.RUNNING else None,
-        "rowsIn": sum(counts["consumed"].values()),
-        "rowsOut": sum(n for t, n in counts["sent"].items() if t not in aside),
-        "lag": counts["lag"],
-        "waitsFor": counts.get("waiting"),
-        "latency": counts["latency"],
-        "lateRows": counts["late"],
+        **{f.name: f.of(counts) for f in FIGURES if f.of is not None},
         "lateTopic": late_topic,
-        "failedValues": counts["failed"],
         **({"executors": counts["executors"]} if counts["executors"] else {}),
         **(running.progress() if running is not None else {}),
         "deadLetters": context.brokers.dead_letters.count(query_id),

@@ -1,0 +1,69 @@
+"""A figure is one entry of the table: DESCRIBE … EXTENDED, EXPLAIN of a query and the shell then tell it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ksqlpy.figuretexts import FIGURES
+from ksqlpy.runtime.queries import Queries
+from ksqlpy.shell.output import Printer
+from ksqlpy.testing.memory import MemoryEngine
+from tests.runtime.topics_written import TOPICS
+
+COUNTS: dict[str, Any] = {
+    "consumed": {"rides": 12_000},
+    "sent": {"ALL_RIDES": 11_000, "copy": 1},
+    "lag": 3,
+    "late": 0,
+    "failed": 0,
+    "latency": None,
+    "waiting": None,
+    "executors": {},
+}
+
+RIDES = "CREATE STREAM rides (k STRING KEY, v INT) WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS=1);"
+
+
+@pytest.fixture(autouse=True)
+def topics_written() -> Iterator[None]:
+    FIGURES.append(TOPICS)
+    yield
+    FIGURES.remove(TOPICS)
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
+    """With a query that has counted."""
+    made = MemoryEngine(None)  # type: ignore[arg-type]
+    counts = {**COUNTS, "sent": {**COUNTS["sent"], made.brokers.topics.dead_letters: 5}}
+    monkeypatch.setattr(Queries, "figures", lambda self, query_id: counts)
+    letters: Any = SimpleNamespace(count=lambda query_id: 5, last_reason=lambda query_id: None)
+    monkeypatch.setattr(made.brokers, "dead_letters", letters, raising=False)
+    copies: Any = SimpleNamespace(standing=lambda source: None)
+    monkeypatch.setattr(made.reads, "copies", copies, raising=False)
+    made.execute(f"{RIDES} CREATE STREAM all_rides AS SELECT * FROM rides;", {"auto.offset.reset": "earliest"})
+    return made
+
+
+def test_answers_hold_it(engine: MemoryEngine) -> None:
+    [query_id] = engine.catalog.queries
+    described, explained = engine.execute(f"DESCRIBE rides EXTENDED; EXPLAIN {query_id};")
+    [figures] = described["sourceDescription"]["queryFigures"]
+    assert figures["topicsWritten"] == 2, "dead letters are no results"
+    assert (figures["rowsIn"], figures["rowsOut"], figures["lag"]) == (12_000, 11_001, 3)
+    assert explained["queryDescription"]["figures"]["topicsWritten"] == 2
+
+
+def test_the_shell_shows_it(engine: MemoryEngine) -> None:
+    [query_id] = engine.catalog.queries
+    out = io.StringIO()
+    Printer("table", out).entities(engine.execute(f"EXPLAIN {query_id};"))
+    lines = [line.split(" : ") for line in out.getvalue().splitlines() if " : " in line]
+    shown = {name.rstrip(): value for name, value in lines}
+    assert (shown["Topics written"], shown["Rows out"], shown["Lag"]) == ("2", "11001", "3")
+    assert "Latency" not in shown
