@@ -130,7 +130,7 @@ def test_keys_come_to_their_tasks_by_as_many_shuffles_as_others(engine: Engine, 
     made = engine.execute(f"CREATE TABLE {name} AS {query};", EARLIEST)
     assert enough(lambda: results(engine, name), len(expected)) == expected
     running: Any = engine.queries.get(made[0]["commandStatus"]["queryId"])
-    plan = running._query._jsq.streamingQuery().lastExecution().executedPlan().toString()
+    plan = running.handle.query._jsq.streamingQuery().lastExecution().executedPlan().toString()
     assert plan.count("Exchange ") == shuffles, plan
     engine.execute(f"DROP TABLE {name};")
 
