@@ -351,11 +351,13 @@ def _between(
 ) -> Iterator[Record]:
     """The records of a topic between two offsets of each partition; ends when nobody wants them.
 
-    They are read some at a time, ``most`` or :data:`_BYTES`, and no consumer is open while a client takes their rows.
+    They are read some at a time, and no consumer is open while a client takes their rows: ``most`` at first, which is
+    what a LIMIT needs, then twice as many, as there may be no row in them; never more than :data:`_BYTES`.
     """
     left = {int(p): (start[p], o) for p, o in end.items() if start[p] < o}
     while left and not closing.is_set():
         yield from _some(topic, left, consumer, closing, most)
+        most = min(2 * most, IN_PYTHON)
 
 
 def _some(

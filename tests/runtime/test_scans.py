@@ -91,7 +91,9 @@ def places(records: Iterator[pull.Record]) -> list[tuple[int, int]]:
     return sorted((r.partition, r.offset) for r in records)
 
 
-@pytest.mark.parametrize(("size", "most", "opened"), [(10, 10_000, 1), (10, 40, 3), (3_000_000, 10_000, 34)])
+@pytest.mark.parametrize(
+    ("size", "most", "opened"), [(10, 10_000, 1), (10, 40, 2), (10, 1, 7), (3_000_000, 10_000, 34)]
+)
 def test_each_record_is_read_once(size: int, most: int, opened: int) -> None:
     topic = Topic(2, 50, size)
     assert places(topic.scan(threading.Event(), most)) == [(p, o) for p in range(2) for o in range(50)]
