@@ -87,9 +87,13 @@ class Bodies:
 
 
 def _has_none(scope: Scope) -> bool:
-    """Whether a request has no body (RFC 9110, section 9.3.1): it is not waited for, as GET /info must be quick."""
-    lengths = (b"content-length", b"transfer-encoding")
-    return scope["method"] in ("GET", "HEAD") and not any(name in lengths for name, _ in scope["headers"])
+    """Whether a request has no body (RFC 9112, section 6.3): it is not waited for, as GET /info must be quick.
+
+    In HTTP/2 no header says so.
+    """
+    if scope["method"] not in ("GET", "HEAD") or scope["http_version"] == "2":
+        return False
+    return not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
 _TOO_SLOW = ConfigProblem(
