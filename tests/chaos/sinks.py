@@ -47,7 +47,7 @@ class Topics:
         return None if found is None else {t: sum(ends) for t, ends in found.items()}
 
     def _offsets(self, partitions: Mapping[str, int]) -> dict[str, list[int]] | None:
-        spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        spec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # confluent_kafka has no types for it
         wanted = {TopicPartition(t, p): spec for t, n in partitions.items() for p in range(n)}
         found = {t: [0] * n for t, n in partitions.items()}
         try:

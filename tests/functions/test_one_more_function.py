@@ -44,14 +44,15 @@ def test_a_plan_calls_it_and_is_stored() -> None:
 
 
 def test_wrong_arguments_are_refused_by_its_signature() -> None:
-    engine = MemoryEngine(None)  # type: ignore[arg-type]
+    engine = MemoryEngine(None)  # type: ignore[arg-type]  # no session: Spark runs nothing
     with pytest.raises(KsqlError) as refused:
         engine.execute(CODES.replace("soundex(name)", "soundex(id, name)"))
     assert (refused.value.code, refused.value.hint) == ("no-overload", "it takes SOUNDEX(STRING)")
 
 
 def test_it_is_listed_and_described() -> None:
-    shown, described = MemoryEngine(None).execute("SHOW FUNCTIONS; DESCRIBE FUNCTION soundex;")  # type: ignore[arg-type]
+    engine = MemoryEngine(None)  # type: ignore[arg-type]  # no session: Spark runs nothing
+    shown, described = engine.execute("SHOW FUNCTIONS; DESCRIBE FUNCTION soundex;")
     assert {"name": "SOUNDEX", "type": "SCALAR", "category": "STRING"} in shown["functions"]
     assert described["functions"][0]["returnType"] == "STRING"
     assert 'name = "SOUNDEX"' in listing() and "**SOUNDEX** The Soundex code" in manual()

@@ -29,7 +29,7 @@ RIDES = "CREATE STREAM rides (k STRING KEY, v INT) WITH (KAFKA_TOPIC='rides', VA
 
 def engine(**properties: str) -> MemoryEngine:
     """An engine whose log has a stream and a table over internal topics."""
-    made = MemoryEngine(None)  # type: ignore[arg-type]
+    made = MemoryEngine(None)  # type: ignore[arg-type]  # no session: Spark runs nothing
     made.brokers.config = Config.of(properties)
     made.execute(RIDES)
     for source in (OLD_STREAM, OLD_TABLE):

@@ -39,7 +39,7 @@ def topics_written() -> Iterator[None]:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
     """With a query that has counted."""
-    made = MemoryEngine(None)  # type: ignore[arg-type]
+    made = MemoryEngine(None)  # type: ignore[arg-type]  # no session: Spark runs nothing
     counts = {**COUNTS, "sent": {**COUNTS["sent"], made.brokers.topics.dead_letters: 5}}
     monkeypatch.setattr(Queries, "figures", lambda self, query_id: counts)
     letters: Any = SimpleNamespace(count=lambda query_id: 5, last_reason=lambda query_id: None)

@@ -62,7 +62,7 @@ def limits(plan: Plan) -> set[int | None]:
 def test_one_more_property_is_set_by_server_and_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KSQLPY_KSQL_FUNCTIONS_JOINED_LIMIT", "7")
     assert Config.from_environment()[LIMIT.name] == "7"
-    engine = MemoryEngine(None)  # type: ignore[arg-type]
+    engine = MemoryEngine(None)  # type: ignore[arg-type]  # no session: Spark runs nothing
     [shown] = engine.execute("SHOW PROPERTIES;", {LIMIT.name: "3"})
     [found] = [p for p in shown["properties"] if p["name"] == LIMIT.name]
     assert (found["value"], found["editable"], found["description"]) == ("3", True, LIMIT.help)
