@@ -3,7 +3,8 @@
 hypercorn closes a connection whose client has left only when its time of rest is over, and does not limit their number.
 Here a connection ends with its client; one that has sent no whole request gets less time; and where there are too many,
 those that have rested longest are closed. One that has sent nothing costs next to nothing: what reads HTTP is made for
-the first bytes, and its time of rest is a timer of the loop, where hypercorn has a task.
+the first bytes, and its time of rest is a timer of the loop, where hypercorn has a task. Where many connections ask at
+once, one of them begins in each round of the event loop, and those with a whole GET are not among those that wait.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import contextlib
 import logging
 import resource
 import weakref
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +37,29 @@ DESCRIPTORS = 65_536
 """File descriptors that the server asks for: connections, topics, RocksDB's files."""
 
 
+class _Admission:
+    """Lets one request begin in each round of the event loop: what is short is answered between them."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def wait(self) -> None:
+        """Returns when the caller may begin."""
+        loop = asyncio.get_running_loop()
+        admitted: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(admitted)
+        if len(self._waiting) == 1:
+            loop.call_soon(self._next, loop)
+        await admitted
+
+    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+        admitted = self._waiting.popleft()
+        if self._waiting:
+            loop.call_soon(self._next, loop)
+        if not admitted.done():  # else its task was cancelled
+            admitted.set_result(None)
+
+
 class _Connections:
     """Those of this process, and how many there may be."""
 
@@ -44,6 +69,11 @@ class _Connections:
         self.resting: dict[Connection, None] = {}  # those that rest longest come first
         self.refused = 0
         self._ends: weakref.WeakKeyDictionary[WorkerContext, asyncio.Task[None]] = weakref.WeakKeyDictionary()
+        self._admissions: weakref.WeakKeyDictionary[WorkerContext, _Admission] = weakref.WeakKeyDictionary()
+
+    def admission(self, context: WorkerContext) -> _Admission:
+        """That of a server; there may be several in a process, each with a loop of its own."""
+        return self._admissions.setdefault(context, _Admission())
 
     def watch(self, context: WorkerContext) -> None:
         """Those that rest end with the server."""
@@ -155,6 +185,8 @@ class Connection(TCPServer):
             with contextlib.suppress(OSError):
                 self._first = await self.reader.read(MAX_RECV)
             if self._first:
+                if not _is_short(self._first):
+                    await _ALL.admission(self.context).wait()
                 await super().run()
             else:
                 await self._close()
@@ -202,13 +234,32 @@ class Connection(TCPServer):
         try:
             async with asyncio.timeout(LEAVING if self._left else None) as self._reads:
                 try:
-                    await self.protocol.handle(RawData(self._first))
-                    await super()._read_data()
+                    await self._reads_all()
                 finally:
                     self._reads = None
         except TimeoutError:
-            await self.protocol.handle(Closed())
+            pass
+        await self.protocol.handle(Closed())
         await self.idle_task.stop()
+
+    async def _reads_all(self) -> None:
+        """As hypercorn's, but for what has come already, and a client that leaves before it has asked."""
+        data = self._first
+        while True:
+            await self.protocol.handle(RawData(data))
+            if self.reader.at_eof():
+                return
+            try:
+                data = await self.reader.read(MAX_RECV)
+            except OSError:
+                return
+            if not data and not self._asked:  # a head without an end: nobody waits for its refusal
+                return
+
+
+def _is_short(data: bytes) -> bool:
+    """Whether all of a request without a body is there."""
+    return data.startswith(b"GET ") and b"\r\n\r\n" in data
 
 
 def install() -> None:

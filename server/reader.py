@@ -21,7 +21,7 @@ from ksqlpy.runtime.reader import Reader
 from ksqlpy.server import connections
 from ksqlpy.server.app import guarded
 from ksqlpy.server.forward import Forward
-from ksqlpy.server.run import hypercorn
+from ksqlpy.server.run import binds, hypercorn
 
 __all__ = ["main"]
 
@@ -56,7 +56,7 @@ async def _serve(reader: Reader, settings: dict[str, Any]) -> None:
         _problem,
         f"pull_reader{settings['number']}_",
     )
-    await hypercorn(app, [f"fd://{settings['listener']}"], end.wait)
+    await hypercorn(app, binds(settings["listener"]), end.wait)
 
 
 def _problem() -> KsqlError | None:

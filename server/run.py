@@ -33,7 +33,7 @@ from ksqlpy.server.app import create_app
 from ksqlpy.server.backend import Backend, Engine, State
 from ksqlpy.server.readers import Readers
 
-__all__ = ["ServerThread", "hypercorn", "listen", "serve"]
+__all__ = ["ServerThread", "binds", "hypercorn", "listen", "serve"]
 
 Progress = Callable[[str], None]
 
@@ -79,6 +79,10 @@ def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
 
 BACKLOG = 4096
 """Connections that wait until they are accepted. A client beyond them hears nothing, and asks again in a second."""
+
+ACCEPTS = 16
+"""Connections that are accepted in a round of the event loop: libuv accepts one for each descriptor that listens. A
+client behind a crowd would wait as many rounds as there are others."""
 
 SWITCH = 0.0005
 """Seconds after which a thread at work in Python makes room for others. By Python's own 5 ms a request would take some
@@ -128,9 +132,8 @@ async def _serve(backend: Backend, listener: socket.socket, readers: Readers, pr
 
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, interrupted)
-    # A second descriptor of the socket, because hypercorn closes the one it is given.
-    binds = [f"fd://{os.dup(listener.fileno())}", *readers.binds]
-    serving = asyncio.create_task(hypercorn(create_app(backend), binds, end.wait))
+    places = [*binds(listener.fileno()), *readers.binds]
+    serving = asyncio.create_task(hypercorn(create_app(backend), places, end.wait))
     starting = asyncio.create_task(asyncio.to_thread(backend.engine.start))
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -189,10 +192,10 @@ async def _end(backend: Backend, end: asyncio.Event, serving: asyncio.Task[None]
         await asyncio.wait_for(serving, PATIENCE)
 
 
-async def hypercorn(app: Starlette, binds: list[str], end: Callable[..., Awaitable[object]]) -> None:
-    """Serves an application until ``end`` returns; ``binds``: where, as hypercorn has it."""
+async def hypercorn(app: Starlette, places: list[str], end: Callable[..., Awaitable[object]]) -> None:
+    """Serves an application until ``end`` returns; ``places``: where, as hypercorn has it."""
     config = HypercornConfig()
-    config.bind = binds
+    config.bind = places
     config.loglevel = "WARNING"
     config.errorlog = logging.getLogger("ksqlpy.server")  # else it writes onto the terminal, whatever is drawn there
     config.include_server_header = False
@@ -205,6 +208,11 @@ async def hypercorn(app: Starlette, binds: list[str], end: Callable[..., Awaitab
     connections.install()
     strict.install()
     await hypercorn_serve(app, config, shutdown_trigger=end)  # type: ignore[arg-type]
+
+
+def binds(listener: int) -> list[str]:
+    """Further descriptors of a socket that listens, as hypercorn has them, which closes those that it is given."""
+    return [f"fd://{os.dup(listener)}" for _ in range(ACCEPTS)]
 
 
 def _url(listener: socket.socket) -> str:
@@ -250,8 +258,7 @@ class ServerThread:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         end = asyncio.Event()
-        binds = [f"fd://{os.dup(self._listener.fileno())}"]
-        serving = asyncio.create_task(hypercorn(create_app(self.backend), binds, end.wait))
+        serving = asyncio.create_task(hypercorn(create_app(self.backend), binds(self._listener.fileno()), end.wait))
         stopping = asyncio.create_task(self._stop.wait())
         self._running.set()
         await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)

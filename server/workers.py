@@ -3,6 +3,9 @@
 ``Thread.start`` returns when the new thread runs, and so do the thread pools of the standard library and of anyio when
 they grow. On a machine with more threads than processors that takes some tenths of a second, in which the event loop
 would answer nobody. Here a thread of its own starts the others.
+
+Where many calls come at once, most of them are short. A thread for each would make the event loop compete with all of
+them for the interpreter, so only a few are started at once, and more while no call ends.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import contextlib
 import contextvars
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -21,6 +25,11 @@ T = TypeVar("T")
 
 REST = 60.0
 """Seconds after which a thread without a call ends."""
+
+AT_ONCE = 4
+"""Threads that are started as soon as calls come."""
+STALL = 0.05
+"""Seconds without the end of a call after which further threads are started for those that wait."""
 
 _wanted: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 _starting = threading.Lock()
@@ -55,6 +64,8 @@ class Workers:
         self._lock = threading.Lock()
         self._threads = 0
         self._free = 0  # threads that wait for a call, less the calls that wait for a thread
+        self._ended = 0
+        self._growing = False
 
     async def run(self, function: Callable[..., T], *args: object) -> T:
         """The result of a call in a thread, with the caller's context variables; raises what it raises.
@@ -66,14 +77,42 @@ class Workers:
         context = contextvars.copy_context()
         with self._lock:
             self._free -= 1
-            more = self._free < 0 and self._threads < self._most
+            short = self._free < 0 and self._threads < self._most
+            more = short and self._threads < AT_ONCE
             if more:
                 self._threads += 1
                 self._free += 1
+            grow = short and not more and not self._growing
+            self._growing |= grow
         self._calls.put((loop, result, lambda: context.run(function, *args)))
         if more:
             start(self._start)
+        if grow:
+            start(self._start_growing)
         return await result
+
+    def _start_growing(self) -> None:
+        try:
+            threading.Thread(target=self._grow, name=f"{self._name} grows", daemon=True).start()
+        except RuntimeError:  # the system gives no more
+            self._growing = False
+
+    def _grow(self) -> None:
+        """Starts threads while calls wait and none ends, twice as many each time."""
+        ended, more = self._ended, 1
+        while True:
+            time.sleep(STALL)
+            with self._lock:
+                if self._free >= 0 or self._threads >= self._most:
+                    self._growing = False
+                    return
+                stalls, ended = ended == self._ended, self._ended
+                count = min(more, -self._free, self._most - self._threads) if stalls else 0
+                self._threads += count
+                self._free += count
+            more = 2 * more if stalls else 1
+            for _ in range(count):
+                self._start()
 
     def _start(self) -> None:
         try:
@@ -114,6 +153,7 @@ class Workers:
     ) -> None:
         with self._lock:
             self._free += 1
+            self._ended += 1
         with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(_done, result, value, error)
 

@@ -7,9 +7,11 @@ import resource
 import socket
 import subprocess
 import sys
+import threading
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from typing import Any
 
 import httpx
 import psutil
@@ -159,6 +161,32 @@ def test_the_server_stops_beside_what_waits(engine: FakeEngine) -> None:
         assert engine.waiting.acquire(timeout=30)
     with one:
         assert b"nobody waits" in one.recv(65_536)
+
+
+def test_a_short_request_does_not_wait_behind_a_crowd(
+    server: ServerThread, engine: FakeEngine, sockets: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All are there before the first one is accepted; a round of the loop begins one of the crowd."""
+    info, begun, go = engine.info, list[int](), threading.Event()
+
+    def counted() -> dict[str, Any]:
+        begun.append(connections._ALL.open - len(connections._ALL.resting))
+        return info()
+
+    monkeypatch.setattr(engine, "info", counted)
+    assert b"200" in ask(connected(server, sockets))
+    assert server._loop is not None
+    server._loop.call_soon_threadsafe(go.wait, 30)
+    for _ in range(400):
+        connected(server, sockets).sendall(
+            b"POST /ksql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+        )
+    last = connected(server, sockets)
+    last.sendall(ASKED)
+    go.set()
+    assert b"200" in last.recv(65_536)
+    assert begun[1] < 200
+    assert until(lambda: connections._ALL.open - len(connections._ALL.resting) == 400)
 
 
 def test_the_server_may_have_more_open_files_than_it_began_with() -> None:

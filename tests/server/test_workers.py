@@ -56,6 +56,27 @@ def test_calls_beyond_the_number_of_threads_wait_in_order() -> None:
     asyncio.run(run())
 
 
+def test_many_short_calls_need_few_threads_and_those_that_wait_get_more() -> None:
+    async def run() -> None:
+        pool, go = Workers(64, "many"), threading.Event()
+        most = 0
+
+        def short() -> None:
+            nonlocal most
+            most = max(most, threads("many"))
+
+        await asyncio.gather(*(pool.run(short) for _ in range(300)))
+        assert most <= workers.AT_ONCE
+        waiting = [asyncio.create_task(pool.run(go.wait, 30)) for _ in range(40)]
+        await asyncio.sleep(0)  # all of them have asked
+        await pool.run(short)  # comes to its turn beside them
+        assert most > 40
+        go.set()
+        assert all(await asyncio.gather(*waiting))
+
+    asyncio.run(run())
+
+
 def test_a_call_that_nobody_waits_for_ends_and_frees_its_thread() -> None:
     async def run() -> None:
         pool, go, ended = Workers(1, "left"), threading.Event(), threading.Event()
