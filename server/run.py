@@ -149,7 +149,6 @@ async def _serve(backend: Backend, listener: socket.socket, readers: Readers, pr
         if not stop.is_set():
             backend.state = State.READY
             gc.freeze()  # a full collection of what the start has made would hold all threads for tenths of a second
-            gc.freeze()  # a full collection of what the start has made would hold all threads for tenths of a second
             readers.start(backend.engine.config, listener)
             config = backend.engine.config  # with the address of a broker that the engine has started
             print(f"Kafka   {config.get('bootstrap.servers')}")
