@@ -42,7 +42,7 @@ A property is set in the server's configuration file (`ksqlpy server --config FI
 (`KSQLPY_BOOTSTRAP_SERVERS`) or as an option of the command. Those with "yes" under "per statement" may also be set with
 `SET 'name' = 'value';` and in `streamsProperties` of a request. The prefix `ksql.streams.` is accepted where ksqlDB
 accepts it. `SHOW PROPERTIES;` lists the values in force. Written by
-`make docs` from `ksqlpy/config.py` and `ksqlpy/connection/names.py`; not to be edited.
+`make docs` from `ksqlpy/config/` and `ksqlpy/connection/names.py`; not to be edited.
 
 | property | default | per statement | meaning |
 |---|---|---|---|

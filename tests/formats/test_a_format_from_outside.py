@@ -161,4 +161,4 @@ def test_no_other_place_names_a_format() -> None:
             if token.type == tokenize.STRING and re.fullmatch(r"[\"'](DELIMITED|KAFKA|AVRO)[\"']", token.string):
                 found.append(f"{file.relative_to(root)}: {token.string}")
     # What ksql.persistence.default.format.key is by default; and the schema registry's word for a kind of schemas.
-    assert found == ['config/values.py: "KAFKA"', 'registry/client.py: "AVRO"']
+    assert found == ['config/statements.py: "KAFKA"', 'registry/client.py: "AVRO"']
