@@ -12,6 +12,7 @@ from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan, build_plan, going_on, stored, upgrade
 from ksqlpy.sql import parse
+from ksqlpy.types import holds_double
 
 SOURCES = """
 CREATE STREAM s (id INT KEY, d DOUBLE, n INT, r STRUCT<x ARRAY<DOUBLE>>) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON');
@@ -43,6 +44,7 @@ BY_BITS = [
     "CREATE STREAM x AS SELECT s.id, s.d AS d, t.n FROM s JOIN t ON s.d = t.d;",
     "CREATE STREAM x AS SELECT s.id, s.d AS d FROM s JOIN o WITHIN 1 SECOND ON s.d = o.d;",
     "CREATE TABLE x AS SELECT u.id, t.n FROM u JOIN t ON u.d = t.d;",
+    "CREATE TABLE x AS SELECT t.d AS d, u.d AS e FROM t JOIN u ON t.n = u.id;",
     *(
         f"CREATE TABLE x AS SELECT id, {call} AS c FROM s GROUP BY id;"
         for call in ("COLLECT_SET(d)", "COLLECT_SET(r)", "COUNT_DISTINCT(d)", "TOPK(d, 2)", "ATTR(d)")
@@ -72,12 +74,27 @@ def test_other_plans_are_stored_as_before(query: str) -> None:
     assert "by_bits" not in stored.canonical(stored.write(plan))
 
 
+@pytest.mark.parametrize("query", [*BY_BITS, *AS_BEFORE])
+def test_no_state_has_rows_of_a_table_by_doubles_that_are_not_bits(query: str) -> None:
+    plan = plan_of(query)
+    keys = [k for node in plan.nodes if node.stateful for k in node.identity or ()]
+    assert plan.by_bits or not any(holds_double(k.type) for k in keys)
+
+
 @pytest.mark.parametrize("by_bits", [True, False])
 def test_a_query_that_is_replaced_keeps_the_rule_of_its_state(by_bits: bool) -> None:
     old = replace(plan_of("CREATE TABLE x AS SELECT d, COUNT(*) AS c FROM s GROUP BY d;"), by_bits=by_bits)
     new = plan_of("CREATE TABLE x AS SELECT d, COUNT(*) AS c FROM s WHERE n > 1 GROUP BY d;")
     assert new.by_bits
     assert going_on(old, new, anew=upgrade(old, new).anew) == replace(new, by_bits=by_bits)
+
+
+@pytest.mark.parametrize("query", BY_BITS)
+def test_a_query_of_before_goes_on_by_its_rule(query: str) -> None:
+    old = replace(plan_of(query), by_bits=False)
+    assert "by_bits" not in stored.canonical(stored.write(old))
+    assert stored.read(stored.write(old)) == old
+    assert going_on(old, plan_of(query), anew=upgrade(old, plan_of(query)).anew) == old
 
 
 def test_a_state_that_begins_anew_has_the_rule_of_today() -> None:

@@ -41,13 +41,13 @@ class ForeignKeyJoin(WithTables, TaskStep):
 
     @property
     def expressions(self) -> tuple[t.Expr, ...]:
-        """The foreign key, and the primary key of the left rows."""
-        return (self.left_key, *self.identity)
+        """Those that bring rows together."""
+        return self.keys
 
     @property
     def keys(self) -> tuple[t.Expr, ...]:
-        """The foreign key: rows of both tables meet where it lies."""
-        return (self.left_key,)
+        """The foreign key, by which rows of both tables meet, and the left primary key, by which their results do."""
+        return (self.left_key, *self.identity)
 
     @property
     def identity(self) -> tuple[t.Expr, ...]:
