@@ -111,6 +111,12 @@ class CatalogService:
             if not running and not query.paused and self._problem(query.id) is None:
                 self._run(query.id)
 
+    def forget_ended(self) -> None:
+        """Removes what ended queries have noted of their producers, and could not remove when they ended."""
+        with self.turn:
+            blocked = {name for kind, name in self.catalog.blocked if kind == "query"}
+            self._supervisor.queries.forget_ended(self._brokers.kafka, {*self.catalog.queries, *blocked})
+
     # ------------------------------------------------------------ sources and their queries
 
     def declare(self, made: Declare) -> int:

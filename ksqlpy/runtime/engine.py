@@ -140,7 +140,8 @@ class Engine:
         self.topics.remove_transients()
         self.catalog_service.run_all()
         self._declare_own()
-        self.supervisor.watch(stack, self.catalog_service.turn, self.catalog_service.run_all)
+        service = self.catalog_service
+        self.supervisor.watch(stack, service.turn, service.run_all, service.forget_ended)
 
     def _keep_log(self, stack: contextlib.ExitStack) -> None:
         """Starts the processing log, if one is wanted."""

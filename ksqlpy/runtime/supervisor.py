@@ -85,13 +85,19 @@ class Supervisor:
         if register is not None:
             self._cluster.executors.admit(register, stack)
 
-    def watch(self, stack: ExitStack, turn: AbstractContextManager[object], run_all: Callable[[], None]) -> None:
+    def watch(
+        self,
+        stack: ExitStack,
+        turn: AbstractContextManager[object],
+        run_all: Callable[[], None],
+        forget_ended: Callable[[], None],
+    ) -> None:
         """Watches over JVM and queries until ``stack`` closes.
 
-        ``turn``: that of changes; ``run_all``: starts those that do not run.
+        ``turn``: that of changes; ``run_all``: starts those that do not run; ``forget_ended``: see :class:`Watch`.
         """
         restart = Restart(self.driver, self.queries, self.suspects, self._cluster, turn, run_all)
-        Watch(self._brokers, restart).start(stack)
+        Watch(self._brokers, restart, forget_ended).start(stack)
         if not self._brokers.standing_by.is_set():
             stack.callback(self._scratch.close)
             self._cluster.warm_ups.begin(lambda: bool(self.queries.all()))

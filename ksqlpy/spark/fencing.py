@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,6 +143,25 @@ class ProducerRegister:
     def leave(self, query: str, *, forget: bool = False) -> None:
         """Notes, when the brokers take it, that nothing writes the query's results; ``forget``: nor ever will."""
         self._send(f"{self._engine}/{query}", None if forget else {"producers": []})
+
+    def of_ended(self, known: Collection[str]) -> dict[str, tuple[SinkProducer, ...]]:
+        """The producers that are noted for queries that are not known any more, by query.
+
+        Raises EngineProblem ``service-taken`` when another engine has the service, which knows other queries.
+        """
+        with self._lock:
+            self._follow()
+            if self._owner != self._engine:
+                raise service_taken()
+            ended = {query for _, query in self._producers} - {*known}
+            return {query: tuple(self._of(query) or ()) for query in sorted(ended)}
+
+    def forget(self, query: str) -> None:
+        """Notes, when the brokers take it, that nothing writes the query's results nor ever will: whoever noted it."""
+        with self._lock:
+            engines = [engine for engine, name in self._producers if name == query]
+        for engine in engines:
+            self._send(f"{engine}/{query}", None)
 
     def close(self) -> None:
         """Waits a little until all is noted."""

@@ -15,13 +15,15 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from ksqlpy.errors import EngineProblem
+from ksqlpy.errors import EngineProblem, KsqlError
+from ksqlpy.spark.clients import tell_jvm
+from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.fencing import ProducerRegister, SinkProducer
 from ksqlpy.spark.gateway import jvm_of
 from ksqlpy.spark.kafka import Kafka
@@ -31,7 +33,7 @@ from ksqlpy.spark.session import is_local
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.tasks import tasks_run
 
-__all__ = ["Writers", "writers_of", "writers_of_rehearsal"]
+__all__ = ["Writers", "forget_ended", "writers_of", "writers_of_rehearsal"]
 
 log = logging.getLogger(__name__)
 
@@ -295,6 +297,43 @@ class _OnCluster(_Unregistered):
             with contextlib.suppress(Py4JError, OSError):
                 self._jvm.ksqlpy.metrics.Reports.endLife(self._life)
             self._life = ""
+
+
+def forget_ended(session: SparkSession, register: ProducerRegister, kafka: Kafka, known: Collection[str]) -> set[str]:
+    """Removes the notes of queries that have ended for good, once nothing can write their results any more.
+
+    ``known``: ids of the queries that have not. A query that ends removes its note by itself, unless there is no JVM,
+    it is paused, or its tasks or its producer have not come to an end yet. Gives the ids of those whose producers the
+    brokers do not let be ended; what else fails is done at the next call.
+    """
+    refused = set[str]()
+    try:
+        for query, producers in register.of_ended(known).items():
+            if not _writes_here(session, query, producers):
+                if (why := _orphans_fenced(session, kafka, query, producers)) is None:
+                    register.forget(query)
+                else:
+                    log.warning("query %s has ended, its producers stay noted: %s", query, why)
+                    refused.add(query)
+    except (Py4JError, OSError, KsqlError) as e:
+        log.warning("producers of queries that have ended stay noted: %s", failure_of(e).message)
+    return refused
+
+
+def _writes_here(session: SparkSession, query: str, producers: Iterable[SinkProducer]) -> bool:
+    """Whether this JVM has one of the producers, and it may still write."""
+    sink: Any = jvm_of(session).ksqlpy.sink
+    own = any(p.jvm == sink.SinkProducers.JVM for p in producers)
+    return own and (tasks_run(session, query) or not sink.Senders.idle(query))
+
+
+def _orphans_fenced(session: SparkSession, kafka: Kafka, query: str, producers: Iterable[SinkProducer]) -> str | None:
+    """Has the brokers end those of the producers that are in other JVMs; None, or why they do not let us."""
+    jvm: Any = jvm_of(session)
+    others = [p for p in producers if p.jvm != jvm.ksqlpy.sink.SinkProducers.JVM]
+    if others:
+        tell_jvm(session, kafka.connection)
+    return _fenced(jvm, kafka, query, others)
 
 
 def _fenced(jvm: Any, kafka: Kafka, query: str, producers: Iterable[SinkProducer]) -> str | None:

@@ -63,3 +63,28 @@ def test_on_a_cluster_only_producers_of_the_present_life_are_admitted_and_all_ar
     assert first.admit("Q", "2", "c", 9) == "the query has been started again since, or has ended"
     for register in (first, second):
         register.close()
+
+
+@pytest.mark.kafka
+def test_queries_that_have_ended_are_forgotten_whoever_noted_them(fresh_broker: EmbeddedKafka) -> None:
+    kafka = Kafka(KafkaConnection(fresh_broker.bootstrap))
+    first = ProducerRegister(kafka, "register", "first")
+    first.take()
+    for query, producer in (("ENDED", OLD), ("PAUSED", NEW), ("EMPTY", LATE)):
+        first.enter(query, producer)
+    first.leave("EMPTY")
+    second = ProducerRegister(kafka, "register", "second")
+    second.take()
+    second.enter("ENDED", NEW)
+    with pytest.raises(ServiceLost):
+        first.of_ended(())  # it does not know the queries of the second engine
+    assert second.of_ended(("PAUSED",)) == {"EMPTY": (), "ENDED": (OLD, NEW)}
+    for query in ("EMPTY", "ENDED"):
+        second.forget(query)
+    second.close()  # all is noted then
+    third = ProducerRegister(kafka, "register", "third")
+    third.take()
+    assert third.of_ended(()) == {"PAUSED": (NEW,)}
+    assert third.enter("ENDED", LATE) is None  # as one that never was
+    for register in (first, third):
+        register.close()

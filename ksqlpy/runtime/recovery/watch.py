@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from ksqlpy.runtime.brokers import Brokers
@@ -26,10 +27,13 @@ NOTE_EVERY = 5
 
 
 class Watch:
-    """A thread that looks about once a second. ``restart``: of what it watches over."""
+    """A thread that looks about once a second.
 
-    def __init__(self, brokers: Brokers, restart: Restart) -> None:
-        self._brokers, self._restart = brokers, restart
+    ``restart``: of what it watches over; ``forget_ended``: removes what queries left that ended without a JVM.
+    """
+
+    def __init__(self, brokers: Brokers, restart: Restart, forget_ended: Callable[[], None]) -> None:
+        self._brokers, self._restart, self._forget_ended = brokers, restart, forget_ended
         self._driver, self._queries, self._turn = restart.driver, restart.queries, restart.turn
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
@@ -86,3 +90,4 @@ class Watch:
         with self._turn:
             follow_partitions(self._queries, self._brokers.kafka)
             self._queries.start_refused()
+        self._forget_ended()
