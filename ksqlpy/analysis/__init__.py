@@ -7,7 +7,7 @@ from ksqlpy.analysis.inserts import Insert, analyze_insert
 from ksqlpy.analysis.query import analyze_query
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.analysis.scope import Text, check_blocked, find_source
-from ksqlpy.analysis.statements import CreateAs, Declare, TopicWish, analyze_create
+from ksqlpy.analysis.statements import CreateAs, Declare, TopicSpec, analyze_create
 from ksqlpy.analysis.writers import (
     InsertInto,
     analyze_alter,
@@ -25,7 +25,7 @@ __all__ = [
     "Sample",
     "Samples",
     "Text",
-    "TopicWish",
+    "TopicSpec",
     "TypedQuery",
     "analyze_alter",
     "analyze_create",

@@ -43,7 +43,7 @@ from ksqlpy.types import (
 __all__ = [
     "CreateAs",
     "Declare",
-    "TopicWish",
+    "TopicSpec",
     "analyze_create",
     "declared_columns",
 ]
@@ -52,7 +52,7 @@ _SOURCE_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 @dataclass(frozen=True)
-class TopicWish:
+class TopicSpec:
     """What a statement says of its topic; None where it says nothing. ``retention_ms``: -1 keeps records for ever."""
 
     name: str
@@ -66,7 +66,7 @@ class Declare:
     """CREATE STREAM or TABLE without a query; ``inferred``: what was inferred from records, a sentence each."""
 
     source: Source
-    topic: TopicWish
+    topic: TopicSpec
     inferred: tuple[str, ...] = ()
 
 
@@ -78,7 +78,7 @@ class CreateAs:
     """
 
     source: Source
-    topic: TopicWish
+    topic: TopicSpec
     query: TypedQuery
     query_id: str | None = None
 
@@ -163,7 +163,7 @@ def _declare(
     )
     source = with_schemas(source, properties, registry, text, of_query=False)
     check_formats(source, text, node.this, properties.nodes)
-    return Declare(source, _topic_wish(source, properties, text), found.told)
+    return Declare(source, _topic_spec(source, properties, text), found.told)
 
 
 _INFERS = "; CREATE infers this where it can read the topic's records"
@@ -309,14 +309,14 @@ def _delimiters(
     return found[0], found[1]
 
 
-def _topic_wish(source: Source, properties: SourceProperties, text: Text) -> TopicWish:
+def _topic_spec(source: Source, properties: SourceProperties, text: Text) -> TopicSpec:
     if properties.retention_ms is not None and source.kind == "TABLE" and source.window is None:
         text.refuse(
             "invalid-property",
             "RETENTION_MS is for streams and windowed tables: the topic of a table keeps the last record of each key",
             properties.nodes["RETENTION_MS"],
         )
-    return TopicWish(source.topic, properties.partitions, properties.replicas, properties.retention_ms)
+    return TopicSpec(source.topic, properties.partitions, properties.replicas, properties.retention_ms)
 
 
 # ---------------------------------------------------------------- CREATE … AS SELECT
@@ -379,13 +379,13 @@ def _create_as(
         text.refuse("bad-name", f"{source.topic[:20]}… is not {e}", node.this, hint="name one with KAFKA_TOPIC")
     if source.topic in {s.topic for s in query.sources}:
         text.refuse("same-topic", f"the result would be written into its own source topic {source.topic}", node.this)
-    wish = _topic_wish(source, properties, text)
-    wish = replace(
-        wish,
-        partitions=wish.partitions or config.number("ksql.sink.partitions") or None,
-        replicas=wish.replicas or config.number("ksql.sink.replicas") or None,
+    spec = _topic_spec(source, properties, text)
+    spec = replace(
+        spec,
+        partitions=spec.partitions or config.number("ksql.sink.partitions") or None,
+        replicas=spec.replicas or config.number("ksql.sink.replicas") or None,
     )
-    return CreateAs(source, wish, query, properties.query_id)
+    return CreateAs(source, spec, query, properties.query_id)
 
 
 def _with_headers(query: TypedQuery, name: str, place: exp.Expr, text: Text) -> TypedQuery:

@@ -181,12 +181,12 @@ def _check_topic(source: Source, declared: Declared | None, brokers: KafkaConnec
     kafka = Kafka(brokers)
     kafka.check()
     topics = Topics(kafka, Config.of({}).get("ksql.service.id"))
-    wish = declared.wishes.get(source.name) if declared is not None else None
-    if wish is None:
+    spec = declared.topics.get(source.name) if declared is not None else None
+    if spec is None:
         topics.partitions([source.topic])
     else:
-        topics.check(wish, {}, declared=True)
-        topics.ensure_declared(Declare(source, wish))
+        topics.check(spec, {}, declared=True)
+        topics.ensure_declared(Declare(source, spec))
 
 
 def _progress(count: int, seconds: float) -> str:

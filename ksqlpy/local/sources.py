@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sqlglot import exp
 
-from ksqlpy.analysis import CreateAs, Declare, Text, TopicWish, analyze_create, analyze_type
+from ksqlpy.analysis import CreateAs, Declare, Text, TopicSpec, analyze_create, analyze_type
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, KsqlError, file_reason, similar_names
@@ -48,7 +48,7 @@ def read_text(file: Path) -> str:
 class Declared:
     """What the statements so far have declared.
 
-    ``wishes``: the topics as CREATE with columns describes them, by source. ``properties``: as SET sets them.
+    ``topics``: the topics as CREATE with columns describes them, by source. ``properties``: as SET sets them.
     ``query``: the SELECT, if there was one. ``files``: by name, the file of a source; of one that no statement ahead of
     the first SELECT declares, a stream is made of it, which ``inferred`` has.
     """
@@ -56,7 +56,7 @@ class Declared:
     properties: dict[str, object] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     catalog: Catalog = field(default_factory=Catalog)
-    wishes: dict[str, TopicWish] = field(default_factory=dict)
+    topics: dict[str, TopicSpec] = field(default_factory=dict)
     query: Parsed | None = None
     files: Mapping[str, Path] = field(default_factory=dict)
     inferred: dict[str, Inferred] = field(default_factory=dict)
@@ -149,4 +149,4 @@ class Declared:
         made: Declare | CreateAs = analyze_create(parsed, self.catalog, self.config)
         self.catalog = self.catalog.with_source(made.source)
         if isinstance(made, Declare):
-            self.wishes[made.source.name] = made.topic
+            self.topics[made.source.name] = made.topic

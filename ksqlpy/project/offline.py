@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ksqlpy.analysis import TopicWish
+from ksqlpy.analysis import TopicSpec
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
@@ -27,11 +27,11 @@ class AssumedTopics:
     def __init__(self, known: Mapping[str, int] | None = None) -> None:
         self._said = dict(known or {})
 
-    def check(self, wish: TopicWish, promised: Mapping[str, int], *, declared: bool) -> int | None:
+    def check(self, spec: TopicSpec, promised: Mapping[str, int], *, declared: bool) -> int | None:
         """As :meth:`ksqlpy.runtime.topics.Topics.check`, of what statements have said so far."""
-        have = check_requirement(wish, self._said, declared=False)
-        if wish.partitions is not None:
-            self._said[wish.name] = wish.partitions
+        have = check_requirement(spec, self._said, declared=False)
+        if spec.partitions is not None:
+            self._said[spec.name] = spec.partitions
         return have
 
     def partitions(self, topics: Iterable[str]) -> dict[str, int]:

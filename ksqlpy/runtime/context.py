@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from ksqlpy.analysis import Samples, TopicWish
+from ksqlpy.analysis import Samples, TopicSpec
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
@@ -25,7 +25,7 @@ __all__ = ["Context", "Sandbox", "Surroundings", "TopicFacts"]
 class TopicFacts(Protocol):
     """What a check asks of the topics; see :class:`ksqlpy.runtime.topics.Topics`."""
 
-    def check(self, wish: TopicWish, promised: Mapping[str, int], *, declared: bool) -> int | None:
+    def check(self, spec: TopicSpec, promised: Mapping[str, int], *, declared: bool) -> int | None:
         """Whether the topic is there or can be made."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from ksqlpy.analysis import CreateAs, Declare, TopicWish
+from ksqlpy.analysis import CreateAs, Declare, TopicSpec
 from ksqlpy.catalog import Source
 from ksqlpy.errors import AnalysisProblem, EngineProblem
 from ksqlpy.runtime.topic_requirements import check_requirement
@@ -52,13 +52,13 @@ class Topics:
                 raise AnalysisProblem("missing-topic", f"topic {topic} does not exist any more")
         return found
 
-    def check(self, wish: TopicWish, promised: Mapping[str, int], *, declared: bool) -> int | None:
+    def check(self, spec: TopicSpec, promised: Mapping[str, int], *, declared: bool) -> int | None:
         """Whether the topic is there or can be made: its partitions, or None if a query's sink will be made.
 
         ``promised``: topics that earlier statements of the request will make. Raises AnalysisProblem.
         """
         known = {n: len(r) for n, r in self._kafka.topics().items()} | dict(promised)
-        return check_requirement(wish, known, declared=declared)
+        return check_requirement(spec, known, declared=declared)
 
     def ensure_late(self, topic: str | None) -> None:
         """Makes the topic for late records, as that of dead letters is made, if it is wanted and not there."""
@@ -67,17 +67,17 @@ class Topics:
 
     def ensure_declared(self, made: Declare) -> None:
         """Makes the topic of a CREATE with columns if it is not there."""
-        wish = made.topic
-        if wish.name not in self._kafka.topics():
-            self._make(wish, wish.partitions or 1, _policy(made.source))
+        spec = made.topic
+        if spec.name not in self._kafka.topics():
+            self._make(spec, spec.partitions or 1, _policy(made.source))
 
     def ensure_sink(self, made: CreateAs, partitions: Mapping[str, int]) -> None:
         """Makes the sink's topic if it is not there: as many partitions as the left-most source has."""
-        wish = made.topic
-        if wish.name in self._kafka.topics():
+        spec = made.topic
+        if spec.name in self._kafka.topics():
             return
         left = made.query.relations[0].source.topic
-        self._make(wish, wish.partitions or partitions[left], _policy(made.source))
+        self._make(spec, spec.partitions or partitions[left], _policy(made.source))
 
     def sink_warning(self, made: CreateAs, interval_ms: int) -> str | None:
         """What is wrong with a sink topic that was there before, for a query that writes exactly once."""
@@ -92,13 +92,13 @@ class Topics:
             f" set its min.compaction.lag.ms to {_TAIL_LAG_MS}"
         )
 
-    def _make(self, wish: TopicWish, partitions: int, policy: str) -> None:
+    def _make(self, spec: TopicSpec, partitions: int, policy: str) -> None:
         config = {"cleanup.policy": policy, **_ANY_TIME}
         if policy != "delete":
             config |= _TAIL_KEPT
-        if wish.retention_ms is not None:
-            config["retention.ms"] = str(wish.retention_ms)
-        self._kafka.create_topic(wish.name, partitions, wish.replicas, config)
+        if spec.retention_ms is not None:
+            config["retention.ms"] = str(spec.retention_ms)
+        self._kafka.create_topic(spec.name, partitions, spec.replicas, config)
 
     def delete(self, topic: str) -> None:
         """Deletes the topic of a source; raises EngineProblem ``internal-topic`` or ``topic-not-deleted``."""
