@@ -146,9 +146,9 @@ class _Side:
 
     def registered(self, which: Which, format_: Format) -> _Found:
         """The columns that the schema registry has for a format with schemas there; none for others."""
-        wish = self.properties.key_schema if which == "key" else self.properties.value_schema
+        given = self.properties.key_schema if which == "key" else self.properties.value_schema
         wrapped = self._wrapped(which, format_)
-        columns = format_.schemas.infer(self.topic, which, self.registry(), wish, wrapped=wrapped) or ()
+        columns = format_.schemas.infer(self.topic, which, self.registry(), given, wrapped=wrapped) or ()
         if columns and which == "value" and self.properties.envelope:
             row = next((c.type for c in columns if c.name == AFTER), None)
             if not isinstance(row, StructType):

@@ -13,7 +13,7 @@ from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import Envelope, WindowKey
 from ksqlpy.errors import similar_names
 from ksqlpy.formats import FORMATS
-from ksqlpy.formats.contract import NO_WISH, SchemaWish
+from ksqlpy.formats.contract import NO_SCHEMA_PROPERTIES, SchemaProperties
 from ksqlpy.formats.delimited import delimiter
 from ksqlpy.sql.nodes import UNIT_MILLIS
 from ksqlpy.topicnames import checked_topic_name
@@ -42,8 +42,8 @@ class SourceProperties:
     window: WindowKey | None = None
     query_id: str | None = None
     headers: str | None = None
-    key_schema: SchemaWish = NO_WISH
-    value_schema: SchemaWish = NO_WISH
+    key_schema: SchemaProperties = NO_SCHEMA_PROPERTIES
+    value_schema: SchemaProperties = NO_SCHEMA_PROPERTIES
     envelope: Envelope = ""
 
 
@@ -234,8 +234,8 @@ def read_properties(written: Sequence[exp.Expr], text: Text, *, declares: bool) 
         places[name] = value
     _check_together(places, text)
     for side in ("key_schema", "value_schema"):
-        wish = {name: found.pop(f"{side}.{name}") for name in ("id", "name", "nulls") if f"{side}.{name}" in found}
-        found[side] = SchemaWish(**wish)
+        given = {name: found.pop(f"{side}.{name}") for name in ("id", "name", "nulls") if f"{side}.{name}" in found}
+        found[side] = SchemaProperties(**given)
     if "FORMAT" in places:
         found["key_format"] = found["value_format"] = found.pop("format")
     found.pop("connector", None)

@@ -15,7 +15,7 @@ from ksqlpy.catalog import Column, Source
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import FORMATS
-from ksqlpy.formats.contract import DECLARED, RECORDS, Format, SchemaWish, Which
+from ksqlpy.formats.contract import DECLARED, RECORDS, Format, SchemaProperties, Which
 from ksqlpy.formats.envelopes import carries_envelopes
 from ksqlpy.registry import SchemaRegistry
 
@@ -96,22 +96,22 @@ def _part(
     of_query: bool,
 ) -> dict[str, Any]:
     spec = source.key if which == "key" else source.value
-    wish = properties.key_schema if which == "key" else properties.value_schema
+    given = properties.key_schema if which == "key" else properties.value_schema
     format_, side = FORMATS[spec.format], which.upper()
     _refuse_strange(which, format_, properties, text)
-    found: dict[str, Any] = {"schema_name": wish.name, "nulls": wish.nulls}
-    if wish.id is None:
+    found: dict[str, Any] = {"schema_name": given.name, "nulls": given.nulls}
+    if given.id is None:
         return found
     node = properties.nodes[f"{side}_SCHEMA_ID"]
     try:
         if of_query:
-            _check(source, which, wish, registry(), text, node)
-        schema = format_.schemas.named(wish.id, registry())
+            _check(source, which, given, registry(), text, node)
+        schema = format_.schemas.named(given.id, registry())
     except AnalysisProblem as e:
         if e.span is None:  # what the schema registry says has no place yet
             e.span, e.sql = text.span(node), text.sql
         raise
-    return {**found, "schema_id": wish.id, "schema": schema}
+    return {**found, "schema_id": given.id, "schema": schema}
 
 
 def _refuse_strange(which: Which, format_: Format, properties: SourceProperties, text: Text) -> None:
@@ -129,13 +129,13 @@ def _refuse_strange(which: Which, format_: Format, properties: SourceProperties,
 
 
 def _check(
-    source: Source, which: Which, wish: SchemaWish, registry: SchemaRegistry | None, text: Text, node: exp.Expr
+    source: Source, which: Which, given: SchemaProperties, registry: SchemaRegistry | None, text: Text, node: exp.Expr
 ) -> None:
     """Refuses columns of a query that are not the first ones of the schema; it may have others behind them."""
     spec = source.key if which == "key" else source.value
     format_ = FORMATS[spec.format]
     wrapped = format_.limits.wraps == RECORDS or not spec.bare
-    has = format_.schemas.infer(source.topic, which, registry, replace(wish, of_query=True), wrapped=wrapped) or ()
+    has = format_.schemas.infer(source.topic, which, registry, replace(given, of_query=True), wrapped=wrapped) or ()
     if spec.bare:
         has = tuple(replace(c, name=mine.name) for c, mine in zip(has, spec.columns, strict=False))
     first = [(c.name, c.type) for c in has[: len(spec.columns)]]
@@ -143,7 +143,7 @@ def _check(
     if odd:
         text.refuse(
             "schema-mismatch",
-            f"schema {wish.id} does not have these {which} columns at their places: {_shown(odd)}",
+            f"schema {given.id} does not have these {which} columns at their places: {_shown(odd)}",
             node,
             hint=f"it has {_shown(has)}",
         )

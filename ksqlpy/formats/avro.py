@@ -13,7 +13,7 @@ from ksqlpy.formats import text
 from ksqlpy.formats.avroread import reader_of
 from ksqlpy.formats.avroschema import key_name, schema_of, type_of
 from ksqlpy.formats.avrowrite import writer_of
-from ksqlpy.formats.contract import Codec, Format, Refusal, SchemaWish, Unreadable, Which, Written
+from ksqlpy.formats.contract import Codec, Format, Refusal, SchemaProperties, Unreadable, Which, Written
 from ksqlpy.formats.json import JSON
 from ksqlpy.formats.jvm import described, jvm_reader
 from ksqlpy.formats.kafka import of_word, word
@@ -33,8 +33,8 @@ def _schema_of(spec: PartSpec, which: Which, source: str | None) -> str:
     return schema_of(spec) if named is None else schema_of(spec, named)
 
 
-def _type_of(found: Registered, wish: SchemaWish) -> SqlType:
-    return type_of(found.text, found.references, keep_case=wish.id is not None)
+def _type_of(found: Registered, given: SchemaProperties) -> SqlType:
+    return type_of(found.text, found.references, keep_case=given.id is not None)
 
 
 class _Avro(Format):

@@ -20,14 +20,14 @@ from ksqlpy.types import STRING, ArrayType, MapType, SqlType, StructType, holds_
 __all__ = [
     "BARE",
     "DECLARED",
-    "NO_WISH",
+    "NO_SCHEMA_PROPERTIES",
     "RECORDS",
     "Codec",
     "DeclaredColumns",
     "Format",
     "Limits",
     "Refusal",
-    "SchemaWish",
+    "SchemaProperties",
     "Schemas",
     "Unreadable",
     "Which",
@@ -102,7 +102,7 @@ class Codec(Protocol):
 
 
 @dataclass(frozen=True)
-class SchemaWish:
+class SchemaProperties:
     """What a WITH clause says of the schema of keys or values.
 
     ``id``: KEY_/VALUE_SCHEMA_ID, the id in the schema registry; ``name``: KEY_/VALUE_SCHEMA_FULL_NAME, the record or
@@ -116,7 +116,7 @@ class SchemaWish:
     of_query: bool = False
 
 
-NO_WISH = SchemaWish()
+NO_SCHEMA_PROPERTIES = SchemaProperties()
 
 
 class Schemas(Protocol):
@@ -127,7 +127,7 @@ class Schemas(Protocol):
     """
 
     def infer(
-        self, topic: str, which: Which, registry: SchemaRegistry | None, wish: SchemaWish, *, wrapped: bool
+        self, topic: str, which: Which, registry: SchemaRegistry | None, given: SchemaProperties, *, wrapped: bool
     ) -> tuple[Column, ...] | None:
         """The columns that the records of the topic have, for a CREATE that lists none; None: they must be listed.
 
@@ -153,7 +153,7 @@ class DeclaredColumns:
     """Columns are listed in the statement, or come from its query; no other place knows them."""
 
     def infer(
-        self, topic: str, which: Which, registry: SchemaRegistry | None, wish: SchemaWish, *, wrapped: bool
+        self, topic: str, which: Which, registry: SchemaRegistry | None, given: SchemaProperties, *, wrapped: bool
     ) -> tuple[Column, ...] | None:
         """None: they must be listed."""
         return None

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ksqlpy.catalog import PartSpec
-from ksqlpy.formats.contract import Codec, Format, SchemaWish, Unreadable, Which, Written
+from ksqlpy.formats.contract import Codec, Format, SchemaProperties, Unreadable, Which, Written
 from ksqlpy.formats.json import JSON
 from ksqlpy.formats.jsonschema import schema_of, type_of
 from ksqlpy.formats.jvm import jvm_reader
@@ -23,8 +23,8 @@ def _schema_of(spec: PartSpec, which: Which, source: str | None) -> str:
     return schema_of(spec)  # JSON Schemas of keys and values have no names
 
 
-def _type_of(found: Registered, wish: SchemaWish) -> SqlType:
-    return type_of(found.text, found.references, keep_case=wish.id is not None)
+def _type_of(found: Registered, given: SchemaProperties) -> SqlType:
+    return type_of(found.text, found.references, keep_case=given.id is not None)
 
 
 class _JsonSr(Format):

@@ -9,7 +9,17 @@ from typing import Any, ClassVar
 
 from ksqlpy.catalog import Column, PartSpec
 from ksqlpy.formats import text
-from ksqlpy.formats.contract import DECLARED, RECORDS, Codec, Format, Limits, Refusal, SchemaWish, Unreadable, Which
+from ksqlpy.formats.contract import (
+    DECLARED,
+    RECORDS,
+    Codec,
+    Format,
+    Limits,
+    Refusal,
+    SchemaProperties,
+    Unreadable,
+    Which,
+)
 from ksqlpy.formats.contract import Written as WrittenColumn
 from ksqlpy.formats.json import JSON
 from ksqlpy.formats.jvm import described, jvm_reader
@@ -32,11 +42,11 @@ def _schema_of(spec: PartSpec, which: Which, source: str | None) -> str:
     return schema_of(spec)  # the messages of keys and values have the same names
 
 
-def _type_of(found: Registered, wish: SchemaWish) -> SqlType:
+def _type_of(found: Registered, given: SchemaProperties) -> SqlType:
     file = proto_file(found.text, found.references)
-    main = file.chief if wish.of_query else file.only
-    type_ = type_of(main() if wish.name is None else file.named(wish.name))
-    return type_ if wish.id is not None else in_upper_case(type_)
+    main = file.chief if given.of_query else file.only
+    type_ = type_of(main() if given.name is None else file.named(given.name))
+    return type_ if given.id is not None else in_upper_case(type_)
 
 
 class _Messages(Format):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ksqlpy.catalog import Column, PartSpec, Schema
 from ksqlpy.errors import AnalysisProblem, EngineProblem
-from ksqlpy.formats.contract import SchemaWish, Unreadable, Which
+from ksqlpy.formats.contract import SchemaProperties, Unreadable, Which
 from ksqlpy.registry import Registered, SchemaRegistry
 from ksqlpy.types import ArrayType, MapType, SqlType, StructType
 
@@ -65,14 +65,14 @@ class Subjects:
     kind: str
     language: str
     schema_of: Callable[[PartSpec, Which, str | None], str]
-    type_of: Callable[[Registered, SchemaWish], SqlType]
+    type_of: Callable[[Registered, SchemaProperties], SqlType]
 
     def infer(
-        self, topic: str, which: Which, registry: SchemaRegistry | None, wish: SchemaWish, *, wrapped: bool
+        self, topic: str, which: Which, registry: SchemaRegistry | None, given: SchemaProperties, *, wrapped: bool
     ) -> tuple[Column, ...] | None:
-        """The columns of the subject's latest schema, or of the wished one; raises KsqlError."""
-        if wish.id is not None:
-            found, of = self._numbered(wish.id, registry), f"schema {wish.id}"
+        """The columns of the subject's latest schema, or of the one that ``given`` names; raises KsqlError."""
+        if given.id is not None:
+            found, of = self._numbered(given.id, registry), f"schema {given.id}"
         else:
             latest = self._there(registry).latest(subject := f"{topic}-{which}")
             if latest is None:
@@ -85,7 +85,7 @@ class Subjects:
         try:
             if found.kind != self.kind:
                 raise Unsupported(f"it is of type {found.kind}")
-            type_ = self.type_of(found, wish)
+            type_ = self.type_of(found, given)
         except (Unsupported, ValueError, KeyError, TypeError, AttributeError) as e:
             why = str(e) if isinstance(e, Unsupported) else f"it is no schema of {self.language}"
             named = f"{which.upper()}_SCHEMA_FULL_NAME names one of them"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ksqlpy.catalog import Column, PartSpec, Schema
 from ksqlpy.formats import Codec, Format, Unreadable, Written, text
-from ksqlpy.formats.contract import BARE, Limits, SchemaWish, Which
+from ksqlpy.formats.contract import BARE, Limits, SchemaProperties, Which
 from ksqlpy.functions.sparktext import bound
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.types import BIGINT, STRING, SqlType
@@ -26,7 +26,7 @@ class Memory:
         self.columns: dict[tuple[str, Which], tuple[Column, ...]] = {}
 
     def infer(
-        self, topic: str, which: Which, registry: SchemaRegistry | None, wish: SchemaWish, *, wrapped: bool
+        self, topic: str, which: Which, registry: SchemaRegistry | None, given: SchemaProperties, *, wrapped: bool
     ) -> tuple[Column, ...] | None:
         return self.columns.get((topic, which))
 

@@ -460,9 +460,9 @@ def test_a_message_that_is_named(spark: SparkSession) -> None:
     registry, name = shared_registry()[0], engine.config.get("ksql.schema.registry.url").rpartition("/")[2]
     text = 'syntax = "proto3"; package p; message Old { int32 a = 1; } message New { int64 a = 5; string b = 6; }'
     number = registry.register("s-value", text, "PROTOBUF", name)
-    for wish in ("", f", value_schema_id={number}"):
+    for given in ("", f", value_schema_id={number}"):
         with pytest.raises(AnalysisProblem, match=r"it has several messages: p\.Old, p\.New") as several:
-            engine.execute(f"CREATE STREAM f WITH (kafka_topic='s', value_format='PROTOBUF', partitions=1{wish});")
+            engine.execute(f"CREATE STREAM f WITH (kafka_topic='s', value_format='PROTOBUF', partitions=1{given});")
         assert (several.value.code, several.value.hint) == (
             "unusable-schema",
             "VALUE_SCHEMA_FULL_NAME names one of them",
