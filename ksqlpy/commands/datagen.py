@@ -122,21 +122,21 @@ def _target(options: argparse.Namespace) -> tuple[Declared | None, Source, Kafka
 
 
 def _rows(options: argparse.Namespace, source: Source) -> Iterator[Row]:
-    from ksqlpy.datagen import Generator, Wishes
+    from ksqlpy.datagen import Generator, GeneratorSettings
     from ksqlpy.local.files import read_rows
 
     if options.rows is not None:
         if options.loop:
             return _again(lambda: read_rows(options.rows, source))
         return read_rows(options.rows, source)
-    wishes = Wishes(
+    settings = GeneratorSettings(
         keys=options.keys or 100,
         nulls=options.nulls or 0.0,
         step_ms=1000 / options.rate if options.rate else 1000,
         seed=options.seed,
         start=options.start,
     )
-    return Generator(source, wishes).rows()
+    return Generator(source, settings).rows()
 
 
 def _again(rows: Callable[[], Iterable[Row]]) -> Iterator[Row]:

@@ -14,14 +14,14 @@ from ksqlpy.datagen.values import Moment, key_value, value_of
 from ksqlpy.local.rows import Row, millis
 from ksqlpy.types import BIGINT, STRING
 
-__all__ = ["Generator", "Wishes"]
+__all__ = ["Generator", "GeneratorSettings"]
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 """Where event time begins with a seed and without a start: the same seed gives the same rows."""
 
 
 @dataclass(frozen=True)
-class Wishes:
+class GeneratorSettings:
     """What is wanted of the rows.
 
     ``keys``: how many different keys there are; ``nulls``: how often a value is NULL, from 0 to 1; ``step_ms``: event
@@ -43,12 +43,12 @@ class Generator:
     ConfigProblem ``time-pattern`` where the source wants ROWTIME as text that cannot be written here.
     """
 
-    def __init__(self, source: Source, wishes: Wishes) -> None:
+    def __init__(self, source: Source, settings: GeneratorSettings) -> None:
         self.source = source
-        self._wishes = wishes
-        self._random = Random(wishes.seed)
+        self._settings = settings
+        self._random = Random(settings.seed)
         now = datetime.now(UTC).replace(microsecond=0)
-        self._start = wishes.start or (FIRST if wishes.seed is not None else now)
+        self._start = settings.start or (FIRST if settings.seed is not None else now)
         time_text(self._start, self._pattern)
 
     @property
@@ -60,14 +60,14 @@ class Generator:
         number = 0
         while True:
             # Of the number, so that rounding does not add up.
-            offset = timedelta(milliseconds=int(number * self._wishes.step_ms))
+            offset = timedelta(milliseconds=int(number * self._settings.step_ms))
             yield self._row(self._start + offset)
             number += 1
 
     def _row(self, time: datetime) -> Row:
-        random, wishes = self._random, self._wishes
-        moment = Moment(time, wishes.keys)
-        key = random.randint(1, wishes.keys)
+        random, settings = self._random, self._settings
+        moment = Moment(time, settings.keys)
+        key = random.randint(1, settings.keys)
         columns: dict[str, Any] = {}
         for column in self.source.written:
             if column.name == self.source.timestamp:
@@ -76,7 +76,7 @@ class Generator:
                 columns[column.name] = key_value(column.name, column.type, key)
             else:
                 value = value_of(column.name, column.type, random, moment)
-                columns[column.name] = None if wishes.nulls and random.random() < wishes.nulls else value
+                columns[column.name] = None if settings.nulls and random.random() < settings.nulls else value
         return Row(columns, millis(time))
 
     def _time(self, type_: object, time: datetime) -> Any:

@@ -16,7 +16,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from ksqlpy.datagen import Generator, Wishes
+from ksqlpy.datagen import Generator, GeneratorSettings
 from ksqlpy.local.rows import shown_json
 from ksqlpy.local.sources import Declared
 from ksqlpy.reading.push import plain_of
@@ -78,7 +78,7 @@ def test_values_of_every_type(ksqlpy: Run, only_spark: None, tmp_path: Path, mon
     declared = Declared()
     declared.take(ALL)
     source = declared.source("s")
-    rows = Generator(source, Wishes(keys=40, nulls=0.2, seed=5)).rows()
+    rows = Generator(source, GeneratorSettings(keys=40, nulls=0.2, seed=5)).rows()
     file = tmp_path / "s.jsonl"
     file.write_text("".join(f"{shown_json(row, source)}\n" for row, _ in zip(rows, range(300), strict=False)))
     for condition in ("", " WHERE k > 9 AND (d < 500.5 OR t >= 'm' OR b = true OR b <> true)"):

@@ -11,7 +11,7 @@ from itertools import islice
 import pytest
 
 from ksqlpy.catalog import Source
-from ksqlpy.datagen import Generator, Wishes
+from ksqlpy.datagen import Generator, GeneratorSettings
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.local.convert import convert
 from ksqlpy.local.rows import Row
@@ -25,8 +25,8 @@ ALL = (
 Declare = Callable[..., Source]
 
 
-def rows(source: Source, count: int, **wishes: object) -> list[Row]:
-    return list(islice(Generator(source, Wishes(**wishes)).rows(), count))  # type: ignore[arg-type]
+def rows(source: Source, count: int, **settings: object) -> list[Row]:
+    return list(islice(Generator(source, GeneratorSettings(**settings)).rows(), count))  # type: ignore[arg-type]
 
 
 def test_every_type_has_values_that_fit(declare: Declare) -> None:
@@ -106,7 +106,7 @@ def test_the_time_column_increases(declare: Declare, column: str, more: str, fir
 def test_a_pattern_that_cannot_be_written(declare: Declare) -> None:
     source = declare("t STRING", ", timestamp='t', timestamp_format='EEE d MMM yyyy'")
     with pytest.raises(ConfigProblem, match="the letter E"):
-        Generator(source, Wishes())
+        Generator(source, GeneratorSettings())
 
 
 @pytest.mark.parametrize(
