@@ -51,8 +51,8 @@ class Admissions:
             try:
                 jvm = jvm_of(self._session())
                 registrations = jvm.ksqlpy.cluster.Registrations
-                wishes = json.loads(registrations.take(_PATIENCE))
-                if not all([self._answer(registrations, wish) for wish in wishes]):
+                requests = json.loads(registrations.take(_PATIENCE))
+                if not all([self._answer(registrations, request) for request in requests]):
                     self._ended.wait(_PAUSE)
             except (Py4JError, OSError, TypeError, AttributeError) as e:  # the JVM is gone, or not there yet
                 log.debug("no producers of executors are admitted: %s", e)
@@ -61,11 +61,11 @@ class Admissions:
                 log.warning("producers of executors have to wait: %r", e)
                 self._ended.wait(_PAUSE)
 
-    def _answer(self, registrations: Any, wish: Mapping[str, Any]) -> bool:
+    def _answer(self, registrations: Any, request: Mapping[str, Any]) -> bool:
         """Admits a producer or refuses it; whether it has an answer. One that has none asks again."""
-        query, life, jvm = str(wish["query"]), str(wish["life"]), str(wish["jvm"])
+        query, life, jvm = str(request["query"]), str(request["life"]), str(request["jvm"])
         try:
-            refused = self._register.admit(query, life, jvm, int(wish["producer"]))
+            refused = self._register.admit(query, life, jvm, int(request["producer"]))
         except KsqlError as e:  # the brokers may be away
             log.warning("query %s: a producer of %s has to wait: %s", query, jvm, e)
             return False

@@ -89,7 +89,7 @@ class Copies:
         """The offsets behind the last records of a table's topic now that the copy will have."""
         return self._offsets(copy.source.topic, latest=True, committed=copy.committed)
 
-    def standing(self, name: str) -> dict[str, int] | None:
+    def figures(self, name: str) -> dict[str, int] | None:
         """``lag``: how many records the copy of a table is behind, ``rows``: about how many it has; None without one.
 
         Raises EngineProblem where the brokers do not answer.

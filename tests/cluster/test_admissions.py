@@ -16,19 +16,21 @@ from ksqlpy.spark.fencing import ProducerRegister
 
 
 class Registrations:
-    """The JVM's side: wishes stay until they are answered."""
+    """The JVM's side: requests stay until they are answered."""
 
     def __init__(self, *queries: str) -> None:
-        self.wishes = [{"query": q, "life": f"{q}.1", "jvm": "executor", "producer": n} for n, q in enumerate(queries)]
+        self.requests = [
+            {"query": q, "life": f"{q}.1", "jvm": "executor", "producer": n} for n, q in enumerate(queries)
+        ]
         self.answers: dict[str, str | None] = {}
         self.answered = threading.Event()
 
     def take(self, patience: int) -> str:
         time.sleep(0.01)
-        return json.dumps(self.wishes)
+        return json.dumps(self.requests)
 
     def answer(self, jvm: str, life: str, refused: str | None) -> None:
-        self.wishes = [w for w in self.wishes if w["life"] != life]
+        self.requests = [w for w in self.requests if w["life"] != life]
         self.answers[life] = refused
         self.answered.set()
 

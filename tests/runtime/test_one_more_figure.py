@@ -44,7 +44,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
     monkeypatch.setattr(Queries, "figures", lambda self, query_id: counts)
     letters: Any = SimpleNamespace(count=lambda query_id: 5, last_reason=lambda query_id: None)
     monkeypatch.setattr(made.brokers, "dead_letters", letters, raising=False)
-    copies: Any = SimpleNamespace(standing=lambda source: None)
+    copies: Any = SimpleNamespace(figures=lambda source: None)
     monkeypatch.setattr(made.reads, "copies", copies, raising=False)
     made.execute(f"{RIDES} CREATE STREAM all_rides AS SELECT * FROM rides;", {"auto.offset.reset": "earliest"})
     return made

@@ -32,7 +32,7 @@ def _source_description(source: Source, context: Context, *, extended: bool) -> 
     queries = (*context.catalog.writers(source.name), *context.catalog.readers(source.name))
     figures = [{"queryId": q, **_figures(q, context)} for q in queries]
     dead = sum(f["deadLetters"] for f in figures)
-    copy = context.reads.copies.standing(source.name)
+    copy = context.reads.copies.figures(source.name)
     copied = f"local copy: about {copy['rows']:,} rows, {copy['lag']:,} records behind" if copy is not None else ""
     return entities.source_description(
         source,
