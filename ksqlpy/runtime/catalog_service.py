@@ -1,7 +1,7 @@
 """The catalog and the command log: decides what exists.
 
-A change is done in the order topic, command log, catalog, query, so that what is logged can run. Changes take turns;
-nothing else waits for them: whoever reads takes the catalog as it is, an immutable value.
+A change is done in the order topic, command log, catalog, query, so that what is logged can run. Changes come one after
+the other (:class:`CatalogLock`); nothing else waits for them: who reads takes the catalog as it is, an immutable value.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.spark.spec import fingerprint_of
 from ksqlpy.types import SqlType
 
-__all__ = ["CatalogService", "Turn", "first_offsets"]
+__all__ = ["CatalogLock", "CatalogService", "first_offsets"]
 
 
-class Turn:
-    """The turn of those who change something: one at a time; the same thread may take it again."""
+class CatalogLock:
+    """Held by who changes the catalog, one at a time; the same thread may take it again."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -49,7 +49,7 @@ class Turn:
 
     @contextlib.contextmanager
     def given_up(self) -> Iterator[None]:
-        """Lets others in while a statement of a request that has the turn waits for something outside."""
+        """Lets others in while a statement of a request that has the lock waits for something outside."""
         depth = self._depth if self._owned() else 0
         for _ in range(depth):
             self.__exit__()
@@ -60,7 +60,7 @@ class Turn:
                 self.__enter__()
 
     def _owned(self) -> bool:
-        """Whether this thread has the turn."""
+        """Whether this thread has the lock."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -77,7 +77,7 @@ class CatalogService:
 
     def __init__(self, brokers: Brokers, supervisor: Supervisor) -> None:
         self.catalog = Catalog()
-        self.turn = Turn()
+        self.lock = CatalogLock()
         self.left_out: tuple[str, ...] = ()
         self._brokers = brokers
         self._supervisor = supervisor
@@ -113,7 +113,7 @@ class CatalogService:
 
     def forget_ended(self) -> None:
         """Removes what ended queries have noted of their producers, and could not remove when they ended."""
-        with self.turn:
+        with self.lock:
             blocked = {name for kind, name in self.catalog.blocked if kind == "query"}
             self._supervisor.queries.forget_ended(self._brokers.kafka, {*self.catalog.queries, *blocked})
 
@@ -122,7 +122,7 @@ class CatalogService:
     def declare(self, made: Declare) -> int:
         """Makes a checked source without a query; returns the command's number."""
         log = self._brokers.log
-        with self.turn:
+        with self.lock:
             entry = {"op": "create", "source": source_to_json(made.source), "query": None}
             log.check_size(entry)
             self._brokers.topics.ensure_declared(made)
@@ -138,7 +138,7 @@ class CatalogService:
     def create(self, made: CreateAs, plan: Plan, properties: Mapping[str, object]) -> tuple[int, str]:
         """Makes a checked source and its query; returns the command's number and the id of the query."""
         log, topics = self._brokers.log, self._brokers.topics
-        with self.turn:
+        with self.lock:
             prefix = "CTAS" if made.source.kind == "TABLE" else "CSAS"
             query_id = made.query_id or f"{prefix}_{made.source.name.upper()}_{log.next_offset}"
             query, partitions = self._persistent(query_id, made.source, made.source.statement, plan, properties)
@@ -153,7 +153,7 @@ class CatalogService:
 
     def insert_into(self, made: InsertInto, plan: Plan, properties: Mapping[str, object]) -> tuple[int, str]:
         """Makes a checked query that writes an existing stream; returns the command's number and the query's id."""
-        with self.turn:
+        with self.lock:
             self.written(made.source)
             query_id = made.query_id or f"INSERTQUERY_{self._brokers.log.next_offset}"
             query, _ = self._persistent(query_id, made.source, made.statement, plan, properties)
@@ -175,7 +175,7 @@ class CatalogService:
 
         The new plan is known to fit, with the state or, ``anew``, without it (:func:`ksqlpy.plan.upgrade`).
         """
-        with self.turn:
+        with self.lock:
             old = self._plans[query.id]
             plan = going_on(old.plan, plan, anew=anew)
             new = Kept.of(stored.write(plan))
@@ -195,7 +195,7 @@ class CatalogService:
 
     def alter(self, source: Source) -> int:
         """Gives a source another definition, which fits its records and readers; returns the command's number."""
-        with self.turn:
+        with self.lock:
             source = declared(source, self._brokers.registry)
             entry = {"op": "create", "source": source_to_json(source), "query": None}
             return self._log(entry, self.catalog.with_source(source))
@@ -207,7 +207,7 @@ class CatalogService:
         """
         if writable(source):
             return source
-        with self.turn:
+        with self.lock:
             found = self.catalog.sources.get(source.name, source)
             if not writable(found):
                 found = registered(found, self._brokers.registry)
@@ -217,7 +217,7 @@ class CatalogService:
 
     def drop(self, source: Source, *, delete_topic: bool) -> int:
         """Removes a source that nothing else uses, and the query that made it; returns the command's number."""
-        with self.turn:
+        with self.lock:
             query = source.query if source.query in self.catalog.queries else None
             entry = {"op": "drop", "source": source.name, "query": query}
             sequence = self._log(entry, self.catalog.without_source(source.name))
@@ -229,14 +229,14 @@ class CatalogService:
 
     def drop_blocked(self, name: str) -> int:
         """Gives a name free whose entry of the command log is odd; returns the command's number."""
-        with self.turn:
+        with self.lock:
             return self._log({"op": "drop", "source": name, "query": None}, self.catalog.without_source(name))
 
     # ------------------------------------------------------------ types
 
     def make_type(self, name: str, type_: SqlType | None) -> int:
         """Makes a type, or with None forgets it; returns the command's number."""
-        with self.turn:
+        with self.lock:
             if type_ is None:
                 return self._log({"op": "drop-type", "name": name}, self.catalog.without_type(name))
             entry = {"op": "type", "name": name, "type": type_to_json(type_)}
@@ -246,7 +246,7 @@ class CatalogService:
 
     def pause(self, query_id: str, *, paused: bool) -> int:
         """Pauses or resumes a persistent query; its state stays. Returns the command's number."""
-        with self.turn:
+        with self.lock:
             query = self.catalog.queries[query_id]
             if query.paused == paused:
                 if not paused and self._supervisor.suspects.release(query_id):
@@ -267,7 +267,7 @@ class CatalogService:
 
     def skip(self, query_id: str, record: tuple[str, int, int]) -> int:
         """Has a persistent query leave out a record of its sources; returns the command's number."""
-        with self.turn:
+        with self.lock:
             query = self.catalog.queries[query_id]
             topic, partition, offset = record
             entry = {"op": "skip", "query": query_id, "topic": topic, "partition": partition, "offset": offset}
@@ -280,7 +280,7 @@ class CatalogService:
 
     def terminate(self, query_id: str) -> int:
         """Ends a persistent query for good; its sink stays. Returns the command's number."""
-        with self.turn:
+        with self.lock:
             sequence = self._brokers.log.append({"op": "terminate", "query": query_id})
             self._end(query_id)
             return sequence

@@ -2,8 +2,8 @@
 
 It consists of the catalog service (decides what exists), the supervisor (runs queries) and the reads (gives results to
 clients), over one connection to the brokers. A request's statements are checked one after the other against a copy of
-the catalog; only when all are legal is the first one done. Requests that change the catalog take turns; all others,
-INSERT VALUES among them, wait for nobody.
+the catalog; only when all are legal is the first one done. Requests that change the catalog come one after the other;
+all others, INSERT VALUES among them, wait for nobody.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Engine:
         self.catalog_service.run_all()
         self._declare_own()
         service = self.catalog_service
-        self.supervisor.watch(stack, service.turn, service.run_all, service.forget_ended)
+        self.supervisor.watch(stack, service.lock, service.run_all, service.forget_ended)
 
     def _keep_log(self, stack: contextlib.ExitStack) -> None:
         """Starts the processing log, if one is wanted."""
@@ -217,9 +217,9 @@ class Engine:
             with contextlib.suppress(KsqlError):  # the check under the lock raises the error
                 checked = self._checked(parsed, overrides, samples, entities)
         shows = effects <= {Effect.SHOWS}
-        turn = self.catalog_service.turn
-        turn_of_changes = self.supervisor.starting(turn) if any(map(_starts, parsed)) else turn
-        with turn_of_changes if changes else self._few() if shows else contextlib.nullcontext():
+        lock = self.catalog_service.lock
+        lock_of_changes = self.supervisor.starting(lock) if any(map(_starts, parsed)) else lock
+        with lock_of_changes if changes else self._few() if shows else contextlib.nullcontext():
             self.brokers.check_owner()
             catalog = self.catalog
             if not checked or checked[0].catalog is not catalog:
@@ -328,7 +328,7 @@ class Engine:
             if token is not None:
                 hint = "only push queries of columns of one source give tokens"
                 raise ConfigProblem("bad-token", "this query gives no continuation tokens", hint=hint)
-            with self.supervisor.starting(self.catalog_service.turn):  # since it takes slots
+            with self.supervisor.starting(self.catalog_service.lock):  # since it takes slots
                 if self.catalog is not catalog:
                     query, _ = self._asked(first, properties)
                 return self.reads.push(query)

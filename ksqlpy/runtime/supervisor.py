@@ -88,15 +88,15 @@ class Supervisor:
     def watch(
         self,
         stack: ExitStack,
-        turn: AbstractContextManager[object],
+        lock: AbstractContextManager[object],
         run_all: Callable[[], None],
         forget_ended: Callable[[], None],
     ) -> None:
         """Watches over JVM and queries until ``stack`` closes.
 
-        ``turn``: that of changes; ``run_all``: starts those that do not run; ``forget_ended``: see :class:`Watch`.
+        ``lock``: that of the catalog; ``run_all``: starts those that do not run; ``forget_ended``: see :class:`Watch`.
         """
-        restart = Restart(self.driver, self.queries, self.suspects, self._cluster, turn, run_all)
+        restart = Restart(self.driver, self.queries, self.suspects, self._cluster, lock, run_all)
         Watch(self._brokers, restart, forget_ended).start(stack)
         if not self._brokers.standing_by.is_set():
             stack.callback(self._scratch.close)
@@ -104,11 +104,11 @@ class Supervisor:
             stack.callback(self._cluster.warm_ups.stop)
 
     @contextlib.contextmanager
-    def starting(self, turn: AbstractContextManager[object]) -> Iterator[None]:
-        """The turn of who may start queries: while a JVM starts it is waited for, without the turn."""
+    def starting(self, lock: AbstractContextManager[object]) -> Iterator[None]:
+        """The lock, for who may start queries: while a JVM starts it is waited for, without the lock."""
         while True:
             self.driver.there.wait()
-            with turn:
+            with lock:
                 if self.driver.there.is_set():
                     yield
                     return

@@ -90,7 +90,7 @@ class Writers(ABC):
         """The options of Spark's Kafka sink."""
 
     @abstractmethod
-    def mark(self, spec: QuerySpec) -> None:
+    def set_task_properties(self, spec: QuerySpec) -> None:
         """To be called in the thread that starts Spark's query, just before it."""
 
     @abstractmethod
@@ -144,7 +144,7 @@ class _Unregistered(Writers):
     def options(self, spec: QuerySpec) -> dict[str, str]:
         return sink_options(spec, self._largest)
 
-    def mark(self, spec: QuerySpec) -> None:
+    def set_task_properties(self, spec: QuerySpec) -> None:
         pass
 
     def check(self) -> None:
@@ -275,7 +275,7 @@ class _OnCluster(_Unregistered):
         # The pool of producers of an executor finds them by their settings, so that each life has its own.
         return {**super().options(spec), "kafka.ksqlpy.life": self._life, "kafka.ksqlpy.limits": self._limits}
 
-    def mark(self, spec: QuerySpec) -> None:
+    def set_task_properties(self, spec: QuerySpec) -> None:
         writers = self._jvm.ksqlpy.sink.Writers
         self._session.sparkContext.setLocalProperty(writers.LIFE, self._life)
         self._session.sparkContext.setLocalProperty(writers.OPTIONS, json.dumps(self.options(spec)))

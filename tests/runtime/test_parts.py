@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from ksqlpy.runtime.catalog_service import Turn
+from ksqlpy.runtime.catalog_service import CatalogLock
 from ksqlpy.testing.memory import MemoryEngine
 from tests.support.waiting import until
 
@@ -88,23 +88,23 @@ def test_readers_do_not_wait_for_definitions(
 
 
 def test_a_turn_is_of_one_thread_and_can_be_given_up(threads: ThreadPoolExecutor) -> None:
-    turn, order = Turn(), list[str]()
+    lock, order = CatalogLock(), list[str]()
 
     def other() -> None:
-        with turn:
+        with lock:
             order.append("other")
 
-    with turn, turn:
+    with lock, lock:
         waits = threads.submit(other)
         order.append("mine")
-        with turn.given_up():
+        with lock.given_up():
             waits.result(60)
             order.append("given up")
         again = threads.submit(other)
         order.append("mine again")
         assert not again.done()
     again.result(60)
-    with turn.given_up():  # by one who does not have it
+    with lock.given_up():  # by one who does not have it
         order.append("none")
     assert order == ["mine", "other", "given up", "mine again", "other", "none"]
 

@@ -12,7 +12,7 @@ import pytest
 
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem, EnvironmentProblem
-from ksqlpy.runtime.catalog_service import Turn
+from ksqlpy.runtime.catalog_service import CatalogLock
 from ksqlpy.runtime.recovery import watch
 from ksqlpy.runtime.recovery.restart import Restart
 from ksqlpy.runtime.recovery.suspects import Suspects
@@ -65,10 +65,10 @@ class Engine:
     def __init__(self, driver: Driver, run_all: Callable[[], None], *, hand_over: bool = False) -> None:
         nothing: Any = SimpleNamespace(forget=lambda: None, taken=lambda: None, wait_for_slots=self._wait_for_slots)
         cluster: Any = SimpleNamespace(executors=nothing, warm_ups=nothing, spare=nothing)
-        self.queries, self.turn, self.waited = Queries(), Turn(), [0]
+        self.queries, self.lock, self.waited = Queries(), CatalogLock(), [0]
         given: Any = driver
         queries: Any = self.queries
-        self.restart = Restart(given, queries, Suspects(), cluster, self.turn, run_all)
+        self.restart = Restart(given, queries, Suspects(), cluster, self.lock, run_all)
         brokers: Any = SimpleNamespace(lost=False, loss=lambda: "handed over")
 
         def handed_over() -> bool:
@@ -132,7 +132,7 @@ def test_the_turn_of_changes_is_free_while_a_jvm_starts() -> None:
     supervisor.driver = driver
 
     def create() -> None:
-        with supervisor.starting(engine.turn):
+        with supervisor.starting(engine.lock):
             events.append("one more starts")
 
     restarting = threading.Thread(target=engine.restart.after_death, daemon=True)
@@ -140,7 +140,7 @@ def test_the_turn_of_changes_is_free_while_a_jvm_starts() -> None:
     assert begun.wait(20)
     creating = threading.Thread(target=create, daemon=True)
     creating.start()
-    with engine.turn:  # who ends or pauses a query has no need of a JVM
+    with engine.lock:  # who ends or pauses a query has no need of a JVM
         events.append("one ends")
     creating.join(0.2)
     may_go_on.set()

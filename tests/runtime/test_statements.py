@@ -141,7 +141,7 @@ def test_records_are_waited_for_ahead_of_the_turn(*, meanwhile: bool, monkeypatc
     analysed = counted(monkeypatch, "analyze_create")
 
     def sampled(*args: object, **more: object) -> Sequence[tuple[bytes | None, bytes | None]]:
-        assert not own.catalog_service.turn._owned()
+        assert not own.catalog_service.lock._owned()
         if meanwhile:
             own.catalog_service.make_type("other", None)
         return [(b"k", b'{"v": 1}')]

@@ -40,8 +40,8 @@ class OneMachine:
     def wait_for_slots(self, wanted: int) -> None:
         """Waits, for a while, until they have so many task slots."""
 
-    def look(self, queries: Queries, turn: AbstractContextManager[object]) -> None:
-        """To be called about once a second. ``turn``: that of changes."""
+    def look(self, queries: Queries, lock: AbstractContextManager[object]) -> None:
+        """To be called about once a second. ``lock``: that of the catalog."""
 
 
 class Executors(OneMachine):
@@ -63,9 +63,9 @@ class Executors(OneMachine):
     def wait_for_slots(self, wanted: int) -> None:
         wait_for_slots(self._driver.session, wanted, EXECUTORS_SECONDS)
 
-    def look(self, queries: Queries, turn: AbstractContextManager[object]) -> None:
+    def look(self, queries: Queries, lock: AbstractContextManager[object]) -> None:
         if queries.refused:
-            with turn:
+            with lock:
                 queries.start_refused()
 
 
@@ -76,14 +76,14 @@ class QuarantinedExecutors(Executors):
         super().__init__(driver, warm_ups, spare)
         self._replacements = Replacements()
 
-    def look(self, queries: Queries, turn: AbstractContextManager[object]) -> None:
+    def look(self, queries: Queries, lock: AbstractContextManager[object]) -> None:
         session = self._driver.session
         lacking = queries.refused or queries.slots > queries.task_slots.capacity
         live = queries.all_live
         admit(session, needed=lacking, live=live)
         there = frozenset(m.id for m in members(session))
         self._replacements.look(session, there, needed=lacking, live=live)
-        super().look(queries, turn)
+        super().look(queries, lock)
         self._warm_ups.look(partial(_at_rest, queries))
         self._spare.look(at_rest=bool(queries.all()) and _at_rest(queries, 0))
 

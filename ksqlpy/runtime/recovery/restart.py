@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 class Restart:
     """Restarts the queries of one engine; for one thread.
 
-    ``turn``: that of changes, which must not meet a restart; ``run_all``: starts the queries that do not run.
+    ``lock``: that of the catalog, which must not meet a restart; ``run_all``: starts the queries that do not run.
     ``pending``: whether those of a JVM that is gone wait still.
     """
 
@@ -31,20 +31,20 @@ class Restart:
     queries: Queries
     suspects: Suspects
     cluster: Cluster
-    turn: AbstractContextManager[object]
+    lock: AbstractContextManager[object]
     run_all: Callable[[], None]
     pending: bool = False
 
     def after_death(self) -> None:
         """Starts the JVM again, which was killed or ran out of memory, and its queries.
 
-        The turn is not held while it starts: queries can be paused and ended meanwhile. Who would start one waits for
+        The lock is not held while it starts: queries can be paused and ended meanwhile. Who would start one waits for
         :attr:`Driver.there`.
         """
         log.error("Spark's JVM is gone: it is started again, and all queries with it")
         begun = time.monotonic()
         try:
-            with self.turn:
+            with self.lock:
                 self.driver.there.clear()
                 self.suspects.died(worked_on(), own=died_by_itself())
                 needed = self.queries.slots
@@ -56,7 +56,7 @@ class Restart:
             started = time.monotonic()
             self.cluster.executors.wait_for_slots(needed)
             log.info("Spark's JVM took %.1f s, its slots %.1f s more", started - begun, time.monotonic() - started)
-            with self.turn:
+            with self.lock:
                 self.queries.use(self.driver.session)
                 self.run_queries()
         finally:
@@ -64,13 +64,13 @@ class Restart:
 
     def run_queries(self) -> None:
         """Starts the queries of a JVM that is gone from their checkpoints; what fails is tried at the next look."""
-        with self.turn:
+        with self.lock:
             self.run_all()
             self.pending = False
 
     def try_suspects(self) -> None:
         """Goes on with queries that may end the JVM, which are started one after the other."""
         if self.suspects.tries:
-            with self.turn:
+            with self.lock:
                 if self.suspects.look(worked_on(), at_rest=self.queries.settled):
                     self.run_all()

@@ -53,7 +53,7 @@ class _Death:
 
 
 class Suspects:
-    """What the deaths of the JVM say of queries and records. For whoever has the turn of changes."""
+    """What the deaths of the JVM say of queries and records. For whoever has the lock of the catalog."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock

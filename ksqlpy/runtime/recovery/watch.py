@@ -34,7 +34,7 @@ class Watch:
 
     def __init__(self, brokers: Brokers, restart: Restart, forget_ended: Callable[[], None]) -> None:
         self._brokers, self._restart, self._forget_ended = brokers, restart, forget_ended
-        self._driver, self._queries, self._turn = restart.driver, restart.queries, restart.turn
+        self._driver, self._queries, self._lock = restart.driver, restart.queries, restart.lock
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
@@ -67,7 +67,7 @@ class Watch:
                 elif self._restart.pending:  # brokers were away
                     self._restart.run_queries()
                 else:
-                    self._restart.cluster.executors.look(self._queries, self._turn)
+                    self._restart.cluster.executors.look(self._queries, self._lock)
                     self._restart.try_suspects()
                     if looked % NOTE_EVERY == 0:
                         deaths = 0
@@ -87,7 +87,7 @@ class Watch:
 
     def _look_at_topics(self) -> None:
         self._queries.note_sinks(self._brokers.kafka)
-        with self._turn:
+        with self._lock:
             follow_partitions(self._queries, self._brokers.kafka)
             self._queries.start_refused()
         self._forget_ended()

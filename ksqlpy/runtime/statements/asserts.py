@@ -31,7 +31,7 @@ def _wait(
     """Lets other requests in meanwhile. Raises EngineProblem ``assertion-failed``, error code 41700."""
     timeout = parsed.node.args.get("timeout")
     millis = timeout.millis if timeout is not None else context.config.number(f"ksql.assert.{what}.default.timeout.ms")
-    with context.catalog_service.turn.given_up():
+    with context.catalog_service.lock.given_up():
         left = wait_until(problem, millis, every)
     if left is not None:
         span = Text(parsed.sql).span(place)

@@ -22,7 +22,7 @@ F = TypeVar("F")
 
 
 class Effect(Enum):
-    """What a statement is for. CATALOG changes what exists, in its turn; SHOWS only tells what there is."""
+    """What a statement is for. CATALOG changes what exists, one at a time; SHOWS only tells what there is."""
 
     CATALOG = "catalog"
     SHOWS = "shows"

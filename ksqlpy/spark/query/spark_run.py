@@ -174,7 +174,7 @@ class SparkRun:
 
         def begin() -> StreamingQuery:
             session.sparkContext.setLocalProperty("ksqlpy.query", spec.id)  # as Tasks.java knows its tasks
-            self._writers.mark(spec)
+            self._writers.set_task_properties(spec)
             return writer.start()
 
         return self._parts.handle.start(begin)
