@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from ksqlpy.catalog import KeySpec, PartSpec, Source
+from ksqlpy.formats.by_name import FORMATS
 from ksqlpy.formats.contract import DECLARED, RECORDS, Codec, Format, Refusal, Schemas, Unreadable, Which, Written
 from ksqlpy.formats.delimited import DELIMITED
 from ksqlpy.formats.json import JSON, json_object
 from ksqlpy.formats.kafka import KAFKA
 from ksqlpy.formats.none import NONE
-from ksqlpy.formats.registry import FORMATS
 from ksqlpy.formats.subjects import Subjects
 from ksqlpy.registry import SchemaRegistry
 

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 from ksqlpy.catalog import Column, PartSpec, Source, ValueSpec
 from ksqlpy.formats import text
+from ksqlpy.formats.by_name import FORMATS
 from ksqlpy.formats.json import JSON
-from ksqlpy.formats.registry import FORMATS
 from ksqlpy.types import STRING, SqlType, StructType
 
 __all__ = ["AFTER", "carries_envelopes", "is_envelope", "keyed", "read_as", "unwrapped"]

@@ -10,7 +10,7 @@ from ksqlpy.functions.jsontext import JSON_TEXT
 from ksqlpy.functions.masks import MASKS
 from ksqlpy.functions.numbers import NUMBERS
 from ksqlpy.functions.regexes import REGEXES
-from ksqlpy.functions.registry import (
+from ksqlpy.functions.signatures import (
     Aggregate,
     AggregateSignature,
     Call,

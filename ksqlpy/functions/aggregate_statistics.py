@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ksqlpy.functions.aggregate_sums import first_type, number_of, sum_of, value_of
 from ksqlpy.functions.aggregate_values import java_aggregate, told_apart
-from ksqlpy.functions.registry import ANY, Aggregate, AggregateSignature, ArgTypes, Change
+from ksqlpy.functions.signatures import ANY, Aggregate, AggregateSignature, ArgTypes, Change
 from ksqlpy.functions.sparktext import bits, in_order
 from ksqlpy.types import BIGINT, DOUBLE, INTEGER, STRING, MapType
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ksqlpy.functions.registry import ANY, ANY_DECIMAL, Aggregate, AggregateSignature, ArgTypes, Change
+from ksqlpy.functions.signatures import ANY, ANY_DECIMAL, Aggregate, AggregateSignature, ArgTypes, Change
 from ksqlpy.functions.sparktext import decimal, key_text, text_key
 from ksqlpy.types import (
     BIGINT,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from ksqlpy.functions.aggregate_sums import first_type, value_of
-from ksqlpy.functions.registry import ANY, Aggregate, AggregateSignature, ArgTypes, Change, Family
+from ksqlpy.functions.signatures import ANY, Aggregate, AggregateSignature, ArgTypes, Change, Family
 from ksqlpy.functions.sparktext import bits, in_order, named, of_bits, whole_constant
 from ksqlpy.types import (
     BIGINT,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksqlpy.functions.conditional import comparable
-from ksqlpy.functions.registry import (
+from ksqlpy.functions.signatures import (
     ANY_ARRAY,
     ANY_MAP,
     EVERY,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksqlpy.functions.registry import ANY, EVERY, ArgTypes, Scalar, Signature, same
+from ksqlpy.functions.signatures import ANY, EVERY, ArgTypes, Scalar, Signature, same
 from ksqlpy.functions.sparktext import comparable_form
 from ksqlpy.types import ArrayType, MapType, SqlType, StructType
 

@@ -6,7 +6,7 @@ or end the query where ksqlDB's give null.
 
 from __future__ import annotations
 
-from ksqlpy.functions.registry import Scalar, Signature, SparkText
+from ksqlpy.functions.signatures import Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import java
 from ksqlpy.types import BIGINT, BYTES, DOUBLE, INTEGER, STRING, SqlType
 

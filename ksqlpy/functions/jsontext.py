@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksqlpy.functions.registry import ANY, EVERY, ArgTypes, Scalar, Signature, SparkText
+from ksqlpy.functions.signatures import ANY, EVERY, ArgTypes, Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import field, java, json_text, plain_in_json, quoted, text_key
 from ksqlpy.types import (
     BIGINT,

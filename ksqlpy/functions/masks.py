@@ -5,7 +5,7 @@ Source of the semantics: ksqlDB's MASK functions. All are Java: what is covered 
 
 from __future__ import annotations
 
-from ksqlpy.functions.registry import Scalar, Signature, SparkText
+from ksqlpy.functions.signatures import Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import java
 from ksqlpy.types import INTEGER, STRING
 

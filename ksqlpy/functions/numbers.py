@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksqlpy.functions.registry import ANY_DECIMAL, EVERY, ArgTypes, Scalar, Signature, SparkText, same
+from ksqlpy.functions.signatures import ANY_DECIMAL, EVERY, ArgTypes, Scalar, Signature, SparkText, same
 from ksqlpy.functions.sparktext import bound, decimal, exact, key_text, negative, text_key, whole_constant
 from ksqlpy.types import (
     BIGINT,

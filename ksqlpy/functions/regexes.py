@@ -6,7 +6,7 @@ and give an empty text where there is no match.
 
 from __future__ import annotations
 
-from ksqlpy.functions.registry import Scalar, Signature, SparkText
+from ksqlpy.functions.signatures import Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import java
 from ksqlpy.types import INTEGER, STRING, ArrayType, SqlType
 

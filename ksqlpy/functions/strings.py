@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ksqlpy.functions.registry import EVERY, ArgTypes, Scalar, Signature, SparkText
+from ksqlpy.functions.signatures import EVERY, ArgTypes, Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import MOST, java, quoted, text_constant, whole_constant
 from ksqlpy.types import BYTES, INTEGER, STRING, ArrayType, MapType
 

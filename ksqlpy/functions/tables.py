@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksqlpy.functions.registry import ANY_ARRAY, ArgTypes, Signature, TableFunction
+from ksqlpy.functions.signatures import ANY_ARRAY, ArgTypes, Signature, TableFunction
 from ksqlpy.functions.sparktext import bound
 from ksqlpy.types import ArrayType, SqlType
 

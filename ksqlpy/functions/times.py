@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksqlpy.functions.registry import ArgTypes, Scalar, Signature, SparkText
+from ksqlpy.functions.signatures import ArgTypes, Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import bound, exact, quoted, text_constant
 from ksqlpy.types import BIGINT, DATE, INTEGER, STRING, TIME, TIMESTAMP, UNIT
 

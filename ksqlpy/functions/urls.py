@@ -5,7 +5,7 @@ Source of the semantics: ksqlDB's URL functions. All are Java: what a URL is and
 
 from __future__ import annotations
 
-from ksqlpy.functions.registry import Scalar, Signature, SparkText
+from ksqlpy.functions.signatures import Scalar, Signature, SparkText
 from ksqlpy.functions.sparktext import java
 from ksqlpy.types import INTEGER, STRING, SqlType
 

@@ -9,7 +9,7 @@ from ksqlpy.catalog import Catalog, Column, PersistentQuery, Source
 from ksqlpy.config import PROPERTIES, Config
 from ksqlpy.connection import HIDDEN, hidden
 from ksqlpy.functions import FUNCTIONS
-from ksqlpy.functions.registry import Function
+from ksqlpy.functions.signatures import Function
 from ksqlpy.plan import Mode, Plan, plan_json, plan_text
 from ksqlpy.spark.query_status import QueryStatus
 from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType

@@ -17,9 +17,9 @@ from ksqlpy.atwork import working
 from ksqlpy.catalog import KeySpec, Source
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import JSON, Unreadable, codec, present
+from ksqlpy.formats.by_name import FORMATS
 from ksqlpy.formats.contract import DECLARED
 from ksqlpy.formats.kafka import KAFKA
-from ksqlpy.formats.registry import FORMATS
 from ksqlpy.reading import Record, Rows
 from ksqlpy.reading.messages import headers_of
 from ksqlpy.registry import SchemaRegistry

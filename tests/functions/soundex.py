@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksqlpy.functions.registry import Scalar, Signature
+from ksqlpy.functions.signatures import Scalar, Signature
 from ksqlpy.types import STRING
 
 SOUNDEX = Scalar(

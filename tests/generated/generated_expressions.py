@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature, Scalar, Signature, TableFunction
-from ksqlpy.functions.registry import ArrayOf, Family, LambdaParameter, Parameter
+from ksqlpy.functions.signatures import ArrayOf, Family, LambdaParameter, Parameter
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 
 from ksqlpy.functions import FUNCTIONS, Function, Scalar, Signature, TableFunction
-from ksqlpy.functions.registry import ANY
+from ksqlpy.functions.signatures import ANY
 from ksqlpy.types import BIGINT, BOOLEAN, INTEGER, STRING
 
 __all__ = ["PROVIDED", "provided_functions"]

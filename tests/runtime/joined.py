@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ksqlpy.config import Property
 from ksqlpy.functions.aggregate_values import java_aggregate
-from ksqlpy.functions.registry import Aggregate, AggregateSignature, ArgTypes, Change
+from ksqlpy.functions.signatures import Aggregate, AggregateSignature, ArgTypes, Change
 from ksqlpy.types import STRING
 
 

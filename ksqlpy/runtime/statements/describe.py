@@ -9,7 +9,7 @@ from ksqlpy.analysis import Text, find_source
 from ksqlpy.catalog import Source
 from ksqlpy.figuretexts import FIGURES, lag_text, latency_text
 from ksqlpy.functions import FUNCTIONS
-from ksqlpy.functions.registry import Function
+from ksqlpy.functions.signatures import Function
 from ksqlpy.plan import Plan, mode_of
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
