@@ -1,4 +1,4 @@
-"""The functions of the language: one registry, one file a family."""
+"""The functions of the language: one list, one file a family."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ksqlpy.functions.signatures import (
     Call,
     Change,
     Function,
+    Functions,
     LambdaArgument,
     LambdaParameter,
-    Registry,
     Scalar,
     Signature,
     TableFunction,
@@ -35,15 +35,15 @@ __all__ = [
     "Call",
     "Change",
     "Function",
+    "Functions",
     "LambdaArgument",
     "LambdaParameter",
-    "Registry",
     "Scalar",
     "Signature",
     "TableFunction",
 ]
 
-FUNCTIONS = Registry(
+FUNCTIONS = Functions(
     (
         *AGGREGATES,
         *COLLECTIONS,

@@ -1,7 +1,7 @@
 """What a function is, and how a call finds its signature.
 
 A function is data: its signatures, its help and the Spark SQL text that computes it. Everything that speaks of
-functions reads this registry: analysis, the Spark compiler, SHOW FUNCTIONS and DESCRIBE FUNCTION.
+functions reads this list: analysis, the Spark compiler, SHOW FUNCTIONS and DESCRIBE FUNCTION.
 
 Rules (ksqlDB, type coercion of function arguments): an exact overload wins, then one reached by widening with the
 fewest steps; two equally near ones are ambiguous; an untyped NULL fits everything. A lambda fits by its number of
@@ -31,9 +31,9 @@ __all__ = [
     "Change",
     "Family",
     "Function",
+    "Functions",
     "LambdaArgument",
     "LambdaParameter",
-    "Registry",
     "Scalar",
     "Signature",
     "TableFunction",
@@ -286,7 +286,7 @@ class Call:
     returns: SqlType
 
 
-class Registry:
+class Functions:
     """All functions by name; names are case-insensitive."""
 
     def __init__(self, functions: Iterable[Function]) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.catalog import Column, KeySpec, Schema, Source, ValueSpec
-from ksqlpy.functions import FUNCTIONS, Registry
+from ksqlpy.functions import FUNCTIONS, Functions
 from ksqlpy.plan import Plan, stored
 from ksqlpy.plan.stored import codec
 from ksqlpy.plan.stored.migrations import migrated
@@ -209,7 +209,7 @@ def test_what_cannot_be_read_says_why(text: str, reason: str) -> None:
 def test_a_function_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     text = text_of(one())
     assert read(text) == one()
-    monkeypatch.setattr(codec, "FUNCTIONS", Registry(f for f in FUNCTIONS.functions.values() if f.name != "ABS"))
+    monkeypatch.setattr(codec, "FUNCTIONS", Functions(f for f in FUNCTIONS.functions.values() if f.name != "ABS"))
     with pytest.raises(ValueError, match="there is no function ABS any more"):
         read(text)
 
