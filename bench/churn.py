@@ -75,7 +75,7 @@ def caught_up(engine: Engine, ids: list[str], sink: str, results: int) -> None:
     seen, moved = -1, time.monotonic()
     while True:
         done = sum(engine.kafka.offsets(partitions, latest=True)[sink].values())
-        if done >= results and not any(engine.queries.figures(q)["lag"] for q in ids):
+        if done >= results and not any(engine.queries.counts(q).lag for q in ids):
             return
         if done != seen:
             seen, moved = done, time.monotonic()

@@ -155,7 +155,7 @@ class Engine:
             rows=self.config.get("ksql.logging.processing.rows.include") == "true",
             check=self.brokers.check_owner,
             queries=self.queries.all,
-            failed=lambda query_id: int(self.queries.figures(query_id)["failed"]),
+            failed=lambda query_id: self.queries.counts(query_id).failed,
         )
         kept.start(make=self.config.get("ksql.logging.processing.topic.auto.create") == "true")
         stack.callback(kept.stop)

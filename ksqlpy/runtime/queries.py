@@ -7,16 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ksqlpy.errors import EngineProblem, KsqlError
+from ksqlpy.figures import Counts
 from ksqlpy.plan import Plan
 from ksqlpy.runtime.internal import query_problem
 from ksqlpy.runtime.task_slots import TaskSlots
 from ksqlpy.spark.checkpoints import Checkpoints
 from ksqlpy.spark.failure import failure_of
 from ksqlpy.spark.fencing import ProducerRegister
-from ksqlpy.spark.figures import figures, forget_figures
+from ksqlpy.spark.figures import counts, forget_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.query_status import QueryStatus, State
@@ -228,6 +229,6 @@ class Queries:
             return QueryStatus(State.RECOVERING) if query_id in self._replaced else query.status
         return QueryStatus(State.ERROR, None) if self._gone is None else QueryStatus(State.RECOVERING, self._gone)
 
-    def figures(self, query_id: str) -> dict[str, Any]:
-        """Live counts of a query, see :func:`ksqlpy.spark.figures.figures`."""
-        return figures(self.session, query_id)
+    def counts(self, query_id: str) -> Counts:
+        """Live counts of a query, of all JVMs."""
+        return counts(self.session, query_id)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from ksqlpy.figuretexts import FIGURES, time_text
+from ksqlpy.figures import FIGURES, time_text
 
 __all__ = ["SHORT", "SHOWN", "Entity", "Output", "type_text"]
 

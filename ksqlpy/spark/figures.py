@@ -1,16 +1,20 @@
-"""What queries have done so far: read, written, late and failed rows, and how far behind they are."""
+"""What queries have done so far, as their JVMs count it, and how far their checkpoints are."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from ksqlpy.figures import Counts, Progress, Seen, Wait
 from ksqlpy.spark.gateway import jvm_of
 
 if TYPE_CHECKING:
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
 
     from ksqlpy.spark.checkpoint import Checkpoint
 
-__all__ = ["checkpoint_figures", "client_figures", "figures", "forget_figures", "read_up_to"]
+__all__ = ["checkpoint_progress", "client_figures", "counts", "forget_figures", "read_up_to"]
 
 log = logging.getLogger(__name__)
 
@@ -28,32 +32,9 @@ def client_figures(query_id: str) -> dict[str, str]:
     return {"kafka.metric.reporters": "ksqlpy.metrics.ClientFigures", "kafka.ksqlpy.query": query_id}
 
 
-def figures(session: SparkSession, query_id: str) -> dict[str, Any]:
-    """Counts since this JVM started: ``consumed`` and ``sent`` by topic, ``late`` rows of closed windows.
-
-    ``failed``: values that an error made null. ``lag``: in records, None before a consumer knows any. ``latency``: of
-    the results of the last one to two minutes, ``p50``, ``p99`` and ``max``, ms from their event time until the brokers
-    had them, as Kafka Streams' ``record-e2e-latency``; None without any. ``waiting``: ``partition`` (topic-partition)
-    for whose records the others wait, and ``since`` when it has none, ms since 1970; None if none does.
-    ``executors``: of a cluster, by their ids: ``consumed``, ``sent``, ``lag`` and ``latency`` of those that are there;
-    the other counts are of all, also of executors that were lost.
-    """
-    try:
-        jvm = jvm_of(session)
-        found: dict[str, Any] = json.loads(jvm.ksqlpy.metrics.Figures.read(query_id))
-    except (Py4JError, ValueError, OSError) as e:
-        log.warning("no figures of query %s: %s", query_id, e)
-        return {
-            "consumed": {},
-            "lag": None,
-            "sent": {},
-            "late": 0,
-            "failed": 0,
-            "latency": None,
-            "waiting": None,
-            "executors": {},
-        }
-    return found
+def counts(session: SparkSession, query_id: str) -> Counts:
+    """Counts of a query since this JVM started, of all JVMs together; none where they do not tell."""
+    return _told(session, query_id) or Counts()
 
 
 def read_up_to(
@@ -63,33 +44,67 @@ def read_up_to(
 
     ``begins``: the first offsets that there are, from which Kafka's own figures count.
     """
-    try:
-        jvm = jvm_of(session)
-        found: dict[str, int] = json.loads(jvm.ksqlpy.metrics.Figures.leads(query_id))
-    except (Py4JError, ValueError, OSError) as e:
-        log.warning("no figures of query %s: %s", query_id, e)
+    told = _told(session, query_id)
+    if told is None:
         return {}
+    leads = told.leads
     return {
-        topic: {p: first + found[f"{topic}-{p}"] for p, first in partitions.items() if f"{topic}-{p}" in found}
+        topic: {p: first + leads[f"{topic}-{p}"].value for p, first in partitions.items() if f"{topic}-{p}" in leads}
         for topic, partitions in begins.items()
     }
 
 
-def checkpoint_figures(query: StreamingQuery | None, checkpoint: Checkpoint) -> dict[str, Any]:
-    """``lastCommit`` (ms since 1970) and ``stateBytes`` (of files on disk) of a query that runs; null if not known."""
-    found: dict[str, Any] = {"lastCommit": None, "stateBytes": None}
-    if query is None:
-        return found
+def _told(session: SparkSession, query_id: str) -> Counts | None:
     try:
-        done = query.lastProgress
-        found["lastCommit"] = checkpoint.committed_at
+        jvm = jvm_of(session)
+        return _total(json.loads(jvm.ksqlpy.metrics.Figures.read(query_id)))
+    except (Py4JError, ValueError, OSError) as e:
+        log.warning("no figures of query %s: %s", query_id, e)
+        return None
+
+
+def _total(told: Mapping[str, Any]) -> Counts:
+    """The counts of all JVMs, from the JSON of jvm/metrics/Figures.java."""
+    executors = {name: _counts(report) for name, report in told["executors"].items()}
+    gone = _counts({"sums": told["gone"]})
+    return replace(reduce(add, executors.values(), _counts(told["here"]) + gone), executors=executors)
+
+
+def _counts(report: Mapping[str, Any]) -> Counts:
+    """The counts of one JVM, from its report."""
+    sums: Mapping[str, int] = report["sums"]
+    ages = report.get("ages", {})
+
+    def of(kind: str) -> dict[str, int]:
+        return {name.removeprefix(kind): n for name, n in sums.items() if name.startswith(kind)}
+
+    def seen(kind: str) -> dict[str, Seen]:
+        return {place: Seen(n, *([ages[place]] if place in ages else [])) for place, n in report.get(kind, {}).items()}
+
+    waiting = report.get("waiting")
+    return Counts(
+        consumed=of("consumed:"),
+        sent=of("sent:"),
+        late=sums.get("late", 0),
+        failed=sums.get("failed", 0),
+        lags=seen("lags"),
+        leads=seen("leads"),
+        took={int(ms): n for ms, n in report.get("latency", {}).items()},
+        waiting=None if waiting is None else Wait(waiting["partition"], waiting["since"]),
+    )
+
+
+def checkpoint_progress(query: StreamingQuery | None, checkpoint: Checkpoint) -> Progress:
+    """Of a query that runs; nothing is known of another one."""
+    if query is None:
+        return Progress()
+    try:
+        done, committed = query.lastProgress, checkpoint.committed_at
     except (Py4JError, PySparkException, OSError) as e:
         log.debug("no progress of %s: %s", query.name, e)
-        return found
-    if done is not None:
-        sizes = [o.customMetrics.get("rocksdbSstFileSize", 0) for o in done.stateOperators]
-        found["stateBytes"] = sum(sizes)
-    return found
+        return Progress()
+    sizes = None if done is None else sum(o.customMetrics.get("rocksdbSstFileSize", 0) for o in done.stateOperators)
+    return Progress(committed, sizes)
 
 
 def forget_figures(session: SparkSession, query_id: str) -> None:

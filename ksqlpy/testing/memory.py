@@ -32,7 +32,7 @@ from ksqlpy.runtime.topics import Topics
 from ksqlpy.spark.checkpoints import Checkpoints
 from ksqlpy.spark.clients import tell_registry
 from ksqlpy.spark.compile import Distribution, compile_plan
-from ksqlpy.spark.figures import figures
+from ksqlpy.spark.figures import counts
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import taken_apart
 from ksqlpy.spark.output import kafka_output
@@ -84,7 +84,7 @@ class MemoryRunner:
                 except Exception as e:  # whatever Spark raises belongs to the case
                     why = reason_of(e)
                     raise CaseFailed(f"{case.where()}: query {query_id} failed: {why}") from e
-                failed[query_id] = figures(self._session, counted)["failed"]
+                failed[query_id] = counts(self._session, counted).failed
         return Outcome(engine.catalog.sources, engine.broker.records(), dead, failed=failed)
 
 

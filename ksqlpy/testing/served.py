@@ -162,7 +162,7 @@ class Served:
         for query in self.queries:
             running = self.engine.queries.get(query.id)
             how = "gone" if running is None else f"{running.state}, {running.phase.value}"
-            read = self.engine.queries.figures(query.id)["consumed"]
+            read = self.engine.queries.counts(query.id).consumed
             kept = committed(self._checkpoint(query))
             begin = self._begins.get(query.id)
             lines.append(f"    {query.id}: {how}; records read {read}, from {begin}; committed {kept}")
@@ -179,7 +179,7 @@ class Served:
         """
         if self._holds(query, ends):
             return True
-        consumed = self.engine.queries.figures(query.id)["consumed"]
+        consumed = self.engine.queries.counts(query.id).consumed
         begins = self._begins.get(query.id, query.offsets)
         return all(
             consumed.get(topic, 0) >= self._count({topic: {**first, **begins[topic]}})

@@ -23,7 +23,7 @@ from ksqlpy.errors import AnalysisProblem
 from ksqlpy.functions import FUNCTIONS, Signature
 from ksqlpy.spark.counted_failures import counting, holds
 from ksqlpy.spark.expressions import spark_json, spark_text
-from ksqlpy.spark.figures import figures
+from ksqlpy.spark.figures import counts
 from ksqlpy.sql import parse
 from ksqlpy.types import INTEGER, STRING, ArrayType, DecimalType, SqlType, StructType
 
@@ -200,7 +200,7 @@ def test_values_that_an_error_made_null_are_counted(spark: SparkSession) -> None
         result = rows.selectExpr(f"{counting(typed(call, kinds), f'test{i}')} AS x")
         plain = rows.selectExpr(f"{spark_text(typed(call, kinds))} AS x")
         assert [r.x for r in result.collect()] == [r.x for r in plain.collect()]
-        assert figures(spark, f"test{i}")["failed"] == count, call
+        assert counts(spark, f"test{i}").failed == count, call
 
 
 @pytest.mark.spark
@@ -217,7 +217,7 @@ def test_rows_that_an_error_dropped_are_counted(spark: SparkSession) -> None:
     ):
         kept = rows.where(holds(typed(condition, {"S": STRING, "I": INTEGER}), f"dropped{i}"))
         assert [r.I for r in kept.collect()] == left
-        assert figures(spark, f"dropped{i}")["failed"] == count, condition
+        assert counts(spark, f"dropped{i}").failed == count, condition
 
 
 def test_every_function_of_these_families_has_lines() -> None:

@@ -134,8 +134,8 @@ def test_a_join_waits_for_the_query_that_writes_its_input(engine: Engine) -> Non
         engine.execute(f"RESUME {copy};")
         engine.queries.start_limit = StartLimit()
         engine.execute(f"RESUME {join};")
-        waits = until(lambda: engine.queries.figures(join)["waiting"], seconds=60)
-        assert waits["partition"].startswith("copied-")
+        waits = until(lambda: engine.queries.counts(join).waiting, seconds=60)
+        assert waits.partition.startswith("copied-")
     assert until(lambda: len(list(records(engine.connection, {"JOINED": {}}))) >= ROWS, seconds=120, every=1)
     without = [m.key() for m in records(engine.connection, {"JOINED": {}}) if b"card" not in (m.value() or b"")]
     assert not without

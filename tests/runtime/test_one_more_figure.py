@@ -9,22 +9,11 @@ from typing import Any
 
 import pytest
 
-from ksqlpy.figuretexts import FIGURES
+from ksqlpy.figures import FIGURES, Counts, Seen
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.shell.output import Printer
 from ksqlpy.testing.memory import MemoryEngine
 from tests.runtime.topics_written import TOPICS
-
-COUNTS: dict[str, Any] = {
-    "consumed": {"rides": 12_000},
-    "sent": {"ALL_RIDES": 11_000, "copy": 1},
-    "lag": 3,
-    "late": 0,
-    "failed": 0,
-    "latency": None,
-    "waiting": None,
-    "executors": {},
-}
 
 RIDES = "CREATE STREAM rides (k STRING KEY, v INT) WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS=1);"
 
@@ -40,8 +29,9 @@ def topics_written() -> Iterator[None]:
 def engine(monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
     """With a query that has counted."""
     made = MemoryEngine(None)  # type: ignore[arg-type]  # no session: Spark runs nothing
-    counts = {**COUNTS, "sent": {**COUNTS["sent"], made.brokers.topics.dead_letters: 5}}
-    monkeypatch.setattr(Queries, "figures", lambda self, query_id: counts)
+    sent = {"ALL_RIDES": 11_000, "copy": 1, made.brokers.topics.dead_letters: 5}
+    counts = Counts(consumed={"rides": 12_000}, sent=sent, lags={"rides-0": Seen(3)})
+    monkeypatch.setattr(Queries, "counts", lambda self, query_id: counts)
     letters: Any = SimpleNamespace(count=lambda query_id: 5, last_reason=lambda query_id: None)
     monkeypatch.setattr(made.brokers, "dead_letters", letters, raising=False)
     copies: Any = SimpleNamespace(figures=lambda source: None)

@@ -143,7 +143,7 @@ def test_entries_of_records_and_results(engine: Engine) -> None:
     for query in ("RF", "RG", "RW"):
         [failed] = enough(partial(entries, engine, 1, f"processing.{query}"), 1)
         assert failed["recordProcessingError"]["errorMessage"].startswith("1 expression failed")
-        assert engine.queries.figures(query)["failed"] == 1
+        assert engine.queries.counts(query).failed == 1
     [described] = engine.execute("DESCRIBE r EXTENDED;")
     assert "RW: 1 failed expressions" in described["sourceDescription"]["errorStats"]
 

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from ksqlpy.figuretexts import Figure
+from ksqlpy.figures import Figure
 
-TOPICS = Figure("topicsWritten", "Topics written", lambda n: n and f"{n:,}", lambda counts: len(counts["sent"]))
+TOPICS = Figure(
+    "topicsWritten",
+    "Topics written",
+    "topics",
+    "to which it has written results",
+    lambda q: len(q.counts.sent),
+    lambda n: n and f"{n:,}",
+    counted="sent",
+)

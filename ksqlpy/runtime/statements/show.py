@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ksqlpy.analysis import Text
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
+from ksqlpy.runtime.described import errors_of
 from ksqlpy.runtime.entities import Entity
-from ksqlpy.runtime.statements.describe import described_sources, errors_of, push_description, query_description
+from ksqlpy.runtime.statements.describe import described_sources, push_description, query_description
 from ksqlpy.runtime.statements.entry import Effect, Statement, Table
 from ksqlpy.runtime.statements.select import refuse_connectors
 from ksqlpy.sql import Parsed, nodes

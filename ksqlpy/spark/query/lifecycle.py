@@ -7,17 +7,17 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ksqlpy.errors import EngineProblem, KsqlError
+from ksqlpy.figures import Progress
 from ksqlpy.spark.checkpoint import Checkpoint, damage
 from ksqlpy.spark.executors import Losses
 from ksqlpy.spark.failure import Failure, failure_of
-from ksqlpy.spark.figures import checkpoint_figures
+from ksqlpy.spark.figures import checkpoint_progress
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query.life import Life
 from ksqlpy.spark.query.report import Phase, QueryReport
@@ -76,13 +76,10 @@ class RunningQuery(QueryReport):
         """Notes where its sink ends, see :meth:`SinkNotes.look`."""
         self._notes.look(kafka)
 
-    def progress(self) -> dict[str, Any]:
-        """What is known since the last checkpoint: ``lastCommit`` (ms since 1970), ``stateBytes`` (of files on disk).
-
-        Both are null before the first.
-        """
+    def progress(self) -> Progress:
+        """How far its checkpoints are, while it runs."""
         runs = self.live.is_set() and self.state not in (State.ERROR, State.STOPPED)
-        return checkpoint_figures(self.handle.query if runs else None, self.checkpoint)
+        return checkpoint_progress(self.handle.query if runs else None, self.checkpoint)
 
     def start(self) -> None:
         """Begins to run, in a thread of its own."""

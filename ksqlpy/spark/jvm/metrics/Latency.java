@@ -1,8 +1,6 @@
 package ksqlpy.metrics;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.HdrHistogram.ConcurrentHistogram;
@@ -88,27 +86,5 @@ public final class Latency {
   static Map<Long, Long> here(String query) {
     Latency known = OF_QUERIES.get(query);
     return known == null ? Map.of() : known.counts(System.currentTimeMillis());
-  }
-
-  /** Adds counts that were reported as JSON. */
-  static void add(Map<Long, Long> counts, JsonNode reported) {
-    if (reported != null) {
-      reported.properties().forEach(
-          one -> counts.merge(Long.valueOf(one.getKey()), Long.valueOf(one.getValue().asLong()), Long::sum));
-    }
-  }
-
-  /** {@code {"p50":ms,"p99":ms,"max":ms}} of counts; null of none. */
-  static Map<String, Long> summary(Map<Long, Long> counts) {
-    if (counts.isEmpty()) {
-      return null;
-    }
-    Histogram all = new Histogram(1, MOST, DIGITS);
-    counts.forEach((ms, count) -> all.recordValueWithCount(Math.min(ms.longValue(), MOST), count.longValue()));
-    Map<String, Long> found = new LinkedHashMap<>();
-    found.put("p50", Long.valueOf(all.getValueAtPercentile(50)));
-    found.put("p99", Long.valueOf(all.getValueAtPercentile(99)));
-    found.put("max", Long.valueOf(all.getMaxValue()));
-    return found;
   }
 }

@@ -250,15 +250,15 @@ public final class Reports {
     return found;
   }
 
-  /** Adds the sums of executors that are gone. */
-  static void addGone(String query, Map<String, Long> sums) {
+  /** The sums of executors that are gone. */
+  static Map<String, Long> gone(String query) {
     synchronized (LAST) {
-      GONE.getOrDefault(query, Map.of()).forEach((name, count) -> sums.merge(name, count, Long::sum));
+      return new TreeMap<>(GONE.getOrDefault(query, Map.of()));
     }
   }
 
   /** Adds counts by their names. */
-  static void add(Map<String, Long> sums, JsonNode counts) {
+  private static void add(Map<String, Long> sums, JsonNode counts) {
     counts.properties().forEach(count -> sums.merge(count.getKey(), count.getValue().asLong(), Long::sum));
   }
 }
