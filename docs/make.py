@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ksqlpy.config import PROPERTIES
 from ksqlpy.connection.names import FIXED, KINDS, PYTHON_NAMES, SECURITY
+from ksqlpy.figures import FIGURES, Figure
 from ksqlpy.formats import FORMATS, Format
 from ksqlpy.formats.contract import DECLARED
 from ksqlpy.shell.help import Topic, topics
@@ -26,6 +27,19 @@ _SECTIONS = {
     "environment": ("Environment", "The machine or the network lacks something."),
     "runtime": ("Runtime", "Something failed while it ran."),
 }
+
+_METRICS_HEAD = """\
+# Figures of queries
+
+`EXPLAIN query;` shows the figures of a query, `DESCRIBE source EXTENDED;` those of all queries of a source, and
+`SHOW QUERIES EXTENDED;` those of all queries. Answers of the REST API have them under their names in `figures` and
+`queryFigures`; null stands for what is not known. On a [cluster](cluster.md) the figures of a query are those of all
+executors together. Counts begin at 0 when Spark's JVM starts. Written by `make docs` from `ksqlpy/figures/table.py`;
+not to be edited.
+
+| name | title | unit | meaning | over executors |
+|---|---|---|---|---|
+"""
 
 _ERRORS_HEAD = """\
 # Error codes
@@ -279,6 +293,17 @@ def _columns(f: Format) -> str:
     return "listed" if type(f).sampled is Format.sampled else "listed, or by a sample"
 
 
+def metrics() -> str:
+    """The figures of queries as a Markdown table."""
+    return _METRICS_HEAD + "\n".join(_figure(f) for f in FIGURES) + "\n"
+
+
+def _figure(f: Figure) -> str:
+    merge = f.merge
+    cells = (f"`{f.name}`", f.title, f.unit, f.meaning, "" if merge is None else merge.text)
+    return f"| {' | '.join(map(_cell, cells))} |"
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
@@ -288,6 +313,7 @@ PAGES = {
     "configuration.md": configuration,
     "sql-statements.md": statements,
     "formats.md": formats,
+    "metrics.md": metrics,
 }
 
 

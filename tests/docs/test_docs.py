@@ -29,7 +29,9 @@ def make() -> Any:
     return module
 
 
-@pytest.mark.parametrize("page", ["error-codes.md", "configuration.md", "sql-statements.md", "formats.md"])
+@pytest.mark.parametrize(
+    "page", ["error-codes.md", "configuration.md", "sql-statements.md", "formats.md", "metrics.md"]
+)
 def test_page_is_up_to_date(page: str) -> None:
     assert (ROOT / "docs" / page).read_text(encoding="utf-8") == make().PAGES[page](), "run make docs"
 
