@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from ksqlpy.config import PROPERTIES
-from ksqlpy.server.backend import State, backend_of, begin
+from ksqlpy.server.backend import begin
 from ksqlpy.server.wire import JSON, KSQL_V1, JsonResponse
 
 __all__ = ["router"]
@@ -48,15 +48,3 @@ async def is_valid_property(request: Request, name: str) -> JsonResponse:
     known = PROPERTIES.get(name) or PROPERTIES.get(name.removeprefix("ksql.streams.").removeprefix("consumer."))
     backend.engine.config.for_statement({name: known.default if known else ""})
     return JsonResponse(True, media_type=media_type)
-
-
-@router.get("/chc/live")
-async def live() -> JsonResponse:
-    """Answers as long as there is a server."""
-    return JsonResponse({})
-
-
-@router.get("/chc/ready")
-async def ready(request: Request) -> JsonResponse:
-    """Answers 200 once statements are taken, 503 before and after."""
-    return JsonResponse({}, 200 if backend_of(request).state is State.READY else 503)
