@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ksqlpy.config import PROPERTIES
 from ksqlpy.connection.names import FIXED, KINDS, PYTHON_NAMES, SECURITY
-from ksqlpy.figures import FIGURES, Figure
+from ksqlpy.figures import ENGINE_METRICS, FIGURES, SERVER_METRICS, Figure, Metric, query_metrics
 from ksqlpy.formats import FORMATS, Format
 from ksqlpy.formats.contract import DECLARED
 from ksqlpy.shell.help import Topic, topics
@@ -29,16 +31,50 @@ _SECTIONS = {
 }
 
 _METRICS_HEAD = """\
-# Figures of queries
+# Figures and metrics
+
+Written by `make docs` from `ksqlpy/figures/`; not to be edited.
+
+## Figures of queries
 
 `EXPLAIN query;` shows the figures of a query, `DESCRIBE source EXTENDED;` those of all queries of a source, and
 `SHOW QUERIES EXTENDED;` those of all queries. Answers of the REST API have them under their names in `figures` and
 `queryFigures`; null stands for what is not known. On a [cluster](cluster.md) the figures of a query are those of all
-executors together. Counts begin at 0 when Spark's JVM starts. Written by `make docs` from `ksqlpy/figures/table.py`;
-not to be edited.
+executors together. Counts begin at 0 when Spark's JVM starts, those of dead letters when their topic was made.
 
 | name | title | unit | meaning | over executors |
 |---|---|---|---|---|
+"""
+
+_PROMETHEUS = """
+## Prometheus
+
+`GET /metrics` answers in the text format of Prometheus. Spark's JVM is asked once for all queries; what it has told is
+kept for two seconds. While it does not answer, the figures of before are told for a minute, see
+`ksqlpy_figures_age_seconds`. While the server starts or stops only its own metrics are told. A metric that is not known
+has no sample. Metrics of queries are those of persistent ones and have the label `query`.
+
+    scrape_configs:
+      - job_name: ksqlpy
+        static_configs:
+          - targets: ["127.0.0.1:8088"]
+
+A name under which Prometheus reaches the server stands in `ksqlpy.allowed.hosts`, unless it is an address.
+[examples/monitoring](../examples/monitoring) has alert rules and a dashboard for Grafana. The metrics of the process
+(`process_cpu_seconds_total`, `process_resident_memory_bytes`, …) are those of the server's own process, without
+Spark's JVM.
+
+The label `reason` of dead letters is `unreadable` (a record), `unwritable` (a result), `too_large` or `skipped` (by
+SKIP). The texts of the reasons stand in the [letters](concepts.md).
+
+`GET /live` answers 200 as long as the server can go on, and 503 once only another process can, since another server
+has the service. `GET /ready` answers 200 while statements are taken.
+
+"""
+
+_FAMILIES = """\
+| name | type | labels | meaning |
+|---|---|---|---|
 """
 
 _ERRORS_HEAD = """\
@@ -294,14 +330,28 @@ def _columns(f: Format) -> str:
 
 
 def metrics() -> str:
-    """The figures of queries as a Markdown table."""
-    return _METRICS_HEAD + "\n".join(_figure(f) for f in FIGURES) + "\n"
+    """The figures of queries and the families of metrics as Markdown tables."""
+    parts = [_METRICS_HEAD, *(_figure(f) for f in FIGURES), _PROMETHEUS]
+    families: list[tuple[str, Iterable[Metric[Any]]]] = [
+        ("Of a query", query_metrics()),
+        ("Of the engine", ENGINE_METRICS),
+        ("Of the server", SERVER_METRICS),
+    ]
+    for title, of in families:
+        own = ("query",) if title == "Of a query" else ()
+        parts += [f"### {title}\n\n", _FAMILIES, *(_family(m, (*own, *m.labels)) for m in of), "\n"]
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def _family(metric: Metric[Any], labels: Sequence[str]) -> str:
+    named = ", ".join(f"`{label}`" for label in labels)
+    return f"| `{metric.full_name}` | {metric.kind} | {named} | {_cell(metric.help)} |\n"
 
 
 def _figure(f: Figure) -> str:
     merge = f.merge
     cells = (f"`{f.name}`", f.title, f.unit, f.meaning, "" if merge is None else merge.text)
-    return f"| {' | '.join(map(_cell, cells))} |"
+    return f"| {' | '.join(map(_cell, cells))} |\n"
 
 
 def _cell(text: str) -> str:

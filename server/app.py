@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from ksqlpy import __version__
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
-from ksqlpy.server import info, probes, queries, statements
+from ksqlpy.server import info, metrics, probes, queries, statements
 from ksqlpy.server.backend import Backend, Engine
 from ksqlpy.server.bodies import Bodies
 from ksqlpy.server.errors import Failures, add_handlers
@@ -21,7 +21,7 @@ from ksqlpy.server.lookups import LookUp, Lookups
 
 __all__ = ["ROUTERS", "create_app", "guarded"]
 
-ROUTERS = [info.router, statements.router, queries.router, probes.router]
+ROUTERS = [info.router, statements.router, queries.router, probes.router, metrics.router]
 """Extension point: the endpoints, a router a family."""
 
 
@@ -38,6 +38,9 @@ def create_app(engine: Engine | Backend) -> FastAPI:
     add_handlers(app)
     backend: Backend = app.state.backend
     guarded(app, backend.engine.config, backend.engine.look_up, backend.problem)
+    app.state.scrapes = metrics.Scrapes(backend)
+    paths = [getattr(route, "path", "/") for router in ROUTERS for route in router.routes]
+    app.add_middleware(metrics.Counted, scrapes=app.state.scrapes, paths=paths)
     return app
 
 

@@ -1,6 +1,18 @@
 """Figures of queries: what the JVMs count, how the counts of several add up, and how people read them."""
 
 from ksqlpy.figures.counts import Counts, Latency, Merge, Seen, Wait
+from ksqlpy.figures.metrics import PREFIX, Kind, Metric, Sample
+from ksqlpy.figures.server import (
+    ENGINE_METRICS,
+    SERVER_METRICS,
+    STATES,
+    EngineMetrics,
+    JvmFigures,
+    Machine,
+    QueryMetrics,
+    ServerMetrics,
+    query_metrics,
+)
 from ksqlpy.figures.table import (
     FIGURES,
     Figure,
@@ -14,18 +26,31 @@ from ksqlpy.figures.table import (
 )
 
 __all__ = [
+    "ENGINE_METRICS",
     "FIGURES",
+    "PREFIX",
+    "SERVER_METRICS",
+    "STATES",
     "Counts",
+    "EngineMetrics",
     "Figure",
+    "JvmFigures",
+    "Kind",
     "Latency",
+    "Machine",
     "Merge",
+    "Metric",
     "Progress",
     "QueryFigures",
+    "QueryMetrics",
+    "Sample",
     "Seen",
+    "ServerMetrics",
     "Wait",
     "figures_json",
     "lag_text",
     "latency_text",
     "plain",
+    "query_metrics",
     "time_text",
 ]

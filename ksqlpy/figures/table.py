@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from ksqlpy.figures.counts import MERGES, Counts, Latency, Merge
+from ksqlpy.figures.metrics import Kind, Metric, Sample, one
 
 __all__ = [
     "FIGURES",
@@ -59,13 +60,18 @@ class QueryFigures:
     """The values of a query from which its figures follow.
 
     ``counts``: of all JVMs; its ``sent`` is without dead letters and late records. ``mode``: None unless it runs.
-    ``progress``: None where the query is not there.
+    ``progress``: None where the query is not there. ``letters``: its dead letters, by kind.
     """
 
     counts: Counts
     mode: str | None = None
     progress: Progress | None = None
-    dead_letters: int = 0
+    letters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def so_far(self) -> Progress:
+        """The progress, of which nothing is known where the query is not there."""
+        return self.progress or Progress()
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,8 @@ class Figure:
 
     ``name``: in answers of the server; ``title``: for people, ``text``: how they read its value, None where they do
     not. ``of``: its value. ``counted``: the field of :class:`Counts` that it follows from, by whose rule it adds up
-    over executors; None where it is known of the whole query.
+    over executors; None where it is known of the whole query. ``metric``: how GET /metrics tells it, with the meaning
+    of the figure.
     """
 
     name: str
@@ -84,6 +91,7 @@ class Figure:
     of: Callable[[QueryFigures], Any]
     text: Callable[[Any], object] = lambda value: value
     counted: str | None = None
+    metric: Metric[QueryFigures] | None = None
 
     @property
     def merge(self) -> Merge[Any] | None:
@@ -109,76 +117,123 @@ def _waits_text(waits: Mapping[str, Any] | None) -> str | None:
     return f"partition {waits['partition']}, since {time_text(waits['since'])}" if waits else None
 
 
+def _counter(name: str, samples: Callable[[QueryFigures], Iterable[Sample]], *labels: str) -> Metric[QueryFigures]:
+    return Metric(f"query_{name}_total", Kind.COUNTER, "", samples, labels)
+
+
+def _gauge(name: str, samples: Callable[[QueryFigures], Iterable[Sample]], *labels: str) -> Metric[QueryFigures]:
+    return Metric(f"query_{name}", Kind.GAUGE, "", samples, labels)
+
+
+def _percentiles(q: QueryFigures) -> Iterable[Sample]:
+    took = q.counts.latency
+    known = () if took is None else (("50", took.p50), ("99", took.p99), ("100", took.max))
+    return (((percentile,), ms / 1000) for percentile, ms in known)
+
+
+def _waits(q: QueryFigures) -> Iterable[Sample]:
+    wait = q.counts.waiting
+    return () if wait is None else (((wait.partition,), wait.since / 1000),)
+
+
+def _committed(q: QueryFigures) -> Iterable[Sample]:
+    ms = q.so_far.last_commit
+    return one(None if ms is None else ms / 1000)
+
+
 FIGURES = [
     Figure("mode", "Mode", "", "what it does: real-time, micro-batch, recovery", lambda q: q.mode),
     Figure(
         "rowsIn",
         "Rows in",
         "records",
-        "read from its topics since the server started",
+        "records that were read from its topics",
         lambda q: sum(q.counts.consumed.values()),
         counted="consumed",
+        metric=_counter("rows_in", lambda q: one(sum(q.counts.consumed.values()))),
     ),
     Figure(
         "rowsOut",
         "Rows out",
         "records",
-        "written to its sink since the server started, without dead letters and late records",
+        "records that were written to its sink, without dead letters and late records",
         lambda q: sum(q.counts.sent.values()),
         counted="sent",
+        metric=_counter("rows_out", lambda q: one(sum(q.counts.sent.values()))),
     ),
-    Figure("lag", "Lag", "records", "still to be read", lambda q: q.counts.lag, lag_text, "lags"),
+    Figure(
+        "lag",
+        "Lag",
+        "records",
+        "records that are still to be read",
+        lambda q: q.counts.lag,
+        lag_text,
+        counted="lags",
+        metric=_gauge("lag_records", lambda q: one(q.counts.lag)),
+    ),
     Figure(
         "waitsFor",
         "Waits for",
-        "",
-        "the partition without records for whose next record the others wait, and since when",
+        "ms since 1970",
+        "the partition for whose next record the others wait, and since when they do",
         lambda q: q.counts.waiting,
         _waits_text,
-        "waiting",
+        counted="waiting",
+        metric=_gauge("waits_since_timestamp_seconds", _waits, "partition"),
     ),
     Figure(
         "latency",
         "Latency",
         "ms",
-        "of the results of the last one to two minutes, from their event time until the brokers had them",
+        "from the event time until the brokers had the result, of results of the last one to two minutes",
         lambda q: q.counts.latency,
         _latency_text,
-        "took",
+        counted="took",
+        metric=_gauge("latency_seconds", _percentiles, "percentile"),
     ),
     Figure(
-        "lateRows", "Late rows", "rows", "left out, as their window was closed", lambda q: q.counts.late, counted="late"
+        "lateRows",
+        "Late rows",
+        "rows",
+        "rows that were left out, as their window was closed",
+        lambda q: q.counts.late,
+        counted="late",
+        metric=_counter("late_rows", lambda q: one(q.counts.late)),
     ),
     Figure(
         "failedValues",
         "Failed expressions",
         "values",
-        "that an error made null, and rows that a failed condition left out",
+        "values that an error made null, and rows that a failed condition left out",
         lambda q: q.counts.failed,
         counted="failed",
+        metric=_counter("failed_values", lambda q: one(q.counts.failed)),
     ),
     Figure(
         "deadLetters",
         "Dead letters",
         "records",
-        "that it could not read, and results that it could not write",
-        lambda q: q.dead_letters,
+        "records that could not be read, and results that could not be written",
+        lambda q: sum(q.letters.values()),
+        metric=_counter("dead_letters", lambda q: [((kind,), n) for kind, n in q.letters.items()], "reason"),
     ),
     Figure(
         "lastCommit",
         "Last commit",
         "ms since 1970",
-        "the time of the last checkpoint",
-        lambda q: q.progress and q.progress.last_commit,
+        "when the last checkpoint was made",
+        lambda q: q.so_far.last_commit,
         lambda ms: ms and time_text(ms),
+        metric=_gauge("last_commit_timestamp_seconds", _committed),
     ),
     Figure(
         "stateBytes",
         "Size of state",
         "bytes",
-        "of the files of its state",
-        lambda q: q.progress and q.progress.state_bytes,
+        "size of the files of its state",
+        lambda q: q.so_far.state_bytes,
         lambda size: None if size is None else f"{size:,} bytes",
+        metric=_gauge("state_bytes", lambda q: one(q.so_far.state_bytes)),
     ),
 ]
 """Extension point: the figures, in the order of the shell."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections.abc import Mapping
 
 from confluent_kafka import TopicPartition
 
-from ksqlpy.deadletters import HEADERS
+from ksqlpy.deadletters import HEADERS, RESULT
 from ksqlpy.spark.kafka import Kafka
 
-__all__ = ["DeadLetters"]
+__all__ = ["DeadLetters", "kind_of"]
 
 
 class DeadLetters:
@@ -19,7 +19,7 @@ class DeadLetters:
     def __init__(self, kafka: Kafka, topic: str) -> None:
         self.topic = topic
         self._kafka = kafka
-        self._counts: Counter[str] = Counter()
+        self._counts: dict[str, dict[str, int]] = {}
         self._last: dict[str, str] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="dead letters", daemon=True)
@@ -38,9 +38,13 @@ class DeadLetters:
         if self._thread.is_alive():
             self._thread.join(timeout=5)
 
+    def of(self, query_id: str) -> Mapping[str, int]:
+        """Dead letters of the query so far, by kind."""
+        return self._counts.get(query_id, {})
+
     def count(self, query_id: str) -> int:
         """Dead letters of the query so far."""
-        return self._counts[query_id]
+        return sum(self.of(query_id).values())
 
     def last_reason(self, query_id: str) -> str | None:
         """The reason of the query's last dead letter."""
@@ -56,8 +60,18 @@ class DeadLetters:
             headers = dict(message.headers() or [])
             query = headers.get(HEADERS["query"])
             if isinstance(query, bytes):
-                self._counts[query.decode()] += 1
-                reason = headers.get(HEADERS["reason"])
-                if isinstance(reason, bytes):
-                    self._last[query.decode()] = reason.decode()
+                header = headers.get(HEADERS["reason"])
+                reason = header.decode() if isinstance(header, bytes) else None
+                name, kind = query.decode(), kind_of(reason or "", result=RESULT in headers)
+                counts = self._counts.get(name, {})
+                self._counts[name] = {**counts, kind: counts.get(kind, 0) + 1}
+                if reason is not None:
+                    self._last[name] = reason
         consumer.close()
+
+
+def kind_of(reason: str, *, result: bool) -> str:
+    """One of four kinds, for metrics: there is no end of reasons. ``result``: the letter is a result."""
+    if "too large: " in reason:
+        return "too_large"
+    return "skipped" if reason.startswith("skipped by ") else "unwritable" if result else "unreadable"

@@ -77,7 +77,7 @@ def described_query(query_id: str, context: Context, plan: Plan | None = None) -
             replace(counts, sent={t: n for t, n in counts.sent.items() if t not in aside}),
             running.doing if running is not None and status.state is State.RUNNING else None,
             running.progress() if running is not None else None,
-            letters.count(query_id),
+            letters.of(query_id),
         ),
         late_topic,
         letters.last_reason(query_id),

@@ -52,6 +52,7 @@ class Driver:
         self._probe: Future[bool] | None = None
         self.there = threading.Event()
         self.there.set()
+        self.restarts = 0
 
     def check(self) -> None:
         """Raises ConfigProblem where the properties do not fit the Spark master."""
@@ -76,6 +77,7 @@ class Driver:
         assert self._folder is not None
         end_session(self.session)
         self.session = start_session(*self._launch(self._folder))
+        self.restarts += 1
 
     def spare(self) -> Spare:
         """Another JVM of the same settings."""

@@ -25,6 +25,7 @@ from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import folder_locked, scratch_folder
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, StatementError
+from ksqlpy.figures import EngineMetrics
 from ksqlpy.plan import Plan, mode_of
 from ksqlpy.reading.push import Plain, plain_of
 from ksqlpy.runtime import statements
@@ -34,6 +35,7 @@ from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.health import query_health
 from ksqlpy.runtime.internal import may_read
+from ksqlpy.runtime.metrics import Metrics
 from ksqlpy.runtime.plainpush import PlainPush
 from ksqlpy.runtime.printing import Printing, wanted
 from ksqlpy.runtime.processinglog import ProcessingLog
@@ -80,6 +82,7 @@ class Engine:
         self.supervisor = Supervisor(self.brokers, self._progress)
         self.catalog_service = CatalogService(self.brokers, self.supervisor)
         self.reads = Reads(self.brokers, self.supervisor)
+        self._metrics = Metrics(self.brokers, self.supervisor)
         parts = self.catalog_service, self.supervisor, self.reads, self.brokers
         self._context = partial(Context, *parts, int(time.time() * 1000))
         self._shows = threading.BoundedSemaphore(SHOWS)
@@ -429,6 +432,10 @@ class Engine:
             "serverStatus": "RUNNING",
             "ksqlpyVersion": __version__,
         }
+
+    def metrics(self) -> EngineMetrics:
+        """What GET /metrics tells; of figures of Spark's JVM, if it does not answer, those of before."""
+        return self._metrics.now(self.catalog, len(self.reads.ids), self.folder)
 
     def fatal(self) -> KsqlError | None:
         """Why this engine can do nothing any more and its server must end, None as long as it can."""

@@ -14,15 +14,23 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from ksqlpy.figures import Counts, Progress, Seen, Wait
-from ksqlpy.spark.gateway import jvm_of
+from ksqlpy.figures import Counts, JvmFigures, Machine, Progress, Seen, Wait
+from ksqlpy.spark.gateway import jvm_of, scala_query
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from ksqlpy.spark.checkpoint import Checkpoint
 
-__all__ = ["checkpoint_progress", "client_figures", "counts", "forget_figures", "read_up_to"]
+__all__ = [
+    "all_figures",
+    "checkpoint_progress",
+    "client_figures",
+    "counts",
+    "follow",
+    "forget_figures",
+    "read_up_to",
+]
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +60,29 @@ def read_up_to(
         topic: {p: first + leads[f"{topic}-{p}"].value for p, first in partitions.items() if f"{topic}-{p}" in leads}
         for topic, partitions in begins.items()
     }
+
+
+def follow(session: SparkSession, query_id: str, query: StreamingQuery) -> None:
+    """Has the JVM tell of the batches of a query that begins to run."""
+    jvm_of(session).ksqlpy.metrics.Batches.follow(query_id, scala_query(query))
+
+
+def all_figures(session: SparkSession) -> JvmFigures | None:
+    """What the JVM tells of all queries at once, by one call; None if it does not."""
+    try:
+        told = json.loads(jvm_of(session).ksqlpy.metrics.Figures.readAll())
+    except (Py4JError, ValueError, OSError) as e:
+        log.warning("no figures of queries: %s", e)
+        return None
+    return JvmFigures(
+        {query_id: _total(of) for query_id, of in told["queries"].items()},
+        {
+            query_id: Progress(batch["committed"], batch["state"])
+            for query_id, of in told["queries"].items()
+            if (batch := of["batch"]) is not None
+        },
+        Machine(*(told["machine"][name] for name in ("heapUsed", "heapMax", "collections", "collectionMs"))),
+    )
 
 
 def _told(session: SparkSession, query_id: str) -> Counts | None:

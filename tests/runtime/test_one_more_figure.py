@@ -32,7 +32,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
     sent = {"ALL_RIDES": 11_000, "copy": 1, made.brokers.topics.dead_letters: 5}
     counts = Counts(consumed={"rides": 12_000}, sent=sent, lags={"rides-0": Seen(3)})
     monkeypatch.setattr(Queries, "counts", lambda self, query_id: counts)
-    letters: Any = SimpleNamespace(count=lambda query_id: 5, last_reason=lambda query_id: None)
+    letters: Any = SimpleNamespace(of=lambda query_id: {"unreadable": 5}, last_reason=lambda query_id: None)
     monkeypatch.setattr(made.brokers, "dead_letters", letters, raising=False)
     copies: Any = SimpleNamespace(figures=lambda source: None)
     monkeypatch.setattr(made.reads, "copies", copies, raising=False)

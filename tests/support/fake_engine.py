@@ -12,6 +12,7 @@ from typing import Any
 from ksqlpy.catalog import Column
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, ServiceLost, Span, StatementError
+from ksqlpy.figures import EngineMetrics
 from ksqlpy.reading.batch import Unshared
 from ksqlpy.types import BIGINT, STRING
 
@@ -85,6 +86,8 @@ class FakeEngine:
         self.variables: list[dict[str, str]] = []
         self.pushes: dict[str, FakePush] = {}
         self.healthy = True
+        self.told = EngineMetrics("0", "default_")
+        self.scrapes = 0
         self.behind: dict[str, int | None] = {}
         self.lost = False
         self.stopped = False
@@ -199,6 +202,10 @@ class FakeEngine:
 
     def cut_short(self) -> bool:
         return True
+
+    def metrics(self) -> EngineMetrics:
+        self.scrapes += 1
+        return self.told
 
     def health(self) -> dict[str, Any]:
         return {"isHealthy": self.healthy, "details": {}, "serverState": "READY"}

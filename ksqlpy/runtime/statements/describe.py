@@ -32,7 +32,7 @@ def _source_description(source: Source, context: Context, *, extended: bool) -> 
     replicas = context.brokers.topics.listed(hidden=True).get(source.topic, [])
     queries = (*context.catalog.writers(source.name), *context.catalog.readers(source.name))
     found = [described_query(q, context) for q in queries]
-    dead = sum(q.figures.dead_letters for q in found)
+    dead = sum(sum(q.figures.letters.values()) for q in found)
     copy = context.reads.copies.figures(source.name)
     copied = f"local copy: about {copy['rows']:,} rows, {copy['lag']:,} records behind" if copy is not None else ""
     return entities.source_description(

@@ -137,6 +137,7 @@ class RunningQuery(QueryReport):
                 failures = 1 if blameless or time.monotonic() - begun > 2 * retry.longest else failures + 1
                 failure = failure_of(damage(self.checkpoint.folder, e) or e)
                 self.failures.append(failure)
+                self.restarts += 1
                 wait = 0.0 if blameless else retry.wait(failures)
                 log.error(
                     "query %s failed, next try in %.0f s: %s: %s", self.spec.id, wait, failure.kind, failure.message

@@ -30,7 +30,8 @@ class QueryReport:
 
     ``status``: its state, since when, and its tries; ``phase`` what it does when it runs; ``failures`` the last ones,
     newest last; ``live``: set while its tasks run for good. ``refused``: in ERROR until there is room for it.
-    ``topics``: as brokers knew them when it started. ``changed`` is called when the state changes.
+    ``restarts``: how many of its tries have failed. ``topics``: as brokers knew them when it started. ``changed`` is
+    called when the state changes.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
@@ -39,6 +40,7 @@ class QueryReport:
         self.failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
         self.live = threading.Event()
         self.refused = False
+        self.restarts = 0
         self.topics = Topics()
         self._changed = changed
 

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from ksqlpy.errors import EngineProblem
 from ksqlpy.spark.checkpoint import Checkpoint
 from ksqlpy.spark.compile import Distribution, compile_plan
+from ksqlpy.spark.figures import follow
 from ksqlpy.spark.gateway import jvm_of, scala_query
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.once import Offsets, Tail
@@ -175,7 +176,9 @@ class SparkRun:
         def begin() -> StreamingQuery:
             session.sparkContext.setLocalProperty("ksqlpy.query", spec.id)  # as Tasks.java knows its tasks
             self._writers.set_task_properties(spec)
-            return writer.start()
+            query = writer.start()
+            follow(session, spec.id, query)
+            return query
 
         return self._parts.handle.start(begin)
 

@@ -22,8 +22,28 @@ public final class Figures {
    * the reports of this JVM and of each executor, see {@link #report}; {@code gone} the sums of executors that are gone.
    */
   public static String read(String query) throws JsonProcessingException {
-    return MAPPER.writeValueAsString(
-        Map.of("here", report(query), "executors", Reports.figures(query), "gone", Reports.gone(query)));
+    return MAPPER.writeValueAsString(all(query));
+  }
+
+  /** The same of all queries, by their ids, with their last {@code batch}, see {@link Batches}; and {@link Machine}. */
+  public static String readAll() throws JsonProcessingException {
+    Set<String> queries = queries();
+    queries.addAll(Batches.queries());
+    Map<String, Object> found = new HashMap<>();
+    for (String query : queries) {
+      Map<String, Object> one = all(query);
+      one.put("batch", Batches.last(query));
+      found.put(query, one);
+    }
+    return MAPPER.writeValueAsString(Map.of("queries", found, "machine", Machine.figures()));
+  }
+
+  private static Map<String, Object> all(String query) {
+    Map<String, Object> found = new HashMap<>();
+    found.put("here", report(query));
+    found.put("executors", Reports.figures(query));
+    found.put("gone", Reports.gone(query));
+    return found;
   }
 
   /** Forgets a query that has ended for good. */
@@ -31,16 +51,21 @@ public final class Figures {
     ClientFigures.forget(query);
     Counter.forget(query);
     Latency.forget(query);
+    Batches.forget(query);
     Reports.forget(query);
   }
 
   /** For a report: the figures of all queries of this JVM. */
   public static Map<String, Object> here() {
+    Map<String, Object> all = new HashMap<>();
+    queries().forEach(query -> all.put(query, report(query)));
+    return all;
+  }
+
+  private static Set<String> queries() {
     Set<String> queries = new HashSet<>(ClientFigures.queries());
     queries.addAll(Counter.queries());
-    Map<String, Object> all = new HashMap<>();
-    queries.forEach(query -> all.put(query, report(query)));
-    return all;
+    return queries;
   }
 
   /** What this JVM has counted of a query: {@code latency} by ms, {@code waiting} null where no partition is waited for. */

@@ -1,0 +1,194 @@
+"""What GET /metrics tells of queries beside their figures, and of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ksqlpy.figures.counts import Counts
+from ksqlpy.figures.metrics import Kind, Metric, Sample, one
+from ksqlpy.figures.table import FIGURES, Progress, QueryFigures
+
+__all__ = [
+    "ENGINE_METRICS",
+    "SERVER_METRICS",
+    "STATES",
+    "EngineMetrics",
+    "JvmFigures",
+    "Machine",
+    "QueryMetrics",
+    "ServerMetrics",
+    "query_metrics",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Of Spark's JVM: bytes of its heap, the collections of its garbage, and the ms that they took; None: not known."""
+
+    heap_used: int | None = None
+    heap_max: int | None = None
+    collections: int | None = None
+    collection_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JvmFigures:
+    """What Spark's JVM tells at one time, of queries by their ids."""
+
+    counts: Mapping[str, Counts] = field(default_factory=dict)
+    progress: Mapping[str, Progress] = field(default_factory=dict)
+    machine: Machine = Machine()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryMetrics:
+    """A persistent query. ``since``: of its state, seconds since 1970; ``stalled``: seconds, see the metric."""
+
+    id: str
+    sink: str
+    state: str
+    since: float | None
+    restarts: int
+    stalled: float
+    figures: QueryFigures
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMetrics:
+    """What an engine tells. ``slots``: by ``used`` and ``free``; ``age``: seconds since the JVM has told figures.
+
+    ``free_bytes``: of the disk with the data folder.
+    """
+
+    version: str
+    service: str
+    queries: tuple[QueryMetrics, ...] = ()
+    slots: Mapping[str, int] = field(default_factory=dict)
+    push_queries: int = 0
+    jvm_restarts: int = 0
+    age: float | None = None
+    free_bytes: int | None = None
+    machine: Machine = Machine()
+
+
+@dataclass(frozen=True, slots=True)
+class ServerMetrics:
+    """What a server counts. ``requests``: by endpoint and code; ``open``: those that are answered now, by endpoint."""
+
+    ready: bool
+    requests: Mapping[tuple[str, str], int]
+    open: Mapping[str, int]
+
+
+STATES = ("STARTING", "RECOVERING", "RUNNING", "RETRYING", "ERROR", "PAUSED", "STOPPED")
+"""Those of queries."""
+
+_OF_QUERY = (
+    Metric[QueryMetrics](
+        "query_info", Kind.GAUGE, "1; the stream or table that the query writes", lambda q: [((q.sink,), 1)], ("sink",)
+    ),
+    Metric[QueryMetrics](
+        "query_state",
+        Kind.GAUGE,
+        "1 for the state of the query, 0 for the others",
+        lambda q: [((state,), float(state == q.state)) for state in STATES],
+        ("state",),
+    ),
+    Metric[QueryMetrics](
+        "query_state_since_timestamp_seconds", Kind.GAUGE, "when its state began", lambda q: one(q.since)
+    ),
+    Metric[QueryMetrics](
+        "query_restarts_total",
+        Kind.COUNTER,
+        "tries of the query that failed; a death of Spark's JVM is none",
+        lambda q: one(q.restarts),
+    ),
+    Metric[QueryMetrics](
+        "query_stalled_seconds",
+        Kind.GAUGE,
+        "for how long the query has had records to read and has read none; 0 as long as it reads",
+        lambda q: one(q.stalled),
+    ),
+)
+
+
+def query_metrics() -> Iterator[Metric[QueryMetrics]]:
+    """All of a query, those of its figures with their meanings; each has the label ``query`` ahead of its own."""
+    yield from _OF_QUERY
+    for figure in FIGURES:
+        if (of := figure.metric) is not None:
+            yield Metric(of.name, of.kind, figure.meaning, _of_figures(of), of.labels)
+
+
+def _of_figures(metric: Metric[QueryFigures]) -> Callable[[QueryMetrics], Iterable[Sample]]:
+    return lambda q: metric.samples(q.figures)
+
+
+def _seconds(ms: int | None) -> Iterable[Sample]:
+    return one(None if ms is None else ms / 1000)
+
+
+ENGINE_METRICS = [
+    Metric[EngineMetrics](
+        "info",
+        Kind.GAUGE,
+        "1; the version of ksqlpy, and the id of the service",
+        lambda e: [((e.version, e.service), 1)],
+        ("version", "service"),
+    ),
+    Metric[EngineMetrics](
+        "slots",
+        Kind.GAUGE,
+        "task slots of Spark that queries hold, and that are free",
+        lambda e: [((kind,), n) for kind, n in e.slots.items()],
+        ("state",),
+    ),
+    Metric[EngineMetrics]("push_queries", Kind.GAUGE, "push queries that are open", lambda e: one(e.push_queries)),
+    Metric[EngineMetrics](
+        "figures_age_seconds", Kind.GAUGE, "how old the figures of the queries are", lambda e: one(e.age)
+    ),
+    Metric[EngineMetrics](
+        "data_free_bytes", Kind.GAUGE, "free space where the data folder is", lambda e: one(e.free_bytes)
+    ),
+    Metric[EngineMetrics](
+        "jvm_restarts_total",
+        Kind.COUNTER,
+        "starts of Spark's JVM after a death",
+        lambda e: one(e.jvm_restarts),
+    ),
+    Metric[EngineMetrics]("jvm_heap_used_bytes", Kind.GAUGE, "heap of Spark's JVM", lambda e: one(e.machine.heap_used)),
+    Metric[EngineMetrics]("jvm_heap_max_bytes", Kind.GAUGE, "what it may become", lambda e: one(e.machine.heap_max)),
+    Metric[EngineMetrics](
+        "jvm_collections_total",
+        Kind.COUNTER,
+        "garbage collections of Spark's JVM",
+        lambda e: one(e.machine.collections),
+    ),
+    Metric[EngineMetrics](
+        "jvm_collection_seconds_total",
+        Kind.COUNTER,
+        "time that they took",
+        lambda e: _seconds(e.machine.collection_ms),
+    ),
+]
+"""Extension point: of the engine."""
+
+SERVER_METRICS = [
+    Metric[ServerMetrics]("ready", Kind.GAUGE, "1 while statements are taken, else 0", lambda s: one(float(s.ready))),
+    Metric[ServerMetrics](
+        "requests_total",
+        Kind.COUNTER,
+        "requests that were answered, by endpoint and code; lookups that a reader process answers are not among them",
+        lambda s: [(labels, n) for labels, n in s.requests.items()],
+        ("endpoint", "code"),
+    ),
+    Metric[ServerMetrics](
+        "requests_open",
+        Kind.GAUGE,
+        "requests that are being answered, push and pull queries among them",
+        lambda s: [((endpoint,), n) for endpoint, n in s.open.items()],
+        ("endpoint",),
+    ),
+]
+"""Extension point: of the server."""

@@ -1,0 +1,177 @@
+"""GET /metrics: what goes on, in the text format of Prometheus.
+
+Its families, with their names and meanings, are those of ``ksqlpy/figures``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ksqlpy.figures import (
+    ENGINE_METRICS,
+    SERVER_METRICS,
+    EngineMetrics,
+    Kind,
+    Metric,
+    QueryMetrics,
+    Sample,
+    ServerMetrics,
+    query_metrics,
+)
+from ksqlpy.server.backend import Backend, State
+
+__all__ = ["Counted", "Scrapes", "engine_text", "router"]
+
+log = logging.getLogger(__name__)
+
+KEPT = 2.0
+"""Seconds for which what an engine has told is told again: of several who scrape, one asks."""
+
+OTHER = "other"
+"""The endpoint of requests for paths that there are not."""
+
+Family = CounterMetricFamily | GaugeMetricFamily
+
+router = APIRouter()
+
+
+@router.get("/metrics")
+async def metrics(request: Request) -> Response:
+    """All metrics; while the engine starts or stops those of the server alone."""
+    scrapes: Scrapes = request.app.state.scrapes
+    return Response(await scrapes.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+class Scrapes:
+    """The metrics of one server. What the engine tells is asked for in a thread, and kept for a moment."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._requests: Counter[tuple[str, str]] = Counter()
+        self._open: Counter[str] = Counter()
+        self._engine = b""
+        self._at = float("-inf")
+        self._turn = asyncio.Lock()
+        self._own = CollectorRegistry(auto_describe=False)
+        self._own.register(_Families(lambda: _families(SERVER_METRICS, self._told())))
+        ProcessCollector(registry=self._own)
+
+    async def text(self) -> bytes:
+        """The answer to a scrape."""
+        if self._backend.state is not State.READY:
+            return generate_latest(self._own)
+        if time.monotonic() - self._at >= KEPT:
+            async with self._turn:
+                if time.monotonic() - self._at >= KEPT:
+                    self._engine = await self._backend.ask(engine_text, self._backend.engine.metrics)
+                    self._at = time.monotonic()
+        return self._engine + generate_latest(self._own)
+
+    def begun(self, endpoint: str) -> None:
+        """A request has come."""
+        self._open[endpoint] += 1
+
+    def ended(self, endpoint: str, code: str) -> None:
+        """It is answered."""
+        self._open[endpoint] -= 1
+        self._requests[endpoint, code] += 1
+
+    def _told(self) -> ServerMetrics:
+        return ServerMetrics(self._backend.state is State.READY, dict(self._requests), dict(self._open))
+
+
+class Counted:
+    """Counts requests and their answers; stands before all else, so that those that are refused count, too."""
+
+    def __init__(self, app: ASGIApp, scrapes: Scrapes, paths: Iterable[str]) -> None:
+        self.app = app
+        self._scrapes = scrapes
+        self._endpoints = {path.partition("/{")[0] or "/" for path in paths}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Calls the application; an ASGI application."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        endpoint, code = self._endpoint(scope["path"]), LEFT
+
+        async def watched(message: Message) -> None:
+            nonlocal code
+            code = str(message.get("status", _CODES.get(message["type"], code)))
+            await send(message)
+
+        self._scrapes.begun(endpoint)
+        try:
+            await self.app(scope, receive, watched)
+        finally:
+            self._scrapes.ended(endpoint, code)
+
+    def _endpoint(self, path: str) -> str:
+        """The endpoint of a path, without what is named in it."""
+        if path in self._endpoints:
+            return path
+        begin = "/" + path[1:].partition("/")[0]
+        return begin if begin in self._endpoints else OTHER
+
+
+LEFT = "499"
+"""The code of requests whose clients have left before there was an answer."""
+
+_CODES = {"websocket.accept": "101", "websocket.close": "403"}
+
+
+class _Families(Collector):
+    """Families of metrics, made anew for each scrape."""
+
+    def __init__(self, made: Callable[[], Iterable[Family]]) -> None:
+        self._made = made
+
+    def collect(self) -> Iterable[Family]:
+        return self._made()
+
+
+def engine_text(ask: Callable[[], EngineMetrics]) -> bytes:
+    """What an engine tells, as text; nothing where it cannot."""
+    registry = CollectorRegistry(auto_describe=False)
+    try:
+        told = ask()
+        registry.register(_Families(lambda: _families(ENGINE_METRICS, told)))
+        registry.register(_Families(lambda: _of_queries(told.queries)))
+        return generate_latest(registry)
+    except Exception as e:  # whatever it is, the metrics of the server are told
+        log.warning("no metrics of the engine: %s", e)
+        return b""
+
+
+T = TypeVar("T")
+
+
+def _families(metrics: Iterable[Metric[T]], told: T) -> Iterator[Family]:
+    return (_family(m, m.labels, m.samples(told)) for m in metrics)
+
+
+def _of_queries(queries: Sequence[QueryMetrics]) -> Iterator[Family]:
+    for m in query_metrics():
+        samples = (((q.id, *labels), value) for q in queries for labels, value in m.samples(q))
+        yield _family(m, ("query", *m.labels), samples)
+
+
+def _family(metric: Metric[Any], labels: Sequence[str], samples: Iterable[Sample]) -> Family:
+    kind = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+    family = kind(metric.full_name, metric.help, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family

@@ -1,0 +1,184 @@
+"""What an engine tells for /metrics: all queries by one question to Spark's JVM, which need not answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ksqlpy.figures import STATES, Counts, EngineMetrics, Machine, Progress, Seen
+from ksqlpy.runtime import metrics as runtime_metrics
+from ksqlpy.runtime.deadletters import kind_of
+from ksqlpy.runtime.metrics import Metrics
+from ksqlpy.spark import figures
+from ksqlpy.spark.query_status import QueryStatus, State
+
+DEAD, LATE = "dead_letters", "late_ones"
+
+
+class Jvm:
+    """Spark's JVM, which tells of ``queries`` by their ids; counts how often it is asked."""
+
+    def __init__(self, queries: dict[str, dict[str, Any]]) -> None:
+        self.queries = queries
+        self.calls = 0
+        self.answers = threading.Event()
+        self.answers.set()
+        self.ksqlpy = SimpleNamespace(metrics=SimpleNamespace(Figures=self))
+
+    def readAll(self) -> str:  # Java's name
+        self.calls += 1
+        self.answers.wait(60)
+        machine = {"heapUsed": 100, "heapMax": 200, "collections": 7, "collectionMs": 1500}
+        return json.dumps({"queries": self.queries, "machine": machine})
+
+
+def told(read: int, lag: int = 0, sent: int = 0) -> dict[str, Any]:
+    sums = {"consumed:s": read, "sent:OUT": sent, f"sent:{DEAD}": 1, f"sent:{LATE}": 2}
+    here = {"sums": sums, "lags": {"s-0": lag}, "leads": {}, "ages": {}, "latency": {"5": 1}, "waiting": None}
+    return {"here": here, "gone": {}, "executors": {}, "batch": {"committed": 1_700_000_000_000, "state": 4096}}
+
+
+class Parts:
+    """An engine's parts: ``count`` queries, which run."""
+
+    def __init__(self, count: int) -> None:
+        self.status = QueryStatus(State.RUNNING, 1_700_000_000.0)
+        plan = SimpleNamespace(late_topic=LATE)
+        self.running = {
+            f"CSAS_{n}": SimpleNamespace(spec=SimpleNamespace(id=f"CSAS_{n}", plan=plan), restarts=n, refused=False)
+            for n in range(count)
+        }
+        for query in self.running.values():
+            query.doing = "real-time"
+        slots = SimpleNamespace(capacity=8, of=lambda spec: 3)
+        queries = SimpleNamespace(get=self.running.get, all=lambda: list(self.running.values()), task_slots=slots)
+        self.supervisor: Any = SimpleNamespace(
+            queries=queries,
+            session=None,
+            driver=SimpleNamespace(restarts=2),
+            status=lambda query_id, catalog: self.status,
+        )
+        letters = SimpleNamespace(of=lambda query_id: {"unreadable": 1})
+        config = SimpleNamespace(get=lambda name: "default_")
+        self.brokers: Any = SimpleNamespace(
+            topics=SimpleNamespace(dead_letters=DEAD), dead_letters=letters, config=config
+        )
+        self.catalog: Any = SimpleNamespace(
+            queries={query_id: SimpleNamespace(sink="OUT") for query_id in self.running}, blocked={}
+        )
+
+    def metrics(self) -> Metrics:
+        return Metrics(self.brokers, self.supervisor)
+
+
+def now(metrics: Metrics, parts: Parts, push_queries: int = 0) -> EngineMetrics:
+    return metrics.now(parts.catalog, push_queries, Path("/"))
+
+
+def jvm(monkeypatch: pytest.MonkeyPatch, queries: dict[str, dict[str, Any]]) -> Jvm:
+    made = Jvm(queries)
+    monkeypatch.setattr(figures, "jvm_of", lambda session: made)
+    return made
+
+
+def test_one_question_tells_of_two_hundred_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Parts(200)
+    asked = jvm(monkeypatch, {query_id: told(n, n, n) for n, query_id in enumerate(parts.running)})
+    found = now(parts.metrics(), parts, 4)
+    assert asked.calls == 1
+    assert (len(found.queries), found.push_queries, found.jvm_restarts) == (200, 4, 2)
+    assert found.slots == {"used": 600, "free": 0}
+    query = next(q for q in found.queries if q.id == "CSAS_7")
+    assert (query.sink, query.state, query.since, query.restarts) == ("OUT", "RUNNING", 1_700_000_000.0, 7)
+    counts = Counts({"s": 7}, {"OUT": 7}, lags={"s-0": Seen(7)}, took={5: 1})
+    assert query.figures.counts == counts, "dead letters and late records are no results"
+    assert query.figures.progress == Progress(1_700_000_000_000, 4096)
+    assert query.figures.letters == {"unreadable": 1}
+    assert found.machine.heap_max == 200
+    assert found.free_bytes is not None and found.free_bytes > 0
+
+
+def test_queries_that_do_not_run_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Parts(1)
+    jvm(monkeypatch, {})
+    parts.running.clear()
+    parts.status = QueryStatus(State.ERROR, None)
+    parts.catalog.blocked["query", "CSAS_ODD"] = "its entry is odd"
+    parts.catalog.blocked["source", "OUT"] = "its entry is odd"
+    found = now(parts.metrics(), parts)
+    assert [(q.id, q.sink, q.state) for q in found.queries] == [("CSAS_0", "OUT", "ERROR"), ("CSAS_ODD", "", "ERROR")]
+
+
+def test_a_jvm_that_does_not_answer_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Parts(1)
+    asked = jvm(monkeypatch, {"CSAS_0": told(5)})
+    metrics = parts.metrics()
+    first = now(metrics, parts)
+    assert first.age is not None
+    monkeypatch.setattr(runtime_metrics, "PATIENCE", 0.01)
+    asked.answers.clear()
+    asked.queries["CSAS_0"] = told(6)
+    for _ in range(5):
+        later = now(metrics, parts)
+        assert later.queries[0].figures.counts.consumed == {"s": 5}, "those of before"
+        assert later.age is not None and later.age > first.age
+    assert asked.calls == 2, "it is not asked again before it has answered"
+    monkeypatch.setattr(runtime_metrics, "OLD", 0.0)
+    assert now(metrics, parts).queries[0].figures.counts == Counts(), "old figures would mislead"
+    asked.answers.set()
+
+
+def test_a_jvm_that_fails_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Parts(1)
+
+    def gone(session: object) -> None:
+        raise OSError("no JVM")
+
+    monkeypatch.setattr(figures, "jvm_of", gone)
+    found = now(parts.metrics(), parts)
+    assert (found.age, found.machine) == (None, Machine())
+    assert [(q.state, q.figures.counts) for q in found.queries] == [("RUNNING", Counts())]
+
+
+def test_a_query_that_reads_nothing_of_what_there_is_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Parts(1)
+    asked = jvm(monkeypatch, {"CSAS_0": told(5, lag=3)})
+    clock = [1000.0]
+    metrics = Metrics(parts.brokers, parts.supervisor, lambda: clock[0])
+
+    def stalled(seconds: float, read: int, lag: int) -> float:
+        clock[0] += seconds
+        asked.queries["CSAS_0"] = told(read, lag)
+        return now(metrics, parts).queries[0].stalled
+
+    assert stalled(0, read=5, lag=3) == 0
+    assert stalled(10, read=5, lag=4) == 10
+    assert stalled(10, read=5, lag=9) == 20
+    assert stalled(10, read=6, lag=8) == 0
+    assert stalled(10, read=6, lag=0) == 0, "it has nothing to read"
+    assert stalled(10, read=6, lag=1) == 0, "which has come just now"
+    assert stalled(10, read=6, lag=1) == 10
+
+
+def test_all_states_are_told() -> None:
+    assert set(STATES) == set(State)
+
+
+@pytest.mark.parametrize(
+    ("reason", "result", "kind"),
+    [
+        ("the value is no JSON", False, "unreadable"),
+        ("", False, "unreadable"),
+        ("the schema refuses it", True, "unwritable"),
+        ("too large: it has 12 bytes, more than 10", False, "too_large"),
+        ("its window is closed; for topic late too large: it has 12 bytes", True, "too_large"),
+        ("skipped by a statement, without its 12 bytes", False, "skipped"),
+    ],
+)
+def test_kinds_of_dead_letters(reason: str, result: bool, kind: str) -> None:
+    assert kind_of(reason, result=result) == kind

@@ -1,0 +1,196 @@
+"""GET /metrics, and whether the server lives and is ready."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+from dataclasses import replace
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from ksqlpy.figures import (
+    ENGINE_METRICS,
+    SERVER_METRICS,
+    STATES,
+    Counts,
+    EngineMetrics,
+    Machine,
+    Progress,
+    QueryFigures,
+    QueryMetrics,
+    Seen,
+    Wait,
+    query_metrics,
+)
+from ksqlpy.server import metrics
+from ksqlpy.server.backend import State
+from ksqlpy.server.run import ServerThread
+from tests.support.fake_engine import FakeEngine
+from tests.support.waiting import until
+
+FIGURES = QueryFigures(
+    Counts(
+        consumed={"rides": 12, "zones": 3},
+        sent={"OUT": 9},
+        late=1,
+        failed=2,
+        lags={"rides-0": Seen(4), "rides-1": Seen(1)},
+        took={20: 99, 1500: 1},
+        waiting=Wait("zones-0", 1_700_000_000_500),
+    ),
+    "real-time",
+    Progress(1_700_000_001_000, 4096),
+    {"unreadable": 3, "too_large": 1, "unwritable": 1, "skipped": 1},
+)
+QUERY = QueryMetrics("CSAS_OUT_1", 'o"u\\t', "RETRYING", 1_700_000_000.0, 5, 12.5, FIGURES)
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def scraped(http: httpx.Client) -> Samples:
+    answer = http.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return {
+        (s.name, tuple(sorted(s.labels.items()))): s.value
+        for family in text_string_to_metric_families(answer.text)
+        for s in family.samples
+    }
+
+
+def of_query(samples: Samples, name: str, **labels: str) -> float:
+    return samples[f"ksqlpy_query_{name}", tuple(sorted({"query": QUERY.id, **labels}.items()))]
+
+
+@pytest.fixture(autouse=True)
+def told(engine: FakeEngine) -> None:
+    machine = Machine(heap_used=100, heap_max=200, collections=7, collection_ms=1500)
+    slots = {"used": 3, "free": 5}
+    engine.told = EngineMetrics("1.2", "default_", (QUERY,), slots, 4, 1, 0.5, 2_000, machine)
+
+
+def test_a_query_has_its_figures(http: httpx.Client) -> None:
+    found = scraped(http)
+    assert of_query(found, "info", sink='o"u\\t') == 1
+    assert {s: of_query(found, "state", state=s) for s in STATES} == {**dict.fromkeys(STATES, 0), "RETRYING": 1}
+    assert of_query(found, "state_since_timestamp_seconds") == 1_700_000_000
+    assert (of_query(found, "restarts_total"), of_query(found, "stalled_seconds")) == (5, 12.5)
+    assert (of_query(found, "rows_in_total"), of_query(found, "rows_out_total")) == (15, 9)
+    assert (of_query(found, "lag_records"), of_query(found, "late_rows_total")) == (5, 1)
+    assert of_query(found, "waits_since_timestamp_seconds", partition="zones-0") == 1_700_000_000.5
+    assert [of_query(found, "latency_seconds", percentile=p) for p in ("50", "99", "100")] == [0.02, 0.02, 1.5]
+    assert of_query(found, "failed_values_total") == 2
+    assert of_query(found, "dead_letters_total", reason="unreadable") == 3
+    assert of_query(found, "last_commit_timestamp_seconds") == 1_700_000_001
+    assert of_query(found, "state_bytes") == 4096
+
+
+def test_engine_and_process_have_theirs(http: httpx.Client) -> None:
+    found = scraped(http)
+    assert found["ksqlpy_info", (("service", "default_"), ("version", "1.2"))] == 1
+    assert (found["ksqlpy_slots", (("state", "used"),)], found["ksqlpy_slots", (("state", "free"),)]) == (3, 5)
+    names = ("push_queries", "jvm_restarts_total", "figures_age_seconds", "data_free_bytes", "ready")
+    assert [found[f"ksqlpy_{name}", ()] for name in names] == [4, 1, 0.5, 2_000, 1]
+    assert found["ksqlpy_jvm_heap_used_bytes", ()] == 100
+    assert found["ksqlpy_jvm_collection_seconds_total", ()] == 1.5
+    assert found["process_resident_memory_bytes", ()] > 1_000_000
+
+
+def test_what_is_not_known_has_no_sample(http: httpx.Client, engine: FakeEngine) -> None:
+    engine.told = EngineMetrics("1.2", "s", (replace(QUERY, since=None, figures=QueryFigures(Counts())),))
+    names = {name for name, _ in scraped(http)}
+    assert "ksqlpy_query_rows_in_total" in names, "nothing is read: that is known"
+    of_queries = ("lag_records", "latency_seconds", "state_bytes", "state_since_timestamp_seconds")
+    assert not names & {f"ksqlpy_query_{name}" for name in of_queries}
+    assert not names & {"ksqlpy_jvm_heap_used_bytes", "ksqlpy_figures_age_seconds"}
+
+
+def test_a_query_has_thirty_series_at_most(http: httpx.Client) -> None:
+    """With all that it can have at one time; no label of it is a text that has no bounds."""
+    assert sum(("query", QUERY.id) in labels for _, labels in scraped(http)) <= 30
+    labels = {label for m in query_metrics() for label in m.labels}
+    assert labels == {"sink", "state", "partition", "percentile", "reason"}
+
+
+def test_names_are_as_prometheus_wants_them() -> None:
+    families = [*query_metrics(), *ENGINE_METRICS, *SERVER_METRICS]
+    assert len({m.name for m in families}) == len(families)
+    assert [m.name for m in families if (m.kind == "counter") != m.name.endswith("_total")] == []
+    assert [m.name for m in families if not m.help] == []
+
+
+def test_promtool_finds_nothing_wrong(http: httpx.Client) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("there is no promtool")
+    text = "".join(line for line in http.get("/metrics").text.splitlines(True) if "process_" not in line)
+    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_requests_are_counted_by_endpoint_and_code(http: httpx.Client) -> None:
+    http.get("/info")
+    http.get("/info")
+    http.get("/info", headers={"Host": "evil.example"})
+    http.get("/is_valid_property/auto.offset.reset")
+    for path in ("/nothing", "/nothing/else", "/is_valid_propert"):
+        http.get(path)
+    http.post("/query-stream", json={"sql": "SELECT * FROM rows EMIT CHANGES LIMIT 2;"})
+    pushes = ("ksqlpy_requests_open", (("endpoint", "/query-stream"),))
+    until(lambda: scraped(http)[pushes] == 0)
+    found = scraped(http)
+    counted = {
+        tuple(v for _, v in labels): n
+        for (name, labels), n in found.items()
+        if name == "ksqlpy_requests_total" and ("endpoint", "/metrics") not in labels
+    }
+    assert counted == {
+        ("200", "/info"): 2,
+        ("421", "/info"): 1,
+        ("200", "/is_valid_property"): 1,
+        ("404", "other"): 3,
+        ("200", "/query-stream"): 1,
+    }
+    assert found["ksqlpy_requests_open", (("endpoint", "/metrics"),)] == 1
+
+
+def test_a_push_query_is_open_until_its_client_leaves(http: httpx.Client, engine: FakeEngine) -> None:
+    with http.stream("POST", "/query-stream", json={"sql": "SELECT * FROM live EMIT CHANGES;"}) as push:
+        assert push.status_code == 200
+        assert scraped(http)["ksqlpy_requests_open", (("endpoint", "/query-stream"),)] == 1
+    assert until(lambda: scraped(http)["ksqlpy_requests_open", (("endpoint", "/query-stream"),)] == 0)
+
+
+def test_the_engine_is_asked_once_for_many_scrapes(
+    http: httpx.Client, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "KEPT", 3600.0)
+    threads = [threading.Thread(target=http.get, args=("/metrics",)) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert engine.scrapes == 1
+    monkeypatch.setattr(metrics, "KEPT", 0.0)
+    http.get("/metrics")
+    assert engine.scrapes == 2
+
+
+def test_without_the_engine_the_server_still_tells(
+    http: httpx.Client, server: ServerThread, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.backend.state = State.STARTING
+    assert scraped(http)["ksqlpy_ready", ()] == 0
+    assert engine.scrapes == 0
+    server.backend.state = State.READY
+
+    def fails() -> EngineMetrics:
+        raise RuntimeError("no metrics")
+
+    monkeypatch.setattr(engine, "metrics", fails)
+    found = scraped(http)
+    assert found["ksqlpy_ready", ()] == 1
+    assert not any(name.startswith("ksqlpy_query_") for name, _ in found)
