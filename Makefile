@@ -120,6 +120,7 @@ types: setup
 # The pages of docs/ that are made from the code.
 docs: setup
 	$(BIN)/python docs/make.py
+	$(BIN)/python docs/monitoring.py
 
 # The files of grammar/ that are made from the code.
 grammar: setup
