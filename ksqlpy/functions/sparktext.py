@@ -86,7 +86,7 @@ def java(function: str, *arguments: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string as a literal: in quotes, or by its bytes where it could mean something (``Passed.java``)."""
+    """A string as a literal: in quotes, or by its bytes where it could mean something (``EncodedLiterals.java``)."""
     return f"'{text}'" if _PLAIN.fullmatch(text) else f"ksqlpy_text('{_digits(text)}')"
 
 

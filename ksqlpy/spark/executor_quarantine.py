@@ -56,7 +56,7 @@ class Replacements:
             self._asked = now
         if wanted or begins:
             jvm = jvm_of(session)
-            jvm.ksqlpy.cluster.Newcomers.replace(wanted)
+            jvm.ksqlpy.cluster.ExecutorQuarantine.replace(wanted)
         self._session, self._seen = session, executors
 
 
@@ -67,7 +67,7 @@ def held(session: SparkSession) -> frozenset[str]:
 
 def _held(session: SparkSession) -> dict[str, dict[str, Any]]:
     jvm = jvm_of(session)
-    found: dict[str, dict[str, Any]] = json.loads(jvm.ksqlpy.cluster.Newcomers.held())
+    found: dict[str, dict[str, Any]] = json.loads(jvm.ksqlpy.cluster.ExecutorQuarantine.held())
     return found
 
 
@@ -78,12 +78,12 @@ def admit(session: SparkSession, *, needed: bool, live: bool) -> None:
     have their tasks: then they are prepared, and admitted when that is done.
     """
     jvm = jvm_of(session)
-    newcomers = jvm.ksqlpy.cluster.Newcomers
-    newcomers.hold()
+    quarantine = jvm.ksqlpy.cluster.ExecutorQuarantine
+    quarantine.hold()
     waiting = _held(session)
     if waiting:
-        newcomers.prepare(live)
+        quarantine.prepare(live)
     for id_, state in waiting.items():
         if needed or state["prepared"] or state["seconds"] > LONGEST:
             log.info("executor %s gets tasks, %.0f s after it came", id_, state["seconds"])
-            newcomers.admit(id_)
+            quarantine.admit(id_)

@@ -468,7 +468,7 @@ def at_rest(session: SparkSession, query_id: str, tasks: int = 0) -> bool:
     """
     try:
         jvm = jvm_of(session)
-        return bool(jvm.ksqlpy.cluster.Rest.atRest(scala_context(session), query_id, tasks))
+        return bool(jvm.ksqlpy.cluster.IdleCheck.isIdle(scala_context(session), query_id, tasks))
     except (Py4JError, OSError) as e:
         log.warning("not known whether query %s is at rest: %s", query_id, e)
         return False

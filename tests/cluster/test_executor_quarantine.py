@@ -10,7 +10,7 @@ import pytest
 from ksqlpy.spark.executor_quarantine import LONGEST, REPLACED_AFTER, Replacements, admit, held
 
 
-class Newcomers:
+class ExecutorQuarantine:
     """The driver's side; executors come before the engine looks."""
 
     def __init__(self, waiting: dict[str, dict[str, Any]]) -> None:
@@ -38,11 +38,11 @@ class Newcomers:
 class Session:
     """A session whose driver holds back what a test says."""
 
-    def __init__(self, newcomers: Newcomers) -> None:
+    def __init__(self, quarantine: ExecutorQuarantine) -> None:
         self._jvm = type("Jvm", (), {})()
         self._jvm.ksqlpy = type("Package", (), {})()
         self._jvm.ksqlpy.cluster = type("Package", (), {})()
-        self._jvm.ksqlpy.cluster.Newcomers = newcomers
+        self._jvm.ksqlpy.cluster.ExecutorQuarantine = quarantine
 
 
 @pytest.mark.parametrize(
@@ -59,34 +59,34 @@ class Session:
 def test_when_an_executor_gets_tasks(
     needed: bool, live: bool, prepared: bool, seconds: float, still_held: bool
 ) -> None:
-    newcomers = Newcomers({"7": {"prepared": prepared, "seconds": seconds}})
-    session: Any = Session(newcomers)
+    quarantine = ExecutorQuarantine({"7": {"prepared": prepared, "seconds": seconds}})
+    session: Any = Session(quarantine)
     admit(session, needed=needed, live=live)
-    assert newcomers.holding, "those that come later wait, too"
-    assert newcomers.preparing is live, "recovering queries have the cores to themselves"
+    assert quarantine.holding, "those that come later wait, too"
+    assert quarantine.preparing is live, "recovering queries have the cores to themselves"
     assert held(session) == ({"7"} if still_held else set())
 
 
 def test_no_executor_waits() -> None:
-    newcomers = Newcomers({})
-    session: Any = Session(newcomers)
+    quarantine = ExecutorQuarantine({})
+    session: Any = Session(quarantine)
     admit(session, needed=False, live=True)
-    assert newcomers.holding and newcomers.preparing is None
+    assert quarantine.holding and quarantine.preparing is None
     assert held(session) == frozenset()
 
 
 def test_a_lost_executor_is_replaced_when_queries_have_been_live_for_a_while() -> None:
-    newcomers, now = Newcomers({}), 100.0
-    session: Any = Session(newcomers)
+    quarantine, now = ExecutorQuarantine({}), 100.0
+    session: Any = Session(quarantine)
     replacements = Replacements(lambda: now)
 
     def look(executors: str, *, live: bool = True, needed: bool = False) -> list[bool]:
         """What the cluster was told since the last look, a second ago."""
         nonlocal now
         now += 1
-        newcomers.replaced.clear()
+        quarantine.replaced.clear()
         replacements.look(session, frozenset(executors), needed=needed, live=live)
-        return list(newcomers.replaced)
+        return list(quarantine.replaced)
 
     assert look("012") == [False], "none is started by itself from now on"
     assert [look("12", live=False) for _ in range(30)] == [[]] * 30
@@ -96,5 +96,5 @@ def test_a_lost_executor_is_replaced_when_queries_have_been_live_for_a_while() -
     assert look("12", live=False, needed=True) == [True], "queries without task slots do not wait"
     failing = [look("12", live=False) for _ in range(int(LONGEST) + 1)]
     assert failing == [[]] * int(LONGEST) + [[True]], "a query fails again and again"
-    session = Session(newcomers)
+    session = Session(quarantine)
     assert look("01", live=False) == [False], "another driver"

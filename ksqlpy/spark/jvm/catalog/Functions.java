@@ -12,7 +12,7 @@ import ksqlpy.functions.Clock;
 import ksqlpy.functions.Counter;
 import ksqlpy.functions.Exact;
 import ksqlpy.functions.ScalarCall;
-import ksqlpy.internals.Passed;
+import ksqlpy.internals.EncodedLiterals;
 import ksqlpy.once.TailAhead;
 import ksqlpy.once.TailPlace;
 import ksqlpy.once.TailPosition;
@@ -62,7 +62,7 @@ public final class Functions implements FunctionCatalog {
 
   public UnboundFunction loadFunction(Identifier identifier) {
     String name = identifier.name();
-    return new Unbound(name.startsWith("$") ? Passed.text(name.substring(1)) : name);
+    return new Unbound(name.startsWith("$") ? EncodedLiterals.text(name.substring(1)) : name);
   }
 
   /** A function before Spark knows its arguments. Spark makes an AnalysisException of what bind throws. */

@@ -29,7 +29,7 @@ final class CodeExchange implements Runnable {
   /** Ms between two looks. */
   private static final long PAUSE = 1000;
 
-  /** The way to {@link SharedCode}: a report, answered as {@link Newcomers#exchange} says. */
+  /** The way to {@link SharedCode}: a report, answered as {@link ExecutorQuarantine#exchange} says. */
   interface Way {
     String ask(Map<String, Object> report) throws Exception;
   }

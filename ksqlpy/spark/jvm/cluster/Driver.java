@@ -19,8 +19,8 @@ public final class Driver implements DriverPlugin {
   public Map<String, String> init(SparkContext spark, PluginContext context) {
     Reports.begin();
     ProgressBoard.begin();
-    Newcomers.begin(spark, System.getProperty("ksqlpy.code"));
-    code = new CodeExchange(Newcomers.DRIVER, report -> Newcomers.exchange(MAPPER.valueToTree(report)));
+    ExecutorQuarantine.begin(spark, System.getProperty("ksqlpy.code"));
+    code = new CodeExchange(ExecutorQuarantine.DRIVER, report -> ExecutorQuarantine.exchange(MAPPER.valueToTree(report)));
     code.begin();
     Executors.watch(spark, Reports::joined, Driver::left);
     return new HashMap<>();
@@ -29,13 +29,13 @@ public final class Driver implements DriverPlugin {
   private static void left(String executor) {
     Reports.left(executor);
     ProgressBoard.left(executor);
-    Newcomers.left(executor);
+    ExecutorQuarantine.left(executor);
   }
 
   /**
    * A report, see {@link Reports}, the wish of a producer to write, see {@link Registrations}, an executor that has come or
-   * code that one has compiled, see {@link Newcomers}, or what is on its way in an executor, see {@link ProgressBoard}; all
-   * are JSON.
+   * code that one has compiled, see {@link ExecutorQuarantine}, or what is on its way in an executor, see {@link
+   * ProgressBoard}; all are JSON.
    */
   public Object receive(Object message) throws Exception {
     JsonNode asked = MAPPER.readTree((String) message);
@@ -46,9 +46,9 @@ public final class Driver implements DriverPlugin {
       return Registrations.ask(asked);
     }
     if (asked.has("newcomer")) {
-      return Newcomers.come(asked.get("newcomer").asText());
+      return ExecutorQuarantine.come(asked.get("newcomer").asText());
     }
-    return asked.has("executor") ? Newcomers.exchange(asked) : Reports.take(asked);
+    return asked.has("executor") ? ExecutorQuarantine.exchange(asked) : Reports.take(asked);
   }
 
   public void shutdown() {

@@ -47,7 +47,7 @@ public final class Executor implements ExecutorPlugin, Runnable {
   private volatile boolean alone;
 
   public void init(PluginContext given, Map<String, String> settings) {
-    if (given.executorID().equals(Newcomers.DRIVER)) {
+    if (given.executorID().equals(ExecutorQuarantine.DRIVER)) {
       return; // of a local master
     }
     id = given.executorID();

@@ -387,7 +387,7 @@ public final class ExpressionReader {
         : function(List.of("last"), items);
   }
 
-  /** See {@link Passed}. */
+  /** See {@link EncodedLiterals}. */
   private Expression passed() {
     must('(');
     next();
@@ -395,7 +395,7 @@ public final class ExpressionReader {
     if (end < 0 || text.charAt(at) != '\'') {
       throw new Unknown();
     }
-    Expression literal = Passed.literal(text.substring(at + 1, end));
+    Expression literal = EncodedLiterals.literal(text.substring(at + 1, end));
     at = end + 2;
     return literal;
   }

@@ -19,7 +19,7 @@ import scala.runtime.BoxedUnit;
 /**
  * What each session knows besides Spark's functions, by {@code spark.sql.extensions=ksqlpy.internals.Extensions}: {@code
  * ksqlpy_last_two}, see {@link LastTwo}, {@code ksqlpy_text}, {@code ksqlpy_null} and {@code ksqlpy_field}, see {@link
- * Passed}, {@code ksqlpy_try}, which is null where its argument throws, {@code
+ * EncodedLiterals}, {@code ksqlpy_try}, which is null where its argument throws, {@code
  * ksqlpy_bounded}, {@code ksqlpy_replace}, {@code ksqlpy_joined} and {@code ksqlpy_joined_with}, see {@link Bounded}, and expressions without Spark's grammar, see
  * {@link QuickParser}.
  */
@@ -28,9 +28,9 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     Orphan.watch();
     extensions.injectParser(new QuickParser.Maker());
     add(extensions, "ksqlpy_last_two", LastTwo.class, new Of(LastTwo::new));
-    add(extensions, "ksqlpy_text", Passed.class, new Passed.Text());
-    add(extensions, "ksqlpy_null", Passed.class, new Passed.Null());
-    add(extensions, "ksqlpy_field", Passed.class, new Passed.Field());
+    add(extensions, "ksqlpy_text", EncodedLiterals.class, new EncodedLiterals.Text());
+    add(extensions, "ksqlpy_null", EncodedLiterals.class, new EncodedLiterals.Null());
+    add(extensions, "ksqlpy_field", EncodedLiterals.class, new EncodedLiterals.Field());
     add(extensions, "ksqlpy_try", TryEval.class, new Of(TryEval::new));
     add(extensions, "ksqlpy_bounded", Bounded.class, new Of(Extensions::bounded));
     add(extensions, "ksqlpy_replace", Bounded.class, new Text("replace"));
@@ -76,7 +76,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
     }
 
     public Expression apply(Seq<Expression> arguments) {
-      return maker.apply(Passed.argument(arguments, 0));
+      return maker.apply(EncodedLiterals.argument(arguments, 0));
     }
   }
 }

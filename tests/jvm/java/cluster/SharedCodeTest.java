@@ -45,13 +45,13 @@ final class SharedCodeTest {
 
   /** A new driver, over the files of the one before. */
   private void driver() {
-    Newcomers.begin(null, folder.toString());
+    ExecutorQuarantine.begin(null, folder.toString());
   }
 
   /** This thread is one of a new executor's from now on; what it tells the driver of. */
   private CodeExchange executor(String id) {
     Thread.currentThread().setContextClassLoader(new URLClassLoader(new URL[0], before));
-    return new CodeExchange(id, report -> Newcomers.exchange(MAPPER.valueToTree(report)));
+    return new CodeExchange(id, report -> ExecutorQuarantine.exchange(MAPPER.valueToTree(report)));
   }
 
   private GeneratedClass compiled() {
@@ -117,7 +117,7 @@ final class SharedCodeTest {
 
   @Test
   void withoutAFolderCodeIsSharedAllTheSame() throws Exception {
-    Newcomers.begin(null, null);
+    ExecutorQuarantine.begin(null, null);
     CodeExchange one = executor("0");
     one.takeAll();
     GeneratedClass there = compiled();

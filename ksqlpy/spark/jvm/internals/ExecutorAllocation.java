@@ -7,8 +7,8 @@ import org.apache.spark.scheduler.cluster.StandaloneSchedulerBackend;
 import scala.Option;
 
 /** Which executors are started, and get tasks. One that is about to be decommissioned gets none: so is one that is held back. */
-public final class Offers {
-  private Offers() {}
+public final class ExecutorAllocation {
+  private ExecutorAllocation() {}
 
   private static final String REASON = "held back until it is warm";
 

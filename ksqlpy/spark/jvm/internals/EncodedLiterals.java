@@ -17,8 +17,8 @@ import scala.runtime.AbstractFunction1;
  * What users wrote, on its way through the texts of plans: as bytes in hexadecimal digits, or by its number, so that
  * nobody who reads such a text can take it for something else. Here it becomes what it is (functions/sparktext.py).
  */
-public final class Passed {
-  private Passed() {}
+public final class EncodedLiterals {
+  private EncodedLiterals() {}
 
   /** The text of hexadecimal digits, two for each byte of UTF-8. */
   public static String text(String digits) {

@@ -7,15 +7,15 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
-import ksqlpy.internals.Offers;
+import ksqlpy.internals.ExecutorAllocation;
 import org.apache.spark.SparkContext;
 
 /**
  * Executors that have come, and get no tasks yet: a task waits there for code to be compiled, and all other tasks of its
  * query with it. The engine says when they prepare for tasks, and when they get them.
  */
-public final class Newcomers {
-  private Newcomers() {}
+public final class ExecutorQuarantine {
+  private ExecutorQuarantine() {}
 
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
@@ -42,7 +42,7 @@ public final class Newcomers {
 
   /** An executor has come, and waits for this answer before it can get tasks. */
   static synchronized String come(String executor) {
-    if (holding && Offers.hold(spark, executor)) {
+    if (holding && ExecutorAllocation.hold(spark, executor)) {
       HELD.put(executor, Long.valueOf(System.nanoTime()));
     }
     return "{}";
@@ -78,9 +78,9 @@ public final class Newcomers {
    */
   public static synchronized void replace(boolean wanted) {
     if (wanted) {
-      Offers.more(spark, true);
+      ExecutorAllocation.more(spark, true);
     }
-    Offers.more(spark, false);
+    ExecutorAllocation.more(spark, false);
   }
 
   /** For the engine: executors that come from now on are held back, if there are others. */
@@ -109,7 +109,7 @@ public final class Newcomers {
   public static synchronized void admit(String executor) {
     if (HELD.remove(executor) != null) {
       PREPARED.remove(executor);
-      Offers.admit(spark, executor);
+      ExecutorAllocation.admit(spark, executor);
     }
   }
 }

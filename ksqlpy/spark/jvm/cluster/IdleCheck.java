@@ -11,14 +11,14 @@ import ksqlpy.sink.Senders;
 import org.apache.spark.SparkContext;
 
 /** Whether a query waits for records, in the driver and on all executors. */
-public final class Rest {
-  private Rest() {}
+public final class IdleCheck {
+  private IdleCheck() {}
 
   /**
    * Whether so many tasks of a query run, each waits for a record, and all results are sent. Seen for one moment; not
    * while an executor does not report.
    */
-  public static boolean atRest(SparkContext spark, String query, int tasks) throws JMException, InterruptedException {
+  public static boolean isIdle(SparkContext spark, String query, int tasks) throws JMException, InterruptedException {
     List<JsonNode> reports = Reports.fresh();
     if (reports == null) {
       return false;
