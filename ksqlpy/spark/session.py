@@ -37,7 +37,7 @@ from ksqlpy.spark.working import Worked, read_working
 
 __all__ = [
     "SETTINGS",
-    "admit_forgetting",
+    "admit_expiring_state",
     "at_rest",
     "begin_recovery",
     "class_archive",
@@ -90,7 +90,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.rpc.io.threads": "2",
     # RocksDB; deleted keys of tables do not stay in it.
     # The name of the class stands in checkpoints.
-    "spark.sql.streaming.stateStore.providerClass": "ksqlpy.Forgetting",
+    "spark.sql.streaming.stateStore.providerClass": "ksqlpy.ExpiringStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # Nobody asks how many keys there are. To know it, each write reads its key first, also when a restart makes the
     # changes since the last snapshot again.
@@ -454,8 +454,8 @@ def _end_process(jvm: subprocess.Popen[bytes], patience: float) -> None:
         jvm.wait()
 
 
-def admit_forgetting(session: SparkSession) -> None:
-    """Lets queries that this session starts in real-time mode have the state store ``ksqlpy.Forgetting``, too."""
+def admit_expiring_state(session: SparkSession) -> None:
+    """Lets queries that this session starts in real-time mode have the state store ``ksqlpy.ExpiringStateStoreProvider``, too."""
     jvm = jvm_of(session)
     jvm.ksqlpy.internals.Admission.of(scala_session(session))
 

@@ -33,3 +33,10 @@ def test_a_query_goes_on_from_an_old_checkpoint(spark: SparkSession, tmp_path: P
     query.option("checkpointLocation", str(folder)).start().awaitTermination()
     assert counted == [(2, [(k, n) for k in (0, 1) for n in (7, 8, 9)])]
     assert NAMED in (folder / "offsets" / "2").read_text()
+
+
+def test_a_new_checkpoint_has_the_name_of_now(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.readStream.format("rate-micro-batch").options(rowsPerBatch=6, startTimestamp=0).load()
+    query = rows.groupBy("value").count().writeStream.outputMode("update").format("noop").trigger(once=True)
+    query.option("checkpointLocation", str(tmp_path)).start().awaitTermination()
+    assert NAMED.replace("Forgetting", "ExpiringStateStoreProvider") in (tmp_path / "offsets" / "0").read_text()

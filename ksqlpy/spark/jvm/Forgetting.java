@@ -2,8 +2,5 @@ package ksqlpy;
 
 import ksqlpy.internals.ExpiringState;
 
-/**
- * The state store of queries, under the name that stands in their checkpoints: Spark notes the class of the first start
- * in the offset log, and takes it from there at each restart. So this name stays, whatever is behind it.
- */
+/** {@link ExpiringStateStoreProvider} under its first name, which stands in checkpoints of ksqlpy 0.2 and older. */
 public final class Forgetting extends ExpiringState {}

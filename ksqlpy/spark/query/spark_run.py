@@ -27,7 +27,7 @@ from ksqlpy.spark.query import tails
 from ksqlpy.spark.query.report import Phase, QueryReport
 from ksqlpy.spark.query.sink_notes import SinkNotes
 from ksqlpy.spark.query_status import State
-from ksqlpy.spark.session import admit_forgetting
+from ksqlpy.spark.session import admit_expiring_state
 from ksqlpy.spark.source import source_records
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.start_limit import StartLimit
@@ -169,7 +169,7 @@ class SparkRun:
         spec, session = self._spec, self._session.newSession()
         session.conf.set("spark.sql.shuffle.partitions", str(spec.shuffle_partitions))
         if self._live and spec.batch_ms is None:
-            admit_forgetting(session)
+            admit_expiring_state(session)
         writer = self._writer(session)
         self._writers.check()  # else it would write into the checkpoint of the engine that has the service
 

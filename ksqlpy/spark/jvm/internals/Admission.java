@@ -1,13 +1,13 @@
 package ksqlpy.internals;
 
-import ksqlpy.Forgetting;
+import ksqlpy.ExpiringStateStoreProvider;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
 
 /**
- * Lets the real-time queries of a session have {@link Forgetting} state.
+ * Lets the real-time queries of a session have the state store {@link ExpiringStateStoreProvider}.
  *
  * <p>Real-time mode wants Spark's own provider of RocksDB state by name, also no class that extends it, and looks at the
  * session's setting when a query is started. The query then has a session of its own; what is set there before its
@@ -34,7 +34,7 @@ public final class Admission extends StreamingQueryListener {
   public void onQueryStarted(QueryStartedEvent event) {
     Object query = session.streams().get(event.id());
     StreamExecution execution = ((StreamingQueryWrapper) query).streamingQuery();
-    execution.sparkSessionForStream().conf().set(KEY, Forgetting.class.getName());
+    execution.sparkSessionForStream().conf().set(KEY, ExpiringStateStoreProvider.class.getName());
   }
 
   @Override
