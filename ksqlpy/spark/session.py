@@ -31,6 +31,7 @@ from ksqlpy.spark.jvm.build import helper_jar
 from ksqlpy.spark.launch import Launch
 from ksqlpy.spark.masters import LOOPBACK, check_master, on_one_machine, one_jvm, settings_for
 from ksqlpy.spark.spare import Spare
+from ksqlpy.spark.speedups import settings_without, warnings_about
 from ksqlpy.spark.userconf import allowed
 from ksqlpy.spark.version import check_pyspark, check_spark
 from ksqlpy.spark.working import Worked, read_working
@@ -184,7 +185,7 @@ def start_session(
     Raises EnvironmentProblem without a fit Java or the pinned jars, and ``spark-version`` on an unfit Spark;
     ConfigProblem ``reserved-setting`` for a setting that must stay.
     """
-    check_pyspark(progress)
+    lacking = check_pyspark(progress)
     launch = _spare_taken()
     if launch is None:
         there = has_session()
@@ -204,6 +205,8 @@ def start_session(
     except EnvironmentProblem:
         end_session(session)
         raise
+    for line in warnings_about(jvm_of(session).ksqlpy.internals.Speedup.off(), lacking, launch.settings):
+        log.warning("%s", line)
     if progress is not None:
         progress("")
     return session
@@ -268,6 +271,7 @@ def prepare_launch(
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         **given,
     }
+    settings = settings_without(check_pyspark(progress), settings)
     environment = {**java.environ(), "SPARK_HOME": str(spark_home())}
     if on_one_machine(master):
         # The executors of local-cluster would have the address of a network, which may go while they run.
@@ -455,7 +459,7 @@ def _end_process(jvm: subprocess.Popen[bytes], patience: float) -> None:
 
 
 def admit_expiring_state(session: SparkSession) -> None:
-    """Lets queries that this session starts in real-time mode have the state store ``ksqlpy.ExpiringStateStoreProvider``, too."""
+    """Lets queries that this session starts in real-time mode have our state store, too."""
     jvm = jvm_of(session)
     jvm.ksqlpy.internals.Admission.of(scala_session(session))
 

@@ -1,7 +1,12 @@
-"""The versions of Spark that ksqlpy runs on: those of 4.3 with the private members of ``jvm/spark_internals.txt``."""
+"""The versions of Spark that ksqlpy runs on: those of 4.3 with the private members of ``jvm/spark_internals.txt``.
+
+Those that only a speed-up uses may be missing.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 
 import pyspark
@@ -19,25 +24,31 @@ SPARK_VERSION = "4.3.0"
 _ACCEPTED = re.compile(r"4\.3\.\d+")
 
 
-def check_pyspark(progress: Progress | None = None) -> None:
-    """Raises EnvironmentProblem ``spark-version`` if this PySpark is not of 4.3, or lacks a member that ksqlpy uses.
+def check_pyspark(progress: Progress | None = None) -> dict[str, str]:
+    """The speed-ups that have to be off with this PySpark, each with a member that is missing.
 
-    Another version than :data:`SPARK_VERSION` is searched for them once; the cache folder notes that it has them.
+    Another version than :data:`SPARK_VERSION` is searched for all members once; the cache folder notes what was found.
+    Raises EnvironmentProblem ``spark-version`` if it is not of 4.3, or lacks a member that no query runs without.
     """
     version = pyspark.__version__
     if version == SPARK_VERSION:
-        return
+        return {}
     if not _ACCEPTED.fullmatch(version):
         raise _problem(SPARK_VERSION, version)
     jars = [*sorted(pyspark_jars_folder().glob("*.jar")), *spark_jars(progress)]
     note = cache_folder("spark-contract") / digest(version, CONTRACT.read_bytes(), *map(str, jars))
     if note.exists():
-        return
-    lacking = missing(jars)
+        noted: dict[str, str] = json.loads(note.read_text(encoding="utf-8"))
+        return noted
+    lacking, speedups = missing(jars)
     if lacking:
         more = f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise _problem(SPARK_VERSION, f"{version}, which lacks {lacking[0]}{more}")
-    note.touch()
+    off = {name: members[0] for name, members in speedups.items()}
+    whole = note.with_name(f"{note.name}.{os.getpid()}")
+    whole.write_text(json.dumps(off), encoding="utf-8")
+    whole.replace(note)
+    return off
 
 
 def check_spark(version: str) -> None:

@@ -1,4 +1,4 @@
-"""ksqlpy.internals.ExpressionReader makes of a text what Spark's parser does: the cases of expression_reading.txt."""
+"""ksqlpy.speedups.ExpressionReader makes of a text what Spark's parser does: the cases of expression_reading.txt."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tree(expression: Any) -> str:
 @pytest.fixture
 def reader(spark: SparkSession) -> Any:
     jvm: Any = spark._jvm
-    return jvm.ksqlpy.internals.ExpressionReader.read
+    return jvm.ksqlpy.speedups.ExpressionReader.read
 
 
 @pytest.fixture
@@ -63,9 +63,9 @@ def test_spark_says_what_is_wrong(spark: SparkSession, reader: Any, text: str) -
     assert reader(text) is None
     jvm: Any = spark._jvm
     with pytest.raises(PySparkException):
-        jvm.ksqlpy.internals.QuickParser().parseExpression(text)
+        jvm.ksqlpy.speedups.QuickParser().parseExpression(text)
 
 
 def test_a_session_uses_it(spark: SparkSession) -> None:
     session: Any = spark.newSession()._jsparkSession
-    assert session.sessionState().sqlParser().getClass().getName() == "ksqlpy.internals.QuickParser"
+    assert session.sessionState().sqlParser().getClass().getName() == "ksqlpy.speedups.QuickParser"

@@ -19,5 +19,5 @@ def test_the_code_of_many_queries_is_kept(spark: SparkSession) -> None:
     texts = [f'public Object generate(Object[] references) {{ return "piece {n}"; }}' for n in range(PIECES)]
     for text in texts:
         codegen.CodeGenerator.compile(codegen.CodeAndComment(text, none))
-    kept = jvm.ksqlpy.internals.GeneratedCode.kept()
+    kept = jvm.ksqlpy.speedups.GeneratedCode.kept()
     assert [text for text in texts if not kept.containsKey(text)] == []

@@ -27,7 +27,8 @@ from ksqlpy.spark import version as versions
 from ksqlpy.spark.jvm import contract as contracts
 from ksqlpy.spark.jvm.build import compiler, helper_jar, libraries
 from ksqlpy.spark.jvm.class_files import ClassFile, Library, Member, classes_of
-from ksqlpy.spark.jvm.contract import contract, missing_in_java, missing_in_python
+from ksqlpy.spark.jvm.contract import contract, missing_in_java, missing_in_python, speedups
+from ksqlpy.spark.speedups import SPEEDUPS
 from ksqlpy.spark.version import SPARK_VERSION, check_pyspark, check_spark
 from tests.jvm.java_readme import FOLDER, Internal, internals, sources, stubs
 
@@ -38,10 +39,12 @@ PRODUCT = Path(ksqlpy.__file__).parent
 PUBLIC = re.compile(
     r"org\.apache\.spark\.(TaskContext|unsafe|api\.plugin|scheduler\.SparkListener(Executor(Added|Removed))?"
     r"|sql\.(connector|streaming|types|util|SparkSessionExtensions))\b"
+    r"|org\.apache\.spark\.(SparkConf|SparkEnv|package\$|rdd\.RDD|storage\.BlockManagerId|sql\.(Dataset|ExperimentalMethods|RuntimeConfig|SparkSession))$"
     r"|org\.apache\.spark\.sql\.catalyst\.(InternalRow|expressions\.(Unsafe|GenericInternal)Row"
-    r"|util\.(GenericArrayData|ArrayBasedMapData))$"
+    r"|expressions\.SpecializedGetters|util\.(ArrayData|MapData|GenericArrayData|ArrayBasedMapData)"
+    r"|FunctionIdentifier|expressions\.ExpressionInfo)$"
 )
-"""The public interfaces, and the rows that they pass."""
+"""The public interfaces, by Spark's documentation, with the rows and the descriptions of functions that they pass."""
 
 
 @pytest.fixture(scope="module")
@@ -84,16 +87,25 @@ def above(c: ClassFile, ours: dict[str, ClassFile]) -> list[str]:
 
 
 def test_the_contract_is_what_our_classes_use(ours: dict[str, ClassFile], spark_classes: Library) -> None:
-    used: dict[str, set[str]] = defaultdict(set)
-    for member in reached(ours, spark_classes):
+    owners = {f"ksqlpy.speedups.{c}": f"speed-up {name} linked" for name, listed in classes().items() for c in listed}
+    used: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for member, users in reached(ours, spark_classes).items():
         if spark_classes.has(member):
-            used[member.owner].add(member.text)
-    assert used == contract("linked")
+            sections = {owners.get(user, "linked") for user in users}
+            for section in sections if "linked" not in sections else ("linked",):
+                used[section][member.owner].add(member.text)
+    sections = {"linked", *owners.values()}
+    assert used == {section: contract(section) for section in sections}
 
 
-def test_one_package_reaches_for_it(ours: dict[str, ClassFile], spark_classes: Library) -> None:
+def test_no_query_needs_more_than_this(ours: dict[str, ClassFile]) -> None:
+    """Each further class is one more that a release of Spark may change."""
+    assert len(contract("linked")) <= 80
+
+
+def test_two_packages_reach_for_it(ours: dict[str, ClassFile], spark_classes: Library) -> None:
     users = {user for users in reached(ours, spark_classes).values() for user in users}
-    assert {user for user in users if not user.startswith("ksqlpy.internals.")} == set()
+    assert {user for user in users if not user.startswith(("ksqlpy.internals.", "ksqlpy.speedups."))} == set()
 
 
 def test_a_stub_has_nothing_that_spark_has_not(
@@ -135,9 +147,13 @@ def ancestors(c: ClassFile, library: Library) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("section", ["linked", "by name"])
+def parts() -> list[str]:
+    """The sections of Java's members."""
+    return [s for part in ("", *(f"speed-up {n} " for n in speedups())) for s in (f"{part}linked", f"{part}by name")]
+
+
+@pytest.mark.parametrize("section", [s for s in parts() if contract(s)])
 def test_spark_has_the_members(spark_classes: Library, section: str) -> None:
-    assert len(contract(section)) > 10
     assert list(missing_in_java(spark_classes, contract(section))) == []
 
 
@@ -171,9 +187,10 @@ def test_each_reach_has_its_reason(ours: dict[str, ClassFile], spark_classes: Li
     linked = {(row.name, user) for row in internals() for owner, user in users if covers(row, owner)}
     named = {(row.name, user) for row in internals() for user in row.users}
     assert linked - named == set()
-    by_name = {row.name for row in internals() for owner in contract("by name") if covers(row, owner)}
+    found_by_name = {owner for section in parts() if section.endswith("by name") for owner in contract(section)}
+    by_name = {row.name for row in internals() for owner in found_by_name if covers(row, owner)}
     assert {(name, user) for name, user in named - linked if name not in by_name} == set()
-    owners = {owner for owner, _ in users} | set(contract("by name"))
+    owners = {owner for owner, _ in users} | found_by_name
     assert {o for o in owners if not any(covers(row, o) for row in internals())} == set()
     assert all(row.reason for row in internals())
 
@@ -187,7 +204,7 @@ def test_names_in_texts_are_in_the_contract() -> None:
     quoted = {name for text in texts for name in re.findall(r'"(org\.apache\.spark\.[\w.]*\w)"', text)}
     rules = {f"{rule}$" for rule in sessions.SETTINGS["spark.sql.optimizer.excludedRules"].split(",")}
     assert len(quoted) > 2
-    assert quoted | rules <= {*contract("linked"), *contract("by name")}
+    assert quoted | rules <= {owner for section in parts() for owner in contract(section)}
 
 
 @pytest.mark.spark
@@ -227,8 +244,8 @@ def test_the_known_version_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("there", "instead", "lacking"),
     [
-        ("  boolean isAuthenticationEnabled()", "  int isAuthenticationEnabled()", ".SecurityManager: int isA"),
-        ("org.apache.spark.SparkEnv\n", "org.apache.spark.SparkPlan\n", "org.apache.spark.SparkPlan"),
+        ("  java.util.Properties properties()", "  int properties()", ".TaskSet: int properties"),
+        ("org.apache.spark.scheduler.TaskSet\n", "org.apache.spark.TaskSet\n", "org.apache.spark.TaskSet"),
         ("  _jdf", "  _jframe", "pyspark.sql.classic.dataframe.DataFrame: _jframe"),
         ("pyspark.java_gateway\n", "pyspark.gateway\n", "pyspark.gateway"),
         ("  _jsc", "  _jsc\n  _jctx\n  _jenv", r"pyspark.core.context.SparkContext: _jctx, and 1 more"),
@@ -237,16 +254,85 @@ def test_the_known_version_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_patch_release_without_a_member_is_refused(
     monkeypatch: pytest.MonkeyPatch, noted: Path, tmp_path: Path, there: str, instead: str, lacking: str
 ) -> None:
+    change_contract(monkeypatch, tmp_path, there, instead)
+    with pytest.raises(EnvironmentProblem, match=rf"this is Spark 4\.3\.12, which lacks .*{re.escape(lacking)}") as e:
+        check_pyspark()
+    assert e.value.code == "spark-version"
+    assert not list(noted.iterdir())
+
+
+def change_contract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: str, instead: str) -> None:
+    """Has another line in place of one."""
     text = contracts.CONTRACT.read_text("utf-8")
     assert text.count(f"\n{there}") == 1
     changed = tmp_path.with_name(f"{tmp_path.name}.txt")
     changed.write_text(text.replace(f"\n{there}", f"\n{instead}"), encoding="utf-8")
     for module in (contracts, versions):
         monkeypatch.setattr(module, "CONTRACT", changed)
-    with pytest.raises(EnvironmentProblem, match=rf"this is Spark 4\.3\.12, which lacks .*{re.escape(lacking)}") as e:
-        check_pyspark()
-    assert e.value.code == "spark-version"
-    assert not list(noted.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("there", "instead", "off", "lacking"),
+    [
+        (
+            "org.apache.spark.sql.execution.SparkSqlParser\n",
+            "org.apache.spark.sql.execution.QuickSqlParser\n",
+            "expression-reader",
+            "org.apache.spark.sql.execution.QuickSqlParser",
+        ),
+        (
+            "  int maxConstPoolSize()",
+            "  long maxConstPoolSize()",
+            "shared-code",
+            "ByteCodeStats: long maxConstPoolSize()",
+        ),
+        (
+            "  org.apache.spark.util.NonFateSharingLoadingCache cache()",
+            "  int cache()",
+            "shared-code",
+            "$: int cache()",
+        ),
+        (
+            "  void reviveOffers()",
+            "  int reviveOffers()",
+            "executor-quarantine",
+            "SchedulerBackend: int reviveOffers()",
+        ),
+        ("  void writeToFile(java.io.File)", "  int writeToFile()", "state-metadata", "Metadata: int writeToFile()"),
+        (
+            "org.apache.spark.sql.execution.datasources.SchemaPruning$",
+            "org.apache.spark.sql.execution.datasources.ColumnPruning$",
+            "optimizer-rules",
+            "org.apache.spark.sql.execution.datasources.ColumnPruning$",
+        ),
+    ],
+)
+def test_a_patch_release_without_a_member_of_a_speed_up_goes_without(
+    monkeypatch: pytest.MonkeyPatch, noted: Path, tmp_path: Path, there: str, instead: str, off: str, lacking: str
+) -> None:
+    change_contract(monkeypatch, tmp_path, there, instead)
+    found = check_pyspark()
+    assert list(found) == [off]
+    assert found[off].endswith(lacking)
+    monkeypatch.setattr(versions, "missing", lambda jars: pytest.fail("it looks for the members a second time"))
+    assert check_pyspark() == found
+    settings = sessions.prepare_launch("local[1]", "700m", tmp_path / "spark").settings
+    assert settings["spark.ksqlpy.speedups.off"] == off
+    assert ("spark.sql.optimizer.excludedRules" in settings) == (off != "optimizer-rules")
+
+
+def test_each_speed_up_has_its_members() -> None:
+    assert speedups() == list(SPEEDUPS)
+    assert list(classes()) == [name for name in SPEEDUPS if name != "optimizer-rules"]
+    listed = {f"speedups.{c}" for of in classes().values() for c in of}
+    assert listed == {name for name in sources() if name.startswith("speedups.")}
+
+
+def classes() -> dict[str, list[str]]:
+    """The Java classes of each speed-up."""
+    rows = re.findall(r"^  [A-Z_]+\(([^)]*)\)[,;]$", sources()["internals.Speedup"], re.MULTILINE)
+    found = [[word.strip('" ') for word in row.split(",")] for row in rows]
+    return {name: of for name, *of in found}
 
 
 def test_spark_is_of_the_version_of_pyspark() -> None:

@@ -29,7 +29,7 @@ JAR = "ksqlpy-jvm.jar"
 _LAYOUT = "2"  # to be raised when this file makes another jar of the same sources
 _USED = re.compile(
     r"spark-|scala-|jackson-|avro-1|hadoop-client-api|commons-|guava|rocksdbjni-|kryo|slf4j-api|log4j-(api|core)|jsr305"
-    r"|xbean-asm9-|netty-(common|transport-4|buffer)"
+    r"|xbean-asm9-|lz4-java-|netty-(common|transport-4|buffer)"
 )
 """PySpark's jars that our classes name, or that these name: of all 250 the compiler takes a second more."""
 

@@ -1,6 +1,7 @@
 """The private members of Spark, its connector, Kafka's clients and PySpark that ksqlpy uses: are they there?
 
-``spark_internals.txt`` lists them. Java's are looked for in the class files, so that no JVM is needed.
+``spark_internals.txt`` lists them: first those without which no query runs, then those that a speed-up uses besides.
+Java's are looked for in the class files, so that no JVM is needed.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 import contextlib
 import dis
 import pkgutil
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ksqlpy.spark.jvm.class_files import Library, Member
 
-__all__ = ["CONTRACT", "contract", "missing", "missing_in_java", "missing_in_python"]
+__all__ = ["CONTRACT", "Missing", "contract", "missing", "missing_in_java", "missing_in_python", "speedups"]
 
 CONTRACT = Path(__file__).with_name("spark_internals.txt")
 
@@ -23,7 +25,8 @@ CONTRACT = Path(__file__).with_name("spark_internals.txt")
 def contract(section: str) -> dict[str, set[str]]:
     """Members by class; ``linked`` ones our classes name, ``by name`` ones they, or Python, find when they run.
 
-    ``python``: the attributes that ``spark/gateway.py`` uses.
+    ``python``: the attributes that ``spark/gateway.py`` uses. Those of a speed-up: ``speed-up NAME linked`` and
+    ``speed-up NAME by name``. Empty for a section that is not there.
     """
     found: dict[str, set[str]] = {}
     now = owner = ""
@@ -38,11 +41,30 @@ def contract(section: str) -> dict[str, set[str]]:
     return found
 
 
-def missing(jars: Iterable[Path]) -> list[str]:
-    """What is missing in these jars and in PySpark: ``class`` or ``class: member``."""
+def speedups() -> list[str]:
+    """The names of the speed-ups that use members of their own."""
+    found = re.findall(r"^== speed-up (\S+) ", CONTRACT.read_text(encoding="utf-8"), re.MULTILINE)
+    return list(dict.fromkeys(found))
+
+
+class Missing(NamedTuple):
+    """What is missing, each as ``class`` or ``class: member``."""
+
+    required: list[str]
+    speedups: dict[str, list[str]]
+    """By speed-up; those that lack nothing are left out."""
+
+
+def missing(jars: Iterable[Path]) -> Missing:
+    """What is missing in these jars and in PySpark."""
     with contextlib.closing(Library(jars)) as library:
-        java = [m for section in ("linked", "by name") for m in missing_in_java(library, contract(section))]
-    return [*java, *missing_in_python(contract("python"))]
+
+        def found(part: str) -> list[str]:
+            sections = (f"{part}linked", f"{part}by name")
+            return [m for section in sections for m in missing_in_java(library, contract(section))]
+
+        required = [*found(""), *missing_in_python(contract("python"))]
+        return Missing(required, {name: lacking for name in speedups() if (lacking := found(f"speed-up {name} "))})
 
 
 def missing_in_java(library: Library, members: dict[str, set[str]]) -> Iterator[str]:

@@ -9,9 +9,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import ksqlpy.internals.CompiledCode;
-import ksqlpy.internals.GeneratedCode;
-import ksqlpy.internals.StateFiles;
+import ksqlpy.internals.Speedup;
+import ksqlpy.speedups.CompiledCode;
+import ksqlpy.speedups.GeneratedCode;
+import ksqlpy.speedups.StateFiles;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.rocksdb.RocksDB;
@@ -86,6 +87,9 @@ final class CodeExchange implements Runnable {
   private boolean next() {
     try {
       return exchange();
+    } catch (LinkageError e) {
+      Speedup.SHARED_CODE.failed(e);
+      return false;
     } catch (Exception e) {
       LOG.debug("no exchange of code with the driver: {}", e.toString());
       return false;
@@ -95,7 +99,7 @@ final class CodeExchange implements Runnable {
   private boolean exchange() throws Exception {
     Map<String, byte[]> codes = new LinkedHashMap<>();
     List<String> names = new ArrayList<>();
-    if (GeneratedCode.count() != count || !asked.isEmpty()) {
+    if (Speedup.SHARED_CODE.on() && (GeneratedCode.count() != count || !asked.isEmpty())) {
       count = GeneratedCode.count();
       for (Map.Entry<String, Object> kept : GeneratedCode.kept().entrySet()) {
         String name = name(kept.getKey());
@@ -137,7 +141,9 @@ final class CodeExchange implements Runnable {
   private static void load() {
     try {
       RocksDB.loadLibrary();
-      StateFiles.prepare();
+      if (Speedup.STATE_METADATA.on()) {
+        StateFiles.prepare();
+      }
       ByteArrayDeserializer bytes = new ByteArrayDeserializer();
       new KafkaConsumer<>(Map.of("bootstrap.servers", "127.0.0.1:1"), bytes, bytes).close();
     } catch (IOException | RuntimeException | LinkageError e) { // tasks do it then
@@ -146,6 +152,9 @@ final class CodeExchange implements Runnable {
   }
 
   private void keep(String name, byte[] packed) {
+    if (!Speedup.SHARED_CODE.on()) {
+      return;
+    }
     try {
       GeneratedCode.keep(CompiledCode.unpacked(packed));
       named.add(name);

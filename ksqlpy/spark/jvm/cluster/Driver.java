@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.HashMap;
 import java.util.Map;
 import ksqlpy.internals.Executors;
+import ksqlpy.internals.Speedup;
 import ksqlpy.metrics.Reports;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
@@ -19,9 +20,14 @@ public final class Driver implements DriverPlugin {
   public Map<String, String> init(SparkContext spark, PluginContext context) {
     Reports.begin();
     ProgressBoard.begin();
-    ExecutorQuarantine.begin(spark, System.getProperty("ksqlpy.code"));
-    code = new CodeExchange(ExecutorQuarantine.DRIVER, report -> ExecutorQuarantine.exchange(MAPPER.valueToTree(report)));
-    code.begin();
+    boolean shared = Speedup.SHARED_CODE.on();
+    ExecutorQuarantine.begin(spark, shared ? System.getProperty("ksqlpy.code") : null);
+    if (shared) {
+      code =
+          new CodeExchange(
+              ExecutorQuarantine.DRIVER, report -> ExecutorQuarantine.exchange(MAPPER.valueToTree(report)));
+      code.begin();
+    }
     Executors.watch(spark, Reports::joined, Driver::left);
     return new HashMap<>();
   }

@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import ksqlpy.internals.Guards;
 import ksqlpy.internals.Executors;
+import ksqlpy.internals.Speedup;
 import ksqlpy.internals.Tasks;
 import ksqlpy.metrics.Figures;
 import ksqlpy.once.Tail;
@@ -57,7 +58,9 @@ public final class Executor implements ExecutorPlugin, Runnable {
     come();
     Exchange.begin(id);
     Runtime.getRuntime().addShutdownHook(new Thread(this::leave, "ksqlpy end"));
-    new CodeExchange(id, ToDriver::ask).takeAll().begin();
+    if (Speedup.SHARED_CODE.on() || Speedup.EXECUTOR_QUARANTINE.on()) {
+      new CodeExchange(id, ToDriver::ask).takeAll().begin();
+    }
     Thread thread = new Thread(this, "ksqlpy reports");
     thread.setDaemon(true);
     thread.setContextClassLoader(Thread.currentThread().getContextClassLoader());

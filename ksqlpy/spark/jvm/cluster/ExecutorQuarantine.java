@@ -7,7 +7,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
-import ksqlpy.internals.ExecutorAllocation;
+import ksqlpy.internals.Speedup;
+import ksqlpy.speedups.ExecutorAllocation;
 import org.apache.spark.SparkContext;
 
 /**
@@ -42,7 +43,7 @@ public final class ExecutorQuarantine {
 
   /** An executor has come, and waits for this answer before it can get tasks. */
   static synchronized String come(String executor) {
-    if (holding && ExecutorAllocation.hold(spark, executor)) {
+    if (holding && Speedup.EXECUTOR_QUARANTINE.on() && ExecutorAllocation.hold(spark, executor)) {
       HELD.put(executor, Long.valueOf(System.nanoTime()));
     }
     return "{}";
@@ -77,6 +78,9 @@ public final class ExecutorQuarantine {
    * that until they are wanted again.
    */
   public static synchronized void replace(boolean wanted) {
+    if (!Speedup.EXECUTOR_QUARANTINE.on()) {
+      return; // the cluster starts them when it can
+    }
     if (wanted) {
       ExecutorAllocation.more(spark, true);
     }

@@ -26,7 +26,7 @@ public final class Admission extends StreamingQueryListener {
 
   /** For all queries that this session starts from now on. */
   public static void of(SparkSession session) {
-    session.conf().set(KEY, "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider");
+    set(session, "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider");
     session.streams().addListener(new Admission(session));
   }
 
@@ -34,7 +34,11 @@ public final class Admission extends StreamingQueryListener {
   public void onQueryStarted(QueryStartedEvent event) {
     Object query = session.streams().get(event.id());
     StreamExecution execution = ((StreamingQueryWrapper) query).streamingQuery();
-    execution.sparkSessionForStream().conf().set(KEY, ExpiringStateStoreProvider.class.getName());
+    set(execution.sparkSessionForStream(), ExpiringStateStoreProvider.class.getName());
+  }
+
+  private static void set(org.apache.spark.sql.SparkSession session, String provider) {
+    session.conf().set(KEY, provider);
   }
 
   @Override

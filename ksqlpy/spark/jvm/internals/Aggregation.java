@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -13,8 +14,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.JoinedRow;
 import org.apache.spark.sql.catalyst.expressions.MutableProjection;
-import org.apache.spark.sql.catalyst.expressions.MutableProjection$;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -27,7 +26,6 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -105,7 +103,7 @@ public final class Aggregation implements Serializable {
       List<Attribute> others = new ArrayList<>();
       List<DataType> storedTypes = new ArrayList<>();
       for (int i = 0; i < extra; i++) {
-        others.add(attribute("extra" + i, DataTypes.LongType));
+        others.add(Attributes.of(DataTypes.createStructField("extra" + i, DataTypes.LongType, true)));
         storedTypes.add(DataTypes.LongType);
       }
       List<Expression> initials = new ArrayList<>();
@@ -126,7 +124,7 @@ public final class Aggregation implements Serializable {
           evaluations.add(function.evaluateExpression());
         } else {
           ImperativeAggregate function =
-              (ImperativeAggregate) aggregate.aggregateFunction().transformUp(new Bound(input));
+              (ImperativeAggregate) bound(aggregate.aggregateFunction());
           function = function.withNewMutableAggBufferOffset(place).withNewInputAggBufferOffset(extra + place);
           imperative.add(function);
           places.add(evaluations.size());
@@ -211,6 +209,11 @@ public final class Aggregation implements Serializable {
     }
   }
 
+  /** With its columns by their places. */
+  private Expression bound(Expression of) {
+    return of.transformUp(new Bound(input));
+  }
+
   private static void collect(Expression in, Map<Expression, Integer> known, List<AggregateExpression> found) {
     if (in instanceof AggregateExpression aggregate) {
       if (known.putIfAbsent(aggregate.canonicalized(), found.size()) == null) {
@@ -239,7 +242,7 @@ public final class Aggregation implements Serializable {
     @Override
     public Expression apply(Expression of) {
       for (int i = 0; i < input.size(); i++) {
-        if (of instanceof AttributeReference column && input.get(i).exprId().equals(column.exprId())) {
+        if (of instanceof AttributeReference column && Objects.equals(input.get(i).exprId(), ((Attribute) column).exprId())) {
           return new BoundReference(i, of.dataType(), of.nullable());
         }
       }
@@ -269,18 +272,12 @@ public final class Aggregation implements Serializable {
   }
 
   private static MutableProjection projection(List<Expression> expressions, List<Attribute> over) {
-    return MutableProjection$.MODULE$.create(Scala.seq(expressions), Scala.seq(over));
+    return MutableProjection.create(Scala.seq(expressions), Scala.seq(over));
   }
 
   private static List<Attribute> both(List<Attribute> first, List<Attribute> second) {
     List<Attribute> all = new ArrayList<>(first);
     all.addAll(second);
     return all;
-  }
-
-  private static Attribute attribute(String name, DataType type) {
-    StructField field = DataTypes.createStructField(name, type, true);
-    Seq<String> none = Scala.seq(List.of());
-    return new AttributeReference(name, type, true, field.metadata(), NamedExpression$.MODULE$.newExprId(), none);
   }
 }

@@ -26,7 +26,7 @@ public final class EncodedLiterals {
   }
 
   /** The literal of a text that stands in hexadecimal digits. */
-  static Expression literal(String digits) {
+  public static Expression literal(String digits) {
     return Literal.create(UTF8String.fromBytes(HexFormat.of().parseHex(digits)), DataTypes.StringType);
   }
 

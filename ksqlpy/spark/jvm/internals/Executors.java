@@ -4,12 +4,12 @@ import java.util.function.Consumer;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.deploy.SparkHadoopUtil;
 import org.apache.spark.package$;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorAdded;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.storage.BlockManagerId;
+import scala.Tuple2;
 
 /** What Spark knows of the executors of a cluster: in the driver who comes and goes, in an executor what it is. */
 public final class Executors {
@@ -49,7 +49,10 @@ public final class Executors {
 
   /** The settings of Hadoop's file systems that an executor has from the session. */
   public static Configuration files() {
-    // SparkHadoopUtil's own has what the command line of this JVM says, and nothing of the session.
-    return SparkHadoopUtil.get().newConfiguration(SparkEnv.get().conf());
+    Configuration made = new Configuration();
+    for (Tuple2<String, String> each : SparkEnv.get().conf().getAllWithPrefix("spark.hadoop.")) {
+      made.set(each._1(), each._2());
+    }
+    return made;
   }
 }

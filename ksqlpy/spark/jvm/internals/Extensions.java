@@ -2,6 +2,7 @@ package ksqlpy.internals;
 
 import java.util.List;
 import java.util.function.UnaryOperator;
+import ksqlpy.speedups.QuickParser;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -26,7 +27,9 @@ import scala.runtime.BoxedUnit;
 public final class Extensions extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     Orphan.watch();
-    extensions.injectParser(new QuickParser.Maker());
+    if (Speedup.EXPRESSION_READER.on()) {
+      extensions.injectParser(new QuickParser.Maker());
+    }
     add(extensions, "ksqlpy_last_two", LastTwo.class, new Of(LastTwo::new));
     add(extensions, "ksqlpy_text", EncodedLiterals.class, new EncodedLiterals.Text());
     add(extensions, "ksqlpy_null", EncodedLiterals.class, new EncodedLiterals.Null());

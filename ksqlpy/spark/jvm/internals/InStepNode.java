@@ -7,7 +7,6 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkPlan;
 import scala.collection.immutable.IndexedSeq;
@@ -41,7 +40,7 @@ public final class InStepNode extends LogicalPlan {
     SparkSession session = (SparkSession) rows.sparkSession();
     StepStrategy.add(session);
     LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset<Row>) rows).queryExecution().analyzed();
-    return Dataset$.MODULE$.ofRows(session, new InStepNode(stage, time, sender, tasks, plan));
+    return org.apache.spark.sql.classic.Dataset.ofRows(session, new InStepNode(stage, time, sender, tasks, plan));
   }
 
   /** This on Spark, over the planned rows of its input. */

@@ -1,18 +1,16 @@
 package ksqlpy.internals;
 
 import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.CreateNamedStruct;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.DeclarativeAggregate;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -37,13 +35,8 @@ public final class LastTwo extends DeclarativeAggregate {
   public LastTwo(Expression value) {
     this.value = value;
     DataType type = value.resolved() ? value.dataType() : DataTypes.NullType;
-    this.before = cell("before", type);
-    this.now = cell("now", type);
-  }
-
-  private static AttributeReference cell(String name, DataType type) {
-    Metadata none = DataTypes.createStructField(name, type, true).metadata();
-    return new AttributeReference(name, type, true, none, NamedExpression$.MODULE$.newExprId(), seq(List.of()));
+    this.before = Attributes.of(DataTypes.createStructField("before", type, true));
+    this.now = Attributes.of(DataTypes.createStructField("now", type, true));
   }
 
   private static <T> Seq<T> seq(List<T> items) {
@@ -59,19 +52,28 @@ public final class LastTwo extends DeclarativeAggregate {
   }
 
   public Seq<Expression> initialValues() {
-    return expressions(new Literal(null, before.dataType()), new Literal(null, now.dataType()));
+    return expressions(nothing(), nothing());
+  }
+
+  private Expression nothing() {
+    Attribute cell = now;
+    return new Literal(null, cell.dataType());
   }
 
   public Seq<Expression> updateExpressions() {
-    return expressions(new If(new IsNull(value), before, now), new Coalesce(expressions(value, now)));
+    return expressions(new If(new IsNull(value), before, now), either(value, now));
   }
 
   public Seq<Expression> mergeExpressions() {
     List<AttributeReference> in = CollectionConverters.asJava(inputAggBufferAttributes());
     AttributeReference beforeIn = in.get(0);
     AttributeReference nowIn = in.get(1);
-    Expression previous = new Coalesce(expressions(beforeIn, now));
-    return expressions(new If(new IsNull(nowIn), before, previous), new Coalesce(expressions(nowIn, now)));
+    Expression previous = either(beforeIn, now);
+    return expressions(new If(new IsNull(nowIn), before, previous), either(nowIn, now));
+  }
+
+  private static Expression either(Expression first, Expression second) {
+    return new If(new IsNull(first), second, first);
   }
 
   public Expression evaluateExpression() {

@@ -21,9 +21,9 @@ public final class Sessions {
   }
 
   private static void release(SparkSession session) throws ReflectiveOperationException {
-    Object queries = session.sessionState().streamingQueryManager();
+    Object queries = session.streams();
     Field field = queries.getClass().getDeclaredField("listenerBus");
     field.setAccessible(true);
-    session.sparkContext().listenerBus().removeListener((SparkListenerInterface) field.get(queries));
+    session.sparkContext().removeSparkListener((SparkListenerInterface) field.get(queries));
   }
 }

@@ -42,19 +42,23 @@ public final class ShuffleGuard extends RpcHandler implements TransportServerBoo
     return SparkEnv.get().securityManager();
   }
 
+  private static boolean asksForSecret() {
+    return SparkEnv.get().conf().getBoolean("spark.authenticate", false);
+  }
+
   /** The server of a task that writes. */
   public static TransportServer server(TransportContext context) throws IOException {
     String host = Utils.localCanonicalHostName();
     boolean here = InetAddress.getByName(host).isLoopbackAddress();
     TransportServerBootstrap login = new ShuffleGuard(context.getConf(), null);
-    List<TransportServerBootstrap> logins = security().isAuthenticationEnabled() ? List.of(login) : List.of();
+    List<TransportServerBootstrap> logins = asksForSecret() ? List.of(login) : List.of();
     return context.createServer(here ? host : null, 0, logins);
   }
 
   /** The connections of a task that reads. */
   public static TransportClientFactory clients(TransportContext context) {
     TransportClientBootstrap login = new ShuffleGuard(context.getConf(), null);
-    List<TransportClientBootstrap> logins = security().isAuthenticationEnabled() ? List.of(login) : List.of();
+    List<TransportClientBootstrap> logins = asksForSecret() ? List.of(login) : List.of();
     return context.createClientFactory(logins);
   }
 

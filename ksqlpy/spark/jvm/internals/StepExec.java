@@ -146,7 +146,7 @@ public final class StepExec extends StreamingGlobalLimitExec {
             StepState.VALUE,
             new NoPrefixKeyStateEncoderSpec(key),
             state,
-            Option.apply(state.streamingQueryManager().stateStoreCoordinator()),
+            Option.apply(session().streams().stateStoreCoordinator()),
             true,
             Scala.map(),
             false,

@@ -16,13 +16,10 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.types.StructField;
 
@@ -153,15 +150,9 @@ public final class Steps {
     List<Attribute> given = new ArrayList<>();
     for (StructField field : step.output(plan.schema()).fields()) {
       // What spreads the rows stays the same column, so that the next step need not spread them again.
-      given.add(keys.contains(field.name()) ? own(plan, field.name()) : attribute(field));
+      given.add(keys.contains(field.name()) ? own(plan, field.name()) : Attributes.of(field));
     }
-    return Dataset$.MODULE$.ofRows(session, new StepNode(step, Scala.seq(by), Scala.seq(given), plan));
-  }
-
-  private static Attribute attribute(StructField field) {
-    return new AttributeReference(
-        field.name(), field.dataType(), field.nullable(), field.metadata(), NamedExpression$.MODULE$.newExprId(),
-        Scala.seq(List.of()));
+    return org.apache.spark.sql.classic.Dataset.ofRows(session, new StepNode(step, Scala.seq(by), Scala.seq(given), plan));
   }
 
   private static Attribute own(LogicalPlan plan, String name) {

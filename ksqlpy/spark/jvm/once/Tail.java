@@ -14,8 +14,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import ksqlpy.clients.Connections;
-import ksqlpy.internals.Hashes;
 import ksqlpy.metrics.Reports;
+import net.jpountz.xxhash.XXHash64;
+import net.jpountz.xxhash.XXHashFactory;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
@@ -50,6 +51,11 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 public final class Tail {
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final Map<String, Tail> READ = new HashMap<>();
+
+  /** Of keys: neither Java's nor Kafka's hashes have 64 bits. */
+  private static final XXHash64 HASH = XXHashFactory.fastestJavaInstance().hash64();
+
+  private static final long SEED = 42L;
 
   private static final int LARGEST_AT_FIRST = 1 << 20;
   /** The number of a result, plus that of a task, by which it is asked whether a record has any of that task. */
@@ -185,7 +191,7 @@ public final class Tail {
   }
 
   private static long keyed(int place, byte[] key) {
-    return Hashes.of(key) * 31 + place;
+    return HASH.hash(key, 0, key.length, SEED) * 31 + place;
   }
 
   private static long seen(long[] result, int partition) {

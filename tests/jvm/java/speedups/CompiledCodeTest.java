@@ -1,4 +1,4 @@
-package ksqlpy.internals;
+package ksqlpy.speedups;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;

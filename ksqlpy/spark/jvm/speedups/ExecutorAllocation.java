@@ -1,5 +1,7 @@
-package ksqlpy.internals;
+package ksqlpy.speedups;
 
+import ksqlpy.internals.Executors;
+import ksqlpy.internals.Scala;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.ExecutorDecommissionInfo;
 import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend;

@@ -1,9 +1,10 @@
-package ksqlpy.internals;
+package ksqlpy.speedups;
 
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Map;
+import ksqlpy.internals.Scala;
 import org.apache.spark.sql.catalyst.encoders.HashableWeakReference;
 import org.apache.spark.sql.catalyst.expressions.codegen.ByteCodeStats;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeAndComment;

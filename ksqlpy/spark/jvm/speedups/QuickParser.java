@@ -1,5 +1,6 @@
-package ksqlpy.internals;
+package ksqlpy.speedups;
 
+import ksqlpy.internals.Speedup;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
@@ -14,12 +15,21 @@ import scala.runtime.AbstractFunction2;
 public final class QuickParser extends SparkSqlParser {
   @Override
   public Expression parseExpression(String text) {
-    Expression known = ExpressionReader.read(text);
+    Expression known = known(text);
     return known == null ? super.parseExpression(text) : known;
   }
 
+  private static Expression known(String text) {
+    try {
+      return Speedup.EXPRESSION_READER.on() ? ExpressionReader.read(text) : null;
+    } catch (LinkageError e) {
+      Speedup.EXPRESSION_READER.failed(e);
+      return null;
+    }
+  }
+
   /** Makes the parser of a session. */
-  static final class Maker extends AbstractFunction2<SparkSession, ParserInterface, ParserInterface> {
+  public static final class Maker extends AbstractFunction2<SparkSession, ParserInterface, ParserInterface> {
     public ParserInterface apply(SparkSession session, ParserInterface spark) {
       return new QuickParser();
     }

@@ -1,10 +1,11 @@
-package ksqlpy.internals;
+package ksqlpy.speedups;
 
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import ksqlpy.internals.Scala;
 import org.apache.spark.sql.execution.streaming.state.RocksDBCheckpointMetadata;
 import org.apache.spark.sql.execution.streaming.state.RocksDBLogFile;
 import org.apache.spark.sql.execution.streaming.state.RocksDBSstFile;

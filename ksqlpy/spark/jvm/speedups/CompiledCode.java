@@ -1,4 +1,4 @@
-package ksqlpy.internals;
+package ksqlpy.speedups;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
