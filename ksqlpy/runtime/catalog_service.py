@@ -115,7 +115,7 @@ class CatalogService:
         """Removes what ended queries have noted of their producers, and could not remove when they ended."""
         with self.lock:
             blocked = {name for kind, name in self.catalog.blocked if kind == "query"}
-            self._supervisor.queries.ended.forget(self._brokers.kafka, {*self.catalog.queries, *blocked})
+            self._supervisor.queries.forget_ended(self._brokers.kafka, {*self.catalog.queries, *blocked})
 
     # ------------------------------------------------------------ sources and their queries
 

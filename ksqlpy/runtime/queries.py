@@ -57,7 +57,8 @@ class Queries:
         self._running: dict[str, RunningQuery] = {}
         self._replaced: set[str] = set()
         """Ids of queries that are stopped, to be recreated at once."""
-        self.ended = EndedQueries(self)
+        self._kept_notes: set[str] = set()
+        """Ids of queries that have ended, and whose producers the brokers do not let be ended."""
         self._lock = threading.Lock()
         self.start_limit = StartLimit()
         self._gone: float | None = None
@@ -171,6 +172,11 @@ class Queries:
             forget_figures(self.session, query_id)
             self.checkpoints.remove(query_id)
 
+    def forget_ended(self, kafka: Kafka, known: Collection[str]) -> None:
+        """Removes the notes of producers of all queries but those that are known; to be called now and then."""
+        if self.register is not None and jvm_alive():
+            self._kept_notes |= forget_ended(self.session, self.register, kafka, {*known, *self._kept_notes})
+
     def stop_all(self) -> None:
         """Stops all queries side by side; their checkpoints stay."""
         with self._lock:
@@ -226,18 +232,3 @@ class Queries:
     def counts(self, query_id: str) -> Counts:
         """Live counts of a query, of all JVMs."""
         return counts(self.session, query_id)
-
-
-class EndedQueries:
-    """Queries that are no more, of whose producers the register may have notes."""
-
-    def __init__(self, queries: Queries) -> None:
-        self._queries = queries
-        self._kept: set[str] = set()
-        """Ids of those whose producers the brokers do not let be ended."""
-
-    def forget(self, kafka: Kafka, known: Collection[str]) -> None:
-        """Removes the notes of producers of all queries but those that are known; to be called now and then."""
-        register = self._queries.register
-        if register is not None and jvm_alive():
-            self._kept |= forget_ended(self._queries.session, register, kafka, {*known, *self._kept})
