@@ -111,11 +111,9 @@ class CatalogService:
             if not running and not query.paused and self._problem(query.id) is None:
                 self._run(query.id)
 
-    def forget_ended(self) -> None:
-        """Removes what ended queries have noted of their producers, and could not remove when they ended."""
-        with self.lock:
-            blocked = {name for kind, name in self.catalog.blocked if kind == "query"}
-            self._supervisor.queries.forget_ended(self._brokers.kafka, {*self.catalog.queries, *blocked})
+    def query_ids(self) -> set[str]:
+        """The ids of all persistent queries that have not ended, those too whose entry of the command log is odd."""
+        return {*self.catalog.queries, *(name for kind, name in self.catalog.blocked if kind == "query")}
 
     # ------------------------------------------------------------ sources and their queries
 

@@ -144,7 +144,7 @@ class Engine:
         self.catalog_service.run_all()
         self._declare_own()
         service = self.catalog_service
-        self.supervisor.watch(stack, service.lock, service.run_all, service.forget_ended)
+        self.supervisor.watch(stack, service.lock, service.run_all, service.query_ids)
 
     def _keep_log(self, stack: contextlib.ExitStack) -> None:
         """Starts the processing log, if one is wanted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,11 +21,10 @@ from ksqlpy.spark.figures import counts, forget_figures
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query import RunningQuery
 from ksqlpy.spark.query_status import QueryStatus, State
-from ksqlpy.spark.session import jvm_alive
 from ksqlpy.spark.spec import QuerySpec
 from ksqlpy.spark.start_limit import StartLimit
 from ksqlpy.spark.upstream import announce, tell_failing, withdraw
-from ksqlpy.spark.writers import forget_ended, writers_of
+from ksqlpy.spark.writers import writers_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,8 +56,6 @@ class Queries:
         self._running: dict[str, RunningQuery] = {}
         self._replaced: set[str] = set()
         """Ids of queries that are stopped, to be recreated at once."""
-        self._kept_notes: set[str] = set()
-        """Ids of queries that have ended, and whose producers the brokers do not let be ended."""
         self._lock = threading.Lock()
         self.start_limit = StartLimit()
         self._gone: float | None = None
@@ -171,11 +168,6 @@ class Queries:
         if forget:
             forget_figures(self.session, query_id)
             self.checkpoints.remove(query_id)
-
-    def forget_ended(self, kafka: Kafka, known: Collection[str]) -> None:
-        """Removes the notes of producers of all queries but those that are known; to be called now and then."""
-        if self.register is not None and jvm_alive():
-            self._kept_notes |= forget_ended(self.session, self.register, kafka, {*known, *self._kept_notes})
 
     def stop_all(self) -> None:
         """Stops all queries side by side; their checkpoints stay."""

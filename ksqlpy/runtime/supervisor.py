@@ -90,14 +90,14 @@ class Supervisor:
         stack: ExitStack,
         lock: AbstractContextManager[object],
         run_all: Callable[[], None],
-        forget_ended: Callable[[], None],
+        query_ids: Callable[[], set[str]],
     ) -> None:
         """Watches over JVM and queries until ``stack`` closes.
 
-        ``lock``: that of the catalog; ``run_all``: starts those that do not run; ``forget_ended``: see :class:`Watch`.
+        ``lock``: that of the catalog; ``run_all``: starts those that do not run; ``query_ids``: see :class:`Watch`.
         """
         restart = Restart(self.driver, self.queries, self.suspects, self._cluster, lock, run_all)
-        Watch(self._brokers, restart, forget_ended).start(stack)
+        Watch(self._brokers, restart, query_ids).start(stack)
         if not self._brokers.standing_by.is_set():
             stack.callback(self._scratch.close)
             self._cluster.warm_ups.begin(lambda: bool(self.queries.all()))

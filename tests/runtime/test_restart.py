@@ -76,7 +76,7 @@ class Engine:
             return hand_over
 
         brokers.hand_over = handed_over
-        self.watch = Watch(brokers, self.restart, lambda: None)
+        self.watch = Watch(brokers, self.restart, set)
 
     def _wait_for_slots(self, wanted: int) -> None:
         self.waited.append(wanted)

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.recovery.restart import Restart
 from ksqlpy.runtime.recovery.topic_changes import follow_partitions
+from ksqlpy.spark.writers import forget_ended
 
 __all__ = ["Watch"]
 
@@ -29,12 +30,14 @@ NOTE_EVERY = 5
 class Watch:
     """A thread that looks about once a second.
 
-    ``restart``: of what it watches over; ``forget_ended``: removes what queries left that ended without a JVM.
+    ``restart``: of what it watches over; ``query_ids``: of the persistent queries that have not ended.
     """
 
-    def __init__(self, brokers: Brokers, restart: Restart, forget_ended: Callable[[], None]) -> None:
-        self._brokers, self._restart, self._forget_ended = brokers, restart, forget_ended
+    def __init__(self, brokers: Brokers, restart: Restart, query_ids: Callable[[], set[str]]) -> None:
+        self._brokers, self._restart, self._query_ids = brokers, restart, query_ids
         self._driver, self._queries, self._lock = restart.driver, restart.queries, restart.lock
+        self._refused = set[str]()
+        """Ids of queries that have ended, whose producers the brokers do not let be ended."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
@@ -90,4 +93,11 @@ class Watch:
         with self._lock:
             follow_partitions(self._queries, self._brokers.kafka)
             self._queries.start_refused()
-        self._forget_ended()
+            self._forget_ended()
+
+    def _forget_ended(self) -> None:
+        """Removes the notes that ended queries have left in the register of producers."""
+        register = self._queries.register
+        if register is not None:
+            known = {*self._query_ids(), *self._refused}
+            self._refused |= forget_ended(self._driver.session, register, self._brokers.kafka, known)
