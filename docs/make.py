@@ -13,7 +13,7 @@ from typing import Any
 
 from ksqlpy.config import PROPERTIES
 from ksqlpy.connection.names import FIXED, KINDS, PYTHON_NAMES, SECURITY
-from ksqlpy.figures import ENGINE_METRICS, FIGURES, SERVER_METRICS, Figure, Metric, query_metrics
+from ksqlpy.figures import ENGINE_METRICS, FIGURES, KSQLDB_METRICS, SERVER_METRICS, Figure, Metric, query_metrics
 from ksqlpy.formats import FORMATS, Format
 from ksqlpy.formats.contract import DECLARED
 from ksqlpy.shell.help import Topic, topics
@@ -69,6 +69,13 @@ SKIP). The texts of the reasons stand in the [letters](concepts.md).
 
 `GET /live` answers 200 as long as the server can go on, and 503 once only another process can, since another server
 has the service. `GET /ready` answers 200 while statements are taken.
+
+"""
+
+_KSQLDB = """\
+With the server property `ksqlpy.metrics.ksqldb.names` = `true` there are also ksqlDB's metrics, by the names that
+Confluent's rules for Prometheus' JMX exporter give them, so that dashboards and alerts made for ksqlDB go on. There are
+none of bytes, of single clients and topics, of RocksDB and of pull queries; a rate is that since the scrape before.
 
 """
 
@@ -336,10 +343,17 @@ def metrics() -> str:
         ("Of a query", query_metrics()),
         ("Of the engine", ENGINE_METRICS),
         ("Of the server", SERVER_METRICS),
+        ("ksqlDB's names", KSQLDB_METRICS),
     ]
     for title, of in families:
         own = ("query",) if title == "Of a query" else ()
-        parts += [f"### {title}\n\n", _FAMILIES, *(_family(m, (*own, *m.labels)) for m in of), "\n"]
+        parts += [
+            f"### {title}\n\n",
+            _KSQLDB if of is KSQLDB_METRICS else "",
+            _FAMILIES,
+            *(_family(m, (*own, *m.labels)) for m in of),
+            "\n",
+        ]
     return "".join(parts).rstrip("\n") + "\n"
 
 

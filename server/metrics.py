@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ksqlpy.figures import (
     ENGINE_METRICS,
+    KSQLDB_METRICS,
     SERVER_METRICS,
     EngineMetrics,
     Kind,
@@ -36,6 +37,8 @@ from ksqlpy.server.backend import Backend, State
 __all__ = ["Counted", "Scrapes", "engine_text", "router"]
 
 log = logging.getLogger(__name__)
+
+KSQLDB_NAMES = "ksqlpy.metrics.ksqldb.names"
 
 KEPT = 2.0
 """Seconds for which what an engine has told is told again: of several who scrape, one asks."""
@@ -76,7 +79,9 @@ class Scrapes:
         if time.monotonic() - self._at >= KEPT:
             async with self._turn:
                 if time.monotonic() - self._at >= KEPT:
-                    self._engine = await self._backend.ask(engine_text, self._backend.engine.metrics)
+                    engine = self._backend.engine
+                    more = KSQLDB_METRICS if engine.config.get(KSQLDB_NAMES) == "true" else ()
+                    self._engine = await self._backend.ask(engine_text, engine.metrics, more)
                     self._at = time.monotonic()
         return self._engine + generate_latest(self._own)
 
@@ -143,12 +148,12 @@ class _Families(Collector):
         return self._made()
 
 
-def engine_text(ask: Callable[[], EngineMetrics]) -> bytes:
+def engine_text(ask: Callable[[], EngineMetrics], more: Sequence[Metric[EngineMetrics]] = ()) -> bytes:
     """What an engine tells, as text; nothing where it cannot."""
     registry = CollectorRegistry(auto_describe=False)
     try:
         told = ask()
-        registry.register(_Families(lambda: _families(ENGINE_METRICS, told)))
+        registry.register(_Families(lambda: _families((*ENGINE_METRICS, *more), told)))
         registry.register(_Families(lambda: _of_queries(told.queries)))
         return generate_latest(registry)
     except Exception as e:  # whatever it is, the metrics of the server are told

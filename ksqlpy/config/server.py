@@ -30,6 +30,12 @@ SERVER = (
         integer(0, 64),
     ),
     Property(
+        "ksqlpy.metrics.ksqldb.names",
+        "false",
+        "Whether GET /metrics also has ksqlDB's metrics, by the names of Prometheus' exporter of JMX.",
+        one_of("true", "false"),
+    ),
+    Property(
         "ksql.server.command.response.timeout.ms",
         "5000",
         "How long a request waits for the command of its commandSequenceNumber; then it fails with 50301.",

@@ -1,6 +1,7 @@
 """Figures of queries: what the JVMs count, how the counts of several add up, and how people read them."""
 
 from ksqlpy.figures.counts import Counts, Latency, Merge, Seen, Wait
+from ksqlpy.figures.ksqldb import KSQLDB_METRICS
 from ksqlpy.figures.metrics import PREFIX, Kind, Metric, Sample
 from ksqlpy.figures.server import (
     ENGINE_METRICS,
@@ -28,6 +29,7 @@ from ksqlpy.figures.table import (
 __all__ = [
     "ENGINE_METRICS",
     "FIGURES",
+    "KSQLDB_METRICS",
     "PREFIX",
     "SERVER_METRICS",
     "STATES",

@@ -33,11 +33,12 @@ class Metric(Generic[T]):
     help: str
     samples: Callable[[T], Iterable[Sample]]
     labels: tuple[str, ...] = ()
+    prefix: str = PREFIX
 
     @property
     def full_name(self) -> str:
         """As it stands in answers and in PromQL."""
-        return f"{PREFIX}{self.name}"
+        return f"{self.prefix}{self.name}"
 
 
 def one(value: float | None) -> tuple[Sample, ...]:

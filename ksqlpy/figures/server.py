@@ -43,7 +43,10 @@ class JvmFigures:
 
 @dataclass(frozen=True, slots=True)
 class QueryMetrics:
-    """A persistent query. ``since``: of its state, seconds since 1970; ``stalled``: seconds, see the metric."""
+    """A persistent query. ``since``: of its state, seconds since 1970; ``stalled``: seconds, see the metric.
+
+    Rates are those since the look before.
+    """
 
     id: str
     sink: str
@@ -52,6 +55,9 @@ class QueryMetrics:
     restarts: int
     stalled: float
     figures: QueryFigures
+    read_per_second: float = 0.0
+    written_per_second: float = 0.0
+    letters_per_second: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

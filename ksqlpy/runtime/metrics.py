@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ksqlpy import __version__
@@ -29,6 +29,33 @@ OLD = 60.0
 """Seconds after which figures are told no more: who looks at them would take them for those of now."""
 
 
+@dataclass(frozen=True)
+class _Look:
+    """What a query had done at a time. ``since``: when it was first seen to read nothing of what there is."""
+
+    at: float
+    read: int
+    written: int
+    letters: int
+    since: float | None
+
+    @classmethod
+    def at_time(cls, now: float, figures: QueryFigures, before: _Look | None) -> _Look:
+        counts, since = figures.counts, None
+        read = sum(counts.consumed.values())
+        if counts.lag:
+            since = before.since if before is not None and before.read == read and before.since is not None else now
+        return cls(now, read, sum(counts.sent.values()), sum(figures.letters.values()), since)
+
+    def rates(self, before: _Look | None) -> tuple[float, float, float]:
+        """Records read and written, and dead letters, in a second; counts may have begun at 0 again."""
+        if before is None or self.at <= before.at:
+            return 0.0, 0.0, 0.0
+        of = (self.read - before.read, self.written - before.written, self.letters - before.letters)
+        read, written, letters = (max(0, n) / (self.at - before.at) for n in of)
+        return read, written, letters
+
+
 class Metrics:
     """The metrics of one engine; any thread may ask. ``clock``: the time in seconds."""
 
@@ -38,7 +65,7 @@ class Metrics:
         self._at: float | None = None
         self._capacity: int | None = None
         self._asking = threading.Lock()
-        self._read: dict[str, tuple[int, float | None]] = {}
+        self._looks: dict[str, _Look] = {}
 
     def now(self, catalog: Catalog, push_queries: int, folder: Path) -> EngineMetrics:
         """Those of now, with figures that may be a minute old if the JVM does not answer."""
@@ -48,7 +75,7 @@ class Metrics:
             known = JvmFigures()
         blocked = {name for kind, name in catalog.blocked if kind == "query"}
         told = tuple(self._query(q, catalog, known, now) for q in sorted({*catalog.queries, *blocked}))
-        self._read = {q.id: self._read[q.id] for q in told if q.id in self._read}
+        self._looks = {q.id: self._looks[q.id] for q in told if q.id in self._looks}
         return EngineMetrics(
             version=__version__,
             service=self._brokers.config.get("ksql.service.id"),
@@ -76,25 +103,18 @@ class Metrics:
             known.progress.get(query_id),
             self._brokers.dead_letters.of(query_id),
         )
+        before = self._looks.get(query_id)
+        self._looks[query_id] = look = _Look.at_time(now, figures, before)
         return QueryMetrics(
             query_id,
             query.sink if query is not None else "",
             status.state,
             status.since,
             running.restarts if running is not None else 0,
-            self._stalled(query_id, counts, now),
+            0.0 if look.since is None else now - look.since,
             figures,
+            *look.rates(before),
         )
-
-    def _stalled(self, query_id: str, counts: Counts, now: float) -> float:
-        """Seconds since it has read anything, if there is something to read."""
-        read, (before, since) = sum(counts.consumed.values()), self._read.get(query_id, (-1, None))
-        if not counts.lag:
-            since = None
-        elif read != before or since is None:
-            since = now
-        self._read[query_id] = read, since
-        return 0.0 if since is None else now - since
 
     def _ask(self) -> None:
         """Has the JVM asked, in a thread of its own: one that is stopped never answers."""

@@ -48,6 +48,7 @@ NOT_RUN = {
     "docs/command-line.md": "brokers, files and queries of the reader's",
     "docs/sql-as-code.md": "the commands of examples/project",
     "docs/sql-statements.md": "examples of help, which the tests of the shell parse",
+    "examples/monitoring/README.md": "a Prometheus and a Grafana",
     "examples/kubernetes/README.md": "images and a cluster",
 }
 

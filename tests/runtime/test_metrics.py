@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from ksqlpy.figures import STATES, Counts, EngineMetrics, Machine, Progress, Seen
+from ksqlpy.figures import (
+    KSQLDB_METRICS,
+    STATES,
+    Counts,
+    EngineMetrics,
+    Machine,
+    Progress,
+    QueryFigures,
+    QueryMetrics,
+    Seen,
+)
 from ksqlpy.runtime import metrics as runtime_metrics
 from ksqlpy.runtime.deadletters import kind_of
 from ksqlpy.runtime.metrics import Metrics
@@ -165,8 +175,34 @@ def test_a_query_that_reads_nothing_of_what_there_is_stalls(monkeypatch: pytest.
     assert stalled(10, read=6, lag=1) == 10
 
 
+def test_rates_are_those_since_the_look_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Parts(1)
+    asked = jvm(monkeypatch, {})
+    clock = [1000.0]
+    metrics = Metrics(parts.brokers, parts.supervisor, lambda: clock[0])
+
+    def rates(seconds: float, read: int, sent: int) -> tuple[float, float]:
+        clock[0] += seconds
+        asked.queries["CSAS_0"] = told(read, sent=sent)
+        query = now(metrics, parts).queries[0]
+        return query.read_per_second, query.written_per_second
+
+    assert rates(0, read=100, sent=50) == (0, 0), "nobody knows since when"
+    assert rates(10, read=200, sent=80) == (10, 3)
+    assert rates(5, read=10, sent=0) == (0, 0), "another JVM counts from 0"
+    assert rates(2, read=30, sent=1) == (10, 0.5)
+
+
 def test_all_states_are_told() -> None:
     assert set(STATES) == set(State)
+    queries = tuple(QueryMetrics(s, "OUT", s, None, 0, 0.0, QueryFigures(Counts())) for s in State)
+    told = EngineMetrics("1", "default_", queries)
+    [shown] = [m for m in KSQLDB_METRICS if m.name.endswith("_ksql_query_status")]
+    assert {query_id: state for (_, query_id, state), _ in shown.samples(told)} == {
+        s: QueryStatus(s).client_status for s in State
+    }
+    [streams] = [m for m in KSQLDB_METRICS if m.name.endswith("queries_query_status")]
+    assert len(list(streams.samples(told))) == len(State)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from ksqlpy.config import Config
 from ksqlpy.figures import (
     ENGINE_METRICS,
+    KSQLDB_METRICS,
     SERVER_METRICS,
     STATES,
     Counts,
@@ -99,6 +101,34 @@ def test_engine_and_process_have_theirs(http: httpx.Client) -> None:
     assert found["process_resident_memory_bytes", ()] > 1_000_000
 
 
+def test_ksqldbs_names_are_told_if_they_are_wanted(http: httpx.Client, engine: FakeEngine) -> None:
+    assert not any(name.startswith("ksql_") for name, _ in scraped(http))
+    engine.config = Config.of({"ksqlpy.metrics.ksqldb.names": "true"})
+    engine.told = replace(
+        engine.told,
+        queries=(
+            replace(QUERY, read_per_second=4, written_per_second=3, letters_per_second=0.5),
+            replace(QUERY, id="CTAS_N_2", state="PAUSED"),
+            replace(QUERY, id="CTAS_N_3", state="RUNNING", read_per_second=2),
+        ),
+    )
+    with ServerThread(engine) as other, httpx.Client(base_url=other.url) as client:
+        found = {name: v for name, v in scraped(client).items() if name[0].startswith("ksql_")}
+    of_all = {name.removeprefix("ksql_ksql_engine_query_stats_"): v for (name, labels), v in found.items()}
+    wanted = {"liveness_indicator": 1, "num_persistent_queries": 3, "num_active_queries": 2, "num_idle_queries": 1}
+    wanted |= {"running_queries": 2, "error_queries": 1, "rebalancing_queries": 0, "not_running_queries": 0}
+    wanted |= {"messages_consumed_total": 45, "messages_consumed_per_sec": 6, "messages_produced_per_sec": 3}
+    wanted |= {"messages_consumed_min": 0, "messages_consumed_max": 4, "messages_consumed_avg": 2, "error_rate": 0.5}
+    assert {name: of_all[name] for name in wanted} == wanted
+    status = "ksql_ksql_metrics_ksql_queries_query_status"
+    cluster = ("ksql_cluster", "default_")
+    assert found[status, (cluster, ("ksql_query", "CSAS_OUT_1"), ("query_status", "ERROR"))] == 1
+    assert found[status, (cluster, ("ksql_query", "CTAS_N_2"), ("query_status", "RUNNING"))] == 1
+    status = status.replace("query_status", "ksql_query_status")
+    shown = {labels[-2][-1]: labels[-1][-1] for name, labels in found if name == status}
+    assert shown["CTAS_N_2"] == "PAUSED"
+
+
 def test_what_is_not_known_has_no_sample(http: httpx.Client, engine: FakeEngine) -> None:
     engine.told = EngineMetrics("1.2", "s", (replace(QUERY, since=None, figures=QueryFigures(Counts())),))
     names = {name for name, _ in scraped(http)}
@@ -116,7 +146,7 @@ def test_a_query_has_thirty_series_at_most(http: httpx.Client) -> None:
 
 
 def test_names_are_as_prometheus_wants_them() -> None:
-    families = [*query_metrics(), *ENGINE_METRICS, *SERVER_METRICS]
+    families = [*query_metrics(), *ENGINE_METRICS, *SERVER_METRICS, *KSQLDB_METRICS]
     assert len({m.name for m in families}) == len(families)
     assert [m.name for m in families if (m.kind == "counter") != m.name.endswith("_total")] == []
     assert [m.name for m in families if not m.help] == []
