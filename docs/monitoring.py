@@ -68,15 +68,15 @@ ALERTS = [
     ),
     Alert(
         "KsqlpyQueryDoesNotRun",
-        'sum without (state) (ksqlpy_query_state{state=~"RUNNING|PAUSED"}) == 0',
+        'ksqlpy_query_info unless on (instance, query) ksqlpy_query_state{state=~"RUNNING|PAUSED"}',
         "10m",
         "critical",
         "Query {{ $labels.query }} does not run.",
         {
-            'ksqlpy_query_state{query="CSAS_OUT_1", state="RUNNING"}': "0x30",
-            'ksqlpy_query_state{query="CSAS_OUT_1", state="PAUSED"}': "0x30",
+            'ksqlpy_query_info{query="CSAS_OUT_1", sink="OUT"}': "1x30",
+            'ksqlpy_query_state{query="CSAS_OUT_1", state="RECOVERING"}': "1x30",
         },
-        QUERY,
+        {**QUERY, "sink": "OUT"},
     ),
     Alert(
         "KsqlpyQueryRestarts",
@@ -188,7 +188,7 @@ ALERTS = [
 
 def metrics_of(expr: str) -> set[str]:
     """The names of this server's metrics in an expression of PromQL."""
-    return set(re.findall(rf"\b{PREFIX}\w+", expr))
+    return {re.sub("_bucket$", "", name) for name in re.findall(rf"\b{PREFIX}\w+", expr)}
 
 
 def alerts() -> str:
@@ -265,7 +265,9 @@ def dashboard() -> str:
 def _panel(metric: Metric[Any], chosen: str) -> dict[str, Any]:
     name = metric.full_name
     expr, unit = f"{name}{chosen}", "short"
-    if metric.kind is Kind.COUNTER:
+    if metric.kind is Kind.HISTOGRAM:
+        expr, unit = f"histogram_quantile(0.99, rate({name}_bucket{chosen}[$__rate_interval]))", "s"
+    elif metric.kind is Kind.COUNTER:
         expr = f"rate({expr}[$__rate_interval])"
         unit = "percentunit" if "seconds" in name else "ops"
     elif name.endswith("_timestamp_seconds"):
@@ -274,9 +276,7 @@ def _panel(metric: Metric[Any], chosen: str) -> dict[str, Any]:
         unit = "s"
     elif name.endswith("_bytes"):
         unit = "bytes"
-    elif metric.name == "query_state":
-        expr = f"{expr} == 1"
-    labels = ("query", *metric.labels) if chosen else metric.labels
+    labels = [n for n in (("query", *metric.labels) if chosen else metric.labels) if n != "le"]
     words = (
         metric.name.removeprefix("query_").removesuffix("_total").removesuffix("_seconds").removesuffix("_timestamp")
     )

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,6 +24,7 @@ from ksqlpy.figures import (
     ENGINE_METRICS,
     KSQLDB_METRICS,
     SERVER_METRICS,
+    SUM,
     EngineMetrics,
     Kind,
     Metric,
@@ -46,7 +47,7 @@ KEPT = 2.0
 OTHER = "other"
 """The endpoint of requests for paths that there are not."""
 
-Family = CounterMetricFamily | GaugeMetricFamily
+Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 router = APIRouter()
 
@@ -175,8 +176,23 @@ def _of_queries(queries: Sequence[QueryMetrics]) -> Iterator[Family]:
 
 
 def _family(metric: Metric[Any], labels: Sequence[str], samples: Iterable[Sample]) -> Family:
+    if metric.kind is Kind.HISTOGRAM:
+        return _histogram(metric, labels, samples)
     kind = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
     family = kind(metric.full_name, metric.help, labels=labels)
     for values, value in samples:
         family.add_metric(values, value)
+    return family
+
+
+def _histogram(metric: Metric[Any], labels: Sequence[str], samples: Iterable[Sample]) -> Family:
+    family, name = HistogramMetricFamily(metric.full_name, metric.help), metric.full_name
+    for values, value in samples:
+        own = dict(zip(labels[:-1], values, strict=False))
+        if values[-1] == SUM:
+            family.add_sample(f"{name}_sum", own, value)
+            continue
+        family.add_sample(f"{name}_bucket", {**own, "le": values[-1]}, value)
+        if values[-1] == "+Inf":
+            family.add_sample(f"{name}_count", own, value)
     return family

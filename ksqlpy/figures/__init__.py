@@ -2,11 +2,10 @@
 
 from ksqlpy.figures.counts import Counts, Latency, Merge, Seen, Wait
 from ksqlpy.figures.ksqldb import KSQLDB_METRICS
-from ksqlpy.figures.metrics import PREFIX, Kind, Metric, Sample
+from ksqlpy.figures.metrics import PREFIX, SUM, Kind, Metric, Sample
 from ksqlpy.figures.server import (
     ENGINE_METRICS,
     SERVER_METRICS,
-    STATES,
     EngineMetrics,
     JvmFigures,
     Machine,
@@ -32,7 +31,7 @@ __all__ = [
     "KSQLDB_METRICS",
     "PREFIX",
     "SERVER_METRICS",
-    "STATES",
+    "SUM",
     "Counts",
     "EngineMetrics",
     "Figure",

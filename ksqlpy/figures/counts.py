@@ -76,7 +76,9 @@ class Counts:
     ``consumed``, ``sent``: records by topic; ``late``: rows of closed windows; ``failed``: values that an error made
     null. ``lags``, ``leads``: by topic-partition, how many records its consumer has still to read, and how many offsets
     behind the first one it is. ``took``: how many results of the last one to two minutes took how many ms.
-    ``executors``: those of a cluster that are there, by their ids; all else is also of executors that were lost.
+    ``durations``: of all results, how many took so many ms at most and more than the bound before, by that bound or
+    ``more``; and their ``sum``. ``executors``: those of a cluster that are there, by their ids; all else is also of
+    executors that were lost.
     """
 
     consumed: Mapping[str, int] = field(default_factory=dict, metadata=_SUMS)
@@ -86,6 +88,7 @@ class Counts:
     lags: Mapping[str, Seen] = field(default_factory=dict, metadata=_NEWEST)
     leads: Mapping[str, Seen] = field(default_factory=dict, metadata=_NEWEST)
     took: Mapping[int, int] = field(default_factory=dict, metadata=_HISTOGRAM)
+    durations: Mapping[str, int] = field(default_factory=dict, metadata=_SUMS)
     waiting: Wait | None = field(default=None, metadata=_LONGEST)
     executors: Mapping[str, Counts] = field(default_factory=dict, metadata=_EACH)
 

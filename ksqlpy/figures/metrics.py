@@ -7,21 +7,27 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-__all__ = ["PREFIX", "Kind", "Metric", "Sample", "one"]
+__all__ = ["PREFIX", "SUM", "Kind", "Metric", "Sample", "one"]
 
 PREFIX = "ksqlpy_"
 
 T = TypeVar("T")
+
+SUM = "sum"
 
 Sample = tuple[tuple[str, ...], float]
 """Values of the labels, and the value."""
 
 
 class Kind(StrEnum):
-    """As Prometheus calls them. A counter only grows, or begins at 0 again."""
+    """As Prometheus calls them. A counter only grows, or begins at 0 again.
+
+    The last label of a histogram is ``le``: of a bucket, ``+Inf``, or :data:`SUM`.
+    """
 
     COUNTER = "counter"
     GAUGE = "gauge"
+    HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from ksqlpy.figures.table import FIGURES, Progress, QueryFigures
 __all__ = [
     "ENGINE_METRICS",
     "SERVER_METRICS",
-    "STATES",
     "EngineMetrics",
     "JvmFigures",
     "Machine",
@@ -87,9 +86,6 @@ class ServerMetrics:
     open: Mapping[str, int]
 
 
-STATES = ("STARTING", "RECOVERING", "RUNNING", "RETRYING", "ERROR", "PAUSED", "STOPPED")
-"""Those of queries."""
-
 _OF_QUERY = (
     Metric[QueryMetrics](
         "query_info", Kind.GAUGE, "1; the stream or table that the query writes", lambda q: [((q.sink,), 1)], ("sink",)
@@ -97,8 +93,8 @@ _OF_QUERY = (
     Metric[QueryMetrics](
         "query_state",
         Kind.GAUGE,
-        "1 for the state of the query, 0 for the others",
-        lambda q: [((state,), float(state == q.state)) for state in STATES],
+        "1; the state of the query",
+        lambda q: [((q.state,), 1)],
         ("state",),
     ),
     Metric[QueryMetrics](
@@ -124,7 +120,7 @@ def query_metrics() -> Iterator[Metric[QueryMetrics]]:
     yield from _OF_QUERY
     for figure in FIGURES:
         if (of := figure.metric) is not None:
-            yield Metric(of.name, of.kind, figure.meaning, _of_figures(of), of.labels)
+            yield Metric(of.name, of.kind, of.help or figure.meaning, _of_figures(of), of.labels)
 
 
 def _of_figures(metric: Metric[QueryFigures]) -> Callable[[QueryMetrics], Iterable[Sample]]:

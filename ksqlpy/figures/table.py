@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ksqlpy.figures.counts import MERGES, Counts, Latency, Merge
-from ksqlpy.figures.metrics import Kind, Metric, Sample, one
+from ksqlpy.figures.metrics import SUM, Kind, Metric, Sample, one
 
 __all__ = [
     "FIGURES",
@@ -81,7 +81,7 @@ class Figure:
     ``name``: in answers of the server; ``title``: for people, ``text``: how they read its value, None where they do
     not. ``of``: its value. ``counted``: the field of :class:`Counts` that it follows from, by whose rule it adds up
     over executors; None where it is known of the whole query. ``metric``: how GET /metrics tells it, with the meaning
-    of the figure.
+    of the figure unless it has another one.
     """
 
     name: str
@@ -125,10 +125,19 @@ def _gauge(name: str, samples: Callable[[QueryFigures], Iterable[Sample]], *labe
     return Metric(f"query_{name}", Kind.GAUGE, "", samples, labels)
 
 
-def _percentiles(q: QueryFigures) -> Iterable[Sample]:
-    took = q.counts.latency
-    known = () if took is None else (("50", took.p50), ("99", took.p99), ("100", took.max))
-    return (((percentile,), ms / 1000) for percentile, ms in known)
+_LATENCY = "from the event time until the brokers had the result, of all results"
+
+
+def _durations(q: QueryFigures) -> Iterable[Sample]:
+    found = q.counts.durations
+    if not found:
+        return
+    so_far = 0
+    for bound in sorted(int(name) for name in found if name.isdigit()):
+        so_far += found[str(bound)]
+        yield (str(bound / 1000),), so_far
+    yield ("+Inf",), so_far + found.get("more", 0)
+    yield (SUM,), found[SUM] / 1000
 
 
 def _waits(q: QueryFigures) -> Iterable[Sample]:
@@ -189,7 +198,7 @@ FIGURES = [
         lambda q: q.counts.latency,
         _latency_text,
         counted="took",
-        metric=_gauge("latency_seconds", _percentiles, "percentile"),
+        metric=Metric("query_latency_seconds", Kind.HISTOGRAM, _LATENCY, _durations, ("le",)),
     ),
     Figure(
         "lateRows",

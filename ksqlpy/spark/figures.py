@@ -120,6 +120,7 @@ def _counts(report: Mapping[str, Any]) -> Counts:
         failed=sums.get("failed", 0),
         lags=seen("lags"),
         leads=seen("leads"),
+        durations=of("took:"),
         took={int(ms): n for ms, n in report.get("latency", {}).items()},
         waiting=None if waiting is None else Wait(waiting["partition"], waiting["since"]),
     )

@@ -41,7 +41,7 @@ def test_files_are_up_to_date(name: str) -> None:
 def wrong(expr: str) -> list[str]:
     """What an expression names that there is not: metrics, and labels within their braces."""
     found = [m for m in MADE.metrics_of(expr) if m not in LABELS]
-    for metric, braces in re.findall(r"(ksqlpy_\w+)\{([^}]*)\}", expr):
+    for metric, braces in re.findall(r"(ksqlpy_\w+?)(?:_bucket)?\{([^}]*)\}", expr):
         named = re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", braces)
         found += [f"{metric} {label}" for label in named if label not in LABELS.get(metric, ())]
     return found

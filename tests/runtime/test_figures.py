@@ -50,7 +50,7 @@ def test_the_counts_of_all_jvms_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
         "gone": {"consumed:s": 100, "failed": 2},
         "executors": {
             "1": report(
-                sums={"consumed:s": 5, "sent:out": 4, "late": 2},
+                sums={"consumed:s": 5, "sent:out": 4, "late": 2, "took:10": 60, "took:sum": 60},
                 lags={"s-0": 90, "s-1": 1},
                 leads={"s-0": 3},
                 ages={"s-0": 20, "s-1": 0},
@@ -58,7 +58,14 @@ def test_the_counts_of_all_jvms_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
                 waiting={"partition": "s-1", "since": 2000},
             ),
             "2": report(
-                sums={"consumed:s": 7, "consumed:t": 1, "sent:out": 6},
+                sums={
+                    "consumed:s": 7,
+                    "consumed:t": 1,
+                    "sent:out": 6,
+                    "took:10": 1,
+                    "took:1000": 39,
+                    "took:sum": 35,
+                },
                 lags={"s-0": 2},
                 leads={"s-0": 91},
                 ages={"s-0": 1},
@@ -79,6 +86,7 @@ def test_the_counts_of_all_jvms_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
         failed=2,
         lags={"s-0": Seen(2, 1), "s-1": Seen(1, 0)},
         leads={"s-0": Seen(91, 1)},
+        durations={"10": 61, "1000": 39, "sum": 95},
         took={1: 61, 900: 39},
         waiting=Wait("t-0", 1000),
         executors=found.executors,

@@ -83,6 +83,7 @@ public final class Figures {
   private static Map<String, Long> sums(String query) {
     Map<String, Long> sums = new HashMap<>(ClientFigures.sums(query));
     sums.putAll(Counter.counts(query));
+    Latency.addTotals(query, sums);
     return sums;
   }
 }

@@ -3,6 +3,7 @@ package ksqlpy.metrics;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.HashMap;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -55,6 +56,28 @@ final class LatencyTest {
   }
 
   @Test
+  void totalsAreOfAllResults() {
+    Latency latency = Latency.of("totals");
+    assertEquals(Map.of(), latency.totals());
+    add(latency, 3, 10, NOON);
+    add(latency, 2, 11, NOON + MINUTE);
+    add(latency, 1, 100, NOON + 2 * MINUTE);
+    add(latency, 1, 700_000, NOON + 9 * MINUTE);
+    Map<String, Long> totals = new HashMap<>(latency.totals());
+    long sum = totals.remove("sum").longValue();
+    totals.values().removeIf(count -> count.longValue() == 0);
+    assertEquals(Map.of("10", 3L, "30", 2L, "100", 1L, "more", 1L), totals);
+    assertTrue(sum > 700_152 * 0.94 && sum < 700_152 * 1.06, "sum " + sum);
+    assertEquals(Map.of(), latency.counts(NOON + 20 * MINUTE));
+    assertEquals(12, latency.totals().size());
+    Map<String, Long> sums = new HashMap<>(Map.of("late", 5L));
+    Latency.addTotals("totals", sums);
+    Latency.addTotals("never named", sums);
+    assertEquals(13, sums.size());
+    assertEquals(3L, sums.get("took:10").longValue());
+  }
+
+  @Test
   void itIsReadWhileTasksAddToIt() throws InterruptedException {
     Latency latency = Latency.of("busy");
     Thread task = new Thread(() -> {
@@ -65,6 +88,7 @@ final class LatencyTest {
     task.start();
     for (int i = 0; i < 1000; i++) {
       latency.counts(NOON);
+      latency.totals();
     }
     task.interrupt();
     task.join();
