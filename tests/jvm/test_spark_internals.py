@@ -39,7 +39,8 @@ PRODUCT = Path(ksqlpy.__file__).parent
 PUBLIC = re.compile(
     r"org\.apache\.spark\.(TaskContext|unsafe|api\.plugin|scheduler\.SparkListener(Executor(Added|Removed))?"
     r"|sql\.(connector|streaming|types|util|SparkSessionExtensions))\b"
-    r"|org\.apache\.spark\.(SparkConf|SparkEnv|package\$|rdd\.RDD|storage\.BlockManagerId|sql\.(Dataset|ExperimentalMethods|RuntimeConfig|SparkSession))$"
+    r"|org\.apache\.spark\.(SparkConf|SparkEnv|package\$|rdd\.RDD|storage\.BlockManagerId)$"
+    r"|org\.apache\.spark\.sql\.(Dataset|ExperimentalMethods|RuntimeConfig|SparkSession)$"
     r"|org\.apache\.spark\.sql\.catalyst\.(InternalRow|expressions\.(Unsafe|GenericInternal)Row"
     r"|expressions\.SpecializedGetters|util\.(ArrayData|MapData|GenericArrayData|ArrayBasedMapData)"
     r"|FunctionIdentifier|expressions\.ExpressionInfo)$"
