@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-__all__ = ["distinct", "like", "name", "pattern", "quote", "text"]
+__all__ = ["ROOM", "distinct", "like", "name", "pattern", "quote", "text"]
 
 _PIECES = (
     *map(chr, range(0x20)), "\x7f", "\x85", "\xa0", "\u2028", "\u200b", "\ufeff", "\ufffd", "\uffff",
@@ -25,6 +25,8 @@ _PIECES = (
     "*/ 'x", "a.b", "a,b", "a:b", "a=b", "a b", "../x", "file:///x", "C:\\x", "@type", "->", "=>", ":=", "||",
 )  # fmt: skip
 _MOST, _LONG = 9, 3000
+ROOM = 16_000
+"""Characters of texts that a statement gets: it repeats them, and the command log takes 1 MiB."""
 
 
 def text(rng: random.Random) -> str:
@@ -36,7 +38,11 @@ def text(rng: random.Random) -> str:
 def distinct(
     rng: random.Random, count: int, *, fits: Callable[[str], bool] = bool, any_case: bool = False
 ) -> list[str]:
-    """So many different texts that fit; with ``any_case`` different in any case, since JSON's names are read so."""
+    """So many different texts that fit; with ``any_case`` different in any case, since JSON's names are read so.
+
+    Long ones come only as long as all together have :data:`ROOM` characters.
+    """
+    room = ROOM
 
     def texts() -> Iterator[str]:
         while True:
@@ -46,6 +52,9 @@ def distinct(
 
     found: dict[str, str] = {}
     for made in texts():
+        if len(made) > max(room, _MOST * 16):
+            continue
+        room -= len(made)
         found.setdefault(made.casefold().upper() if any_case else made, made)
         if len(found) == count:
             break
