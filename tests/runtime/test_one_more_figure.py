@@ -1,4 +1,4 @@
-"""A figure is one entry of the table: DESCRIBE … EXTENDED, EXPLAIN of a query and the shell then tell it."""
+"""A figure is one entry of the table: DESCRIBE … EXTENDED, EXPLAIN of a query, the shell and /metrics then tell it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from ksqlpy.figures import FIGURES, Counts, Seen
+from ksqlpy.figures import FIGURES, Counts, EngineMetrics, QueryFigures, QueryMetrics, Seen
 from ksqlpy.runtime.queries import Queries
+from ksqlpy.server.metrics import engine_text
 from ksqlpy.shell.output import Printer
 from ksqlpy.testing.memory import MemoryEngine
 from tests.runtime.topics_written import TOPICS
@@ -57,3 +58,11 @@ def test_the_shell_shows_it(engine: MemoryEngine) -> None:
     shown = {name.rstrip(): value for name, value in lines}
     assert (shown["Topics written"], shown["Rows out"], shown["Lag"]) == ("2", "11001", "3")
     assert "Latency" not in shown
+
+
+def test_a_scrape_has_it() -> None:
+    figures = QueryFigures(Counts(sent={"ALL_RIDES": 11_000, "copy": 1}))
+    query = QueryMetrics("CSAS_1", "ALL_RIDES", "RUNNING", None, 0, 0.0, figures)
+    text = engine_text(lambda: EngineMetrics("1", "default_", (query,))).decode()
+    assert "# HELP ksqlpy_query_topics_written topics to which it has written results\n" in text
+    assert 'ksqlpy_query_topics_written{query="CSAS_1"} 2.0\n' in text

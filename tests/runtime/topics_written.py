@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ksqlpy.figures import Figure
+from ksqlpy.figures import Figure, Kind, Metric
+from ksqlpy.figures.metrics import one
 
 TOPICS = Figure(
     "topicsWritten",
     "Topics written",
     "topics",
-    "to which it has written results",
+    "topics to which it has written results",
     lambda q: len(q.counts.sent),
     lambda n: n and f"{n:,}",
     counted="sent",
+    metric=Metric("query_topics_written", Kind.GAUGE, "", lambda q: one(len(q.counts.sent))),
 )
