@@ -34,6 +34,7 @@ from ksqlpy.figures import (
     query_metrics,
 )
 from ksqlpy.server.backend import Backend, State
+from ksqlpy.server.probes import is_ready
 
 __all__ = ["Counted", "Scrapes", "engine_text", "router"]
 
@@ -96,7 +97,7 @@ class Scrapes:
         self._requests[endpoint, code] += 1
 
     def _told(self) -> ServerMetrics:
-        return ServerMetrics(self._backend.state is State.READY, dict(self._requests), dict(self._open))
+        return ServerMetrics(is_ready(self._backend), dict(self._requests), dict(self._open))
 
 
 class Counted:

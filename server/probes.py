@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
-from ksqlpy.server.backend import State, backend_of
+from ksqlpy.server.backend import Backend, State, backend_of
 from ksqlpy.server.wire import JsonResponse
 
-__all__ = ["router"]
+__all__ = ["is_ready", "router"]
 
 router = APIRouter()
 
@@ -26,5 +26,9 @@ async def live(request: Request) -> JsonResponse:
 @router.get("/chc/ready")
 async def ready(request: Request) -> JsonResponse:
     """200 while statements are taken; 503 while the engine starts or stops, and once it can do nothing any more."""
-    backend = backend_of(request)
-    return JsonResponse({}, 200 if backend.state is State.READY and backend.engine.fatal() is None else 503)
+    return JsonResponse({}, 200 if is_ready(backend_of(request)) else 503)
+
+
+def is_ready(backend: Backend) -> bool:
+    """Whether statements are taken."""
+    return backend.state is State.READY and backend.engine.fatal() is None

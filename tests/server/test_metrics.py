@@ -225,6 +225,9 @@ def test_without_the_engine_the_server_still_tells(
         raise RuntimeError("no metrics")
 
     monkeypatch.setattr(engine, "metrics", fails)
+    engine.lost = True
+    assert scraped(http)["ksqlpy_ready", ()] == 0, "as GET /ready says"
+    engine.lost = False
     found = scraped(http)
     assert found["ksqlpy_ready", ()] == 1
     assert not any(name.startswith("ksqlpy_query_") for name, _ in found)
