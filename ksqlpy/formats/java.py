@@ -173,6 +173,8 @@ def double_text(number: float) -> str:
 
     Earlier versions of Java write more digits than needed for some numbers.
     """
+    if 1e-3 <= abs(number) < 1e7:
+        return repr(number)  # which has the fewest digits, too, and no exponent here
     if isnan(number):
         return "NaN"
     if isinf(number):
@@ -189,10 +191,6 @@ def double_text(number: float) -> str:
     power = exponent + len(shown) - 1
     shown = shown.rstrip("0") or "0"
     minus = "-" if sign else ""
-    if 1e-3 <= abs(number) < 1e7:
-        whole = shown[: power + 1].ljust(power + 1, "0") if power >= 0 else "0"
-        rest = shown[power + 1 :] if power >= 0 else "0" * (-power - 1) + shown
-        return f"{minus}{whole}.{rest or '0'}"
     return f"{minus}{shown[0]}.{shown[1:] or '0'}E{power}"
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -176,6 +177,9 @@ class _JsonCodec:
         self._names = [c.name for c in spec.columns]
         # Names of objects are escaped in two ways, by what writes them in Spark.
         self._plain = all(plain_in_json(c.type) for c in spec.columns)
+        # What stands ahead of each value in an object of all columns, and how the value is written.
+        self._begins = [json_string(n) if self._plain else json.dumps(n, ensure_ascii=False) for n in self._names]
+        self._writers = [_writer(c.type, self._plain or plain_in_json(c.type)) for c in spec.columns]
         self._quick: dict[str, tuple[type, int]] | None = None
         apart = all(n.upper() == n or n.upper() not in self._names for n in self._names)
         if spec.columns and apart and all(c.type in _KINDS for c in spec.columns):
@@ -224,7 +228,21 @@ class _JsonCodec:
             return None
         if self._bare:
             return _written(values[0], self._type, plain_in_json(self._type)).encode()
-        return _written(dict(zip(self._names, values, strict=True)), self._type, self._plain).encode()
+        fields = zip(self._begins, self._writers, values, strict=True)
+        return f"{{{','.join([f'{n}:null' if v is None else f'{n}:{write(v)}' for n, write, v in fields])}}}".encode()
+
+
+def _writer(type_: SqlType, plain: bool) -> Callable[[Any], str]:
+    """As :func:`_written`, of values that are not null."""
+    if type_ == STRING:
+        return _string_written
+    if type_ in (INTEGER, BIGINT):
+        return str
+    return partial(_written, type_=type_, plain=plain)
+
+
+def _string_written(value: str) -> str:
+    return json_string(cleaned(value))
 
 
 def _written(value: Any, type_: SqlType, plain: bool) -> str:
