@@ -36,7 +36,7 @@ _FORMS: dict[SqlType, str] = {
 _NO: dict[SqlType, str] = {DATE: "date", TIME: "time of day", TIMESTAMP: "time", BYTES: "base64 text"}
 
 
-def check_text(raw: str, wanted: SqlType, node: exp.Expr, text: Text) -> None:
+def check_text(raw: str, wanted: SqlType, node: exp.Expr | None, text: Text) -> None:
     """Refuses a text that is no constant of the type; of types that others see to it says nothing. AnalysisProblem."""
     if is_constant(raw, wanted):
         return

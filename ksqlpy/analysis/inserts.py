@@ -18,11 +18,12 @@ from ksqlpy.analysis.expressions import NULL, ExpressionAnalyzer
 from ksqlpy.analysis.literals import loosened
 from ksqlpy.analysis.scope import Scope, Text, find_source
 from ksqlpy.catalog import Catalog, Column, Source
-from ksqlpy.errors import Span, similar_names
+from ksqlpy.errors import AnalysisProblem, Span, SyntaxProblem, shown, similar_names
 from ksqlpy.sql import Parsed, nodes, to_sql
+from ksqlpy.sql.tokens import IDENTIFIER, WORD, tokenize
 from ksqlpy.types import ALL_DIGITS, BIGINT, INTEGER, DecimalType, SqlType, StructType, widens_to
 
-__all__ = ["Insert", "analyze_insert", "inserted", "refuse_read_only"]
+__all__ = ["Insert", "analyze_insert", "inserted", "refuse_read_only", "streamed_target"]
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,36 @@ def refuse_read_only(source: Source, text: Text, node: exp.Expr) -> None:
         text.refuse("read-only", message, node, hint="CREATE TABLE … AS SELECT makes a table of its own")
 
 
+def streamed_target(target: str, catalog: Catalog) -> Source:
+    """The source that a client names which sends rows; in upper case, if it is not quoted. Raises AnalysisProblem."""
+    try:
+        tokens = tokenize(target)
+    except SyntaxProblem:
+        tokens = []
+    if len(tokens) != 1 or tokens[0].token_type not in (WORD, IDENTIFIER):
+        hint = "write it in backquotes if it is not made of letters, digits and _"
+        raise AnalysisProblem("unknown-source", f"{shown(target)} is no name of a stream or table", hint=hint)
+    name = tokens[0].text
+    node = exp.to_identifier(name if tokens[0].token_type == IDENTIFIER else name.upper(), quoted=True)
+    text = Text("", catalog.types)
+    source = find_source(catalog, node, text)
+    refuse_read_only(source, text, node)
+    _refuse_windowed(source, text, node)
+    return source
+
+
+def _refuse_windowed(source: Source, text: Text, node: exp.Expr) -> None:
+    if source.window is not None:
+        text.refuse("windowed-source", f"{source.name} has a windowed key, records cannot be inserted", node)
+
+
 def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     """What an INSERT … VALUES writes; raises AnalysisProblem."""
     node, text = parsed.node, Text(parsed.sql, catalog.types)
     assert isinstance(node, nodes.InsertValues)
     source = find_source(catalog, node.this, text)
     refuse_read_only(source, text, node.this)
-    if source.window is not None:
-        text.refuse("windowed-source", f"{source.name} has a windowed key, records cannot be inserted", node.this)
+    _refuse_windowed(source, text, node.this)
     targets = _targets(node, source, text)
     values = node.expressions
     if len(values) != len(targets):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ksqlpy.runtime.brokers import Brokers
 
-__all__ = ["Record", "Writing"]
+__all__ = ["Record", "Writing", "check_time", "not_written"]
 
 POLL = 0.05
 """Seconds of a wait for the brokers, between two looks."""
@@ -63,10 +63,7 @@ class Writing:
         from confluent_kafka import KafkaException  # not needed to check a statement
 
         topic, (key, value, time) = made.source.topic, record
-        if time is not None and time < 0:
-            raise EngineProblem("not-inserted", f"ROWTIME {time} is before 1970", error_code=40001)
-        if time is not None and time > LATEST:
-            raise EngineProblem("not-inserted", f"ROWTIME {time} is too late for milliseconds", error_code=40001)
+        check_time(time)
         if self._sent and (self._sent[-1].made.source.topic != topic or not self._keeps_order(topic)):
             self.settle()
         if time == 0:  # which librdkafka takes for none
@@ -92,7 +89,7 @@ class Writing:
         except KafkaException as e:
             sent.done.append(e.args[0])
         except BufferError:  # those of other requests
-            raise _not_written(sent) from None
+            raise not_written(topic, None, sent.size) from None
         self._sent.append(sent)
         producer.poll(0)
         if sent.done:
@@ -114,20 +111,28 @@ class Writing:
                 self._brokers.producer.poll(POLL)
             if not one.done or one.done[0] is not None:
                 with self._named(one.parsed):
-                    raise _not_written(one)
+                    raise not_written(one.made.source.topic, one.done[0] if one.done else None, one.size)
 
 
-def _not_written(sent: _Sent) -> EngineProblem:
+def check_time(time: int | None) -> None:
+    """Raises EngineProblem ``not-inserted`` for a time that Kafka's records cannot have."""
+    if time is not None and time < 0:
+        raise EngineProblem("not-inserted", f"ROWTIME {time} is before 1970", error_code=40001)
+    if time is not None and time > LATEST:
+        raise EngineProblem("not-inserted", f"ROWTIME {time} is too late for milliseconds", error_code=40001)
+
+
+def not_written(topic: str, error: KafkaError | None, size: int) -> EngineProblem:
+    """Why a record of this size is not in a topic; ``error``: None where the brokers do not answer."""
     from confluent_kafka import KafkaError
 
     from ksqlpy.spark.kafka import error_code_of
 
-    topic, done = sent.made.source.topic, sent.done
     reason, code, hint = "the brokers do not answer", 50000, None
-    if done and done[0] is not None:
-        reason, code = reason_of(done[0]), error_code_of(done[0])
-        if done[0].code() == KafkaError.MSG_SIZE_TOO_LARGE:
-            reason = f"it has {sent.size:,} bytes, which are too many for the topic"
+    if error is not None:
+        reason, code = reason_of(error), error_code_of(error)
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            reason = f"it has {size:,} bytes, which are too many for the topic"
             hint = f"max.message.bytes of topic {topic} says how many it takes"
     message = f"the record was not written to topic {topic}: {reason}"
     return EngineProblem("not-inserted", message, hint=hint, error_code=code)

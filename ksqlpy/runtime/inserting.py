@@ -1,0 +1,291 @@
+"""Rows that clients send one after the other, each on its way to the brokers while the next ones come.
+
+Streams of rows share producers. These are idempotent, so that what is sent again is not written twice, and records of
+a partition lie in the order in which their rows came. A thread hears what became of the records. A stream says how many
+of its rows, from the first one on, the brokers have: behind a row that was not written none counts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaException, Producer
+
+from ksqlpy.analysis.inserts import streamed_target
+from ksqlpy.analysis.jsonrows import JsonRows
+from ksqlpy.atwork import step, working
+from ksqlpy.catalog import Source
+from ksqlpy.connection import KafkaConnection
+from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, reason_of
+from ksqlpy.formats import codec
+from ksqlpy.runtime.brokers import Brokers
+from ksqlpy.runtime.catalog_service import CatalogService
+from ksqlpy.runtime.writing import check_time, not_written
+from ksqlpy.spark.kafka import TIMEOUT
+from ksqlpy.topicnames import is_internal
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError, Message
+    from pyspark.sql import SparkSession
+
+__all__ = ["InsertStream", "InsertStreams"]
+
+ROOM, ROOM_BYTES = 10_000, 2**23
+"""Rows of a stream, and bytes of their records, that may be on their way."""
+
+_BATCH = 1_000_000
+"""Bytes that are sent at once; topics take 1,048,588 unless they are told otherwise."""
+
+_LISTENS = 0.2
+"""Seconds for which the thread waits for the brokers, between two looks at whether it is wanted."""
+
+_SETTINGS = {
+    "enable.idempotence": True,  # with it acks is all, and order is kept
+    "linger.ms": 2,
+    "queue.buffering.max.kbytes": 2**18,
+    "message.max.bytes": 1_000_000_000,  # the topic's own limit counts
+    "message.timeout.ms": int(TIMEOUT * 1000),  # what is reported as not written is not written later
+    "partitioner": "murmur2_random",  # as Kafka's Java clients do, Spark's among them
+}
+
+
+class _Sender:
+    """A producer, and the thread that hears what became of its records and tells the streams that they are of."""
+
+    def __init__(self, connection: KafkaConnection, batch: int) -> None:
+        self.producer = Producer(connection.producer({**_SETTINGS, "batch.size": batch}))
+        self.over = threading.Event()
+        """It sends nothing any more: the engine stops, or librdkafka has reported a fatal error."""
+        self._changed: set[InsertStream] = set()
+        self._thread = threading.Thread(target=self._listen, name="inserted rows", daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while not self.over.is_set() or len(self.producer):
+            self.producer.poll(_LISTENS)
+            changed, self._changed = self._changed, set()
+            for stream in changed:
+                stream.tell()
+
+    def heard(self, stream: InsertStream) -> None:
+        """Something became known of a stream; called by the thread that listens."""
+        self._changed.add(stream)
+
+    def close(self) -> None:
+        """Ends it; records that are on their way arrive, or are given up after :data:`TIMEOUT`."""
+        self.over.set()
+        self._thread.join()
+
+
+class InsertStreams:
+    """The streams of an engine; ``session``: gives Spark's session, which writes records of 1970-01-01."""
+
+    def __init__(self, brokers: Brokers, catalog_service: CatalogService, session: Callable[[], SparkSession]) -> None:
+        self.brokers = brokers
+        self.catalog_service = catalog_service
+        self.session = session
+        self._starting = threading.Lock()
+        self._senders: dict[int, _Sender] = {}
+        self._closed = False
+
+    def open(self, target: str) -> InsertStream:
+        """A stream of rows into a stream or table; raises ConfigProblem for one that is not written, EngineProblem."""
+        self.brokers.check_owner()
+        source = self._target(target)
+        most = int(self.brokers.kafka.topic_setting(source.topic, "max.message.bytes") or _BATCH)
+        return InsertStream(self, self._sender(most), target, source)
+
+    def _target(self, target: str) -> Source:
+        try:
+            source = streamed_target(target, self.catalog_service.catalog)
+        except AnalysisProblem as e:  # there is no statement whose fault it could be
+            raise ConfigProblem(e.code, e.message, hint=e.hint, similar=e.similar) from e
+        if is_internal(source.topic):
+            said = f"topic {source.topic} of {source.name} is internal and can only be read"
+            raise ConfigProblem("internal-topic", said)
+        return source
+
+    def _sender(self, most: int) -> _Sender:
+        """The sender for topics that take so many bytes at once.
+
+        Brokers refuse a batch as a whole, and librdkafka does not divide it.
+        """
+        batch = _BATCH
+        while batch > max(1, most):
+            batch //= 2
+        with self._starting:
+            if self._closed:
+                raise EngineProblem("server-stopping", "the server is shutting down", error_code=50303)
+            found = self._senders.get(batch)
+            if found is None or found.over.is_set():
+                found = self._senders[batch] = _Sender(self.brokers.connection, batch)
+            return found
+
+    def close(self) -> None:
+        """Ends all."""
+        with self._starting:
+            self._closed = True
+            senders = list(self._senders.values())
+        for sender in senders:
+            sender.over.set()
+        for sender in senders:
+            sender.close()
+
+
+class InsertStream:
+    """The rows of a client. One thread at a time calls :meth:`write`; all else may be read by any.
+
+    ``tell``: is called, by any thread, when :attr:`acked` or :attr:`failure` may have changed.
+    """
+
+    def __init__(self, streams: InsertStreams, sender: _Sender, target: str, source: Source) -> None:
+        self.tell: Callable[[], None] = lambda: None
+        self.taken = 0
+        """Rows that were taken."""
+        self.acked = 0
+        """Rows that the brokers have: all from the first one on."""
+        self._streams = streams
+        self._sender = sender
+        self._target = target
+        self._size = 0  # bytes on their way
+        self._out_of_order: set[int] = set()
+        self._bad: dict[int, KsqlError] = {}  # of rows that were sent
+        self._refused: KsqlError | None = None
+        self._writing = False
+        self._lock = threading.Lock()
+        self._prepare(source)
+
+    def _prepare(self, source: Source) -> None:
+        source = self._streams.catalog_service.written(source)
+        self._source = source
+        self._rows = JsonRows(source)
+        self._key, self._value = codec(source.key), codec(source.value)
+        indexes = {c.name: i for i, c in enumerate(source.written)}
+        self._keys = [indexes[c.name] for c in source.keys]
+        self._values = [indexes[c.name] for c in source.values]
+
+    @property
+    def failure(self) -> KsqlError | None:
+        """Why row number :attr:`acked` is not written, and the stream is over; None as long as it goes on."""
+        found = self._bad.get(self.acked)
+        return self._refused if found is None and not self._writing and self.acked == self.taken else found
+
+    @property
+    def ended(self) -> bool:
+        """Whether a row was refused, so that no more are taken."""
+        return self._refused is not None or bool(self._bad)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more rows are taken before some of those on their way have arrived."""
+        return self.taken - self.acked < ROOM and self._size < ROOM_BYTES
+
+    def write(self, lines: Sequence[bytes]) -> int:
+        """Sends rows; gives the number of those that it has taken, which is less where there is no room for more.
+
+        One that is wrong ends the stream: :attr:`failure` tells when all before it are there.
+        """
+        self._writing = True
+        begin = self.taken
+        try:
+            self._follow()
+            with working():
+                for line in lines:
+                    if self.ended or not self.has_room or not self._send(line):
+                        break
+                    step()
+        except KsqlError as e:
+            self.refuse(e)
+        finally:
+            self._writing = False
+        return self.taken - begin
+
+    def refuse(self, problem: KsqlError) -> None:
+        """Takes no more rows; the next one gets this as its answer."""
+        self._refused = self._refused or problem
+
+    def _follow(self) -> None:
+        """Goes on with the source as it is now. Raises KsqlError where nothing can be written to it any more."""
+        self._streams.brokers.check_owner()
+        name = self._source.name
+        found = self._streams.catalog_service.catalog.sources.get(name)
+        if found is self._source or found == self._source:
+            return
+        if found is None or found.topic != self._source.topic or found.kind != self._source.kind:
+            raise EngineProblem("source-gone", f"{name} was dropped while rows came", error_code=40000)
+        self._prepare(streamed_target(self._target, self._streams.catalog_service.catalog))
+
+    def _send(self, line: bytes) -> bool:
+        """Sends a row; False where it must wait for those before it."""
+        try:
+            values, time = self._rows.read(line)
+            check_time(time)
+            key = self._encoded(self._key, [values[i] for i in self._keys])
+            value = self._encoded(self._value, [values[i] for i in self._values])
+        except KsqlError as e:
+            e.error_code = 40000  # there is no statement whose fault it could be
+            raise
+        if time == 0:  # which librdkafka takes for none
+            return self._send_at_epoch(key, value)
+        seq, size = self.taken, len(key or b"") + len(value or b"")
+        options: dict[str, Any] = {} if time is None else {"timestamp": time}
+        heard = partial(self._heard, seq, size)
+        topic = self._source.topic
+        with self._lock:
+            self._size += size
+        try:
+            self._sender.producer.produce(topic, key=key, value=value, on_delivery=heard, **options)
+        except BufferError:  # those of other streams
+            with self._lock:
+                self._size -= size
+            return False
+        except KafkaException as e:
+            error: KafkaError = e.args[0]
+            if error.fatal():
+                self._sender.over.set()
+            raise not_written(topic, error, size) from e
+        self.taken += 1
+        return True
+
+    def _encoded(self, part: Any, values: list[Any]) -> bytes | None:
+        try:
+            found: bytes | None = part.encode(values)
+        except Exception as e:  # of any library that a format uses
+            raise AnalysisProblem("insert-failed", f"the row cannot be written as a record: {reason_of(e)}") from e
+        return found
+
+    def _send_at_epoch(self, key: bytes | None, value: bytes | None) -> bool:
+        if self.acked < self.taken:
+            return False
+        topic = self._source.topic
+        problem = self._streams.brokers.kafka.write_at_epoch(self._streams.session(), topic, key, value)
+        if problem is not None:
+            raise EngineProblem("not-inserted", f"the record was not written to topic {topic}: {problem}")
+        self.taken += 1
+        self.acked += 1
+        return True
+
+    def _heard(self, seq: int, size: int, error: KafkaError | None, message: Message) -> None:
+        """What became of a record; called by the thread that listens."""
+        with self._lock:
+            self._size -= size
+            if error is not None:
+                self._bad[seq] = not_written(self._source.topic, error, size)
+                if error.fatal():
+                    self._sender.over.set()
+            elif seq != self.acked:
+                self._out_of_order.add(seq)
+            else:
+                seq += 1
+                while seq in self._out_of_order:
+                    self._out_of_order.discard(seq)
+                    seq += 1
+                self.acked = seq
+        self._sender.heard(self)
+
+    def close(self) -> None:
+        """Nobody wants to hear of it any more; what is on its way arrives."""
+        self.tell = lambda: None
