@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from ksqlpy.formats import declared, registered, writable
 from ksqlpy.plan import Plan, going_on, stored
 from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
-from ksqlpy.runtime.commandlog import query_to_json, source_to_json
+from ksqlpy.runtime.commandlog import Entry, query_to_json, source_to_json
 from ksqlpy.runtime.query_specs import Planned
 from ksqlpy.runtime.replay import replayed
 from ksqlpy.runtime.supervisor import Supervisor
@@ -86,9 +86,14 @@ class CatalogService:
 
     # ------------------------------------------------------------ start
 
-    def replay(self) -> set[str]:
-        """Takes the catalog and the plans from the command log; gives the ids of the queries that have ended."""
-        found = replayed(self._brokers.log.read(), self._brokers.config)
+    def replay(self, seen: Callable[[Sequence[Entry]], None] = lambda entries: None) -> set[str]:
+        """Takes the catalog and the plans from the command log; gives the ids of the queries that have ended.
+
+        ``seen``: gets the entries, too.
+        """
+        entries = self._brokers.log.read()
+        found = replayed(entries, self._brokers.config)
+        seen(entries)
         self.catalog, self._plans, self.left_out = found.catalog, found.plans, tuple(found.left_out)
         return found.ended
 

@@ -18,6 +18,7 @@ __all__ = [
     "Entity",
     "described_function",
     "entity",
+    "fields",
     "functions",
     "listed_sources",
     "listed_topics",
@@ -90,7 +91,8 @@ def schema(t: SqlType) -> Entity:
     return {**shown, "parameters": parameters} if parameters else shown
 
 
-def _fields(columns: Iterable[Column]) -> list[Entity]:
+def fields(columns: Iterable[Column]) -> list[Entity]:
+    """Columns as the ``fields`` of REST entities."""
     return [{"name": c.name, "schema": schema(c.type), **_mark(c)} for c in columns]
 
 
@@ -118,7 +120,7 @@ def source_description(
         "writeQueries": [
             query_summary(catalog.queries[q], query_status(q), catalog) for q in catalog.writers(source.name)
         ],
-        "fields": _fields(source.columns),
+        "fields": fields(source.columns),
         "type": source.kind,
         "timestamp": source.timestamp or "",
         "statistics": "",
@@ -193,7 +195,7 @@ def query_description(
         "id": query_id,
         "statementText": text,
         "windowType": None,
-        "fields": _fields(columns),
+        "fields": fields(columns),
         "sources": sources,
         "sinks": sinks,
         "topology": topology,
@@ -213,7 +215,7 @@ def query_description(
 
 def pull_description(text: str, columns: list[Column], sources: list[str], way: str) -> Entity:
     """The ``queryDescription`` of a pull query; ``way``: how it is answered."""
-    told = {"fields": _fields(columns), "topology": way, "executionPlan": way, "queryType": "PULL"}
+    told = {"fields": fields(columns), "topology": way, "executionPlan": way, "queryType": "PULL"}
     return {**query_description("", text, None, None, sources, []), **told}
 
 

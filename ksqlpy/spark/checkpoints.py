@@ -72,6 +72,10 @@ class Checkpoints:
         self._ended.update(ended)
         self.clean(ended, known)
 
+    def give_up(self) -> None:
+        """Forgets whose they are; all queries must have ended."""
+        Checkpoint(self._session, f"{self._root}/{FILE}").remove()
+
     def reserve(self, query_id: str, mark: str) -> None:
         """Makes the checkpoint of a query that is about to be made.
 
