@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from ksqlpy import __version__
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
-from ksqlpy.server import info, metrics, probes, queries, statements
+from ksqlpy.server import info, inserts, metrics, probes, queries, statements, status, termination
 from ksqlpy.server.backend import Backend, Engine
 from ksqlpy.server.bodies import Bodies
 from ksqlpy.server.errors import Failures, add_handlers
@@ -21,7 +21,16 @@ from ksqlpy.server.lookups import LookUp, Lookups
 
 __all__ = ["ROUTERS", "create_app", "guarded"]
 
-ROUTERS = [info.router, statements.router, queries.router, probes.router, metrics.router]
+ROUTERS = [
+    info.router,
+    statements.router,
+    queries.router,
+    probes.router,
+    metrics.router,
+    inserts.router,
+    status.router,
+    termination.router,
+]
 """Extension point: the endpoints, a router a family."""
 
 

@@ -24,7 +24,7 @@ from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.wire import negotiate
 from ksqlpy.server.workers import Workers
 
-__all__ = ["Backend", "Engine", "PushQuery", "State", "backend_of", "begin"]
+__all__ = ["Backend", "Engine", "InsertStream", "PushQuery", "State", "Stream", "backend_of", "begin"]
 
 T = TypeVar("T")
 
@@ -33,6 +33,32 @@ THREADS = 256
 
 HEALTH_THREADS = 8
 """Calls at one time of what tells whether the server is well."""
+
+
+class Stream(Protocol):
+    """What goes on until somebody ends it."""
+
+    def close(self) -> None: ...
+
+
+class InsertStream(Protocol):
+    """What the server needs of a stream of rows: see :class:`ksqlpy.runtime.inserting.InsertStream`."""
+
+    tell: Callable[[], None]
+
+    @property
+    def taken(self) -> int: ...
+    @property
+    def acked(self) -> int: ...
+    @property
+    def failure(self) -> KsqlError | None: ...
+    @property
+    def ended(self) -> bool: ...
+    @property
+    def has_room(self) -> bool: ...
+    def write(self, lines: Sequence[bytes]) -> int: ...
+    def refuse(self, problem: KsqlError) -> None: ...
+    def close(self) -> None: ...
 
 
 class PushQuery(Protocol):
@@ -65,11 +91,20 @@ class PushQuery(Protocol):
     def close(self) -> None: ...
 
 
+class Commands(Protocol):
+    """What became of commands."""
+
+    def all(self) -> dict[str, str]: ...
+    def one(self, kind: str, entity: str, action: str) -> dict[str, Any] | None: ...
+
+
 class Engine(Protocol):
     """What the server needs of an engine; :class:`ksqlpy.runtime.Engine` is one, tests have another."""
 
     @property
     def config(self) -> Config: ...
+    @property
+    def commands(self) -> Commands: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
     def cancel(self) -> None: ...
@@ -87,7 +122,10 @@ class Engine(Protocol):
         token: str | None = ...,
     ) -> PushQuery: ...
     def close_query(self, query_id: str) -> bool: ...
+    def insert_rows(self, target: str, properties: Mapping[str, object] = ...) -> InsertStream: ...
     def wait_for(self, sequence: int) -> None: ...
+    def host_status(self) -> dict[str, Any]: ...
+    def terminate(self, topics: Sequence[str] = ...) -> list[str]: ...
     def info(self) -> dict[str, Any]: ...
     def health(self) -> dict[str, Any]: ...
     def metrics(self) -> EngineMetrics: ...
@@ -111,7 +149,7 @@ class Backend:
         self.state = state
         self._workers = Workers(THREADS, "call")
         self._health = Workers(HEALTH_THREADS, "health")
-        self._open: set[PushQuery] = set()
+        self._open: set[Stream] = set()
         self._waiting: set[threading.Event] = set()
 
     def problem(self) -> KsqlError | None:
@@ -148,7 +186,7 @@ class Backend:
         return await self._workers.run(function, *args)
 
     @contextlib.contextmanager
-    def streaming(self, query: PushQuery) -> Iterator[None]:
+    def streaming(self, query: Stream) -> Iterator[None]:
         """Counts the query among those that :meth:`shut_down` ends."""
         self._open.add(query)
         try:
@@ -157,7 +195,7 @@ class Backend:
             self._open.discard(query)
 
     async def shut_down(self) -> None:
-        """Refuses new requests from now on and ends all push queries; their clients see the end of the stream."""
+        """Refuses new requests from now on and ends all push queries and streams of rows; their clients see the end."""
         self.state = State.STOPPING
         for left in self._waiting:
             left.set()

@@ -13,7 +13,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.server.errors import error_response
 
-__all__ = ["MAX_BODY", "Bodies", "disconnected", "drain"]
+__all__ = ["MAX_BODY", "REST", "STREAMED", "TOO_SLOW", "Bodies", "disconnected", "drain"]
+
+STREAMED = frozenset({"/inserts-stream"})
+"""Endpoints that are answered while their bodies come, and read them themselves."""
 
 MAX_BODY = 16 * 2**20
 """Bytes of a body. Statements must fit into a record of the command log, 1 MiB with the usual brokers."""
@@ -48,14 +51,14 @@ class Bodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Reads the body, then calls the application; an ASGI application."""
-        if scope["type"] != "http" or _has_none(scope):
+        if scope["type"] != "http" or scope["path"] in STREAMED or _has_none(scope):
             await self.app(scope, receive, send)
             return
         try:
             async with asyncio.timeout(WHOLE):
                 body = await self._body(receive)
         except TimeoutError:
-            await error_response(_TOO_SLOW)(scope, receive, send)
+            await error_response(TOO_SLOW)(scope, receive, send)
             return
         if body is None:
             return  # the client has left
@@ -96,7 +99,7 @@ def _has_none(scope: Scope) -> bool:
     return not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
-_TOO_SLOW = ConfigProblem(
+TOO_SLOW = ConfigProblem(
     "request-too-slow",
     f"nothing has come of the request body for {REST:.0f} seconds, or not all of it within {WHOLE:.0f}",
     hint="send the whole body at once",

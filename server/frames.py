@@ -9,22 +9,32 @@ as soon as they are sent (CVE-2023-44487) for as long as they come. What is here
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
+from typing import Any, cast
 
 import h2.errors
 import h2.events
+import h2.exceptions
 import hypercorn.protocol
 from hypercorn.events import Closed, Event
 from hypercorn.protocol import h2 as http2
+from hypercorn.protocol.events import Body, Response, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
-from hypercorn.protocol.events import StreamClosed
 from hypercorn.typing import Event as Flag
+from priority.priority import MissingStreamError
 
 __all__ = ["Connection", "PieceBuffer", "install"]
 
 AHEAD = 2**15
 """Bytes from which on a sender waits for the client."""
+
+BURST = 2**13
+"""Bytes of small pieces that are sent at once, ahead of what other streams have."""
+
+_LINES = b"application/vnd.ksqlapi.delimited.v1"
+"""Of answers in this form each line leaves as a frame, also where several are sent at once."""
 
 
 class PieceBuffer(http2.StreamBuffer):
@@ -54,10 +64,23 @@ class PieceBuffer(http2.StreamBuffer):
         if data:
             self._pieces.append(memoryview(data))
             self._size += len(data)
+        if self._pieces:
             await self._is_empty.clear()
         while self._size >= AHEAD and not self._complete:
             await self._paused.clear()
             await self._paused.wait()
+
+    async def push_lines(self, data: bytes) -> None:
+        """Adds lines, each a piece of its own."""
+        *lines, rest = data.split(b"\n")
+        self._pieces += (memoryview(line + b"\n") for line in lines)
+        self._size += len(data) - len(rest)
+        await self.push(rest)
+
+    @property
+    def has_many(self) -> bool:
+        """Whether there are several pieces."""
+        return len(self._pieces) > 1
 
     async def pop(self, max_length: int) -> bytes:
         """The next piece, or a part of one that is large; nothing while the window is too small for it.
@@ -92,6 +115,10 @@ class Connection(http2.H2Protocol):
     _resets_left: float = RESETS
     _reset_at = 0.0
 
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._in_lines: set[int] = set()
+
     async def _handle_events(self, events: list[h2.events.Event]) -> None:
         for event in events:
             if isinstance(event, h2.events.StreamReset) and not self._may_reset():
@@ -99,7 +126,13 @@ class Connection(http2.H2Protocol):
                 await self._flush()
                 await self.send(Closed())
                 return
-        await super()._handle_events(events)
+        for event in events:
+            if isinstance(event, h2.events.DataReceived) and event.stream_id not in self.streams:
+                # What a client sends behind its answer, which hypercorn does not expect.
+                self.connection.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            else:
+                await super()._handle_events([event])
+        await self._flush()
 
     def _may_reset(self) -> bool:
         now = time.monotonic()
@@ -117,8 +150,39 @@ class Connection(http2.H2Protocol):
 
     async def stream_send(self, event: StreamEvent) -> None:
         """Passes on what a stream says; its end not when the connection is gone, which would wait for the next one."""
-        if not (self.closed and isinstance(event, StreamClosed)):
+        if isinstance(event, Response) and (b"content-type", _LINES) in event.headers:
+            self._in_lines.add(event.stream_id)
+        elif isinstance(event, StreamClosed):
+            self._in_lines.discard(event.stream_id)
+        if isinstance(event, Body) and event.stream_id in self._in_lines and event.data.count(b"\n") > 1:
+            await self._send_lines(event)
+        elif not (self.closed and isinstance(event, StreamClosed)):
             await super().stream_send(event)
+
+    async def _send_lines(self, event: Body) -> None:
+        """As hypercorn does with a body, but that each line becomes a frame."""
+        with contextlib.suppress(http2.BufferCompleteError, KeyError, MissingStreamError):
+            self.priority.unblock(event.stream_id)
+            await self.has_data.set()
+            await cast(PieceBuffer, self.stream_buffers[event.stream_id]).push_lines(event.data)
+
+    async def _send_data(self, stream_id: int) -> None:
+        """Sends a piece, or some small ones at once, each as a frame."""
+        buffer = self.stream_buffers.get(stream_id)
+        left = BURST
+        while isinstance(buffer, PieceBuffer) and buffer.has_many and left > 0:
+            try:
+                window = self.connection.local_flow_control_window(stream_id)
+                data = await buffer.pop(max(0, min(window, self.connection.max_outbound_frame_size)))
+                if not data:
+                    break
+                self.connection.send_data(stream_id, data)
+            except h2.exceptions.ProtocolError:
+                break  # the stream is closed, which the next call finds, too
+            left -= len(data)
+        if left < BURST:
+            await self._flush()
+        await super()._send_data(stream_id)
 
 
 def install() -> None:

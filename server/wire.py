@@ -29,6 +29,7 @@ __all__ = [
     "behind_text",
     "encode",
     "negotiate",
+    "parse_body",
     "read_body",
 ]
 
@@ -109,8 +110,13 @@ class JsonResponse(Response):
 
 async def read_body(request: Request, shape: type[T]) -> T:
     """The body of a request, checked; raises ConfigProblem ``bad-request`` (40000) that names the first thing wrong."""
+    return parse_body(await request.body(), shape)
+
+
+def parse_body(text: bytes, shape: type[T]) -> T:
+    """The same of a text."""
     try:
-        data = orjson.loads(await request.body())
+        data = orjson.loads(text)
     except orjson.JSONDecodeError as e:
         hint = f"send an object such as {shape.example}"
         raise ConfigProblem("bad-request", f"the request body is not JSON: {e}", hint=hint) from e
@@ -132,6 +138,7 @@ _WRONG = {
     "missing": "is missing",
     "string_type": "must be text",
     "dict_type": "must be an object",
+    "list_type": "must be a list",
     "int_type": "must be a whole number",
 }
 

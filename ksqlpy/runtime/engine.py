@@ -12,7 +12,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,11 @@ from ksqlpy.runtime import statements
 from ksqlpy.runtime.behind import Figures
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
+from ksqlpy.runtime.clusterstatus import host_status
+from ksqlpy.runtime.commandstatus import CommandStatuses
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.health import query_health
+from ksqlpy.runtime.inserting import InsertStream, InsertStreams
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.metrics import Metrics
 from ksqlpy.runtime.plainpush import PlainPush
@@ -48,6 +51,7 @@ from ksqlpy.runtime.statements import Checked, Effect
 from ksqlpy.runtime.statements.select import check_lookup, check_pull, check_push
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.systemstreams import log_topic, system_streams
+from ksqlpy.runtime.termination import patterns_of, terminate, terminated
 from ksqlpy.runtime.textsize import check_size
 from ksqlpy.runtime.topics import Topics
 from ksqlpy.runtime.writing import Writing
@@ -83,11 +87,14 @@ class Engine:
         self.catalog_service = CatalogService(self.brokers, self.supervisor)
         self.reads = Reads(self.brokers, self.supervisor)
         self._metrics = Metrics(self.brokers, self.supervisor)
+        self._inserts = InsertStreams(self.brokers, self.catalog_service, lambda: self.session)
         parts = self.catalog_service, self.supervisor, self.reads, self.brokers
         self._context = partial(Context, *parts, int(time.time() * 1000))
         self._shows = threading.BoundedSemaphore(SHOWS)
         self._closing = contextlib.ExitStack()
         self._ready = False
+        self._terminated: KsqlError | None = None
+        self.commands = CommandStatuses()
 
     # ------------------------------------------------------------ life
 
@@ -138,7 +145,7 @@ class Engine:
         self._keep_log(stack)
         self.supervisor.admit(stack)
         self._progress("reading the command log")
-        ended = self.catalog_service.replay()
+        ended = self.catalog_service.replay(self.commands.of_log)
         self.queries.checkpoints.take_over(self.brokers.folder_owner, self.catalog.queries, ended)
         self.topics.remove_transients()
         self.catalog_service.run_all()
@@ -181,6 +188,7 @@ class Engine:
         self.supervisor.driver.stopping(over)
         try:
             self.reads.close_all()
+            self._inserts.close()
             self._closing.close()
         finally:
             over.set()
@@ -240,6 +248,8 @@ class Engine:
                         entity = statement.run(context)
                     if entity is not None:
                         entities.append(entity)
+                        if "commandId" in entity:
+                            self.commands.note(entity["commandId"], entity["commandStatus"])
             finally:  # what was sent before a statement that is refused counts
                 writing.settle()
         return entities
@@ -348,6 +358,11 @@ class Engine:
         """Ends a push query or a PRINT; False if there is none of that id."""
         return self.reads.close(query_id)
 
+    def insert_rows(self, target: str, properties: Mapping[str, object] | None = None) -> InsertStream:
+        """A stream of rows that a client sends into the stream or table that ``target`` names; raises KsqlError."""
+        self.config.for_statement(properties or {})
+        return self._inserts.open(target)
+
     # ------------------------------------------------------------ what it has
 
     @property
@@ -437,9 +452,25 @@ class Engine:
         """What GET /metrics tells; of figures of Spark's JVM, if it does not answer, those of before."""
         return self._metrics.now(self.catalog, len(self.reads.ids), self.folder)
 
+    def host_status(self) -> dict[str, Any]:
+        """What GET /clusterStatus tells of this server; raises KsqlError."""
+        with self._few():
+            return host_status(self.catalog, self.catalog_service, self.supervisor, self.kafka)
+
+    def terminate(self, topics: Sequence[str] = ()) -> list[str]:
+        """Ends the service for good, and this engine with it; gives the topics of its queries that were deleted.
+
+        ``topics``: names of these, or regular expressions. Raises KsqlError; then it may be tried again.
+        """
+        patterns = patterns_of(topics)
+        parts = self.brokers, self.catalog_service, self.supervisor, self.reads
+        deleted = terminate(patterns, *parts, self.folder)
+        self._terminated, self._ready = terminated(), False
+        return deleted
+
     def fatal(self) -> KsqlError | None:
         """Why this engine can do nothing any more and its server must end, None as long as it can."""
-        return self.brokers.loss() if self.brokers.lost else None
+        return self._terminated or (self.brokers.loss() if self.brokers.lost else None)
 
     def health(self) -> dict[str, Any]:
         """What GET /healthcheck tells.

@@ -6,15 +6,16 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ksqlpy.catalog import Column
 from ksqlpy.config import Config
-from ksqlpy.errors import AnalysisProblem, EngineProblem, KsqlError, ServiceLost, Span, StatementError
+from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, ServiceLost, Span, StatementError
 from ksqlpy.figures import EngineMetrics
 from ksqlpy.reading.batch import Unshared
 from ksqlpy.types import BIGINT, STRING
+from tests.support.fake_inserts import FakeInserts
 
 
 class FakePush(Unshared):
@@ -71,6 +72,18 @@ class FakePrint(FakePush):
             yield None if row is None else f"rowtime: {row[0]}, value: {row[1]}"
 
 
+class FakeCommands:
+    """Those of a stream and of a query."""
+
+    def all(self) -> dict[str, str]:
+        return {"stream/`S`/create": "SUCCESS", "terminate/CSAS_S_1/execute": "SUCCESS"}
+
+    def one(self, kind: str, entity: str, action: str) -> dict[str, Any] | None:
+        if (kind, entity, action) in (("stream", "`S`", "create"), ("stream", "a/b", "create")):
+            return {"status": "SUCCESS", "message": "Stream created", "queryId": None}
+        return None
+
+
 class FakeEngine:
     """Statements: SHOW STREAMS, CREATE …, SLOW, WAIT, BAD, BROKEN, HOSTILE, ECHO; queries: FROM rows, wide, fails,
     live.
@@ -85,6 +98,10 @@ class FakeEngine:
         self.calls: list[tuple[str, dict[str, object]]] = []
         self.variables: list[dict[str, str]] = []
         self.pushes: dict[str, FakePush] = {}
+        self.commands = FakeCommands()
+        self.terminated: list[str] | None = None
+        self.inserts: list[FakeInserts] = []
+        self.inserts_held, self.inserts_room = False, 100
         self.healthy = True
         self.told = EngineMetrics("0", "default_")
         self.scrapes = 0
@@ -186,6 +203,22 @@ class FakeEngine:
         if push is not None:
             push.close()
         return push is not None
+
+    def insert_rows(self, target: str, properties: Mapping[str, object] = {}) -> FakeInserts:
+        self.config.for_statement(properties)
+        self.inserts.append(FakeInserts(target, self.inserts_held, self.inserts_room))
+        return self.inserts[-1]
+
+    def host_status(self) -> dict[str, Any]:
+        return {"hostAlive": True, "lastStatusUpdateMs": 1, "activeStandbyPerQuery": {}, "hostStoreLags": {}}
+
+    def terminate(self, topics: Sequence[str] = ()) -> list[str]:
+        if "(" in topics:
+            raise ConfigProblem("bad-request", "'(' in deleteTopicList is no regular expression")
+        if "broken" in topics:
+            raise RuntimeError("nobody saw this coming")
+        self.terminated = list(topics)
+        return ["FOO"]
 
     def wait_for(self, sequence: int) -> None:
         self.waited = sequence
