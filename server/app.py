@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from ksqlpy import __version__
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
-from ksqlpy.server import info, inserts, metrics, probes, queries, statements, status, termination
+from ksqlpy.server import info, inserts, metrics, probes, queries, statements, status, termination, websocket
 from ksqlpy.server.backend import Backend, Engine
 from ksqlpy.server.bodies import Bodies
 from ksqlpy.server.errors import Failures, add_handlers
@@ -30,6 +30,7 @@ ROUTERS = [
     inserts.router,
     status.router,
     termination.router,
+    websocket.router,
 ]
 """Extension point: the endpoints, a router a family."""
 

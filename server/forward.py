@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import httpx
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ksqlpy.errors import EngineProblem
-from ksqlpy.server.bodies import disconnected
+from ksqlpy.server import tunnel
+from ksqlpy.server.bodies import STREAMED, disconnected
 from ksqlpy.server.errors import error_response
 from ksqlpy.server.response_encoders import frame
 
@@ -28,29 +29,37 @@ class Forward:
     """An ASGI application that asks a server behind a Unix socket; stands behind what reads bodies whole."""
 
     def __init__(self, socket: str) -> None:
+        self._socket = socket
         self._transport = httpx.AsyncHTTPTransport(
             uds=socket, limits=httpx.Limits(max_connections=None, max_keepalive_connections=100)
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hands on a request and its answer."""
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             return
-        body = (await receive()).get("body", b"")
         headers = [(n, v) for n, v in scope["headers"] if n not in _OF_THE_CONNECTION | _LOOKED_AT]
         path = scope.get("raw_path") or scope["path"].encode()
         query = scope.get("query_string", b"")
+        target = path + (b"?" + query if query else b"")
+        if scope["type"] == "websocket":
+            kept = [(n, v) for n, v in headers if not n.startswith(b"sec-websocket-")]
+            await tunnel.websocket(self._socket, target, kept, receive, send)
+            return
+        if scope["path"] in STREAMED:
+            await self._stream(target, headers, scope, receive, send)
+            return
+        body = (await receive()).get("body", b"")
         request = httpx.Request(
             scope["method"],
-            httpx.URL("http://localhost", raw_path=path + (b"?" + query if query else b"")),
+            httpx.URL("http://localhost", raw_path=target),
             headers=[(b"host", b"localhost"), *headers],
             content=body,
         )
         try:
             answer = await self._transport.handle_async_request(request)
         except httpx.TransportError as e:
-            problem = EngineProblem("server-stopping", f"the server does not answer its reader: {e}", error_code=50303)
-            await error_response(problem)(scope, receive, send)
+            await error_response(_away(e))(scope, receive, send)
             return
         writer = asyncio.create_task(_hand_back(answer, send))
         gone = asyncio.create_task(disconnected(receive))
@@ -63,6 +72,26 @@ class Forward:
             gone.cancel()
             await asyncio.gather(writer, gone, return_exceptions=True)
             await asyncio.shield(asyncio.create_task(answer.aclose()))
+
+    async def _stream(self, target: bytes, headers: tunnel.Headers, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await tunnel.stream(self._socket, target, headers, scope, receive, watched)
+        except OSError as e:
+            if begun:
+                raise
+            await error_response(_away(e))(scope, receive, send)
+
+
+def _away(error: Exception) -> EngineProblem:
+    said = f"the server does not answer its reader: {error}"
+    return EngineProblem("server-stopping", said, error_code=50303)
 
 
 async def _hand_back(answer: httpx.Response, send: Send) -> None:

@@ -39,7 +39,7 @@ from ksqlpy.server.wire import (
 )
 from ksqlpy.server.workers import start
 
-__all__ = ["CloseQuery", "Query", "RowStream", "router"]
+__all__ = ["PATIENCE", "CloseQuery", "OldQuery", "Query", "RowStream", "Rows", "begun", "router"]
 
 router = APIRouter()
 
@@ -97,13 +97,13 @@ async def query_stream(request: Request) -> Response:
 
     Delimited (the default): a header object, then one JSON array a row, each on a line of its own; JSON: one array of
     the same elements. A failure on the way is an error entity in the place of a row, and the last one. PRINT streams
-    lines of text, and has no other form than the default. Protobuf: one JSON array of ``header`` and ``row`` objects,
-    with the rows as messages.
+    lines of text, and has no other form than the default. ksqlDB's first form: as POST /query. Protobuf: the same with
+    the rows as messages.
     """
-    backend, media_type = await begin(request, (DELIMITED, JSON, PROTOBUF))
+    backend, media_type = await begin(request, (DELIMITED, JSON, KSQL_V1, PROTOBUF))
     body = await read_body(request, Query)
-    encoder = {JSON: Encoder, PROTOBUF: Messages, DELIMITED: Lines}[media_type](media_type)
-    query = await _begun(backend, body)
+    encoder = {JSON: Encoder, KSQL_V1: Objects, PROTOBUF: Messages, DELIMITED: Lines}[media_type](media_type)
+    query = await begun(backend, body)
     if query.plain and media_type != DELIMITED:
         await backend.call(query.close)
         raise KsqlError("not-acceptable", "PRINT gives lines of text", hint=f"accept {DELIMITED}", error_code=40600)
@@ -113,16 +113,17 @@ async def query_stream(request: Request) -> Response:
 @router.post("/query")
 async def query_old(request: Request) -> Response:
     """The same as ksqlDB's first API has it: one JSON array of objects, ``header``, ``row``, … and ``finalMessage``."""
-    backend, media_type = await begin(request, (KSQL_V1, JSON))
+    backend, media_type = await begin(request, (KSQL_V1, JSON, PROTOBUF))
     body = await read_body(request, OldQuery)
-    query = await _begun(backend, body)
+    query = await begun(backend, body)
     if query.plain:
         await backend.call(query.close)
         raise KsqlError("not-acceptable", "PRINT is for /query-stream", hint=f"accept {DELIMITED}", error_code=40600)
-    return RowStream(backend, query, Objects(media_type))
+    return RowStream(backend, query, (Messages if media_type == PROTOBUF else Objects)(media_type))
 
 
-async def _begun(backend: Backend, body: Query | OldQuery) -> PushQuery:
+async def begun(backend: Backend, body: Query | OldQuery) -> PushQuery:
+    """Starts the query of a request; raises KsqlError."""
     token = (body.request_properties or {}).get(TOKEN)
     if token is not None and not isinstance(token, str):
         raise ConfigProblem("bad-token", f"the value of {TOKEN} is not a string")
@@ -195,7 +196,7 @@ class RowStream(Response):
             else encoder.before + encoder.header(self.query.id, self.query.columns) + encoder.line_end
         )
         end: KsqlError | None = None
-        rows = _Rows(self.query, encoder)
+        rows = Rows(self.query, encoder)
         try:
             async for row in rows:
                 await out(encoder.between + row + encoder.line_end)
@@ -211,7 +212,7 @@ class RowStream(Response):
         await send({"type": "http.response.body", "body": encoder.after, "more_body": False})
 
 
-class _Rows:
+class Rows:
     """The rows of a query as JSON, brought from a thread that may wait for them to the event loop that may not.
 
     Of rows that others get as well, no more are kept for a client that does not take them than :data:`BEHIND` says.
