@@ -12,7 +12,18 @@ from starlette.applications import Starlette
 from ksqlpy import __version__
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
-from ksqlpy.server import info, inserts, metrics, probes, queries, statements, status, termination, websocket
+from ksqlpy.server import (
+    info,
+    inserts,
+    metrics,
+    openapi,
+    probes,
+    queries,
+    statements,
+    status,
+    termination,
+    websocket,
+)
 from ksqlpy.server.backend import Backend, Engine
 from ksqlpy.server.bodies import Bodies
 from ksqlpy.server.errors import Failures, add_handlers
@@ -31,6 +42,7 @@ ROUTERS = [
     status.router,
     termination.router,
     websocket.router,
+    openapi.router,
 ]
 """Extension point: the endpoints, a router a family."""
 
@@ -43,6 +55,7 @@ def create_app(engine: Engine | Backend) -> FastAPI:
     """
     app = FastAPI(title="ksqlpy", version=__version__, openapi_url=None, redirect_slashes=False)
     app.state.backend = engine if isinstance(engine, Backend) else Backend(engine)
+    app.state.endpoints = [route for router in ROUTERS for route in router.routes]
     for router in ROUTERS:
         app.include_router(router)
     add_handlers(app)

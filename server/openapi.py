@@ -1,0 +1,232 @@
+"""GET /openapi.json: the REST API for tools, as OpenAPI 3.1, made from the routes and from the table below.
+
+A test compares the table with the routes, and runs its examples. WebSockets have no place in OpenAPI.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request
+from fastapi.routing import APIRoute
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.routing import BaseRoute
+
+from ksqlpy import __version__
+from ksqlpy.server.inserts import Inserts
+from ksqlpy.server.queries import CloseQuery, OldQuery, Query
+from ksqlpy.server.statements import Statements
+from ksqlpy.server.termination import Terminate
+from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1, PROTOBUF, Body, JsonResponse, negotiate
+
+__all__ = ["ENDPOINTS", "Endpoint", "described", "router"]
+
+router = APIRouter()
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """What a route does not say of itself.
+
+    ``summary``: in some words; ``answers``: media types, the usual one first; ``schema``: of the answer as JSON;
+    ``body``: of the request, ``sent``: an example of it, ``place``: one of the parameters in the path; ``status``: of
+    the answer to the example. ``always``: it also answers while the server starts or stops.
+    """
+
+    summary: str
+    schema: Schema
+    answers: tuple[str, ...] = (KSQL_V1, JSON)
+    body: type[Body] | None = None
+    sent: str | None = None
+    place: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+    always: bool = False
+
+
+_TEXT: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "integer"}
+_MAP: Schema = {"type": "object"}
+
+
+def _object(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+_ENTITY: Schema = {
+    "type": "object",
+    "description": "The answer to a statement; its other keys follow from @type.",
+    "properties": {"@type": _TEXT, "statementText": _TEXT, "warnings": _list(_object(message=_TEXT))},
+    "required": ["@type"],
+}
+_STATUS = _object(status=_TEXT, message=_TEXT, queryId={"type": ["string", "null"]})
+_CLUSTER = _object(scope=_object(path=_list(_TEXT), clusters=_MAP), id=_TEXT)
+_ACK: Schema = {
+    "type": "object",
+    "properties": {
+        "status": {"enum": ["ok", "error"]},
+        "seq": {**_NUMBER, "description": "The number of the row, from 0 on."},
+        "error_code": _NUMBER,
+        "message": _TEXT,
+    },
+    "required": ["status", "seq"],
+}
+_COLUMNS = _object(queryId=_TEXT, columnNames=_list(_TEXT), columnTypes=_list(_TEXT))
+_ROWS: Schema = {
+    "type": "array",
+    "description": "A header, then an array for each row; ksqlDB's first form has an object for each.",
+    "prefixItems": [{"anyOf": [_COLUMNS, _object(header=_MAP)]}],
+    "items": {"type": ["array", "object"]},
+}
+_OLD_ROWS: Schema = {"type": "array", "prefixItems": [_object(header=_MAP)], "items": _MAP}
+_HEALTH = _object(isHealthy={"type": "boolean"}, details=_MAP, serverState=_TEXT)
+_INFO = _object(KsqlServerInfo=_object(version=_TEXT, kafkaClusterId=_TEXT, ksqlServiceId=_TEXT, serverStatus=_TEXT))
+
+ENDPOINTS: dict[tuple[str, str], Endpoint] = {
+    ("GET", "/"): Endpoint("Go to /info", {}, (), status=307, always=True),
+    ("GET", "/info"): Endpoint("Version and names of the server", _INFO),
+    ("GET", "/healthcheck"): Endpoint("Health of the parts", _HEALTH),
+    ("GET", "/is_valid_property/{name}"): Endpoint(
+        "Whether a statement may set a property", {"type": "boolean"}, place={"name": "auto.offset.reset"}
+    ),
+    ("GET", "/chc/live"): Endpoint("Whether there is a server", _MAP, (JSON,), always=True),
+    ("GET", "/chc/ready"): Endpoint("Whether statements are taken", _MAP, (JSON,)),
+    ("GET", "/live"): Endpoint("Whether there is a server that can go on", _MAP, (JSON,), always=True),
+    ("GET", "/ready"): Endpoint("Whether statements are taken", _MAP, (JSON,)),
+    ("GET", "/metrics"): Endpoint("What goes on, for Prometheus", _TEXT, (CONTENT_TYPE_PLAIN_0_0_4,), always=True),
+    ("GET", "/openapi.json"): Endpoint("This text", _MAP, (JSON,), always=True),
+    ("POST", "/ksql"): Endpoint(
+        "Run statements", _list(_ENTITY), body=Statements, sent='{"ksql": "SHOW STREAMS;", "streamsProperties": {}}'
+    ),
+    ("POST", "/query-stream"): Endpoint(
+        "Run a pull or push query, or PRINT",
+        _ROWS,
+        (DELIMITED, JSON, KSQL_V1, PROTOBUF),
+        Query,
+        '{"sql": "SELECT * FROM rides EMIT CHANGES LIMIT 1;", "properties": {"auto.offset.reset": "earliest"}}',
+    ),
+    ("POST", "/query"): Endpoint(
+        "Run a query, in ksqlDB's first form",
+        _OLD_ROWS,
+        (KSQL_V1, JSON, PROTOBUF),
+        OldQuery,
+        '{"ksql": "SELECT * FROM rides EMIT CHANGES LIMIT 1;", "streamsProperties": {"auto.offset.reset": "earliest"}}',
+    ),
+    ("POST", "/close-query"): Endpoint(
+        "End a push query", _MAP, body=CloseQuery, sent='{"queryId": "transient_RIDES_1"}', status=400
+    ),
+    ("POST", "/inserts-stream"): Endpoint(
+        "Insert rows as they come",
+        _list(_ACK),
+        (DELIMITED, JSON),
+        Inserts,
+        '{"target": "rides"}\n{"city": "Oslo", "id": 1}\n{"city": "Bergen", "id": 2}\n',
+    ),
+    ("GET", "/status"): Endpoint("States of all commands", _object(commandStatuses=_MAP)),
+    ("GET", "/status/{kind}/{entity}/{action}"): Endpoint(
+        "What became of a command", _STATUS, place={"kind": "stream", "entity": "`RIDES`", "action": "create"}
+    ),
+    ("GET", "/clusterStatus"): Endpoint("Servers of the service and their stores", _object(clusterStatus=_MAP)),
+    ("GET", "/v1/metadata"): Endpoint("Version and ids", _object(version=_TEXT, clusterId=_CLUSTER)),
+    ("GET", "/v1/metadata/id"): Endpoint("Ids of the cluster", _CLUSTER),
+    ("POST", "/ksql/terminate"): Endpoint(
+        "End the service", _list(_ENTITY), body=Terminate, sent='{"deleteTopicList": ["FOO", "bar.*"]}'
+    ),
+}
+"""Extension point: what is to be told of a route. The order is that of the page."""
+
+_ERROR: Schema = {
+    "type": "object",
+    "properties": {
+        "@type": {"enum": ["generic_error", "statement_error"]},
+        "error_code": {**_NUMBER, "description": "Its first three digits are the status."},
+        "message": _TEXT,
+        "stackTrace": _list(_TEXT),
+        "statementText": _TEXT,
+        "entities": {**_list(_ENTITY), "description": "The answers of the statements before the one that failed."},
+        "ksqlpy": {**_MAP, "description": "Code, message, place in the text, and hint."},
+    },
+    "required": ["@type", "error_code", "message"],
+}
+_FAILS = {
+    "400": "The request, a statement or a property is wrong.",
+    "403": "A page of another origin asks.",
+    "406": "The endpoint has no answer in a media type that is accepted.",
+    "421": "The server does not go by the name in the header Host.",
+    "500": "Something failed.",
+    "503": "The server starts, stops, or lacks something for now.",
+}
+
+
+def described(routes: Iterable[BaseRoute]) -> dict[str, Any]:
+    """The text, as JSON has it, of the routes of routers."""
+    paths: dict[str, Any] = {}
+    for route in routes:
+        if isinstance(route, APIRoute):
+            path = re.sub(r":\w+}", "}", route.path)
+            for method in sorted(route.methods or ()):
+                told = ENDPOINTS.get((method, path), Endpoint(route.name.replace("_", " "), {}))
+                paths.setdefault(path, {})[method.lower()] = _operation(route, method, told)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "ksqlpy", "version": __version__, "description": "The REST API of ksqlDB, by ksqlpy."},
+        "paths": paths,
+        "components": {"schemas": {"Error": _ERROR}},
+    }
+
+
+def _operation(route: APIRoute, method: str, told: Endpoint) -> dict[str, Any]:
+    responses: dict[str, Any] = {"200" if told.status != 307 else "307": _answer(told)}
+    fails = {"403", "421", "500"} if told.always else set(_FAILS)
+    fails |= {"404"} if "{entity" in route.path else set()
+    responses |= {code: _failure(code) for code in sorted(fails)}
+    found: dict[str, Any] = {
+        "summary": told.summary,
+        "description": re.sub(r"\s+", " ", route.description).replace("``", "`"),
+        "operationId": f"{method.lower()}_{re.sub('[^A-Za-z0-9]+', '_', route.path).strip('_') or 'root'}",
+        "responses": responses,
+    }
+    if told.place:
+        found["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": _TEXT, "example": example}
+            for name, example in told.place.items()
+        ]
+    if told.body is not None:
+        lines = told.body is Inserts
+        schema = told.body.model_json_schema(by_alias=True)
+        content = {"schema": schema, "example": told.sent if lines else orjson.loads(told.sent or "{}")}
+        found["requestBody"] = {
+            "required": told.body is not Terminate,
+            "description": "The first of some lines of JSON; each other line is a row." if lines else "",
+            "content": {(DELIMITED if lines else JSON): content},
+        }
+    return found
+
+
+def _answer(told: Endpoint) -> dict[str, Any]:
+    if not told.answers:
+        return {"description": told.summary}
+    lines = {"schema": {**_TEXT, "description": "A line of JSON for each element of the other forms."}}
+    whole = {"schema": told.schema}
+    return {"description": told.summary, "content": {m: lines if m == DELIMITED else whole for m in told.answers}}
+
+
+def _failure(code: str) -> dict[str, Any]:
+    said = _FAILS.get(code, "There is no such thing.")
+    return {"description": said, "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}}
+
+
+@router.get("/openapi.json")
+async def openapi(request: Request) -> JsonResponse:
+    """This text: OpenAPI 3.1."""
+    negotiate(request, (JSON,))
+    return JsonResponse(described(request.app.state.endpoints))

@@ -1,0 +1,78 @@
+"""The examples of docs/rest.md, as a reader pastes them into a terminal: each gives what stands below it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ksqlpy.config import Config
+from ksqlpy.embedded.kafka import EmbeddedKafka
+from ksqlpy.runtime import Engine
+from ksqlpy.server.openapi import ENDPOINTS
+from ksqlpy.server.run import ServerThread
+from tests.docs.pages import ROOT, pieces
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+PAGE = "docs/rest.md"
+URL = "http://localhost:8088"
+
+
+def examples() -> list[tuple[str, str]]:
+    """The commands, each with what it prints; ``…`` stands for anything."""
+    found: list[tuple[str, str]] = []
+    for piece in pieces(PAGE):
+        if piece.kind == "console":
+            for part in re.split(r"^\$ ", piece.text, flags=re.MULTILINE)[1:]:
+                lines = part.split("\n")
+                number = next(i for i, line in enumerate(lines) if i and line[:1] in ("{", "[", "t"))
+                found.append(("\n".join(lines[:number]), "\n".join(lines[number:]).strip()))
+    return found
+
+
+def test_all_endpoints_stand_on_the_page() -> None:
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    for _, path in ENDPOINTS:
+        assert path.split("/{")[0] in text, path
+    assert len(examples()) > 15
+
+
+@pytest.fixture
+def engine(spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Path) -> Iterator[Engine]:
+    settings = {
+        "bootstrap.servers": fresh_broker.bootstrap,
+        "ksql.service.id": "page_",
+        "ksqlpy.data.dir": str(tmp_path / "data"),
+        "ksqlpy.warm.up": "false",
+    }
+    made = Engine(Config.of(settings))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_examples(engine: Engine) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    with ServerThread(engine) as server:
+        for command, printed in examples():
+            typed = command.replace(URL, server.url).replace("curl -s", "curl -s --noproxy '*'")
+            done = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, timeout=60)
+            expected = printed.replace("localhost:8088", server.url.removeprefix("http://"))
+            pattern = ".*".join(map(re.escape, expected.split("…")))
+            assert re.fullmatch(pattern, done.stdout.strip(), re.DOTALL), f"{command}\n{done.stdout}{done.stderr}"
+        problem = engine.fatal()
+        assert problem is not None
+        assert (problem.code, problem.exit_code) == ("service-terminated", 0)
+        assert not [t for t in engine.kafka.topics() if "page_command_log" in t or t == "FARES"]
+        assert "rides" in engine.kafka.topics()
