@@ -2,7 +2,8 @@
 
 Each has a small program in a folder of its name: it makes a stream and a table, asks for rows as they come, inserts
 some, ends that query, asks for one result with LIMIT, and for rows by their keys; the latter twice, since the second
-time the server knows how. The packages are fetched once, into ``build/clients``.
+time the server knows how. Those that can insert a stream of rows; the one for Go asks for the status of a command. The
+packages are fetched once, into ``build/clients``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from ksqlpy.embedded.cache import digest, locked
@@ -97,6 +99,10 @@ CLIENTS = {
 }
 
 
+INSERTS = {"ksqldb": (0, 1, 2), "ksqldb-client": (0, 0, 0), "ksqldb-js": (0, 1, 2)}
+"""Clients that insert streams of rows, with the numbers of the rows: one of them sends each in a request of its own."""
+
+
 def asked(question: dict[str, Any]) -> dict[str, Any]:
     """A question without its answer, but with the number of its rows."""
     return {"sql": question["sql"], "count": len(question.get("rows", ()))}
@@ -117,6 +123,8 @@ def test_a_client_works_unchanged(server: ServerThread, name: str) -> None:
         "inserts": task["inserts"],
         "pulls": [asked(question) for question in task["pulls"]],
         **{kind: asked(task[kind]) for kind in ("live", "limited", "refused")},
+        "stream": {key: task["stream"][key] for key in ("target", "rows", "bad")},
+        "status": f"stream/`RIDES{ending.upper()}`/create",
     }
     direct = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
     done = subprocess.run(
@@ -135,3 +143,15 @@ def test_a_client_works_unchanged(server: ServerThread, name: str) -> None:
     for twice, question in zip(answers["pulls"], task["pulls"], strict=True):
         assert [in_order(rows) for rows in twice] == [in_order(question["rows"])] * 2, question["sql"]
     assert answers["refused"] == task["refused"]["message"]
+    if name in INSERTS:
+        assert answers["inserted"] == [{"status": "ok", "seq": n} for n in INSERTS[name]]
+        assert (answers["bad"]["status"], answers["bad"]["error_code"]) == ("error", 40000)
+        assert "'three' is no number" in answers["bad"]["message"]
+        form = {"Accept": "application/json"}
+        sql = task["stream"]["sql"]
+        found = httpx.post(f"{server.url}/query-stream", json={"sql": sql}, headers=form, timeout=60, trust_env=False)
+        header, *rows = found.json()
+        assert [dict(zip(header["columnNames"], row, strict=True)) for row in rows] == task["stream"]["found"]
+    if name == "ksqldb-go":
+        assert answers["status"] == "SUCCESS"
+        assert answers["stores"] == [f"CTAS_TOTALS{ending.upper()}"]

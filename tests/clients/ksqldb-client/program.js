@@ -51,6 +51,10 @@ async function main() {
     answers.pulls.push([right(await client.query(sql)).data.rows, await streamed(sql)]);
   }
   answers.refused = (await client.executeStatement(task.refused.sql)).error.message;
+  const { target, rows, bad } = task.stream;
+  answers.inserted = [];
+  for (const row of rows) answers.inserted.push(...right(await client.insertInto(target, row)).data.rows);
+  answers.bad = (await client.insertInto(target, bad)).error;
   await client.disconnect();
   console.log(JSON.stringify(answers));
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log"
 	"os"
+	"strings"
 
 	ksqldb "github.com/thmeitz/ksqldb-go"
 	"github.com/thmeitz/ksqldb-go/net"
@@ -25,6 +26,7 @@ var (
 		Live, Limited       question
 		Pulls               []question
 		Refused             question
+		Status              string
 	}
 	client ksqldb.KsqldbClient
 	ctx    = context.Background()
@@ -107,6 +109,21 @@ func refused() string {
 	return "not refused"
 }
 
+// stores names the queries, of these clients, that have a store on a server which is alive.
+func stores() []string {
+	cluster, err := client.GetClusterStatus(ctx)
+	must(err)
+	found := []string{}
+	for _, host := range cluster.ClusterStatus.Host {
+		for query, has := range host.ActiveStandbyPerQuery {
+			if host.HostAlive && len(has.ActiveStores) > 0 && len(has.ActivePartitions) > 0 && strings.HasPrefix(query, "CTAS_TOTALS_KSQLDB_GO") {
+				found = append(found, query[:strings.LastIndex(query, "_")])
+			}
+		}
+	}
+	return found
+}
+
 func main() {
 	answer := os.Stdout
 	os.Stdout = os.Stderr // the client prints there
@@ -129,5 +146,9 @@ func main() {
 	}
 	answers["pulls"] = pulls
 	answers["refused"] = refused()
+	status, err := client.GetQueryStatus(ctx, "/"+task.Status)
+	must(err)
+	answers["status"] = status.Status
+	answers["stores"] = stores()
 	must(json.NewEncoder(answer).Encode(answers))
 }

@@ -39,6 +39,9 @@ async function main() {
   answers.pulls = [];
   for (const pull of task.pulls) answers.pulls.push([rowsOf(await client.pull(pull.sql)), await pushed(pull).rows]);
   answers.refused = await client.ksql(task.refused.sql).catch((error) => error.message);
+  const { target, rows, bad } = task.stream;
+  answers.inserted = await client.insertStream(target, rows);
+  [answers.bad] = await client.insertStream(target, [bad]);
   console.log(JSON.stringify(answers));
 }
 

@@ -54,5 +54,7 @@ answers = {
     "limited": asyncio.run(limited()),
     "pulls": [[rows_of(client.query_sync(p["sql"])) for _ in range(2)] for p in task["pulls"]],
     "refused": refused(),
+    "inserted": client.inserts_stream(task["stream"]["target"], task["stream"]["rows"]),
+    "bad": client.inserts_stream(task["stream"]["target"], [task["stream"]["bad"]])[-1],
 }
 print(json.dumps(answers))
