@@ -24,6 +24,7 @@ ORDER = (
     "streamsproperties",
     "asker",
     "atwork",
+    "access",
     "embedded",
     "connection",
     "registry",
