@@ -24,6 +24,7 @@ from ksqlpy.server import (
     termination,
     websocket,
 )
+from ksqlpy.server.auth import Auth, Login
 from ksqlpy.server.backend import Backend, Engine
 from ksqlpy.server.bodies import Bodies
 from ksqlpy.server.errors import Failures, add_handlers
@@ -71,7 +72,7 @@ A = TypeVar("A", bound=Starlette)
 
 
 def guarded(app: A, config: Config, look_up: LookUp, problem: Callable[[], KsqlError | None], ids: str = "pull_") -> A:
-    """The application with what stands before it: the gate, whole bodies, lookups (which ``look_up`` answers).
+    """The application with what stands before it: gate, login, whole bodies, lookups (which ``look_up`` answers).
 
     ``problem``: why nothing can be answered now; ``ids``: what ids of lookups begin with.
     """
@@ -79,6 +80,7 @@ def guarded(app: A, config: Config, look_up: LookUp, problem: Callable[[], KsqlE
     app.add_middleware(Lookups, look_up=look_up, problem=problem, ids=ids)
     app.add_middleware(Failures)
     app.add_middleware(Bodies)
+    app.add_middleware(Auth, login=Login.of(config))
     if origins := split(config.get(ORIGINS)):  # what browsers need to know; others of them do not get past the gate
         app.add_middleware(
             CORSMiddleware,

@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 from ksqlpy.atwork import step, waiting
 from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError, shown
 from ksqlpy.reading.batch import Batch
+from ksqlpy.server.auth import Access, access_of
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.errors import unforeseen
@@ -158,11 +159,14 @@ class RowStream(Response):
         self.backend = backend
         self.query = query
         self._encoder = encoder
+        self._access: Access | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the stream; an ASGI application."""
+        self._access = access_of(scope)
         writer = asyncio.create_task(self._write(send))
         gone = asyncio.create_task(disconnected(receive))
+        ending = asyncio.create_task(self._end_with_access())
         try:
             with self.backend.streaming(self.query):
                 await asyncio.wait({writer, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -173,8 +177,15 @@ class RowStream(Response):
         finally:
             writer.cancel()
             gone.cancel()
+            ending.cancel()
             # In its own task, so that it happens even when this one is cancelled.
             await asyncio.shield(asyncio.create_task(self._close()))
+
+    async def _end_with_access(self) -> None:
+        """Closes the query when its client would not be let in any more; the writer says so."""
+        if self._access is not None:
+            await self._access.ended.wait()
+            await self._close()
 
     async def _close(self) -> None:
         try:
@@ -200,7 +211,7 @@ class RowStream(Response):
         try:
             async for row in rows:
                 await out(encoder.between + row + encoder.line_end)
-            end = self.backend.problem()
+            end = (self._access.problem() if self._access is not None else None) or self.backend.problem()
         except KsqlError as e:
             end = e
         finally:

@@ -30,6 +30,7 @@ from ksqlpy.embedded.folders import kept
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError
 from ksqlpy.server import connections, frames, strict
 from ksqlpy.server.app import create_app
+from ksqlpy.server.auth.login import is_configured
 from ksqlpy.server.backend import Backend, Engine, State
 from ksqlpy.server.readers import Readers
 
@@ -48,7 +49,7 @@ LOOK = 0.5
 def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
     """A socket that listens; port 0 takes a free one.
 
-    ``insecure``: whether it may be an address that other machines reach; there is no login yet. Raises ConfigProblem
+    ``insecure``: whether it may be an address that other machines reach. Raises ConfigProblem
     ``address-insecure``, EnvironmentProblem ``port-in-use`` and ``address-unusable``.
     """
     try:
@@ -107,9 +108,8 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
     gc.set_threshold(*COLLECT)
     connections.more_descriptors()
     connections.limit(config.number("ksqlpy.connections.max"))
-    listener = listen(
-        config.get("ksqlpy.host"), config.number("ksqlpy.port"), insecure=config.get("ksqlpy.insecure") == "true"
-    )
+    insecure = config.get("ksqlpy.insecure") == "true" or is_configured(config)
+    listener = listen(config.get("ksqlpy.host"), config.number("ksqlpy.port"), insecure=insecure)
     with listener:
         if engine is None:
             from ksqlpy.runtime import Engine as SparkEngine
@@ -224,7 +224,7 @@ def _insecure(host: str) -> KsqlError:
         "address-insecure",
         f"other machines can reach {host or 'all addresses'}, and the server asks nobody for a login:"
         " whoever reaches it could run statements",
-        hint="listen on 127.0.0.1, behind a proxy that asks for one; --insecure listens all the same",
+        hint="set up a login, as with ksqlpy.auth.users.file, or listen on 127.0.0.1; --insecure listens all the same",
     )
 
 

@@ -57,6 +57,11 @@ COMMANDS = (
         "What queries could not read: counted, shown, and replayed once it is mended.",
     ),
     Command(
+        "users",
+        "add, list and remove who may log in to a server",
+        "The file of users of a server: added, listed, removed. A server that runs sees it at once.",
+    ),
+    Command(
         "doctor",
         "check whether a server with this configuration can run",
         "Checks Java, the brokers, the Spark master and its executors. Exit code 1: something is wrong.",

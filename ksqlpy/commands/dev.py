@@ -81,6 +81,7 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
     from ksqlpy.embedded.folders import kept
     from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
+    from ksqlpy.server.auth.login import is_configured
     from ksqlpy.server.backend import Backend, State
     from ksqlpy.server.run import ServerThread
 
@@ -88,7 +89,7 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
     engine = Engine(config, tell)
     backend = Backend(engine, State.STARTING)
     # The port is taken first: if it is in use nothing need be started.
-    insecure = config.get("ksqlpy.insecure") == "true"
+    insecure = config.get("ksqlpy.insecure") == "true" or is_configured(config)
     server = ServerThread(backend, config.get("ksqlpy.host"), config.number("ksqlpy.port"), insecure=insecure)
     with contextlib.ExitStack() as stack:
         stack.callback(tell, "")

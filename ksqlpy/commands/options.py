@@ -24,6 +24,7 @@ __all__ = [
     "kafka_settings",
     "limits",
     "properties",
+    "secret_from",
 ]
 
 
@@ -129,6 +130,33 @@ def connection(options: argparse.Namespace) -> Connection:
     not_yet, starting = (NOT_YET, AT_START) if options.wait is None else (options.wait, options.wait)
     waiting = Waiting(not_yet, starting, Progress().doing)
     return Connection(options.server, options.user, password, options.cacert, options.insecure, waiting)
+
+
+def secret_from(file: Path | None, what: str, *, twice: bool = False) -> str:
+    """A secret: the first line of the file, of standard input where that is ``-`` or no terminal, or asked for.
+
+    ``twice``: it is a new one, of which a person may mistype. Raises ConfigProblem ``secret-unreadable``.
+    """
+    import getpass
+    import sys
+
+    from ksqlpy.errors import ConfigProblem, file_reason
+
+    if file is not None and str(file) != "-":
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as e:
+            raise ConfigProblem("secret-unreadable", f"{file} cannot be read: {file_reason(e)}") from e
+    elif file is not None or not sys.stdin.isatty():
+        text = sys.stdin.readline()
+    else:
+        text = getpass.getpass(f"{what}: ")
+        if twice and getpass.getpass("again: ") != text:
+            raise ConfigProblem("secret-unreadable", f"the {what} was not the same twice")
+    found = text.partition("\n")[0].removesuffix("\r")
+    if not found:
+        raise ConfigProblem("secret-unreadable", f"the {what} is empty")
+    return found
 
 
 def properties(options: argparse.Namespace) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ksqlpy.config.access import ACCESS
 from ksqlpy.config.logs import LOGS
 from ksqlpy.config.property import Property
 from ksqlpy.config.queries import QUERIES
@@ -31,7 +32,7 @@ SPARK_CONF = "ksqlpy.spark.conf."
 """Begins the names of properties that are settings of Spark."""
 
 PROPERTIES: Mapping[str, Property] = {
-    p.name: p for family in (SERVER, SPARK, QUERIES, STATEMENTS, READS, LOGS, SCHEMA_REGISTRY) for p in family
+    p.name: p for family in (SERVER, ACCESS, SPARK, QUERIES, STATEMENTS, READS, LOGS, SCHEMA_REGISTRY) for p in family
 }
 """All properties by name."""
 
