@@ -62,6 +62,11 @@ COMMANDS = (
         "The file of users of a server: added, listed, removed. A server that runs sees it at once.",
     ),
     Command(
+        "tokens",
+        "make, list and revoke tokens by which programs log in",
+        "The file of API tokens of a server: made, listed, revoked. A server that runs sees it at once.",
+    ),
+    Command(
         "doctor",
         "check whether a server with this configuration can run",
         "Checks Java, the brokers, the Spark master and its executors. Exit code 1: something is wrong.",

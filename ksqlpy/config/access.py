@@ -30,6 +30,12 @@ ACCESS = (
         _file,
     ),
     Property(
+        "ksqlpy.auth.tokens.file",
+        "",
+        "File of the API tokens (Authorization: Bearer); ksqlpy tokens writes it. Empty: there are none.",
+        _file,
+    ),
+    Property(
         "authentication.skip.paths",
         "/live,/ready,/chc/live,/chc/ready",
         "Paths for which nobody is asked for a login, with commas between them; * stands for any part of one.",

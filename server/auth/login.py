@@ -17,13 +17,16 @@ from ksqlpy.server.auth.attempts import Attempts
 from ksqlpy.server.auth.basic import KIND as BASIC
 from ksqlpy.server.auth.basic import Basic
 from ksqlpy.server.auth.session import Method, Session, refused
+from ksqlpy.server.auth.tokens import KIND as TOKEN
+from ksqlpy.server.auth.tokens import Tokens
 
-__all__ = ["SKIPPED", "USERS", "Login", "is_configured"]
+__all__ = ["SKIPPED", "TOKENS", "USERS", "Login", "is_configured"]
 
 USERS = "ksqlpy.auth.users.file"
+TOKENS = "ksqlpy.auth.tokens.file"
 SKIPPED = "authentication.skip.paths"
 
-_FILES = (USERS,)
+_FILES = (USERS, TOKENS)
 
 _OPEN = Session(OPEN, ("open",))
 _EXEMPT = Session(EXEMPT, ("exempt",))
@@ -56,6 +59,8 @@ class Login:
         methods: dict[str, tuple[str, Method]] = {}
         if file := config.get(USERS):
             methods[BASIC] = "basic", Basic(Path(file), attempts)
+        if file := config.get(TOKENS):
+            methods[TOKEN] = "bearer", Tokens(Path(file), attempts)
         return cls(methods, filter(None, config.get(SKIPPED).split(",")))
 
     @property
@@ -86,6 +91,12 @@ class Login:
             if method.knows(credentials.strip()):
                 return await method.enter(credentials.strip(), _address(scope))
         raise refused("the header Authorization holds no login that the server knows")
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """The API tokens, if there are any."""
+        found = self._methods.get(TOKEN)
+        return found[1] if found is not None and isinstance(found[1], Tokens) else None
 
     def holds(self, session: Session) -> bool:
         """Whether one who was let in would be let in now."""

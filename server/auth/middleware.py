@@ -13,6 +13,7 @@ from ksqlpy.errors import KsqlError
 from ksqlpy.server.auth.login import Login
 from ksqlpy.server.auth.session import Limited, Session
 from ksqlpy.server.errors import error_response, unforeseen
+from ksqlpy.server.workers import Workers
 
 __all__ = ["Access", "Auth", "access_of", "principal_of"]
 
@@ -82,6 +83,7 @@ class Auth:
         self.app = app
         self._login = login
         self._served: set[Access] = set()
+        self._notes = Workers(1, "notes")
         self._watch: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,6 +117,9 @@ class Auth:
                 for access in [a for a in self._served if not self._login.holds(a.session)]:
                     self._served.discard(access)
                     access.end()
+                tokens = self._login.tokens
+                if tokens is not None and tokens.unnoted:
+                    await self._notes.run(tokens.note)
             except Exception:
                 _log.exception("logins cannot be looked at")
 
