@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ksqlpy.config.checks import integer
 from ksqlpy.config.property import Property
 
 __all__ = ["ACCESS"]
@@ -22,6 +23,27 @@ def _paths(value: str) -> str:
     return ",".join(paths)
 
 
+def _keys(value: str) -> str:
+    if "://" not in value:
+        return _file(value)
+    if not re.fullmatch(r"https://[^\s@]+|http://(localhost|127\.0\.0\.1|\[::1\])[:/][^\s@]*", value.strip()):
+        raise ValueError("must be a file, or an address that begins with https://")
+    return value.strip()
+
+
+def _algorithms(value: str) -> str:
+    names = [n.strip() for n in value.split(",") if n.strip()]
+    known = [f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)] + ["EdDSA"]
+    # Not "none", and not HS256: its key is a secret that the provider and the server would share.
+    if not all(n in known for n in names):
+        raise ValueError(f"must be of {', '.join(known)}, with commas between them")
+    return ",".join(names)
+
+
+def _list(value: str) -> str:
+    return ",".join(filter(None, (part.strip() for part in value.split(","))))
+
+
 ACCESS = (
     Property(
         "ksqlpy.auth.users.file",
@@ -34,6 +56,38 @@ ACCESS = (
         "",
         "File of the API tokens (Authorization: Bearer); ksqlpy tokens writes it. Empty: there are none.",
         _file,
+    ),
+    Property(
+        "ksqlpy.auth.jwt.jwks",
+        "",
+        "File or https address of the JSON Web Key Set of an identity provider, whose tokens then log in "
+        "(Authorization: Bearer). Empty: there is none.",
+        _keys,
+    ),
+    Property("ksqlpy.auth.jwt.issuer", "", "Issuer that tokens of the provider must name (claim iss)."),
+    Property(
+        "ksqlpy.auth.jwt.audience",
+        "",
+        "Audiences, with commas between them, of which tokens of the provider must name one (claim aud).",
+        _list,
+    ),
+    Property(
+        "ksqlpy.auth.jwt.algorithms",
+        "",
+        "Algorithms, with commas between them, by which tokens of the provider may be signed, such as RS256,ES256.",
+        _algorithms,
+    ),
+    Property(
+        "ksqlpy.auth.jwt.leeway.seconds",
+        "60",
+        "By how many seconds the clocks of the provider and of the server may differ.",
+        integer(0, 600),
+    ),
+    Property("ksqlpy.auth.jwt.name.claim", "sub", "Claim of a token with the name of who uses it; a.b: b within a."),
+    Property(
+        "ksqlpy.auth.jwt.roles.claim",
+        "roles",
+        "Claim of a token with roles, as a list or a text with spaces between them; a.b: b within a.",
     ),
     Property(
         "authentication.skip.paths",

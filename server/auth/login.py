@@ -16,6 +16,8 @@ from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.server.auth.attempts import Attempts
 from ksqlpy.server.auth.basic import KIND as BASIC
 from ksqlpy.server.auth.basic import Basic
+from ksqlpy.server.auth.jwts import JWKS, Jwts, Rules, keys_of
+from ksqlpy.server.auth.jwts import KIND as JWT
 from ksqlpy.server.auth.session import Method, Session, refused
 from ksqlpy.server.auth.tokens import KIND as TOKEN
 from ksqlpy.server.auth.tokens import Tokens
@@ -26,7 +28,7 @@ USERS = "ksqlpy.auth.users.file"
 TOKENS = "ksqlpy.auth.tokens.file"
 SKIPPED = "authentication.skip.paths"
 
-_FILES = (USERS, TOKENS)
+_FILES = (USERS, TOKENS, JWKS)
 
 _OPEN = Session(OPEN, ("open",))
 _EXEMPT = Session(EXEMPT, ("exempt",))
@@ -54,13 +56,18 @@ class Login:
 
     @classmethod
     def of(cls, config: Config) -> Login:
-        """By the properties of a server; reads their files. Raises ConfigProblem ``login-file``."""
+        """By the properties of a server; reads their files.
+
+        Raises ConfigProblem ``login-file`` and ``login-incomplete``.
+        """
         attempts = Attempts()
         methods: dict[str, tuple[str, Method]] = {}
         if file := config.get(USERS):
             methods[BASIC] = "basic", Basic(Path(file), attempts)
         if file := config.get(TOKENS):
             methods[TOKEN] = "bearer", Tokens(Path(file), attempts)
+        if place := config.get(JWKS):
+            methods[JWT] = "bearer", Jwts(keys_of(place), Rules.of(config), attempts)
         return cls(methods, filter(None, config.get(SKIPPED).split(",")))
 
     @property
