@@ -18,6 +18,7 @@ from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError, shown
 from ksqlpy.server.bodies import drain
 from ksqlpy.server.errors import error_response
+from ksqlpy.server.listeners import places
 
 __all__ = ["HOSTS", "ORIGINS", "Gate", "split"]
 
@@ -41,7 +42,8 @@ class Gate:
 
     def __init__(self, app: ASGIApp, config: Config) -> None:
         self.app = app
-        self._hosts = {"localhost", socket.gethostname().lower(), config.get("ksqlpy.host").lower().strip("[]")}
+        self._hosts = {"localhost", socket.gethostname().lower()}
+        self._hosts |= {place.host.lower().strip("[]") for place in places(config)}
         self._hosts |= set(split(config.get(HOSTS)))
         self._origins = set(split(config.get(ORIGINS)))
 

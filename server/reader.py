@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import signal
+import socket
 import sys
 import threading
 from pathlib import Path
@@ -20,8 +21,10 @@ from ksqlpy.errors import KsqlError
 from ksqlpy.runtime.reader import Reader
 from ksqlpy.server import connections
 from ksqlpy.server.app import guarded
+from ksqlpy.server.certificates import Certificates
 from ksqlpy.server.forward import Forward
-from ksqlpy.server.run import binds, hypercorn
+from ksqlpy.server.listeners import Listeners
+from ksqlpy.server.run import hypercorn
 
 __all__ = ["main"]
 
@@ -56,7 +59,10 @@ async def _serve(reader: Reader, settings: dict[str, Any]) -> None:
         _problem,
         f"pull_reader{settings['number']}_",
     )
-    await hypercorn(app, binds(settings["listener"]), end.wait)
+    sockets = [(socket.socket(fileno=number), tls) for number, tls in settings["listeners"]]
+    certificates = Certificates.of(reader.config) if any(tls for _, tls in sockets) else None
+    with Listeners(sockets, certificates) as listeners:
+        await hypercorn(app, listeners, end.wait)
 
 
 def _problem() -> KsqlError | None:

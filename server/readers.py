@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from ksqlpy.config import Config
@@ -45,8 +46,11 @@ class Readers:
         """Where the server must listen for them, as hypercorn's ``bind`` has it."""
         return [f"unix:{self._folder / 'server'}"] if self._count else []
 
-    def start(self, config: Config, listener: socket.socket) -> None:
-        """Starts them; ``config``: with the address of the brokers. Copies of more readers of before are removed."""
+    def start(self, config: Config, listeners: Sequence[tuple[socket.socket, bool]]) -> None:
+        """Starts them; copies of more readers of before are removed.
+
+        ``config``: with the address of the brokers; ``listeners``: each with whether it is of TLS.
+        """
         data = config.get("ksqlpy.data.dir")
         folder = Path(data).expanduser() if data else self._folder
         for left in folder.glob("reader-*"):
@@ -57,21 +61,23 @@ class Readers:
             settings = {
                 "number": number,
                 "values": config.all_given,
-                "listener": listener.fileno(),
+                "listeners": [(listener.fileno(), tls) for listener, tls in listeners],
                 "server": str(self._folder / "server"),
                 "folder": str(folder / f"reader-{number}"),
             }
-            thread = threading.Thread(target=self._keep, args=(settings, listener.fileno()), name=f"reader {number}")
+            thread = threading.Thread(
+                target=self._keep, args=(settings, [one.fileno() for one, _ in listeners]), name=f"reader {number}"
+            )
             thread.start()
             self._threads.append(thread)
 
-    def _keep(self, settings: dict[str, object], listener: int) -> None:
+    def _keep(self, settings: dict[str, object], listeners: Sequence[int]) -> None:
         while not self._stopping.is_set():
             try:
                 child = subprocess.Popen(
                     [sys.executable, "-m", "ksqlpy.server.reader"],
                     stdin=subprocess.PIPE,
-                    pass_fds=(listener,),
+                    pass_fds=tuple(listeners),
                     cwd="/",
                 )
             except OSError as e:  # no memory, or no file descriptors, for now

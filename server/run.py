@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import gc
-import ipaddress
 import logging
 import os
 import signal
-import socket
+import ssl
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 
 import uvloop
@@ -27,14 +25,15 @@ from starlette.applications import Starlette
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.folders import kept
-from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError
+from ksqlpy.errors import KsqlError
 from ksqlpy.server import connections, frames, strict
 from ksqlpy.server.app import create_app
-from ksqlpy.server.auth.login import is_configured
 from ksqlpy.server.backend import Backend, Engine, State
+from ksqlpy.server.certificates import HANDSHAKE, Certificates, quiet
+from ksqlpy.server.listeners import BACKLOG, Listeners, listen
 from ksqlpy.server.readers import Readers
 
-__all__ = ["ServerThread", "binds", "hypercorn", "listen", "serve"]
+__all__ = ["ServerThread", "hypercorn", "listen", "serve"]
 
 Progress = Callable[[str], None]
 
@@ -45,45 +44,6 @@ LATEST = 17
 LOOK = 0.5
 """Seconds between two looks at whether the engine goes on."""
 
-
-def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.
-
-    ``insecure``: whether it may be an address that other machines reach. Raises ConfigProblem
-    ``address-insecure``, EnvironmentProblem ``port-in-use`` and ``address-unusable``.
-    """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        if not insecure and not ipaddress.ip_address(address[0]).is_loopback:
-            raise _insecure(host)
-        listener = socket.socket(family, kind, protocol)
-    except OSError as e:
-        raise _unusable(host, port, e) from e
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        listener.bind(address)
-        listener.listen(BACKLOG)  # at once: two sockets may be bound to one port as long as neither listens
-    except OSError as e:
-        listener.close()
-        if e.errno == errno.EADDRINUSE:
-            raise EnvironmentProblem(
-                "port-in-use",
-                f"port {port} on {host} is in use by another program",
-                hint="take another one with --port N (0: any free one), or stop the other program",
-            ) from e
-        raise _unusable(host, port, e) from e
-    return listener
-
-
-BACKLOG = 4096
-"""Connections that wait until they are accepted. A client beyond them hears nothing, and asks again in a second."""
-
-ACCEPTS = 16
-"""Connections that are accepted in a round of the event loop: libuv accepts one for each descriptor that listens. A
-client behind a crowd would wait as many rounds as there are others."""
 
 SWITCH = 0.0005
 """Seconds after which a thread at work in Python makes room for others. By Python's own 5 ms a request would take some
@@ -108,18 +68,16 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
     gc.set_threshold(*COLLECT)
     connections.more_descriptors()
     connections.limit(config.number("ksqlpy.connections.max"))
-    insecure = config.get("ksqlpy.insecure") == "true" or is_configured(config)
-    listener = listen(config.get("ksqlpy.host"), config.number("ksqlpy.port"), insecure=insecure)
-    with listener:
+    with Listeners.of(config) as listeners:
         if engine is None:
             from ksqlpy.runtime import Engine as SparkEngine
 
             engine = SparkEngine(config, progress)
         with Readers(config.number("ksqlpy.readers")) as readers:
-            uvloop.run(_serve(Backend(engine, State.STARTING), listener, readers, progress or (lambda text: None)))
+            uvloop.run(_serve(Backend(engine, State.STARTING), listeners, readers, progress or (lambda text: None)))
 
 
-async def _serve(backend: Backend, listener: socket.socket, readers: Readers, progress: Progress) -> None:
+async def _serve(backend: Backend, listeners: Listeners, readers: Readers, progress: Progress) -> None:
     loop = asyncio.get_running_loop()
     stop, end = asyncio.Event(), asyncio.Event()
 
@@ -132,8 +90,7 @@ async def _serve(backend: Backend, listener: socket.socket, readers: Readers, pr
 
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, interrupted)
-    places = [*binds(listener.fileno()), *readers.binds]
-    serving = asyncio.create_task(hypercorn(create_app(backend), places, end.wait))
+    serving = asyncio.create_task(hypercorn(create_app(backend), listeners, end.wait, readers.binds))
     starting = asyncio.create_task(asyncio.to_thread(backend.engine.start))
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -149,11 +106,11 @@ async def _serve(backend: Backend, listener: socket.socket, readers: Readers, pr
         if not stop.is_set():
             backend.state = State.READY
             gc.freeze()  # a full collection of what the start has made would hold all threads for tenths of a second
-            readers.start(backend.engine.config, listener)
+            readers.start(backend.engine.config, listeners.sockets)
             config = backend.engine.config  # with the address of a broker that the engine has started
             print(f"Kafka   {config.get('bootstrap.servers')}")
             print(f"data    {kept(config.get('ksqlpy.data.dir'))}")
-            print(f"ksqlpy server is ready at {_url(listener)}", flush=True)
+            print(f"ksqlpy server is ready at {', '.join(listeners.urls)}", flush=True)
             lost = asyncio.create_task(_lost(backend.engine))
             await asyncio.wait({stopping, serving, lost}, return_when=asyncio.FIRST_COMPLETED)
             if lost.done():
@@ -191,10 +148,30 @@ async def _end(backend: Backend, end: asyncio.Event, serving: asyncio.Task[None]
         await asyncio.wait_for(serving, PATIENCE)
 
 
-async def hypercorn(app: Starlette, places: list[str], end: Callable[..., Awaitable[object]]) -> None:
-    """Serves an application until ``end`` returns; ``places``: where, as hypercorn has it."""
-    config = HypercornConfig()
-    config.bind = places
+class _Config(HypercornConfig):
+    """hypercorn's, with TLS of a context that is renewed."""
+
+    certificates: Certificates | None = None
+
+    @property
+    def ssl_enabled(self) -> bool:
+        """Whether some of the binds speak TLS."""
+        return self.certificates is not None
+
+    def create_ssl_context(self) -> ssl.SSLContext | None:
+        """That of the certificates."""
+        return None if self.certificates is None else self.certificates.context
+
+
+async def hypercorn(
+    app: Starlette, listeners: Listeners, end: Callable[..., Awaitable[object]], more: Sequence[str] = ()
+) -> None:
+    """Serves an application until ``end`` returns; ``more``: where without TLS, too, as hypercorn has it."""
+    config = _Config()
+    config.certificates = listeners.certificates
+    plain, secure = [*listeners.binds(tls=False), *more], listeners.binds(tls=True)
+    config.bind, config.insecure_bind = (secure, plain) if config.ssl_enabled else (plain, [])
+    config.ssl_handshake_timeout = HANDSHAKE
     config.loglevel = "WARNING"
     config.errorlog = logging.getLogger("ksqlpy.server")  # else it writes onto the terminal, whatever is drawn there
     config.include_server_header = False
@@ -206,34 +183,13 @@ async def hypercorn(app: Starlette, places: list[str], end: Callable[..., Awaita
     frames.install()
     connections.install()
     strict.install()
-    await hypercorn_serve(app, config, shutdown_trigger=end)  # type: ignore[arg-type]
-
-
-def binds(listener: int) -> list[str]:
-    """Further descriptors of a socket that listens, as hypercorn has them, which closes those that it is given."""
-    return [f"fd://{os.dup(listener)}" for _ in range(ACCEPTS)]
-
-
-def _url(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _insecure(host: str) -> KsqlError:
-    return ConfigProblem(
-        "address-insecure",
-        f"other machines can reach {host or 'all addresses'}, and the server asks nobody for a login:"
-        " whoever reaches it could run statements",
-        hint="set up a login, as with ksqlpy.auth.users.file, or listen on 127.0.0.1; --insecure listens all the same",
-    )
-
-
-def _unusable(host: str, port: int, error: OSError) -> KsqlError:
-    return EnvironmentProblem(
-        "address-unusable",
-        f"the server cannot listen on {host}, port {port}: {error.strerror or error}",
-        hint="name an address of this machine with --host and a port above 1023 with --port",
-    )
+    asyncio.get_running_loop().set_exception_handler(quiet)
+    watch = asyncio.create_task(listeners.certificates.watch()) if listeners.certificates is not None else None
+    try:
+        await hypercorn_serve(app, config, shutdown_trigger=end)  # type: ignore[arg-type]
+    finally:
+        if watch is not None:
+            watch.cancel()
 
 
 class ServerThread:
@@ -243,11 +199,18 @@ class ServerThread:
     """
 
     def __init__(
-        self, engine: Engine | Backend, host: str = "127.0.0.1", port: int = 0, *, insecure: bool = False
+        self,
+        engine: Engine | Backend,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        insecure: bool = False,
+        listeners: Listeners | None = None,
     ) -> None:
+        """``listeners``: where, in place of the address that host, port and insecure say."""
         self.backend = engine if isinstance(engine, Backend) else Backend(engine)
-        self._listener = listen(host, port, insecure=insecure)
-        self.url = _url(self._listener)
+        self._listeners = listeners or Listeners([(listen(host, port, insecure=insecure), False)])
+        self.url = self._listeners.urls[0]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._running = threading.Event()
@@ -257,7 +220,7 @@ class ServerThread:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         end = asyncio.Event()
-        serving = asyncio.create_task(hypercorn(create_app(self.backend), binds(self._listener.fileno()), end.wait))
+        serving = asyncio.create_task(hypercorn(create_app(self.backend), self._listeners, end.wait))
         stopping = asyncio.create_task(self._stop.wait())
         self._running.set()
         await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
@@ -276,4 +239,4 @@ class ServerThread:
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
-        self._listener.close()
+        self._listeners.close()

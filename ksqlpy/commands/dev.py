@@ -81,16 +81,15 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
     from ksqlpy.embedded.folders import kept
     from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
-    from ksqlpy.server.auth.login import is_configured
     from ksqlpy.server.backend import Backend, State
+    from ksqlpy.server.listeners import Listeners
     from ksqlpy.server.run import ServerThread
 
     without_traces_of_py4j()
     engine = Engine(config, tell)
     backend = Backend(engine, State.STARTING)
     # The port is taken first: if it is in use nothing need be started.
-    insecure = config.get("ksqlpy.insecure") == "true" or is_configured(config)
-    server = ServerThread(backend, config.get("ksqlpy.host"), config.number("ksqlpy.port"), insecure=insecure)
+    server = ServerThread(backend, listeners=Listeners.of(config))
     with contextlib.ExitStack() as stack:
         stack.callback(tell, "")
         start_whole(engine.start, engine.stop, tell)

@@ -16,6 +16,15 @@ def _file(value: str) -> str:
     return value and str(Path(value.strip()).expanduser().absolute())
 
 
+def _listeners(value: str) -> str:
+    urls = [u.strip().removesuffix("/") for u in value.split(",") if u.strip()]
+    if not all(re.fullmatch(r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}", u) for u in urls):
+        raise ValueError("must be addresses such as http://127.0.0.1:8088, with commas between them")
+    if any(int(u.rpartition(":")[2]) > 65535 for u in urls):
+        raise ValueError("names a port above 65535")
+    return ",".join(urls)
+
+
 def _paths(value: str) -> str:
     paths = [p.strip() for p in value.split(",") if p.strip()]
     if not all(re.fullmatch(r"/[!-+\--~]*", p) for p in paths):
@@ -45,6 +54,29 @@ def _list(value: str) -> str:
 
 
 ACCESS = (
+    Property(
+        "listeners",
+        "",
+        "Where the server listens, in place of ksqlpy.host and ksqlpy.port: addresses such as "
+        "http://127.0.0.1:8088,https://0.0.0.0:8443, each with its protocol. Empty: there, with https where "
+        "ksqlpy.tls.certificate is set.",
+        _listeners,
+    ),
+    Property(
+        "ksqlpy.tls.certificate",
+        "",
+        "File with the certificate of listeners that are https, and those above it, as PEM. A new one is used as soon "
+        "as it is there.",
+        _file,
+    ),
+    Property("ksqlpy.tls.key", "", "File with its key, as PEM; empty: it is in the same file.", _file),
+    Property("ksqlpy.tls.key.password", "", "Password of the key; empty: it has none.", secret=True),
+    Property(
+        "ksqlpy.tls.client.ca",
+        "",
+        "File of the authorities, as PEM, of which clients must show a certificate; empty: they need none.",
+        _file,
+    ),
     Property(
         "ksqlpy.auth.users.file",
         "",
