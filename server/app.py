@@ -48,11 +48,11 @@ ROUTERS = [
 """Extension point: the endpoints, a router a family."""
 
 
-def create_app(engine: Engine | Backend) -> FastAPI:
+def create_app(engine: Engine | Backend, secret: str = "") -> FastAPI:
     """The REST API over an engine that has been started.
 
     With a :class:`Backend` instead of an engine the API also works while the engine starts and stops: what cannot be
-    served then gets 503 and ksqlDB's code for it.
+    served then gets 503 and ksqlDB's code for it. ``secret``: by which the server knows its readers.
     """
     app = FastAPI(title="ksqlpy", version=__version__, openapi_url=None, redirect_slashes=False)
     app.state.backend = engine if isinstance(engine, Backend) else Backend(engine)
@@ -61,7 +61,7 @@ def create_app(engine: Engine | Backend) -> FastAPI:
         app.include_router(router)
     add_handlers(app)
     backend: Backend = app.state.backend
-    guarded(app, backend.engine.config, backend.engine.look_up, backend.problem)
+    guarded(app, backend.engine.config, backend.engine.look_up, backend.problem, secret=secret)
     app.state.scrapes = metrics.Scrapes(backend)
     paths = [getattr(route, "path", "/") for router in ROUTERS for route in router.routes]
     app.add_middleware(metrics.Counted, scrapes=app.state.scrapes, paths=paths)
@@ -71,16 +71,23 @@ def create_app(engine: Engine | Backend) -> FastAPI:
 A = TypeVar("A", bound=Starlette)
 
 
-def guarded(app: A, config: Config, look_up: LookUp, problem: Callable[[], KsqlError | None], ids: str = "pull_") -> A:
+def guarded(
+    app: A,
+    config: Config,
+    look_up: LookUp,
+    problem: Callable[[], KsqlError | None],
+    ids: str = "pull_",
+    secret: str = "",
+) -> A:
     """The application with what stands before it: gate, login, whole bodies, lookups (which ``look_up`` answers).
 
-    ``problem``: why nothing can be answered now; ``ids``: what ids of lookups begin with.
+    ``problem``: why nothing can be answered now; ``ids``: what ids of lookups begin with; ``secret``: that of readers.
     """
     # Requests come to the last one first.
     app.add_middleware(Lookups, look_up=look_up, problem=problem, ids=ids)
     app.add_middleware(Failures)
     app.add_middleware(Bodies)
-    app.add_middleware(Auth, login=Login.of(config))
+    app.add_middleware(Auth, login=Login.of(config, secret))
     if origins := split(config.get(ORIGINS)):  # what browsers need to know; others of them do not get past the gate
         app.add_middleware(
             CORSMiddleware,

@@ -9,6 +9,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ksqlpy.errors import EngineProblem
 from ksqlpy.server import tunnel
+from ksqlpy.server.auth import access_of
+from ksqlpy.server.auth.vouch import HEADERS, vouched
 from ksqlpy.server.bodies import STREAMED, disconnected
 from ksqlpy.server.errors import error_response
 from ksqlpy.server.response_encoders import frame
@@ -28,8 +30,10 @@ _LOOKED_AT = {b"host", b"origin", b"sec-fetch-site", b"content-length"}
 class Forward:
     """An ASGI application that asks a server behind a Unix socket; stands behind what reads bodies whole."""
 
-    def __init__(self, socket: str) -> None:
+    def __init__(self, socket: str, secret: str) -> None:
+        """``secret``: by which the server knows that it is asked by a reader."""
         self._socket = socket
+        self._secret = secret
         self._transport = httpx.AsyncHTTPTransport(
             uds=socket, limits=httpx.Limits(max_connections=None, max_keepalive_connections=100)
         )
@@ -38,7 +42,9 @@ class Forward:
         """Hands on a request and its answer."""
         if scope["type"] not in ("http", "websocket"):
             return
-        headers = [(n, v) for n, v in scope["headers"] if n not in _OF_THE_CONNECTION | _LOOKED_AT]
+        headers = [(n, v) for n, v in scope["headers"] if n not in _OF_THE_CONNECTION | _LOOKED_AT | HEADERS]
+        if (access := access_of(scope)) is not None:
+            headers += vouched(access.session, scope, self._secret)
         path = scope.get("raw_path") or scope["path"].encode()
         query = scope.get("query_string", b"")
         target = path + (b"?" + query if query else b"")

@@ -53,7 +53,7 @@ async def _serve(reader: Reader, settings: dict[str, Any]) -> None:
 
     threading.Thread(target=watch, name="input", daemon=True).start()
     app = guarded(
-        Starlette(routes=[Mount("/", Forward(settings["server"]))]),
+        Starlette(routes=[Mount("/", Forward(settings["server"], settings["secret"]))]),
         reader.config,
         reader.look_up,
         _problem,

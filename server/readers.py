@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import secrets
 import socket
 import subprocess
 import sys
@@ -30,10 +31,11 @@ AGAIN = 1.0
 
 
 class Readers:
-    """So many processes; a context manager that ends them."""
+    """So many processes; a context manager that ends them. ``secret``: by which the server knows them."""
 
     def __init__(self, count: int) -> None:
         self._count = count
+        self.secret = secrets.token_urlsafe(32) if count else ""
         self._around = contextlib.ExitStack()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -63,6 +65,7 @@ class Readers:
                 "values": config.all_given,
                 "listeners": [(listener.fileno(), tls) for listener, tls in listeners],
                 "server": str(self._folder / "server"),
+                "secret": self.secret,
                 "folder": str(folder / f"reader-{number}"),
             }
             thread = threading.Thread(

@@ -90,7 +90,7 @@ async def _serve(backend: Backend, listeners: Listeners, readers: Readers, progr
 
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, interrupted)
-    serving = asyncio.create_task(hypercorn(create_app(backend), listeners, end.wait, readers.binds))
+    serving = asyncio.create_task(hypercorn(create_app(backend, readers.secret), listeners, end.wait, readers.binds))
     starting = asyncio.create_task(asyncio.to_thread(backend.engine.start))
     stopping = asyncio.create_task(stop.wait())
     try:
