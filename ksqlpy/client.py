@@ -59,7 +59,9 @@ class Waiting:
 class Connection:
     """How a server is reached: its URL, who one is there, and how its certificate is checked.
 
-    ``cafile``: certificates that are trusted instead of the machine's; ``insecure``: any certificate will do.
+    ``token``: sent in the place of a name and a password. ``cafile``: certificates that are trusted instead of the
+    machine's; ``insecure``: any certificate will do. ``certificate``: what this client shows to a server that asks for
+    one, with its ``key``, which may stand in the same file.
     ``waiting``: how long a client waits for a server that is just starting; not at all by default.
     Name and password in the URL count where ``user`` is not given; :attr:`address` shows neither.
     """
@@ -70,6 +72,9 @@ class Connection:
     cafile: Path | None = None
     insecure: bool = False
     waiting: Waiting = Waiting()
+    token: str | None = field(default=None, repr=False)
+    certificate: Path | None = None
+    key: Path | None = None
 
     @property
     def address(self) -> str:
@@ -87,18 +92,39 @@ class Connection:
 
     @property
     def login(self) -> tuple[str, str] | None:
-        """Name and password, if there is a name."""
+        """Name and password, if there is a name and no token."""
+        if self.token is not None:
+            return None
         if self.user is not None:
             return self.user, self.password or ""
         parts = urlsplit(self.url)
         return (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
 
     def trust(self) -> ssl.SSLContext | bool:
-        """What checks the certificate; raises ConfigProblem ``bad-cacert`` for a file without certificates."""
-        if not self.url.startswith("https:") or self.insecure:
-            return False  # loading certificates takes time
+        """What checks the certificate, and shows one; raises ConfigProblem ``bad-cacert`` and ``bad-cert``."""
+        if not self.url.startswith("https:"):
+            return False
+        if self.certificate is None and (self.insecure or self.cafile is None):
+            return not self.insecure  # loading certificates takes time
+        context = self._trusting()
+        if self.certificate is not None:
+            try:
+                context.load_cert_chain(self.certificate, self.key, password="")  # never asked for at the terminal
+            except ssl.SSLError as e:
+                said = f"{self.certificate} holds no certificate with its key, or the key has a password"
+                raise ConfigProblem("bad-cert", said, hint="name the file of the key with --key") from e
+            except OSError as e:
+                files = " or ".join(str(f) for f in (self.certificate, self.key) if f is not None)
+                raise ConfigProblem("bad-cert", f"{files} cannot be read: {file_reason(e)}") from e
+        return context
+
+    def _trusting(self) -> ssl.SSLContext:
+        if self.insecure:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            return context
         if self.cafile is None:
-            return True
+            return httpx.create_ssl_context()
         try:
             return ssl.create_default_context(cafile=str(self.cafile))
         except ssl.SSLError as e:
@@ -119,7 +145,7 @@ class Client:
         """Connects at the first request.
 
         ``patience``: seconds until an answer must begin; None: a statement may take as long as it takes. Raises
-        ConfigProblem: ``bad-url``, ``bad-cacert``.
+        ConfigProblem: ``bad-url``, ``bad-cacert``, ``bad-cert``.
         """
         connection = Connection(server) if isinstance(server, str) else server
         self.url = connection.address
@@ -130,6 +156,7 @@ class Client:
             trust_env=urlsplit(self.url).hostname not in _LOOPBACK,
             verify=connection.trust(),
             auth=connection.login,
+            headers={} if connection.token is None else {"Authorization": f"Bearer {connection.token}"},
         )
 
     def __enter__(self) -> Client:
@@ -347,7 +374,8 @@ def _error(response: httpx.Response, sql: str | None) -> KsqlError:
         return EnvironmentProblem(
             "no-access",
             "the server does not let you in" if known else "the server wants to know who you are",
-            hint="-u USER says who you are; the password comes from KSQLPY_PASSWORD or -p",
+            hint="-u USER says who you are, with the password of KSQLPY_PASSWORD or --password-file; a token comes from"
+            " KSQLPY_TOKEN or --token-file",
             error_code=response.status_code * 100,
         )
     if isinstance(data, dict) and "message" in data:

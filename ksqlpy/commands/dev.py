@@ -8,16 +8,18 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ksqlpy.commands.datafolder import add_data, with_data
 from ksqlpy.commands.logs import without_traces_of_py4j
-from ksqlpy.commands.options import add_define, add_insecure
+from ksqlpy.commands.options import add_define, add_insecure, connection
 from ksqlpy.commands.values import rate
 
 if TYPE_CHECKING:
+    from ksqlpy.client import Connection
     from ksqlpy.config import Config
     from ksqlpy.embedded.cache import StatusLine
     from ksqlpy.embedded.registry import EmbeddedRegistry
@@ -78,6 +80,7 @@ def _registry(folder: str, tell: StatusLine) -> EmbeddedRegistry:
 
 
 def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) -> int:
+    from ksqlpy.client import Waiting
     from ksqlpy.embedded.folders import kept
     from ksqlpy.embedded.process import start_whole
     from ksqlpy.runtime import Engine
@@ -104,13 +107,14 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
         print(f"data    {kept(config.get('ksqlpy.data.dir'))}", flush=True)
         if sys.stdin.isatty() and not options.no_shell:
             _log_beside_the_shell(engine.folder)
+        there = replace(connection(options), url=server.url, waiting=Waiting())
         if options.sample is not None:
             from ksqlpy.demo.sample import Taxi
 
-            taxi = stack.enter_context(Taxi(server.url, engine.connection, _paced(options.rate), tell))
+            taxi = stack.enter_context(Taxi(there, engine.connection, _paced(options.rate), tell))
             print(taxi.make())
             print(f"queries begin at the {config.get('auto.offset.reset')} record (auto.offset.reset)", flush=True)
-        return _talk(server.url, options, engine.fatal)
+        return _talk(there, options, engine.fatal)
 
 
 def _log_beside_the_shell(folder: Path) -> None:
@@ -153,12 +157,12 @@ def _paced(rate: float | None) -> Callable[[Iterable[tuple[bytes, bytes]]], Iter
     return paced
 
 
-def _talk(url: str, options: argparse.Namespace, fatal: Callable[[], KsqlError | None]) -> int:
+def _talk(server: str | Connection, options: argparse.Namespace, fatal: Callable[[], KsqlError | None]) -> int:
     """The shell, or the statements that are piped in; without either it serves until a signal comes."""
     if options.no_shell:
         return _serve(fatal)
     if sys.stdin.isatty():
-        options.server = options.url = url
+        options.server = server if isinstance(server, str) else server.url
         options.define = []  # they are the server's
         from ksqlpy.commands import shell
 
@@ -168,7 +172,7 @@ def _talk(url: str, options: argparse.Namespace, fatal: Callable[[], KsqlError |
         return _serve(fatal)
     from ksqlpy.shell.commands import run_text
 
-    return run_text(text, url, options.output, {}, complete=True)
+    return run_text(text, server, options.output, {}, complete=True)
 
 
 def _serve(fatal: Callable[[], KsqlError | None]) -> int:

@@ -110,26 +110,51 @@ def add_session(parser: argparse.ArgumentParser, *, first: bool = False) -> None
     add("--config-file", metavar="FILE", type=Path, help="file of key=value lines: properties of the session")
     add("-u", "--user", metavar="NAME", help="name for a server that asks for one")
     add("-p", "--password", metavar="WORD", help="its password; others see it here, so rather use KSQLPY_PASSWORD")
+    add("--password-file", metavar="FILE", type=Path, help="the password is its first line; -: of standard input")
+    add("--token-file", metavar="FILE", type=Path, help="a token in place of name and password, or KSQLPY_TOKEN")
     add("--cacert", metavar="FILE", type=Path, help="certificates to trust for https")
+    add("--cert", metavar="FILE", type=Path, help="certificate for a server that asks clients for one")
+    add("--key", metavar="FILE", type=Path, help="its key, if that is not in the same file")
     add("--insecure", action="store_true", default=False, help="trust any certificate for https")
     add("--query-row-limit", metavar="N", type=count, help="end a streamed query after N rows")
     add("--query-timeout", metavar="MS", type=count, help="end a streamed query after MS milliseconds")
 
 
 def connection(options: argparse.Namespace) -> Connection:
-    """How the server is reached. A name without a password is asked for it, if a person is there to ask."""
+    """How the server is reached. A name without a password is asked for it, if a person is there to ask.
+
+    What options do not say, the environment does: KSQLPY_USER, KSQLPY_PASSWORD, KSQLPY_TOKEN, KSQLPY_CACERT. Raises
+    ConfigProblem ``two-logins`` and ``secret-unreadable``.
+    """
     import getpass
     import sys
 
     from ksqlpy.client import AT_START, NOT_YET, Connection, Waiting
     from ksqlpy.shell.progress import Progress
 
+    token = _token(options)
+    user = None if token is not None else options.user or os.environ.get("KSQLPY_USER")
     password = options.password if options.password is not None else os.environ.get("KSQLPY_PASSWORD")
-    if options.user and password is None and sys.stdin.isatty():
-        password = getpass.getpass(f"password of {options.user}: ")
+    if options.password_file is not None:
+        password = secret_from(options.password_file, "password")
+    if user and password is None and sys.stdin.isatty():
+        password = getpass.getpass(f"password of {user}: ")
     not_yet, starting = (NOT_YET, AT_START) if options.wait is None else (options.wait, options.wait)
     waiting = Waiting(not_yet, starting, Progress().doing)
-    return Connection(options.server, options.user, password, options.cacert, options.insecure, waiting)
+    cacert = options.cacert or (Path(named) if (named := os.environ.get("KSQLPY_CACERT")) else None)
+    return Connection(
+        options.server, user, password, cacert, options.insecure, waiting, token, options.cert, options.key
+    )
+
+
+def _token(options: argparse.Namespace) -> str | None:
+    from ksqlpy.errors import ConfigProblem
+
+    if options.token_file is None:
+        return None if options.user else os.environ.get("KSQLPY_TOKEN") or None
+    if options.user:
+        raise ConfigProblem("two-logins", "-u and --token-file both say who you are", hint="leave one of them out")
+    return secret_from(options.token_file, "token").strip()
 
 
 def secret_from(file: Path | None, what: str, *, twice: bool = False) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ksqlpy.client import Client
+from ksqlpy.client import Client, Connection
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.demo.data import ZONES_AT, find_files, read_rides, read_statements, read_zones
 from ksqlpy.errors import KsqlError
@@ -26,9 +26,13 @@ class Taxi:
     """
 
     def __init__(
-        self, url: str, connection: KafkaConnection, paced: Callable[[Records], Records] | None, tell: Tell
+        self,
+        server: str | Connection,
+        connection: KafkaConnection,
+        paced: Callable[[Records], Records] | None,
+        tell: Tell,
     ) -> None:
-        self._url = url
+        self._server = server
         self._connection = connection
         self._paced = paced
         self._tell = tell
@@ -54,7 +58,7 @@ class Taxi:
 
         files = find_files(folder)
         properties, sources, queries = read_statements(files.sql)
-        with Client(self._url) as client:
+        with Client(self._server) as client:
             names = [s["name"] for e in client.statements("SHOW STREAMS;") for s in e["streams"]]
             if "RIDES" in names:
                 return "sample taxi: is there already"
