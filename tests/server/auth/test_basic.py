@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -159,8 +160,38 @@ def test_paths_for_which_nobody_is_asked(serve: Serve, users: Path) -> None:
         assert client.post("/ksql?/healthcheck", json=SHOW).status_code == 401
 
 
+def test_pages_that_may_use_the_server_can_learn_that_they_must_log_in(serve: Serve, users: Path) -> None:
+    page = "https://console.example"
+    server = serve({"ksqlpy.auth.users.file": str(users), "access.control.allow.origin": page})
+    asks = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    with httpx.Client(base_url=server.url, trust_env=False, timeout=30, headers={"Origin": page}) as client:
+        assert client.options("/ksql", headers=asks).status_code == 200  # browsers send no login with it
+        refused = client.post("/ksql", json=SHOW)
+        assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, page)
+        assert client.post("/ksql", json=SHOW, auth=ALICE).status_code == 200
+        assert client.options("/ksql", headers={**asks, "Origin": "https://evil.example"}).status_code == 403
+        assert client.options("/ksql").status_code == 401
+
+
+def test_a_websocket_needs_a_login(guarded: ServerThread) -> None:
+    upgrade = (
+        b"GET /ws/query HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+    )
+    for more, status in (
+        (b"", b"401"),
+        (f"Authorization: Basic {basic('alice', 'wrong horse')}\r\n".encode(), b"401"),
+        (f"Authorization: Basic {basic(*ALICE)}\r\n".encode(), b"403"),  # there is no such endpoint
+    ):
+        with socket.create_connection(("127.0.0.1", httpx.URL(guarded.url).port or 0), timeout=30) as connection:
+            connection.sendall(upgrade + more + b"\r\n")
+            answer = connection.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 " + status), answer
+
+
 def test_probes_need_no_login_by_default(web: httpx.Client) -> None:
-    assert [web.get(path).status_code for path in ("/chc/live", "/chc/ready")] == [200, 200]
+    assert [web.get(path).status_code for path in ("/live", "/ready", "/chc/live", "/chc/ready")] == [200] * 4
+    assert web.get("/metrics").status_code == 401
 
 
 @pytest.mark.parametrize("value", ["healthcheck", "/a b", "*", "/ä"])
