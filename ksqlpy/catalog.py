@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
+from ksqlpy.access import Grants, Principal, Right, Thing, allowed
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -38,6 +39,7 @@ __all__ = [
     "Header",
     "KeySpec",
     "Nulls",
+    "Owner",
     "PartSpec",
     "PersistentQuery",
     "Schema",
@@ -214,6 +216,24 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Owner:
+    """Who made a query: the name of a principal, and by which login; equal names of two logins are different people."""
+
+    name: str
+    how: str
+
+    @classmethod
+    def of(cls, principal: Principal | None) -> Owner | None:
+        """The owner of what a principal makes; None where nobody was asked for a name."""
+        return None if principal is None or not principal.name else cls(principal.name, principal.how)
+
+    @staticmethod
+    def is_same(one: Owner | None, other: Owner | None) -> bool:
+        """Whether both are one; nobody is the same as nobody."""
+        return one is not None and one == other
+
+
+@dataclass(frozen=True)
 class PersistentQuery:
     """A running CREATE … AS SELECT or INSERT INTO … SELECT.
 
@@ -221,7 +241,7 @@ class PersistentQuery:
     ``paused``: it does not run until it is resumed. ``upgraded_from``: fingerprints of the plans that OR REPLACE has
     replaced, whose state the present plan takes over. ``checkpoint_mark``: what its checkpoint was made with.
     ``state_era``: how often OR REPLACE has let it go on without its state. ``skipped``: topic, partition and offset of
-    records that it leaves out.
+    records that it leaves out. ``owner``: who made it, None where nobody was asked for a name.
     """
 
     id: str
@@ -236,6 +256,11 @@ class PersistentQuery:
     checkpoint_mark: str = ""
     state_era: int = 0
     skipped: tuple[tuple[str, int, int], ...] = ()
+    owner: Owner | None = None
+
+    def is_of(self, principal: Principal | None) -> bool:
+        """Whether this principal owns the query."""
+        return Owner.is_same(self.owner, Owner.of(principal))
 
 
 @dataclass(frozen=True)
@@ -243,13 +268,69 @@ class Catalog:
     """Sources, queries and user types by name.
 
     ``blocked``: why a source, type or query cannot be used, by kind and name: its entry of the command log is odd.
-    Such queries stand among the others, and do not run; such sources and types do not.
+    Such queries stand among the others, and do not run; such sources and types do not. ``grants``: who may do what.
+    ``viewer``: whose view it is, from which what he may not see is left out; None: it is whole (:meth:`seen_by`).
     """
 
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
     queries: Mapping[str, PersistentQuery] = field(default_factory=lambda: MappingProxyType({}))
     types: Mapping[str, SqlType] = field(default_factory=lambda: MappingProxyType({}))
     blocked: Mapping[tuple[BlockedKind, str], str] = field(default_factory=lambda: MappingProxyType({}))
+    grants: Grants = field(default_factory=Grants)
+    viewer: Principal | None = None
+    _views: dict[Principal, Catalog] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def seen_by(self, principal: Principal | None) -> Catalog:
+        """What somebody sees: sources and types on which he has a right, and queries of which he sees all sources.
+
+        His own queries he always sees. It is this snapshot itself where nothing is hidden.
+        """
+        if principal is None or self.grants.held(principal.roles).sees_all:
+            return self
+        found = self._views.get(principal)
+        if found is None:
+            found = self._view(principal)
+            if len(self._views) >= _VIEWS:
+                self._views.clear()
+            self._views[principal] = found
+        return found
+
+    def _view(self, principal: Principal) -> Catalog:
+        view = replace(self, viewer=principal)
+        queries = {i: q for i, q in self.queries.items() if view.shows(q.owner, (q.sink, *q.sources))}
+        blocked = {
+            (kind, name): reason
+            for (kind, name), reason in self.blocked.items()
+            if (name in queries if kind == "query" else not view.hides(name))
+        }
+        return replace(
+            view,
+            sources=MappingProxyType({n: s for n, s in self.sources.items() if not view.hides(n)}),
+            queries=MappingProxyType(queries),
+            types=MappingProxyType({n: t for n, t in self.types.items() if not view.hides(n)}),
+            blocked=MappingProxyType(blocked),
+        )
+
+    def shows(self, owner: Owner | None, sources: Iterable[str]) -> bool:
+        """Whether a query of this owner and these sources is seen here."""
+        if self.viewer is None or Owner.is_same(owner, Owner.of(self.viewer)):
+            return True
+        return not any(map(self.hides, sources))
+
+    def told(self, query_ids: Iterable[str]) -> str:
+        """Ids of queries as a message names them here; of those that are not seen only how many."""
+        ids = list(query_ids)
+        seen = [q for q in ids if q in self.queries]
+        hidden = len(ids) - len(seen)
+        return " and ".join(filter(None, [", ".join(seen), f"{hidden} that you may not see" if hidden else ""]))
+
+    def hides(self, name: str) -> bool:
+        """Whether a source or type of that name would not be seen here, so that nothing tells whether there is one."""
+        return self.viewer is not None and not self.allows(self.viewer, None, Thing.source(name))
+
+    def allows(self, principal: Principal | None, right: Right | None, thing: Thing) -> bool:
+        """Whether somebody has a right on something, see :func:`ksqlpy.access.allowed`."""
+        return allowed(principal, right, thing, self.grants)
 
     def with_blocked(self, kind: BlockedKind, name: str, reason: str) -> Catalog:
         """A snapshot in which this name cannot be used; what has it is left out, save a query."""
@@ -305,6 +386,9 @@ class Catalog:
         """Ids of the queries that write the source."""
         return tuple(q.id for q in self.queries.values() if q.sink == name)
 
+
+_VIEWS = 100
+"""Views of one snapshot that are kept."""
 
 _SCALARS = {t.name for t in (BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)}
 

@@ -8,6 +8,7 @@ from typing import Literal, NoReturn
 
 from sqlglot import exp
 
+from ksqlpy.access import Need, Right, Thing, refusal
 from ksqlpy.analysis.result import Relation
 from ksqlpy.analysis.typed import SYSTEM, ColumnRef
 from ksqlpy.catalog import Catalog, Source
@@ -56,10 +57,18 @@ def check_blocked(catalog: Catalog, kind: Literal["source", "type"], node: exp.E
 
 
 def find_source(catalog: Catalog, node: exp.Expr, text: Text) -> Source:
-    """The source that an Identifier names; raises AnalysisProblem ``unknown-source`` or ``command-log``."""
+    """The source that an Identifier names; raises AnalysisProblem ``unknown-source`` or ``command-log``.
+
+    Where the catalog is the view of somebody who would not see such a source, nothing tells whether there is one:
+    raises StatementError ``missing-right``.
+    """
     name: str = node.this
     source = catalog.sources.get(name)
     if source is None:
+        if catalog.viewer is not None and catalog.hides(name):
+            similar = similar_names(name, catalog.sources)
+            need = Need(Right.SELECT, Thing.source(name))
+            raise refusal(catalog.viewer, need, span=text.span(node), sql=text.sql, similar=similar)
         check_blocked(catalog, "source", node, text)
         text.refuse(
             "unknown-source",

@@ -156,7 +156,7 @@ def analyze_alter(parsed: Parsed, catalog: Catalog) -> Source:
     if source.query is not None:
         text.refuse(
             "made-by-query",
-            f"the columns of {source.name} come from the query {source.query}",
+            f"the columns of {source.name} come from the query {catalog.told([source.query])}",
             node.this,
             hint="CREATE OR REPLACE … AS SELECT changes the query",
         )
@@ -172,7 +172,7 @@ def analyze_alter(parsed: Parsed, catalog: Catalog) -> Source:
     return altered
 
 
-def check_replaceable(old: Source, new: Source, catalog: Catalog, text: Text, node: exp.Expr) -> None:
+def check_replaceable(old: Source, new: Source, catalog: Catalog, text: Text, node: exp.Expr, view: Catalog) -> None:
     """Refuses OR REPLACE of ``old`` by ``new`` unless readers and records stay valid.
 
     Kind, topic, formats, time and key stay; value columns may be appended only. AnalysisProblem ``not-replaceable``.
@@ -212,7 +212,7 @@ def check_replaceable(old: Source, new: Source, catalog: Catalog, text: Text, no
         )
     writers = [q for q in catalog.writers(old.name) if q != old.query]
     if writers and old.columns != new.columns:
-        refuse(f"it is written by {', '.join(writers)} too", "TERMINATE them first")
+        refuse(f"it is written by {view.told(writers)} too", "TERMINATE them first")
 
 
 def _window_text(source: Source) -> str | None:

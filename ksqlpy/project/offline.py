@@ -12,7 +12,7 @@ from ksqlpy.analysis import TopicSpec
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
-from ksqlpy.runtime.context import Sandbox
+from ksqlpy.runtime.context import OpenPush, Sandbox
 from ksqlpy.runtime.statements import check
 from ksqlpy.runtime.statements.select import check_push
 from ksqlpy.runtime.topic_requirements import check_requirement
@@ -34,6 +34,10 @@ class AssumedTopics:
             self._said[spec.name] = spec.partitions
         return have
 
+    def exists(self, topic: str) -> bool:
+        """Whether a statement has spoken of it."""
+        return topic in self._said
+
     def partitions(self, topics: Iterable[str]) -> dict[str, int]:
         """One for each."""
         return dict.fromkeys(topics, 1)
@@ -45,7 +49,7 @@ class Offline:
     def __init__(self, config: Config | None = None) -> None:
         self.config = config or Config.of({})
         self.topics = AssumedTopics()
-        self.open_push_queries: tuple[str, ...] = ()
+        self.open_push_queries: tuple[OpenPush, ...] = ()
 
     def plan_of(self, query_id: str) -> Plan:
         """There is none that a sandbox does not know itself."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ksqlpy.errors import KsqlError
+
 __all__ = ["Batch", "Unshared"]
 
 
@@ -31,6 +33,23 @@ class Unshared:
 
     limit: int | None = None
     """How many rows a taker must take at most; None: it need not count them."""
+
+    ended_for: KsqlError | None = None
+    """Why it was ended by another than its reader."""
+
+    def end(self, error: KsqlError) -> None:
+        """Ends it; its reader is told why."""
+        self.ended_for = error
+        self.close()
+
+    def check_ended(self) -> None:
+        """Raises what it was ended for."""
+        if self.ended_for is not None:
+            raise self.ended_for
+
+    def close(self) -> None:
+        """Ends it."""
+        raise NotImplementedError
 
     def subscribe(
         self, take: Callable[[Batch], None], failed: Callable[[Exception], None], ended: Callable[[], None]

@@ -13,16 +13,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ksqlpy.access import Grants, On, Principal, Right
 from ksqlpy.analysis import CreateAs, Declare, InsertInto
 from ksqlpy.analysis.windows import LATE_TOPIC
-from ksqlpy.catalog import Catalog, PersistentQuery, Source, type_to_json
+from ksqlpy.catalog import Catalog, Owner, PersistentQuery, Source, type_to_json
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import declared, registered, writable
 from ksqlpy.plan import Plan, going_on, stored
 from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
-from ksqlpy.runtime.commandlog import Entry, query_to_json, source_to_json
+from ksqlpy.runtime.commandlog import Entry, grant_to_json, query_to_json, source_to_json
 from ksqlpy.runtime.query_specs import Planned
 from ksqlpy.runtime.replay import replayed
 from ksqlpy.runtime.supervisor import Supervisor
@@ -138,13 +139,16 @@ class CatalogService:
         self.catalog = catalog
         return sequence
 
-    def create(self, made: CreateAs, plan: Plan, properties: Mapping[str, object]) -> tuple[int, str]:
+    def create(
+        self, made: CreateAs, plan: Plan, properties: Mapping[str, object], principal: Principal | None = None
+    ) -> tuple[int, str]:
         """Makes a checked source and its query; returns the command's number and the id of the query."""
         log, topics = self._brokers.log, self._brokers.topics
         with self.lock:
             prefix = "CTAS" if made.source.kind == "TABLE" else "CSAS"
             query_id = made.query_id or f"{prefix}_{made.source.name.upper()}_{log.next_offset}"
             query, partitions = self._persistent(query_id, made.source, made.source.statement, plan, properties)
+            query = replace(query, owner=Owner.of(principal))
             source = replace(made.source, query=query.id)
             entry = {"op": "create", "source": source_to_json(source), **_planned(query, plan)}
             log.check_size(entry)
@@ -154,12 +158,15 @@ class CatalogService:
             topics.ensure_late(plan.late_topic)
             return self._begin(entry, self.catalog.with_source(source), query), query.id
 
-    def insert_into(self, made: InsertInto, plan: Plan, properties: Mapping[str, object]) -> tuple[int, str]:
+    def insert_into(
+        self, made: InsertInto, plan: Plan, properties: Mapping[str, object], principal: Principal | None = None
+    ) -> tuple[int, str]:
         """Makes a checked query that writes an existing stream; returns the command's number and the query's id."""
         with self.lock:
             self.written(made.source)
             query_id = made.query_id or f"INSERTQUERY_{self._brokers.log.next_offset}"
             query, _ = self._persistent(query_id, made.source, made.statement, plan, properties)
+            query = replace(query, owner=Owner.of(principal))
             entry = {"op": "insert", **_planned(query, plan)}
             self._brokers.log.check_size(entry)
             return self._begin(entry, self.catalog, query), query.id
@@ -244,6 +251,28 @@ class CatalogService:
                 return self._log({"op": "drop-type", "name": name}, self.catalog.without_type(name))
             entry = {"op": "type", "name": name, "type": type_to_json(type_)}
             return self._log(entry, self.catalog.with_type(name, type_))
+
+    # ------------------------------------------------------------ roles
+
+    def make_role(self, role: str) -> int:
+        """Makes a role without rights; returns the command's number."""
+        return self._grants({"op": "role", "role": role}, lambda grants: grants.with_role(role))
+
+    def drop_role(self, role: str) -> int:
+        """Forgets a role and what is granted to it; returns the command's number."""
+        return self._grants({"op": "drop-role", "role": role}, lambda grants: grants.without_role(role))
+
+    def grant(self, role: str, rights: frozenset[Right], on: On) -> int:
+        """Gives a role rights; returns the command's number."""
+        return self._grants(grant_to_json("grant", role, rights, on), lambda grants: grants.granted(role, rights, on))
+
+    def revoke(self, role: str, rights: frozenset[Right], on: On) -> int:
+        """Takes rights from a role; returns the command's number."""
+        return self._grants(grant_to_json("revoke", role, rights, on), lambda grants: grants.revoked(role, rights, on))
+
+    def _grants(self, entry: Mapping[str, Any], change: Callable[[Grants], Grants]) -> int:
+        with self.lock:
+            return self._log(entry, replace(self.catalog, grants=change(self.catalog.grants)))
 
     # ------------------------------------------------------------ queries
 

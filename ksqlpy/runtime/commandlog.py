@@ -7,19 +7,28 @@ running queries are derived from it; reading it again changes nothing outside.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer, TopicPartition
 
-from ksqlpy.catalog import Column, Header, PersistentQuery, Source, WindowKey, type_from_json, type_to_json
+from ksqlpy.access import GRANTABLE, On, Right
+from ksqlpy.catalog import Column, Header, Owner, PersistentQuery, Source, WindowKey, type_from_json, type_to_json
 from ksqlpy.errors import AnalysisProblem, EngineProblem, reason_of
 from ksqlpy.plan import PLAN_VERSION
 from ksqlpy.plan.stored.source import StoredSource
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
 
-__all__ = ["FORMAT_VERSION", "CommandLog", "Entry", "query_from_json", "source_from_json"]
+__all__ = [
+    "FORMAT_VERSION",
+    "CommandLog",
+    "Entry",
+    "grant_from_json",
+    "grant_to_json",
+    "query_from_json",
+    "source_from_json",
+]
 
 FORMAT_VERSION = 1
 
@@ -177,6 +186,8 @@ def query_to_json(query: PersistentQuery) -> dict[str, Any]:
     found = asdict(query)
     if not query.skipped:
         del found["skipped"]  # earlier versions do not know it
+    if query.owner is None:
+        del found["owner"]
     return found
 
 
@@ -184,5 +195,31 @@ def query_from_json(data: Mapping[str, Any]) -> PersistentQuery:
     """The inverse of :func:`query_to_json`."""
     earlier = tuple(data.get("upgraded_from") or ())
     skipped = tuple((t, p, o) for t, p, o in data.get("skipped") or ())
-    own = {"sources": tuple(data["sources"]), "upgraded_from": earlier, "skipped": skipped}
+    made = data.get("owner")
+    owner = None if made is None else Owner(made["name"], made["how"])
+    own = {"sources": tuple(data["sources"]), "upgraded_from": earlier, "skipped": skipped, "owner": owner}
     return PersistentQuery(**{**data, **own})
+
+
+def grant_to_json(op: str, role: str, rights: Iterable[Right], on: On) -> dict[str, Any]:
+    """The entry of a GRANT or REVOKE."""
+    return {
+        "op": op,
+        "role": role,
+        "rights": sorted(r.value for r in rights),
+        "on": {"kind": on.kind, "name": on.name, "like": on.like},
+    }
+
+
+def grant_from_json(data: Mapping[str, Any]) -> tuple[frozenset[Right], On]:
+    """The inverse of :func:`grant_to_json`; raises ValueError where it says nothing that is known here."""
+    rights, on = data.get("rights"), data.get("on")
+    if not isinstance(rights, list) or not isinstance(on, dict) or on.keys() != {"kind", "name", "like"}:
+        raise ValueError("its rights cannot be read")
+    found = frozenset(map(Right, rights))
+    texts = [t for t in (on["name"], on["like"]) if t is not None]
+    if on["kind"] not in GRANTABLE or not found <= set(GRANTABLE[on["kind"]]) or len(texts) > 1:
+        raise ValueError("its rights cannot be read")
+    if not all(isinstance(t, str) and t for t in texts):
+        raise ValueError("its rights cannot be read")
+    return found, On(on["kind"], on["name"], on["like"])

@@ -6,20 +6,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from ksqlpy.access import Need, Principal, Right, Thing, allowed, require
 from ksqlpy.analysis import Samples, TopicSpec
-from ksqlpy.catalog import Catalog
+from ksqlpy.catalog import Catalog, Owner
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
+from ksqlpy.sql import Parsed, span_of
 
 if TYPE_CHECKING:  # who only checks statements needs neither Kafka's clients nor Spark, which are slow to import
     from ksqlpy.runtime.brokers import Brokers
     from ksqlpy.runtime.catalog_service import CatalogService
+    from ksqlpy.runtime.plainpush import PlainPush
+    from ksqlpy.runtime.push import PushQuery
     from ksqlpy.runtime.reads import Reads
     from ksqlpy.runtime.supervisor import Supervisor
     from ksqlpy.runtime.writing import Writing
     from ksqlpy.spark.query_status import QueryStatus
 
-__all__ = ["Context", "Sandbox", "Surroundings", "TopicFacts"]
+__all__ = ["Context", "OpenPush", "Sandbox", "Surroundings", "TopicFacts"]
 
 
 class TopicFacts(Protocol):
@@ -32,6 +36,23 @@ class TopicFacts(Protocol):
     def partitions(self, topics: Iterable[str]) -> dict[str, int]:
         """The partitions of topics that must exist."""
         ...
+
+    def exists(self, topic: str) -> bool:
+        """Whether there is such a topic."""
+        ...
+
+
+@dataclass(frozen=True)
+class OpenPush:
+    """A push query that is open, as far as others may ask for it; ``sources``: what it reads."""
+
+    id: str
+    owner: Owner | None
+    sources: tuple[str, ...]
+
+    def is_of(self, principal: Principal | None) -> bool:
+        """Whether this principal has asked it."""
+        return Owner.is_same(self.owner, Owner.of(principal))
 
 
 class Surroundings(Protocol):
@@ -48,8 +69,8 @@ class Surroundings(Protocol):
         ...
 
     @property
-    def open_push_queries(self) -> tuple[str, ...]:
-        """Ids of the push queries that are open."""
+    def open_push_queries(self) -> Iterable[OpenPush]:
+        """The push queries that are open."""
         ...
 
     def plan_of(self, query_id: str) -> Plan:
@@ -62,7 +83,8 @@ class Sandbox:
     """What the statements of a request would have changed so far.
 
     ``topics``: those that they will make, with their partitions; ``plans``: of the queries that they will make.
-    ``samples``: records that are there, None where there is no Kafka.
+    ``samples``: records that are there, None where there is no Kafka. ``principal``: who asks, None where there is no
+    login.
     """
 
     engine: Surroundings
@@ -71,6 +93,28 @@ class Sandbox:
     topics: dict[str, int] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     samples: Samples | None = None
+    principal: Principal | None = None
+
+    @property
+    def visible(self) -> Catalog:
+        """What exists, without what the principal may not see; statements look names up in it."""
+        return self.catalog.seen_by(self.principal)
+
+    @property
+    def pushes(self) -> dict[str, OpenPush]:
+        """The open push queries that the principal may see, by id."""
+        view = self.visible
+        return {p.id: p for p in self.engine.open_push_queries if view.shows(p.owner, p.sources)}
+
+    def ask(self, needs: Iterable[Need], parsed: Parsed) -> None:
+        """Refuses the statement if the principal lacks one of these rights; raises StatementError ``missing-right``."""
+        span = span_of(parsed.node, parsed.sql)
+        for need in needs:
+            require(self.principal, need, self.catalog.grants, span=span, sql=parsed.sql)
+
+    def sees_topic(self, topic: str) -> bool:
+        """Whether the principal has any right on a topic."""
+        return allowed(self.principal, None, Thing.topic(topic), self.catalog.grants)
 
     @property
     def config(self) -> Config:
@@ -88,6 +132,7 @@ class Context:
 
     ``seen``: what existed when a request began that changes nothing, and that others' changes do not meet; ``writing``:
     the records of its INSERTs that are on their way; ``began_ms``: when the engine was made, in ms since 1970.
+    ``principal``: who asks, None where there is no login.
     """
 
     catalog_service: CatalogService
@@ -99,6 +144,7 @@ class Context:
     overrides: dict[str, object]
     variables: dict[str, str]
     seen: Catalog | None = None
+    principal: Principal | None = None
 
     @property
     def config(self) -> Config:
@@ -109,6 +155,21 @@ class Context:
     def catalog(self) -> Catalog:
         """What exists."""
         return self.seen or self.catalog_service.catalog
+
+    @property
+    def visible(self) -> Catalog:
+        """What exists, without what the principal may not see; answers show only that."""
+        return self.catalog.seen_by(self.principal)
+
+    @property
+    def pushes(self) -> list[PushQuery | PlainPush]:
+        """The open push queries that the principal may see."""
+        view = self.visible
+        return [p for p in self.reads.open if view.shows(Owner.of(p.asked.principal), p.asked.sources)]
+
+    def may(self, right: Right | None, thing: Thing) -> bool:
+        """Whether the principal has a right; None: any, by which the thing is seen."""
+        return allowed(self.principal, right, thing, self.catalog.grants)
 
     def status(self, query_id: str) -> QueryStatus:
         """How a query stands."""

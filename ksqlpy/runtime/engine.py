@@ -15,12 +15,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ksqlpy import __version__
+from ksqlpy.access import ASKS, Need, require
 from ksqlpy.analysis import Text
 from ksqlpy.analysis.pull import WAIT, PullRead
-from ksqlpy.catalog import Catalog, Column
+from ksqlpy.catalog import Catalog, Column, Owner
 from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import folder_locked, scratch_folder
@@ -34,13 +35,13 @@ from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.clusterstatus import host_status
 from ksqlpy.runtime.commandstatus import CommandStatuses
-from ksqlpy.runtime.context import Context, Sandbox
+from ksqlpy.runtime.context import Context, OpenPush, Sandbox
 from ksqlpy.runtime.health import query_health
 from ksqlpy.runtime.inserting import InsertStream, InsertStreams
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.metrics import Metrics
 from ksqlpy.runtime.plainpush import PlainPush
-from ksqlpy.runtime.printing import Printing, wanted
+from ksqlpy.runtime.printing import Printing, check_print
 from ksqlpy.runtime.processinglog import ProcessingLog
 from ksqlpy.runtime.pull import Answering, PullQuery
 from ksqlpy.runtime.push import Asked, PushQuery
@@ -68,6 +69,8 @@ log = logging.getLogger(__name__)
 
 COMPATIBLE_VERSION = "0.29.0"
 """The ksqlDB version whose REST API is spoken; clients read it."""
+
+T = TypeVar("T")
 
 SHOWS, SHOWS_SECONDS = 4, 1.0
 """Requests that only tell what there is: so many at one time, and how long one waits for its turn at most."""
@@ -214,11 +217,12 @@ class Engine:
     ) -> list[dict[str, Any]]:
         """Runs all statements of a text; returns one entity for each that has an answer.
 
-        ``properties``, ``variables``: of the session; SET and DEFINE in the text change them for what follows. Raises
-        KsqlError; on it ``statement_text`` names the statement and ``entities`` holds the answers of those done before.
+        ``properties``, ``variables``: of the session; SET and DEFINE in the text change them for what follows. It is
+        done for the principal of :data:`ksqlpy.access.ASKS`. Raises KsqlError; on it ``statement_text`` names the
+        statement and ``entities`` holds the answers of those done before.
         """
         parsed = self._parsed(sql, properties, variables)
-        overrides = dict(properties or {})
+        overrides, principal = dict(properties or {}), ASKS.get()
         entities: list[dict[str, Any]] = []
         effects = {statements.statement_of(p.node).effect for p in parsed}
         changes = Effect.CATALOG in effects
@@ -236,14 +240,15 @@ class Engine:
             if not checked or checked[0].catalog is not catalog:
                 checked = self._checked(parsed, overrides, samples, entities)
             writing = Writing(self.brokers, lambda: self.session, partial(_named, entities=entities))
-            context = self._context(writing, overrides, dict(variables or {}), None if changes else catalog)
+            context = self._context(writing, overrides, dict(variables or {}), None if changes else catalog, principal)
             try:
                 for statement in checked:
                     if not isinstance(statement.parsed.node, nodes.InsertValues):
                         writing.settle()
                     with _named(statement.parsed, entities):
                         if not statement.holds_in(context.catalog):
-                            sandbox = Sandbox(self, context.catalog, dict(overrides), samples=samples)
+                            own = dict(overrides)
+                            sandbox = Sandbox(self, context.catalog, own, samples=samples, principal=principal)
                             statement = statements.check(statement.parsed, sandbox)
                         entity = statement.run(context)
                     if entity is not None:
@@ -258,7 +263,7 @@ class Engine:
         self, parsed: list[Parsed], overrides: Mapping[str, object], samples: Sampling, entities: list[dict[str, Any]]
     ) -> list[Checked[Any]]:
         """The statements of a request, each checked behind those before it; raises KsqlError for the first bad one."""
-        sandbox = Sandbox(self, self.catalog, dict(overrides), samples=samples)
+        sandbox = Sandbox(self, self.catalog, dict(overrides), samples=samples, principal=ASKS.get())
         checked = []
         for statement in parsed:
             with _named(statement, entities):
@@ -325,37 +330,47 @@ class Engine:
             raise StatementError("not-a-query", "one SELECT, or one PRINT, is wanted here", span=span, sql=sql)
         with _named(first, []):
             config, catalog = self.config.for_statement(properties or {}), self.catalog
+            sandbox = Sandbox(self, catalog, dict(properties or {}), principal=ASKS.get())
             if isinstance(first.node, nodes.Print):
                 topics = self.kafka.topics()
-                asked = wanted(first, topics, readable=partial(may_read, config=self.config))
-                return self.reads.print(asked, len(topics[asked.topic]), committed=config.committed)
+                readable = partial(may_read, config=self.config)
+                asked = check_print(first, topics, sandbox.principal, catalog.grants, readable=readable)
+                opened = self.reads.print(asked, len(topics[asked.topic]), committed=config.committed)
+                return self._still_allowed(opened)
             if first.node.args.get("emit") is None:
-                read, plan = check_pull(first, catalog, config)
+                read, plan = check_pull(first, sandbox)
                 wait = config.number(WAIT) / 1000
                 largest = config.number("ksqlpy.record.max.bytes")
                 return self.reads.pull(Answering(first.text, read, plan, wait, config.committed, largest), catalog)
             self.brokers.check_owner()
             query, how = self._asked(first, properties)
             if how is not None:
-                return self.reads.push_plain(query, how, token)
+                return self._still_allowed(self.reads.push_plain(query, how, token))
             if token is not None:
                 hint = "only push queries of columns of one source give tokens"
                 raise ConfigProblem("bad-token", "this query gives no continuation tokens", hint=hint)
             with self.supervisor.starting(self.catalog_service.lock):  # since it takes slots
                 if self.catalog is not catalog:
                     query, _ = self._asked(first, properties)
-                return self.reads.push(query)
+                return self._still_allowed(self.reads.push(query))
+
+    def _still_allowed(self, opened: T) -> T:
+        """What has been opened; its right may have gone since it was asked for, before a REVOKE could end it."""
+        self.reads.end_forbidden(self.catalog.grants)
+        return opened
 
     def _asked(self, parsed: Parsed, properties: Mapping[str, object] | None) -> tuple[Asked, Plain | None]:
         """A push query that is checked, and how it is answered without Spark, if it can be."""
-        sandbox = Sandbox(self, self.catalog, dict(properties or {}))
+        sandbox = Sandbox(self, self.catalog, dict(properties or {}), principal=ASKS.get())
         typed, plan = check_push(parsed, sandbox)
         mode = mode_of(plan, sandbox.config)
-        asked = Asked(parsed.text, plan, mode, typed.columns, typed.limit, dict(properties or {}))
+        asked = Asked(parsed.text, plan, mode, typed.columns, typed.limit, dict(properties or {}), sandbox.principal)
         return asked, plain_of(typed, self.brokers.registry)
 
     def close_query(self, query_id: str) -> bool:
-        """Ends a push query or a PRINT; False if there is none of that id."""
+        """Ends a push query or a PRINT; False if there is none of that id that the principal may end."""
+        if not self.reads.may_close(query_id, ASKS.get(), self.catalog.grants):
+            return False
         return self.reads.close(query_id)
 
     def insert_rows(self, target: str, properties: Mapping[str, object] | None = None) -> InsertStream:
@@ -406,9 +421,9 @@ class Engine:
         return self.supervisor.queries
 
     @property
-    def open_push_queries(self) -> tuple[str, ...]:
-        """Ids of the push queries that are open."""
-        return self.reads.ids
+    def open_push_queries(self) -> list[OpenPush]:
+        """The push queries that are open."""
+        return [OpenPush(p.id, Owner.of(p.asked.principal), tuple(p.asked.sources)) for p in self.reads.open]
 
     def plan_of(self, query_id: str) -> Plan:
         """The plan of a persistent query; raises EngineProblem ``command-log`` for one whose entry is odd."""
@@ -448,9 +463,13 @@ class Engine:
             "ksqlpyVersion": __version__,
         }
 
+    def require(self, need: Need) -> None:
+        """Refuses what the principal has no right to; raises StatementError ``missing-right``."""
+        require(ASKS.get(), need, self.catalog.grants)
+
     def metrics(self) -> EngineMetrics:
         """What GET /metrics tells; of figures of Spark's JVM, if it does not answer, those of before."""
-        return self._metrics.now(self.catalog, len(self.reads.ids), self.folder)
+        return self._metrics.now(self.catalog, len(self.reads.open), self.folder)
 
     def host_status(self) -> dict[str, Any]:
         """What GET /clusterStatus tells of this server; raises KsqlError."""
@@ -476,9 +495,10 @@ class Engine:
         """What GET /healthcheck tells.
 
         ``isHealthy`` is the server's: to start a server again does not help a query that fails, so such queries do
-        not make it false. They stand in ``queries``.
+        not make it false. They stand in ``queries``, as far as the principal may see them.
         """
-        lost, left_out = None, self.catalog_service.left_out
+        lost, visible = None, self.catalog.seen_by(ASKS.get())
+        left_out = self.catalog_service.left_out if visible.viewer is None else ()
         try:
             lost = self.brokers.problem()
             kafka = True
@@ -495,7 +515,7 @@ class Engine:
             "spark": {"isHealthy": self._ready and self.supervisor.driver.alive},
         }
         healthy = all(d["isHealthy"] for d in details.values())
-        details["queries"] = query_health(self.catalog, self.supervisor)
+        details["queries"] = query_health(visible, self.supervisor)
         return {"isHealthy": healthy, "details": details, "serverState": "READY" if self._ready else "TERMINATING"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ksqlpy.catalog import Catalog, Column, PersistentQuery, Source
+from ksqlpy.catalog import Catalog, Column, Owner, PersistentQuery, Source
 from ksqlpy.config import PROPERTIES, Config
 from ksqlpy.connection import HIDDEN, hidden
 from ksqlpy.functions import FUNCTIONS
@@ -20,6 +20,8 @@ __all__ = [
     "entity",
     "fields",
     "functions",
+    "listed_grants",
+    "listed_roles",
     "listed_sources",
     "listed_topics",
     "listed_types",
@@ -146,7 +148,7 @@ def query_summary(
     """One line of SHOW QUERIES; ``errors``: the last failures of the query."""
     sink = catalog.sources.get(query.sink)
     topics = [sink.topic] if sink is not None else []
-    return summary(query.id, query.statement, query_status, errors, "PERSISTENT", [query.sink], topics)
+    return summary(query.id, query.statement, query_status, errors, "PERSISTENT", [query.sink], topics, query.owner)
 
 
 def summary(
@@ -157,8 +159,9 @@ def summary(
     kind: str = "PUSH",
     sinks: Iterable[str] = (),
     topics: Iterable[str] = (),
+    owner: Owner | None = None,
 ) -> Entity:
-    """One line of SHOW QUERIES, of a push query or another.
+    """One line of SHOW QUERIES, of a push query or another; ``owner``: who made it, if somebody was asked for a name.
 
     ``state`` is ours, ``statusCount`` has ksqlDB's names, since its clients know no others.
     """
@@ -171,6 +174,7 @@ def summary(
         "queryType": kind,
         "state": query_status.state,
         **query_status.told(),
+        **({"owner": owner.name} if owner is not None else {}),
         "queryErrors": list(errors),
     }
 
@@ -185,6 +189,7 @@ def query_description(
     query_status: QueryStatus | None = None,
     properties: Mapping[str, object] | None = None,
     figures: Entity | None = None,
+    owner: Owner | None = None,
 ) -> Entity:
     """The ``queryDescription`` of a query, with its figures, or of a statement that is not run; it may have no plan."""
     columns = (
@@ -209,6 +214,7 @@ def query_description(
         "consumerGroupId": None,
         "state": query_status.state if query_status is not None else None,
         **(query_status.told() if query_status is not None else {}),
+        **({"owner": owner.name} if owner is not None else {}),
         **({"figures": figures} if figures is not None else {}),
     }
 
@@ -227,6 +233,16 @@ def listed_topics(statement: str, topics: Mapping[str, list[int]]) -> Entity:
 def listed_types(statement: str, types: Mapping[str, SqlType]) -> Entity:
     """``type_list``: the types of CREATE TYPE with what they stand for."""
     return entity("type_list", statement, types={n: schema(t) for n, t in sorted(types.items())})
+
+
+def listed_roles(statement: str, roles: Iterable[tuple[str, bool]]) -> Entity:
+    """``roles``: their names, and whether they are built in."""
+    return entity("roles", statement, roles=[{"name": n, "builtIn": built_in} for n, built_in in roles])
+
+
+def listed_grants(statement: str, grants: Iterable[tuple[str, list[str], str]]) -> Entity:
+    """``grants``: role, rights, and what they are on, as GRANT names it."""
+    return entity("grants", statement, grants=[{"role": r, "rights": rights, "on": on} for r, rights, on in grants])
 
 
 def listed_variables(statement: str, variables: Mapping[str, str]) -> Entity:

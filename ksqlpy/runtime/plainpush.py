@@ -78,7 +78,8 @@ class PlainPush(Unshared):
     def rows(self) -> Iterator[list[Any] | Gone | Token | None]:
         """The rows as JSON values in the order of ``columns``; None about twice a second while nothing comes.
 
-        Ends at the LIMIT or when the query is closed. Raises EngineProblem when the topic cannot be read.
+        Ends at the LIMIT or when the query is closed. Raises EngineProblem when the topic cannot be read, and what it
+        was ended for.
         """
         sent, limit = 0, self.asked.limit
         for rows in self._batches() if not self.limit_reached else ():
@@ -97,6 +98,7 @@ class PlainPush(Unshared):
             if self._closing.is_set() or self.limit_reached:
                 break
         self.close()
+        self.check_ended()
 
     def _batches(self) -> Iterator[Rows]:
         """The rows as they come; none of them about twice a second while nothing comes."""
@@ -218,6 +220,8 @@ class SharedPush(PlainPush):
 
     def _finish(self) -> None:
         self._feed.leave(self)
+        if self.ended_for is not None:
+            self._failed(self.ended_for)
         if self._ended is not None:
             self._ended()
         super()._finish()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, Message, TopicPartition
 
+from ksqlpy.access import Grants, Need, Principal, Right, Thing, allowed, refusal
 from ksqlpy.analysis import Text
 from ksqlpy.atwork import working
 from ksqlpy.catalog import Column
@@ -18,19 +19,28 @@ from ksqlpy.registry import SchemaRegistry
 from ksqlpy.sql import Parsed
 from ksqlpy.topicnames import is_internal
 
-__all__ = ["Printing", "Wanted", "wanted"]
+__all__ = ["Printing", "Wanted", "check_print", "wanted"]
 
 IDLE_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What PRINT asks for: every so many records (``interval``), at most ``limit``, None for all."""
+    """What PRINT asks for: every so many records (``interval``), at most ``limit``, None for all.
+
+    ``principal``: who asks, None where there is no login.
+    """
 
     topic: str
     beginning: bool
     interval: int
     limit: int | None
+    principal: Principal | None = None
+
+    @property
+    def needs(self) -> list[Need]:
+        """The rights that it needs as long as it is open."""
+        return [Need(Right.SELECT, Thing.topic(self.topic))]
 
 
 def wanted(parsed: Parsed, topics: dict[str, list[int]], *, readable: Callable[[str], bool]) -> Wanted:
@@ -68,6 +78,25 @@ def wanted(parsed: Parsed, topics: dict[str, list[int]], *, readable: Callable[[
     )
 
 
+def check_print(
+    parsed: Parsed,
+    topics: dict[str, list[int]],
+    principal: Principal | None,
+    grants: Grants,
+    *,
+    readable: Callable[[str], bool],
+) -> Wanted:
+    """A PRINT that is checked: of ``topics`` only those count that the principal may read; raises KsqlError."""
+    seen = {t: p for t, p in topics.items() if allowed(principal, Right.SELECT, Thing.topic(t), grants)}
+    name = parsed.node.this.this
+    may = allowed(principal, Right.SELECT, Thing.topic(name), grants)
+    if principal is not None and not may and not any(t.upper() == name for t in seen):
+        need = Need(Right.SELECT, Thing.topic(name))
+        span = Text(parsed.sql).span(parsed.node.this)
+        raise refusal(principal, need, span=span, sql=parsed.sql, similar=similar_names(name, seen))
+    return replace(wanted(parsed, seen, readable=readable), principal=principal)
+
+
 class Printing(Unshared):
     """A PRINT that runs: lines of text, first of all the formats, and again whenever fewer of them are possible."""
 
@@ -101,7 +130,8 @@ class Printing(Unshared):
     def rows(self) -> Iterator[str | None]:
         """The lines; None about twice a second while nothing comes. Ends at the LIMIT or when it is closed.
 
-        Raises EngineProblem when the topic cannot be read, or the schema registry does not answer.
+        Raises EngineProblem when the topic cannot be read, or the schema registry does not answer, and what it was
+        ended for.
         """
         seen = shown = 0
         formats = ("", "")
@@ -129,6 +159,7 @@ class Printing(Unshared):
                 shown += 1
                 self.limit_reached = shown == self.asked.limit
         self.close()
+        self.check_ended()
 
     def _line(self, message: Message) -> str:
         key, value = self._key.show(message.key()), self._value.show(message.value())

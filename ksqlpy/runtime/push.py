@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
+from ksqlpy.access import Need, Principal, Right
 from ksqlpy.atwork import working
 from ksqlpy.catalog import Column
 from ksqlpy.errors import EngineProblem
@@ -28,7 +29,10 @@ PATIENCE_SECONDS = 10
 
 @dataclass(frozen=True)
 class Asked:
-    """What a push query was asked for; ``limit``: rows, None for all; ``properties``: of the session."""
+    """What a push query was asked for; ``limit``: rows, None for all; ``properties``: of the session.
+
+    ``principal``: who asks, None where there is no login.
+    """
 
     statement: str
     plan: Plan
@@ -36,11 +40,17 @@ class Asked:
     columns: tuple[Column, ...]
     limit: int | None
     properties: Mapping[str, object]
+    principal: Principal | None = None
 
     @property
     def sources(self) -> list[str]:
         """The names of its streams and tables."""
         return list(dict.fromkeys(r.source.name for r in self.plan.relations))
+
+    @property
+    def needs(self) -> list[Need]:
+        """The rights that it needs as long as it is open."""
+        return Need.on(Right.SELECT, *self.sources)
 
 
 class PushQuery(Unshared):
@@ -85,7 +95,7 @@ class PushQuery(Unshared):
         """The rows as JSON values in the order of ``columns``; None about twice a second while nothing comes.
 
         Fractions are Decimals, with the digits that the result has. Ends at the LIMIT or when the query is closed.
-        Raises EngineProblem when the query fails.
+        Raises EngineProblem when the query fails, and what it was ended for.
         """
         sent = 0
         with self._reading:
@@ -108,6 +118,7 @@ class PushQuery(Unshared):
                 sent += 1
                 self.limit_reached = sent == self._limit
         self.close()
+        self.check_ended()
 
     def _look(self) -> None:
         """Raises EngineProblem if the query has failed, or was ended by another than its reader."""

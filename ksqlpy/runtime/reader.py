@@ -15,6 +15,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from ksqlpy.access import ASKS, Right, Thing, allowed
 from ksqlpy.analysis.pull import PullRead
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.config import Config
@@ -89,7 +90,11 @@ class Reader:
             [parsed] = parse(text)
             return check_lookup(parsed, catalog, config)
 
+        principal = ASKS.get()
+
         def copy_of(source: Source) -> Copy | None:
+            if not allowed(principal, Right.SELECT, Thing.source(source.name), catalog.grants):
+                return None  # the server says so
             return self._copy_of(source, (self.config.for_statement(given) if given else self.config).committed)
 
         found = self._lookups.answer(sql, catalog, given, analyze, copy_of)

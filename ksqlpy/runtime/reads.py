@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ksqlpy.access import ASKS, EVERYTHING, Grants, Principal, Right, Thing, allowed, refusal
 from ksqlpy.analysis.pull import PullRead
-from ksqlpy.catalog import Catalog, Column, Source, query_named
+from ksqlpy.catalog import Catalog, Column, Owner, Source, query_named
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.reading.push import Plain
 from ksqlpy.runtime.behind import Behind, Figures
@@ -70,13 +71,17 @@ class Reads:
         """
         figures: Figures = {}
 
+        principal = ASKS.get()
+
         def copy_of(source: Source) -> Copy | None:
             nonlocal figures
+            if not allowed(principal, Right.SELECT, Thing.source(source.name), catalog.grants):
+                return None  # which is said when it is answered as every other
             config = self._brokers.config.for_statement(properties) if properties else self._brokers.config
             known = self._behind.known(source, catalog)
             if known is None:
                 return None
-            figures = known
+            figures = _seen(known, catalog)
             return self.copies.ready(source, committed=config.committed)
 
         found = self._lookups.answer(sql, catalog, properties, analyze, copy_of)
@@ -88,7 +93,7 @@ class Reads:
         self._limits.enter()
         try:
             rows = self._pulled_rows(asked, catalog, closing)
-            behind = {} if asked.wait else self._behind.now(_read(asked), catalog)
+            behind = {} if asked.wait else _seen(self._behind.now(_read(asked), catalog), catalog)
         except BaseException:
             self._limits.leave()
             raise
@@ -222,11 +227,6 @@ class Reads:
         """The push queries that are open."""
         return tuple(self._push.values())
 
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """Their ids."""
-        return tuple(self._push)
-
     def close(self, query_id: str) -> bool:
         """Ends a push query or a PRINT; False if there is none of that id."""
         open_: dict[str, PushQuery | PlainPush | Printing] = {**self._push, **self._printing}
@@ -235,6 +235,23 @@ class Reads:
             return False
         open_[found].close()
         return True
+
+    def end_forbidden(self, grants: Grants) -> None:
+        """Ends what its principal may read no longer; its reader gets the refusal."""
+        open_: list[PushQuery | PlainPush | Printing] = [*self.open, *self._printing.values()]
+        for read in open_:
+            principal = read.asked.principal
+            lacks = [n for n in read.asked.needs if not allowed(principal, n.right, n.thing, grants)]
+            if principal is not None and lacks:
+                read.end(refusal(principal, lacks[0]))
+
+    def may_close(self, query_id: str, principal: Principal | None, grants: Grants) -> bool:
+        """Whether somebody may end a push query or a PRINT: his own, or with the right to operate all."""
+        open_: dict[str, PushQuery | PlainPush | Printing] = {**self._push, **self._printing}
+        found = query_named(query_id, open_)
+        if found is None or allowed(principal, Right.OPERATE, EVERYTHING, grants):
+            return True
+        return Owner.is_same(Owner.of(open_[found].asked.principal), Owner.of(principal))
 
     def close_all(self) -> None:
         """Ends all."""
@@ -245,6 +262,12 @@ class Reads:
         self._pulled.close()
         if hasattr(self, "copies"):
             self.copies.close()
+
+
+def _seen(figures: Figures, catalog: Catalog) -> Figures:
+    """Without those of queries that who asks does not see."""
+    view = catalog.seen_by(ASKS.get())
+    return figures if view.viewer is None else {q: left for q, left in figures.items() if q in view.queries}
 
 
 def _read(asked: Answering) -> tuple[Source, ...]:

@@ -25,7 +25,7 @@ from ksqlpy.formats import FORMATS
 from ksqlpy.plan import Plan, build_plan
 from ksqlpy.plan.stored import Kept
 from ksqlpy.plan.stored.source import StoredSource
-from ksqlpy.runtime.commandlog import FORMAT_VERSION, Entry, query_from_json, source_from_json
+from ksqlpy.runtime.commandlog import FORMAT_VERSION, Entry, grant_from_json, query_from_json, source_from_json
 from ksqlpy.runtime.shapes import checked, named
 from ksqlpy.sql import nodes, parse
 
@@ -84,6 +84,8 @@ class Replay:
             self.catalog = self.catalog.with_type(_text(data, "name"), made)
         elif op == "drop-type":
             self.catalog = self.catalog.without_type(_text(data, "name"))
+        elif op in ("role", "drop-role", "grant", "revoke"):
+            self._grant(op, data)
         elif op == "drop":
             name = _text(data, "source")
             ended = _text(data, "query") if data.get("query") is not None else None
@@ -106,6 +108,19 @@ class Replay:
         else:
             what = f"the op {op!r} that this version does not know" if "op" in data else "no op"
             raise ValueError(f"it has {what}")
+
+    def _grant(self, op: str, data: Mapping[str, Any]) -> None:
+        role, grants = _text(data, "role"), self.catalog.grants
+        if op == "role":
+            grants = grants.with_role(role)
+        elif op == "drop-role":
+            grants = grants.without_role(role)
+        elif role not in grants.roles:
+            raise _OfNothing(f"there is no role {role}")
+        else:
+            rights, on = grant_from_json(data)
+            grants = (grants.granted if op == "grant" else grants.revoked)(role, rights, on)
+        self.catalog = replace(self.catalog, grants=grants)
 
     def _create(self, data: Mapping[str, Any]) -> None:
         source = _source(data.get("source"))
@@ -183,9 +198,12 @@ class Replay:
         return text
 
     def _block(self, data: Any, reason: str) -> None:
-        """Blocks the names that an entry holds."""
+        """Blocks the names that an entry holds; a role loses its rights, of which some may have been revoked by it."""
         if not isinstance(data, dict):
             return
+        role, grants = data.get("role"), self.catalog.grants
+        if isinstance(role, str) and role in grants.roles:
+            self.catalog = replace(self.catalog, grants=grants.without_role(role).with_role(role))
         name = _name(data.get("source"), "name")
         if name is not None:
             self.catalog = self.catalog.with_blocked("source", name, reason)

@@ -43,6 +43,10 @@ class Topics:
         """All topics with the replicas of their partitions; ``hidden``: internal ones too."""
         return {n: r for n, r in self._kafka.topics().items() if hidden or not is_internal(n)}
 
+    def exists(self, topic: str) -> bool:
+        """Whether there is such a topic."""
+        return topic in self._kafka.topics()
+
     def partitions(self, topics: Iterable[str]) -> dict[str, int]:
         """The partitions of topics that must exist; raises AnalysisProblem ``missing-topic``."""
         wanted = list(topics)

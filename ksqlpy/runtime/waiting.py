@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
+from ksqlpy.access import ASKS
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.errors import EngineProblem
 from ksqlpy.runtime.queries import Queries
@@ -34,14 +35,16 @@ def wait_for_inputs(
     ``until``: when that must be, by the monotonic clock. Raises EngineProblem ``inputs-ahead`` (50300) when it is not,
     and at once when one of the queries does not run.
     """
+    seen = catalog.seen_by(ASKS.get()).queries
     for query in inputs_first(sources, catalog):
+        told = f"query {query.id}" if query.id in seen else "a query that you may not see"
         begins, ends = inputs_of(query, supervisor, kafka)
         while not _has_worked_on(supervisor.queries, query.id, begins, ends):
             status = supervisor.status(query.id, catalog)
             if status.failed or status.state is State.PAUSED:
-                raise _ahead(f"query {query.id} is {status.state}")
+                raise _ahead(f"{told} is {status.state}")
             if time.monotonic() > until:
-                raise _ahead(f"query {query.id} has not worked on all of them in that time")
+                raise _ahead(f"{told} has not worked on all of them in that time")
             time.sleep(_LOOK)
 
 

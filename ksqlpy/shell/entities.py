@@ -104,11 +104,16 @@ def _describe(out: Output, d: Entity) -> None:
                 "Timestamp": d.get("timestamp"),
                 "Statement": d.get("statement"),
                 "Read by": ", ".join(q["id"] for q in d.get("readQueries") or []),
-                "Written by": ", ".join(q["id"] for q in d.get("writeQueries") or []),
+                "Written by": ", ".join(map(_owned, d.get("writeQueries") or [])),
                 "Statistics": d.get("statistics"),
                 "Errors": d.get("errorStats"),
             }
         )
+
+
+def _owned(query: Entity) -> str:
+    """The id of a query, and whose it is."""
+    return f"{query['id']} of {query['owner']}" if query.get("owner") else str(query["id"])
 
 
 def _fields(out: Output, fields: Sequence[Entity]) -> None:
@@ -151,6 +156,7 @@ def _describe_query(out: Output, d: Entity) -> None:
             "Id": d.get("id"),
             "Type": d.get("queryType"),
             "State": d.get("state") and _stands(d),
+            "Owner": d.get("owner"),
             "Statement": d.get("statementText"),
             "Sources": ", ".join(d.get("sources") or []),
             "Sinks": ", ".join(d.get("sinks") or []),
@@ -240,6 +246,16 @@ def _is_there(e: Entity) -> str:
     return "is there" if e["exists"] else "is not there"
 
 
+def _roles(out: Output, e: Entity) -> None:
+    rows = [(r["name"], "built in" if r.get("builtIn") else "") for r in e["roles"]]
+    out.table(("Role", ""), rows, "no roles")
+
+
+def _grants(out: Output, e: Entity) -> None:
+    rows = [(g["role"], ", ".join(g["rights"]), g["on"]) for g in e["grants"]]
+    out.table(("Role", "Rights", "On"), rows, "no grants")
+
+
 def _message(out: Output, e: Entity) -> None:
     out.text(str(e["message"]))
 
@@ -261,6 +277,8 @@ SHOWN: Mapping[str, Callable[[Output, Entity], None]] = MappingProxyType(
         "describe_function": _function,
         "type_list": _types,
         "variables": _variables,
+        "roles": _roles,
+        "grants": _grants,
         "terminate_query": _terminated,
         "assert_topic": _asserted,
         "assert_schema": _schema_asserted,

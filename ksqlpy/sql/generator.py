@@ -258,7 +258,13 @@ class KsqlGenerator(generator.Generator):
 
     def _show(self, e: nodes.Show) -> str:
         every, extended = self._flag(e, "all", "ALL"), self._flag(e, "extended", "EXTENDED")
-        return self._words("SHOW", every, e.args["kind"], extended)
+        return self._words("SHOW", every, e.args["kind"], self._optional(e, "role", "FOR"), extended)
+
+    def _granted_on(self, e: nodes.GrantedOn) -> str:
+        topic, name = e.args["kind"] == "TOPIC", e.args.get("this")
+        if name is not None:
+            return f"TOPIC {self.sql(name)}" if topic else self.sql(name)
+        return self._words("ALL", "TOPICS" if topic else "", self._optional(e, "like", "LIKE"))
 
     def _print(self, e: nodes.Print) -> str:
         return self._words(
@@ -342,6 +348,13 @@ class KsqlGenerator(generator.Generator):
         nodes.DeleteFrom: lambda self, e: f"DELETE FROM {self.sql(e, 'this')} {self.sql(e, 'where')}",
         nodes.DropSource: _drop,
         nodes.CreateConnector: _create_connector,
+        nodes.CreateRole: lambda self, e: self._words(
+            "CREATE ROLE", self._flag(e, "exists", "IF NOT EXISTS"), self.sql(e, "this")
+        ),
+        nodes.DropRole: lambda self, e: self._drop_other(e, "ROLE"),
+        nodes.GrantedOn: _granted_on,
+        nodes.Grant: lambda self, e: f"GRANT {e.args['rights']} ON {self.sql(e, 'this')} TO {self.sql(e, 'role')}",
+        nodes.Revoke: lambda self, e: f"REVOKE {e.args['rights']} ON {self.sql(e, 'this')} FROM {self.sql(e, 'role')}",
         nodes.DropConnector: lambda self, e: self._drop_other(e, "CONNECTOR"),
         nodes.AssertTopic: _assert,
         nodes.AssertSchema: _assert,

@@ -55,6 +55,7 @@ __all__ = [
     "AssertValues",
     "ColumnSpec",
     "CreateConnector",
+    "CreateRole",
     "CreateSource",
     "CreateType",
     "DecimalLiteral",
@@ -65,11 +66,14 @@ __all__ = [
     "DescribeSource",
     "DescribeStreams",
     "DropConnector",
+    "DropRole",
     "DropSource",
     "DropType",
     "Duration",
     "Explain",
     "FieldAccess",
+    "Grant",
+    "GrantedOn",
     "InsertSelect",
     "InsertValues",
     "IntervalUnit",
@@ -82,6 +86,7 @@ __all__ = [
     "Print",
     "Query",
     "Resume",
+    "Revoke",
     "RunScript",
     "SetProperty",
     "Show",
@@ -433,11 +438,46 @@ class AssertSource(Statement):
 class Show(Statement):
     """SHOW or LIST.
 
-    ``kind``: STREAMS, TABLES, QUERIES, TOPICS, PROPERTIES, FUNCTIONS, TYPES, VARIABLES, CONNECTORS, SOURCE CONNECTORS,
-    SINK CONNECTORS or CONNECTOR PLUGINS; ``extended``: bool; ``all``: SHOW ALL TOPICS.
+    ``kind``: STREAMS, TABLES, QUERIES, TOPICS, PROPERTIES, FUNCTIONS, TYPES, VARIABLES, ROLES, GRANTS, CONNECTORS,
+    SOURCE CONNECTORS, SINK CONNECTORS or CONNECTOR PLUGINS; ``extended``: bool; ``all``: SHOW ALL TOPICS; ``role``:
+    Identifier of SHOW GRANTS FOR.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "extended": False, "all": False}
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "extended": False, "all": False, "role": False}
+
+
+class CreateRole(Statement):
+    """CREATE ROLE. ``this``: Identifier; ``exists``: IF NOT EXISTS."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False}
+
+
+class DropRole(Statement):
+    """DROP ROLE. ``this``: Identifier; ``exists``: IF EXISTS."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False}
+
+
+class GrantedOn(exp.Expression):
+    """What GRANT and REVOKE name.
+
+    ``kind``: SOURCE or TOPIC; ``this``: Identifier or, of a topic, string Literal, absent for all of the kind;
+    ``like``: string Literal, the pattern of their names.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": False, "like": False}
+
+
+class Grant(Statement):
+    """GRANT. ``rights``: their words with ", " between them, or ALL; ``this``: GrantedOn; ``role``: Identifier."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"rights": True, "this": True, "role": True}
+
+
+class Revoke(Statement):
+    """REVOKE; the args of Grant."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"rights": True, "this": True, "role": True}
 
 
 class Print(Statement):

@@ -21,6 +21,9 @@ from ksqlpy.sql.tokens import NUMBER, STRING
 __all__ = ["Statements"]
 
 
+ROLE = "the name of the role"
+
+
 class Statements(Queries):
     """Reads statements."""
 
@@ -34,11 +37,13 @@ class Statements(Queries):
             "DESCRIBE": "_describe",
             "DROP": "_drop",
             "EXPLAIN": "_explain",
+            "GRANT": "_grant",
             "INSERT": "_insert",
             "LIST": "_show",
             "PAUSE": "_pause",
             "PRINT": "_print",
             "RESUME": "_resume",
+            "REVOKE": "_revoke",
             "RUN": "_run",
             "SELECT": "_query",
             "SET": "_set",
@@ -52,6 +57,9 @@ class Statements(Queries):
     )
     """First word of a statement, and the method that reads it from the second word on."""
 
+    RIGHTS: ClassVar[tuple[str, ...]] = ("SELECT", "INSERT", "CREATE", "ALTER", "DROP", "OPERATE")
+    """What GRANT gives, beside ALL of them."""
+
     SHOWN: ClassVar[Mapping[str, bool]] = MappingProxyType(
         {
             "STREAMS": True,
@@ -62,6 +70,8 @@ class Statements(Queries):
             "FUNCTIONS": False,
             "TYPES": False,
             "VARIABLES": False,
+            "ROLES": False,
+            "GRANTS": False,
             "CONNECTORS": False,
             "CONNECTOR PLUGINS": False,
             "SOURCE CONNECTORS": False,
@@ -125,6 +135,9 @@ class Statements(Queries):
             name = self.name("the name of the type")
             self.expect("AS")
             return nodes.CreateType(this=name, type=self.type_name(), exists=exists)
+        if self.accept("ROLE"):
+            exists = self.accept("IF", "NOT", "EXISTS")
+            return nodes.CreateRole(this=self.name(ROLE), exists=exists)
         for kind in ("SOURCE", "SINK"):
             if self.accept(kind, "CONNECTOR"):
                 exists = self.accept("IF", "NOT", "EXISTS")
@@ -253,6 +266,9 @@ class Statements(Queries):
         if self.accept("TYPE"):
             exists = self.accept("IF", "EXISTS")
             return nodes.DropType(this=self.name("the name of the type"), exists=exists)
+        if self.accept("ROLE"):
+            exists = self.accept("IF", "EXISTS")
+            return nodes.DropRole(this=self.name(ROLE), exists=exists)
         if self.accept("CONNECTOR"):
             exists = self.accept("IF", "EXISTS")
             return nodes.DropConnector(this=self.name("the name of the connector"), exists=exists)
@@ -332,13 +348,53 @@ class Statements(Queries):
     def _show(self) -> exp.Expr:
         every = self.accept("ALL")
         kind = self._shown(("TOPICS",) if every else self.SHOWN)
-        return nodes.Show(kind=kind, extended=self.SHOWN[kind] and self.accept("EXTENDED"), all=every)
+        role = self.name(ROLE) if kind == "GRANTS" and self.accept("FOR") else None
+        return nodes.Show(kind=kind, extended=self.SHOWN[kind] and self.accept("EXTENDED"), all=every, role=role)
 
     def _shown(self, kinds: Iterable[str]) -> str:
         for kind in kinds:
             if self.accept(*kind.split()):
                 return kind
         self.fail()
+
+    def _grant(self) -> exp.Expr:
+        rights, on = self._rights(), self._granted_on()
+        self.expect("TO")
+        return nodes.Grant(rights=rights, this=on, role=self.name(ROLE))
+
+    def _revoke(self) -> exp.Expr:
+        rights, on = self._rights(), self._granted_on()
+        self.expect("FROM")
+        return nodes.Revoke(rights=rights, this=on, role=self.name(ROLE))
+
+    def _rights(self) -> str:
+        """The words of the rights, in the order of :attr:`RIGHTS`, or ALL."""
+        if self.accept("ALL"):
+            return "ALL"
+        named = {self._right()}
+        while self.accept(","):
+            named.add(self._right())
+        return ", ".join(r for r in self.RIGHTS if r in named)
+
+    def _right(self) -> str:
+        right = self.accept_any(self.RIGHTS)
+        if not right:
+            self.fail()
+        return right
+
+    def _granted_on(self) -> exp.Expr:
+        self.expect("ON")
+        begin = self.index
+        name = like = None
+        kind = "TOPIC" if self.accept("TOPIC") else "SOURCE"
+        if kind == "TOPIC":
+            name = self._resource("a topic")
+        elif self.accept("ALL"):
+            kind = "TOPIC" if self.accept("TOPICS") else "SOURCE"
+            like = self.string("a pattern in '…'") if self.accept("LIKE") else None
+        else:
+            name = self.name("a stream or table")
+        return self.placed(nodes.GrantedOn(kind=kind, this=name, like=like), begin)
 
     def _print(self) -> exp.Expr:
         name = self._resource("a topic")

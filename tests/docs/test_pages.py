@@ -26,7 +26,7 @@ from tests.docs.pages import ROOT, commands, pages, pieces
 from tests.newcomer.environment import made_for
 from tests.support.waiting import until
 
-SQL = ("docs/sql-reference.md", "docs/joins-and-windows.md", "docs/queries.md")
+SQL = ("docs/sql-reference.md", "docs/joins-and-windows.md", "docs/queries.md", "docs/roles.md")
 """Pages whose statements are run one after the other, in the order of docs/README.md."""
 
 PASTED = ("README.md", "docs/quickstart.md")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ksqlpy.access import Principal
 from ksqlpy.analysis import CreateAs, Declare
 from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem
@@ -28,9 +29,11 @@ class BareEngine(MemoryEngine):
         self.catalog_service.create = self._made  # type: ignore[method-assign]  # a seam of this test
         self.catalog_service.declare = self._declared  # type: ignore[method-assign]  # the same
 
-    def _made(self, made: CreateAs, plan: Plan, properties: Mapping[str, object]) -> tuple[int, str]:
+    def _made(
+        self, made: CreateAs, plan: Plan, properties: Mapping[str, object], principal: Principal | None
+    ) -> tuple[int, str]:
         self._look(made.source)
-        return self._create(made, plan, properties)
+        return self._create(made, plan, properties, principal)
 
     def _declared(self, made: Declare) -> int:
         self._look(made.source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ksqlpy.access import Need, Right
 from ksqlpy.analysis import Text
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
@@ -43,4 +44,8 @@ def run(parsed: Parsed, names: list[str], context: Context) -> Entity:
     return entities.status(parsed.text, "type/`ALL`/drop", f"{', '.join(names)} forgotten", sequence)
 
 
-ENTRY = Statement[list[str]]("FORGET", check, run, Effect.CATALOG, migrates=True)
+def needs(parsed: Parsed, names: list[str], sandbox: Sandbox) -> list[Need]:
+    return Need.on(Right.DROP, *names)
+
+
+ENTRY = Statement[list[str]]("FORGET", check, run, Effect.CATALOG, migrates=True, needs=needs)

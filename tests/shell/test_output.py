@@ -147,6 +147,27 @@ def test_of_a_statement_queries_show_the_first_line(statement: str, cell: str) -
     assert lines[2].split("A", 1)[1].strip() == cell
 
 
+def test_roles_grants_and_owners() -> None:
+    roles = {"@type": "roles", "roles": [{"name": "READER", "builtIn": True}, {"name": "PAY", "builtIn": False}]}
+    assert [line.split() for line in shown(roles)][2:] == [["READER", "built", "in"], ["PAY"]]
+    grant = {"role": "PAY", "rights": ["SELECT", "DROP"], "on": "ALL LIKE 'pay%'"}
+    assert shown({"@type": "grants", "grants": [grant]}) == [
+        "Role  Rights        On",
+        "----  ------------  ---------------",
+        "PAY   SELECT, DROP  ALL LIKE 'pay%'",
+    ]
+    assert shown({"@type": "grants", "grants": []}) == ["(no grants)"]
+    query = {"id": "Q", "owner": "ann", "statementText": "SELECT 1;", "queryType": "PUSH"}
+    assert "Owner     : ann" in shown({"@type": "queryDescription", "queryDescription": query})
+    described = {
+        "name": "S",
+        "fields": [],
+        "extended": True,
+        "writeQueries": [{"id": "Q", "owner": "ann"}, {"id": "R"}],
+    }
+    assert "Written by : Q of ann, R" in shown({"@type": "sourceDescription", "sourceDescription": described})
+
+
 def test_plan_keeps_its_lines() -> None:
     lines = shown(
         {"@type": "queryDescription", "queryDescription": {"id": "Q", "executionPlan": "a\n  b", "fields": []}}

@@ -13,8 +13,20 @@ from sqlglot import exp
 
 from ksqlpy.analysis import Text
 from ksqlpy.runtime.context import Sandbox
-from ksqlpy.runtime.statements import asserts, control, create, describe, drop, explain, insert, select, session, show
-from ksqlpy.runtime.statements.entry import Checked, Effect, Statement
+from ksqlpy.runtime.statements import (
+    asserts,
+    control,
+    create,
+    describe,
+    drop,
+    explain,
+    grant,
+    insert,
+    select,
+    session,
+    show,
+)
+from ksqlpy.runtime.statements.entry import Checked, Effect, Statement, free
 from ksqlpy.sql import Parsed, nodes, to_sql
 
 __all__ = ["STATEMENTS", "Checked", "Effect", "Statement", "check", "may_sample", "names", "statement_of"]
@@ -29,6 +41,7 @@ STATEMENTS: dict[type[exp.Expr], Statement[Any]] = {
     **explain.STATEMENTS,
     **asserts.STATEMENTS,
     **session.STATEMENTS,
+    **grant.STATEMENTS,
     **select.STATEMENTS,
 }
 
@@ -44,7 +57,7 @@ def _refuse(parsed: Parsed, sandbox: Sandbox) -> NoReturn:
     Text(parsed.sql).refuse("unsupported-statement", f"{name} is not run by ksqlpy", parsed.node, hint=hint)
 
 
-_UNKNOWN: Statement[Any] = Statement("", _refuse)
+_UNKNOWN: Statement[Any] = Statement("", _refuse, needs=free)
 
 
 def statement_of(node: exp.Expr) -> Statement[Any]:
@@ -53,9 +66,9 @@ def statement_of(node: exp.Expr) -> Statement[Any]:
 
 
 def check(parsed: Parsed, sandbox: Sandbox) -> Checked[Any]:
-    """The statement with what it has been found to mean; refuses one that cannot be done. Raises KsqlError."""
+    """The statement with what it has been found to mean; refuses what cannot or may not be done. Raises KsqlError."""
     statement, catalog = statement_of(parsed.node), sandbox.catalog
-    return Checked(parsed, statement, statement.check(parsed, sandbox), catalog)
+    return Checked(parsed, statement, statement.found(parsed, sandbox), catalog)
 
 
 def may_sample(parsed: Parsed) -> bool:

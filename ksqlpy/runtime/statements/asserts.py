@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from ksqlpy.access import Need, Thing
 from ksqlpy.analysis import Text
 from ksqlpy.errors import EngineProblem
 from ksqlpy.registry import SchemaRegistry
@@ -16,7 +17,7 @@ from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
 from ksqlpy.runtime.patience import check_timeout, wait_until
-from ksqlpy.runtime.statements.entry import Statement, Table
+from ksqlpy.runtime.statements.entry import Statement, Table, free
 from ksqlpy.sql import Parsed, nodes
 
 __all__ = ["STATEMENTS"]
@@ -123,7 +124,26 @@ def _schema_problem(registry: SchemaRegistry, subject: str | None, number: int |
     return None
 
 
+# ---------------------------------------------------------------- rights
+
+
+def _topic_first(parsed: Parsed, sandbox: Sandbox) -> list[Need]:
+    """Any right on the topic: the answer tells whether it is there."""
+    return [Need(None, Thing.topic(parsed.node.this.name))]
+
+
+def _schema_first(parsed: Parsed, sandbox: Sandbox) -> list[Need]:
+    """Any right on the topic whose keys or values the subject is of; an id alone tells of none."""
+    named = parsed.node.args.get("subject")
+    topic = named.name.removesuffix("-value").removesuffix("-key") if named is not None else None
+    return [] if topic is None else [Need(None, Thing.topic(topic))]
+
+
 STATEMENTS: Table = {
-    nodes.AssertTopic: Statement[dict[str, int]]("ASSERT TOPIC", _check_topic, _assert_topic, migrates=True),
-    nodes.AssertSchema: Statement[None]("ASSERT SCHEMA", _check_timeout, _assert_schema, migrates=True),
+    nodes.AssertTopic: Statement[dict[str, int]](
+        "ASSERT TOPIC", _check_topic, _assert_topic, migrates=True, needs=free, first=_topic_first
+    ),
+    nodes.AssertSchema: Statement[None](
+        "ASSERT SCHEMA", _check_timeout, _assert_schema, migrates=True, needs=free, first=_schema_first
+    ),
 }

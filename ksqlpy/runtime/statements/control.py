@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from ksqlpy.access import EVERYTHING, Need, Right, Thing, refusal
 from ksqlpy.analysis import Text
 from ksqlpy.catalog import Catalog, query_named
 from ksqlpy.errors import EngineProblem, similar_names
@@ -21,7 +22,7 @@ from ksqlpy.sql import Parsed, nodes
 if TYPE_CHECKING:
     from ksqlpy.runtime.queries import Queries
 
-__all__ = ["STATEMENTS", "find_query"]
+__all__ = ["STATEMENTS", "find_query", "operated"]
 
 _PLACE = re.compile(r"(.+)/(\d{1,9})/(\d{1,18})")
 
@@ -29,19 +30,53 @@ _PLACE = re.compile(r"(.+)/(\d{1,9})/(\d{1,18})")
 def find_query(name: exp.Expr, catalog: Catalog, text: Text, pushes: Iterable[str] = ()) -> str:
     """The id of the query of a name; ``pushes``: push queries that count too.
 
-    Raises AnalysisProblem ``unknown-query``.
+    Raises AnalysisProblem ``unknown-query``, and StatementError ``missing-right`` where the catalog is the view of
+    somebody who may not see all queries.
     """
     query_id = query_named(name.this, (*catalog.queries, *pushes))
     if query_id is None:
+        if catalog.viewer is not None:
+            similar = similar_names(name.this, catalog.queries)
+            need = Need(Right.OPERATE, Thing("QUERY", name.this))
+            raise refusal(catalog.viewer, need, span=text.span(name), sql=text.sql, similar=similar)
         similar, hint = similar_names(name.this, catalog.queries), "SHOW QUERIES lists them"
         text.refuse("unknown-query", f"there is no query {name.this}", name, similar=similar, hint=hint)
     return query_id
 
 
-def _which(parsed: Parsed, catalog: Catalog) -> list[str]:
+def _which(parsed: Parsed, sandbox: Sandbox) -> list[str]:
     if parsed.node.args.get("all"):
-        return list(catalog.queries)
-    return [find_query(parsed.node.this, catalog, Text(parsed.sql))]
+        return list(sandbox.catalog.queries)
+    return [find_query(parsed.node.this, sandbox.visible, Text(parsed.sql))]
+
+
+def operated(query_ids: Iterable[str], sandbox: Sandbox) -> list[Need]:
+    """What is needed to change how queries run: nothing for one's own, else the right on what they write.
+
+    For queries that the principal does not see it is the right on all, which names none of them.
+    """
+    seen = sandbox.visible.queries
+    others = [q for i in query_ids if not (q := sandbox.catalog.queries[i]).is_of(sandbox.principal)]
+    return [Need(Right.OPERATE, Thing.source(q.sink) if q.id in seen else EVERYTHING) for q in others]
+
+
+def _ended(parsed: Parsed, ended: list[str] | str, sandbox: Sandbox) -> list[Need]:
+    if isinstance(ended, list):
+        return operated(ended, sandbox)
+    return [] if sandbox.pushes[ended].is_of(sandbox.principal) else [Need(Right.OPERATE, EVERYTHING)]
+
+
+def _steered(parsed: Parsed, which: list[str], sandbox: Sandbox) -> list[Need]:
+    return operated(which, sandbox)
+
+
+def _skipping(parsed: Parsed, found: tuple[Record, list[str]], sandbox: Sandbox) -> list[Need]:
+    return operated(found[1], sandbox)
+
+
+def _first(parsed: Parsed, sandbox: Sandbox) -> list[Need]:
+    """ALL is for those who may operate all: it would tell others of queries that they do not see."""
+    return [Need(Right.OPERATE, EVERYTHING)] if parsed.node.args.get("all") else []
 
 
 def _done(parsed: Parsed, verb: str, which: list[str], message: str, sequence: int) -> Entity:
@@ -55,10 +90,10 @@ def _done(parsed: Parsed, verb: str, which: list[str], message: str, sequence: i
 def _check_terminate(parsed: Parsed, sandbox: Sandbox) -> list[str] | str:
     """The persistent queries to end, or the push query."""
     if not parsed.node.args.get("all"):
-        push = query_named(parsed.node.this.this, sandbox.engine.open_push_queries)
+        push = query_named(parsed.node.this.this, sandbox.pushes)
         if push is not None:
             return push
-    ended = _which(parsed, sandbox.catalog)
+    ended = _which(parsed, sandbox)
     for query_id in ended:
         sandbox.catalog = sandbox.catalog.without_query(query_id)
     return ended
@@ -76,7 +111,7 @@ def _terminate(parsed: Parsed, ended: list[str] | str, context: Context) -> Enti
 
 
 def _check_pause(parsed: Parsed, sandbox: Sandbox) -> list[str]:
-    return _which(parsed, sandbox.catalog)
+    return _which(parsed, sandbox)
 
 
 def _pause(parsed: Parsed, which: list[str], context: Context) -> Entity:
@@ -94,7 +129,7 @@ def _pause(parsed: Parsed, which: list[str], context: Context) -> Entity:
 
 def _check_skip(parsed: Parsed, sandbox: Sandbox) -> tuple[Record, list[str]]:
     """The record, and the queries that are to leave it out; raises AnalysisProblem ``bad-record``."""
-    text, node, catalog = Text(parsed.sql), parsed.node.args["record"], sandbox.catalog
+    text, node, catalog = Text(parsed.sql), parsed.node.args["record"], sandbox.visible
     place = _PLACE.fullmatch(node.this)
     if place is None:
         hint = "a record is 'topic/partition/offset', as 'rides/0/17'"
@@ -104,7 +139,7 @@ def _check_skip(parsed: Parsed, sandbox: Sandbox) -> tuple[Record, list[str]]:
         q: {catalog.sources[s].topic for s in catalog.queries[q].sources if s in catalog.sources}
         for q in catalog.queries
     }
-    which = [q for q in _which(parsed, catalog) if record.topic in readers[q]]
+    which = [q for q in _which(parsed, sandbox) if record.topic in readers[q]]
     if not which:
         similar = similar_names(record.topic, {topic for read in readers.values() for topic in read})
         hint = "EXPLAIN of a query names its topics"
@@ -139,9 +174,15 @@ def _skip(parsed: Parsed, found: tuple[Record, list[str]], context: Context) -> 
 
 STATEMENTS: Table = {
     nodes.Terminate: Statement[list[str] | str](
-        "TERMINATE", _check_terminate, _terminate, Effect.CATALOG, migrates=True
+        "TERMINATE", _check_terminate, _terminate, Effect.CATALOG, migrates=True, needs=_ended, first=_first
     ),
-    nodes.Pause: Statement[list[str]]("PAUSE", _check_pause, _pause, Effect.CATALOG, migrates=True),
-    nodes.Resume: Statement[list[str]]("RESUME", _check_pause, _pause, Effect.CATALOG, migrates=True),
-    nodes.Skip: Statement[tuple[Record, list[str]]]("SKIP", _check_skip, _skip, Effect.CATALOG),
+    nodes.Pause: Statement[list[str]](
+        "PAUSE", _check_pause, _pause, Effect.CATALOG, migrates=True, needs=_steered, first=_first
+    ),
+    nodes.Resume: Statement[list[str]](
+        "RESUME", _check_pause, _pause, Effect.CATALOG, migrates=True, needs=_steered, first=_first
+    ),
+    nodes.Skip: Statement[tuple[Record, list[str]]](
+        "SKIP", _check_skip, _skip, Effect.CATALOG, needs=_skipping, first=_first
+    ),
 }

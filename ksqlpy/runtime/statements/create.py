@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ksqlpy.access import EVERYTHING, Need, Right
 from ksqlpy.analysis import (
     CreateAs,
     Declare,
@@ -16,7 +17,7 @@ from ksqlpy.analysis import (
     check_blocked,
     check_replaceable,
 )
-from ksqlpy.catalog import Catalog, PersistentQuery, Source
+from ksqlpy.catalog import Catalog, Owner, PersistentQuery, Source
 from ksqlpy.config import warnings_of
 from ksqlpy.errors import StatementError
 from ksqlpy.plan import Plan, build_plan, mode_of, upgrade
@@ -24,7 +25,8 @@ from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
 from ksqlpy.runtime.internal import check_declared, check_read, check_written
-from ksqlpy.runtime.statements.entry import Effect, Nothing, Statement, Table
+from ksqlpy.runtime.statements.entry import Effect, Nothing, Statement, Table, free
+from ksqlpy.runtime.statements.topicrights import created_topic, late_topic
 from ksqlpy.runtime.topic_requirements import check_late
 from ksqlpy.spark.check import check_plan
 from ksqlpy.sql import Parsed, nodes
@@ -85,7 +87,7 @@ def _check_create(parsed: Parsed, sandbox: Sandbox) -> _Source | _Query | Nothin
     if node.args.get("replace") and sandbox.config.get("ksql.create.or.replace.enabled") != "true":
         hint = "SET 'ksql.create.or.replace.enabled' = 'true' allows it"
         text.refuse("replace-off", "OR REPLACE is switched off", node.this, hint=hint)
-    made = analyze_create(parsed, sandbox.catalog, sandbox.config, sandbox.samples)
+    made = analyze_create(parsed, sandbox.visible, sandbox.config, sandbox.samples)
     check_declared(made, parsed, sandbox.config)
     if isinstance(made, Declare):
         found: _Source | _Query = _Source(made, existing)
@@ -126,7 +128,8 @@ def _check_query(plan: Plan, sandbox: Sandbox, parsed: Parsed) -> None:
 def _add_query(sandbox: Sandbox, query_id: str, sink: Source, plan: Plan, parsed: Parsed) -> None:
     sources = tuple(dict.fromkeys(r.source.name for r in plan.relations))
     sandbox.plans[query_id] = plan
-    sandbox.catalog = sandbox.catalog.with_query(PersistentQuery(query_id, parsed.text, sink.name, sources))
+    query = PersistentQuery(query_id, parsed.text, sink.name, sources, owner=Owner.of(sandbox.principal))
+    sandbox.catalog = sandbox.catalog.with_query(query)
 
 
 MAX_ID = 230
@@ -149,7 +152,7 @@ def _replacing(found: _Source | _Query, existing: Source, sandbox: Sandbox, pars
     text, place, new = Text(parsed.sql), parsed.node.this, found.made.source
     if isinstance(found, _Query):
         new = replace(new, query=existing.query or PENDING)
-    check_replaceable(existing, new, sandbox.catalog, text, place)
+    check_replaceable(existing, new, sandbox.catalog, text, place, sandbox.visible)
     query = sandbox.catalog.queries.get(existing.query or "")
     if query is None or isinstance(found, _Source):
         return found
@@ -174,6 +177,28 @@ _ANEW = (
 )
 
 
+def _named(parsed: Parsed, sandbox: Sandbox) -> list[Need]:
+    """The right to create what has the name; to replace what is there, the right to alter it, too.
+
+    Who replaces a query that he does not see would be told of it: he needs the right to alter all.
+    """
+    name, view = parsed.node.this.this, sandbox.visible
+    needs = Need.on(Right.CREATE, name)
+    existing = view.sources.get(name)
+    if parsed.node.args.get("replace") and existing is not None:
+        needs += Need.on(Right.ALTER, name)
+        if existing.query in sandbox.catalog.queries and existing.query not in view.queries:
+            needs.append(Need(Right.ALTER, EVERYTHING))
+    return [*needs, *created_topic(parsed, sandbox)]
+
+
+def _create_needs(parsed: Parsed, found: _Source | _Query, sandbox: Sandbox) -> list[Need]:
+    if isinstance(found, _Source):
+        return []
+    sources = (s.name for s in found.made.query.sources)
+    return [*Need.on(Right.SELECT, *sources), *late_topic(found.plan.late_topic, sandbox)]
+
+
 def _create(parsed: Parsed, found: _Source | _Query, context: Context) -> Entity:
     """Makes or replaces a source and its query."""
     kind, service, made = parsed.node.args["kind"], context.catalog_service, found.made
@@ -184,10 +209,11 @@ def _create(parsed: Parsed, found: _Source | _Query, context: Context) -> Entity
         sequence = service.declare(found.made) if found.existing is None else service.alter(made.source)
         return entities.status(parsed.text, what, message, sequence)
     if found.replaced is not None:
-        sequence = service.upgrade(found.made, found.plan, found.replaced, anew=found.anew)
+        replaced = replace(found.replaced, owner=Owner.of(context.principal) or found.replaced.owner)
+        sequence = service.upgrade(found.made, found.plan, replaced, anew=found.anew)
         message, query_id = f"Replaced query with ID {found.replaced.id}", found.replaced.id
         return entities.status(parsed.text, what, message, sequence, query_id, [_ANEW] if found.anew else [])
-    sequence, query_id = service.create(found.made, found.plan, context.overrides)
+    sequence, query_id = service.create(found.made, found.plan, context.overrides, context.principal)
     warnings: list[str | None] = list(warnings_of(map(str, context.overrides)))
     if context.config.get("processing.guarantee") == "exactly_once":
         warnings.append(context.brokers.topics.sink_warning(found.made, context.config.number("commit.interval.ms")))
@@ -210,7 +236,7 @@ _Into = tuple[InsertInto, Plan]
 
 
 def _check_insert(parsed: Parsed, sandbox: Sandbox) -> _Into:
-    made = analyze_insert_select(parsed, sandbox.catalog, sandbox.config)
+    made = analyze_insert_select(parsed, sandbox.visible, sandbox.config)
     check_written(made.source, parsed)
     plan = build_plan(made.query)
     try:
@@ -227,10 +253,19 @@ def _check_insert(parsed: Parsed, sandbox: Sandbox) -> _Into:
 def _insert(parsed: Parsed, found: _Into, context: Context) -> Entity:
     """Starts one more query that writes a stream."""
     made, plan = found
-    sequence, query_id = context.catalog_service.insert_into(made, plan, context.overrides)
+    sequence, query_id = context.catalog_service.insert_into(made, plan, context.overrides, context.principal)
     what = f"stream/`{made.source.name}`/create"
     warnings = warnings_of(map(str, context.overrides))
     return entities.status(parsed.text, what, f"Created query with ID {query_id}", sequence, query_id, warnings)
+
+
+def _insert_first(parsed: Parsed, sandbox: Sandbox) -> list[Need]:
+    return Need.on(Right.INSERT, parsed.node.this.this)
+
+
+def _insert_needs(parsed: Parsed, found: _Into, sandbox: Sandbox) -> list[Need]:
+    made, plan = found
+    return [*Need.on(Right.SELECT, *(s.name for s in made.query.sources)), *late_topic(plan.late_topic, sandbox)]
 
 
 def _written_by(found: _Into) -> list[str]:
@@ -238,10 +273,14 @@ def _written_by(found: _Into) -> list[str]:
 
 
 def _check_alter(parsed: Parsed, sandbox: Sandbox) -> Source:
-    source = analyze_alter(parsed, sandbox.catalog)
+    source = analyze_alter(parsed, sandbox.visible)
     check_written(source, parsed)
     sandbox.catalog = sandbox.catalog.with_source(source)
     return source
+
+
+def _alter_first(parsed: Parsed, sandbox: Sandbox) -> list[Need]:
+    return Need.on(Right.ALTER, parsed.node.this.this)
 
 
 def _alter(parsed: Parsed, source: Source, context: Context) -> Entity:
@@ -263,9 +302,13 @@ def _check_type(parsed: Parsed, sandbox: Sandbox) -> SqlType | Nothing:
             return Nothing(f"type {name} exists already, nothing is done")
         hint = "DROP TYPE it first, or write IF NOT EXISTS"
         text.refuse("already-exists", f"type {name} exists already", node.this, hint=hint)
-    made = analyze_type(parsed, sandbox.catalog)
+    made = analyze_type(parsed, sandbox.visible)
     sandbox.catalog = sandbox.catalog.with_type(name, made)
     return made
+
+
+def _type_first(parsed: Parsed, sandbox: Sandbox) -> list[Need]:
+    return Need.on(Right.CREATE, parsed.node.this.this)
 
 
 def _create_type(parsed: Parsed, made: SqlType, context: Context) -> Entity:
@@ -278,13 +321,31 @@ def _create_type(parsed: Parsed, made: SqlType, context: Context) -> Entity:
 
 STATEMENTS: Table = {
     nodes.CreateSource: Statement[_Source | _Query](
-        "CREATE", _check_create, _create, Effect.CATALOG, defines=True, migrates=True, reads=_created_by
+        "CREATE",
+        _check_create,
+        _create,
+        Effect.CATALOG,
+        defines=True,
+        migrates=True,
+        reads=_created_by,
+        needs=_create_needs,
+        first=_named,
     ),
-    nodes.AlterSource: Statement[Source]("ALTER", _check_alter, _alter, Effect.CATALOG, migrates=True),
+    nodes.AlterSource: Statement[Source](
+        "ALTER", _check_alter, _alter, Effect.CATALOG, migrates=True, needs=free, first=_alter_first
+    ),
     nodes.InsertSelect: Statement[_Into](
-        "INSERT", _check_insert, _insert, Effect.CATALOG, defines=True, migrates=True, reads=_written_by
+        "INSERT",
+        _check_insert,
+        _insert,
+        Effect.CATALOG,
+        defines=True,
+        migrates=True,
+        reads=_written_by,
+        needs=_insert_needs,
+        first=_insert_first,
     ),
     nodes.CreateType: Statement[SqlType](
-        "CREATE", _check_type, _create_type, Effect.CATALOG, defines=True, migrates=True
+        "CREATE", _check_type, _create_type, Effect.CATALOG, defines=True, migrates=True, needs=free, first=_type_first
     ),
 }

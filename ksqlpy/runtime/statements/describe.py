@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ksqlpy.access import Need
 from ksqlpy.analysis import Text, find_source
-from ksqlpy.catalog import Source
+from ksqlpy.catalog import Owner, Source
 from ksqlpy.figures import Counts, lag_text, latency_text
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.functions.signatures import Function
@@ -15,7 +16,7 @@ from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.described import Described, described_query
 from ksqlpy.runtime.entities import Entity
-from ksqlpy.runtime.statements.entry import Effect, Statement, Table, legal
+from ksqlpy.runtime.statements.entry import Effect, Statement, Table, free, legal
 from ksqlpy.spark.query_status import QueryStatus
 from ksqlpy.sql import Parsed, nodes
 
@@ -28,16 +29,16 @@ __all__ = ["STATEMENTS", "described_sources", "push_description", "query_descrip
 
 def _source_description(source: Source, context: Context, *, extended: bool) -> Entity:
     if not extended:
-        return entities.source_description(source, context.catalog, context.status)
+        return _masked(entities.source_description(source, context.visible, context.status), source, context)
     replicas = context.brokers.topics.listed(hidden=True).get(source.topic, [])
-    queries = (*context.catalog.writers(source.name), *context.catalog.readers(source.name))
+    queries = (*context.visible.writers(source.name), *context.visible.readers(source.name))
     found = [described_query(q, context) for q in queries]
     dead = sum(sum(q.figures.letters.values()) for q in found)
     copy = context.reads.copies.figures(source.name)
     copied = f"local copy: about {copy['rows']:,} rows, {copy['lag']:,} records behind" if copy is not None else ""
-    return entities.source_description(
+    described = entities.source_description(
         source,
-        context.catalog,
+        context.visible,
         context.status,
         {
             "partitions": len(replicas),
@@ -58,6 +59,15 @@ def _source_description(source: Source, context: Context, *, extended: bool) -> 
             "queryFigures": [{"queryId": q.id, **q.entity()} for q in found],
         },
     )
+    return _masked(described, source, context)
+
+
+def _masked(described: Entity, source: Source, context: Context) -> Entity:
+    """Without the statement where that may name sources that the principal does not see."""
+    view = context.visible
+    if view.viewer is not None and source.query is not None and source.query not in view.queries:
+        described["statement"] = ""
+    return described
 
 
 def _statistics(described: Described) -> str:
@@ -96,7 +106,16 @@ def push_description(push: PushQuery | PlainPush, context: Context) -> Entity:
     asked, status = push.asked, push.status or context.status(push.id)
     figures = described_query(push.id, context, asked.plan).entity()
     return entities.query_description(
-        push.id, asked.statement, asked.plan, asked.mode, asked.sources, [], status, asked.properties, figures
+        push.id,
+        asked.statement,
+        asked.plan,
+        asked.mode,
+        asked.sources,
+        [],
+        status,
+        asked.properties,
+        figures,
+        Owner.of(asked.principal),
     )
 
 
@@ -110,7 +129,7 @@ def query_description(query_id: str, context: Context) -> Entity:
     status, figures = context.status(query_id), described_query(query_id, context).entity()
     sources, sinks = list(query.sources), [query.sink]
     return entities.query_description(
-        query_id, query.statement, plan, mode, sources, sinks, status, query.properties, figures
+        query_id, query.statement, plan, mode, sources, sinks, status, query.properties, figures, query.owner
     )
 
 
@@ -118,7 +137,12 @@ def query_description(query_id: str, context: Context) -> Entity:
 
 
 def _check_source(parsed: Parsed, sandbox: Sandbox) -> Source:
-    return find_source(sandbox.catalog, parsed.node.this, Text(parsed.sql))
+    return find_source(sandbox.visible, parsed.node.this, Text(parsed.sql))
+
+
+def _seen(parsed: Parsed, sandbox: Sandbox) -> list[Need]:
+    """Any right: who may only insert must know the columns, too."""
+    return Need.on(None, parsed.node.this.this)
 
 
 def _source(parsed: Parsed, source: Source, context: Context) -> Entity:
@@ -130,7 +154,7 @@ def described_sources(parsed: Parsed, context: Context) -> Entity:
     """All streams, for SHOW TABLES all tables."""
     kind = parsed.node.args.get("kind", "STREAMS").removesuffix("S")
     extended = bool(parsed.node.args.get("extended"))
-    found = [s for s in context.catalog.sources.values() if s.kind == kind]
+    found = [s for s in context.visible.sources.values() if s.kind == kind]
     described = [_source_description(s, context, extended=extended) for s in found]
     return entities.entity("source_descriptions", parsed.text, sourceDescriptions=described)
 
@@ -144,9 +168,9 @@ def _function(parsed: Parsed, function: Function, context: Context) -> Entity:
 
 
 STATEMENTS: Table = {
-    nodes.DescribeSource: Statement[Source]("DESCRIBE", _check_source, _source, Effect.SHOWS),
+    nodes.DescribeSource: Statement[Source]("DESCRIBE", _check_source, _source, Effect.SHOWS, needs=free, first=_seen),
     nodes.DescribeStreams: Statement[None](
-        "DESCRIBE", legal, lambda p, found, c: described_sources(p, c), Effect.SHOWS
+        "DESCRIBE", legal, lambda p, found, c: described_sources(p, c), Effect.SHOWS, needs=free
     ),
-    nodes.DescribeFunction: Statement[Function]("DESCRIBE", _check_function, _function, Effect.SHOWS),
+    nodes.DescribeFunction: Statement[Function]("DESCRIBE", _check_function, _function, Effect.SHOWS, needs=free),
 }

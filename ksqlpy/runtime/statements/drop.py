@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ksqlpy.access import EVERYTHING, Need, Right, Thing
 from ksqlpy.analysis import Text, find_source
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.errors import similar_names
@@ -9,14 +10,16 @@ from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
 from ksqlpy.runtime.internal import check_deleted
-from ksqlpy.runtime.statements.entry import Effect, Nothing, Statement, Table
+from ksqlpy.runtime.statements.control import operated
+from ksqlpy.runtime.statements.entry import Effect, Nothing, Statement, Table, free
+from ksqlpy.runtime.statements.topicrights import is_namesake
 from ksqlpy.sql import Parsed, nodes
 
 __all__ = ["STATEMENTS", "cascade"]
 
 
-def _dropped(parsed: Parsed, catalog: Catalog) -> Source:
-    node, text = parsed.node, Text(parsed.sql)
+def _dropped(parsed: Parsed, sandbox: Sandbox) -> Source:
+    node, text, catalog = parsed.node, Text(parsed.sql), sandbox.catalog
     source = find_source(catalog, node.this, text)
     if source.kind != node.args["kind"]:
         text.refuse("wrong-kind", f"{source.name} is a {source.kind.lower()}", node.this, hint=f"DROP {source.kind} …")
@@ -26,14 +29,14 @@ def _dropped(parsed: Parsed, catalog: Catalog) -> Source:
     readers = catalog.readers(source.name)
     writers = tuple(q for q in catalog.writers(source.name) if q != source.query)
     if (readers or writers) and not node.args.get("cascade"):
-        message = f"{source.name} is used by the queries {', '.join((*readers, *writers))}"
+        message = f"{source.name} is used by the queries {sandbox.visible.told((*readers, *writers))}"
         text.refuse("in-use", message, node.this, hint="TERMINATE or DROP them first, or DROP … CASCADE")
     return source
 
 
-def _is_blocked(parsed: Parsed, catalog: Catalog) -> bool:
+def _is_blocked(parsed: Parsed, sandbox: Sandbox) -> bool:
     """Whether the name is of an odd entry of the command log; refuses what cannot be done with one."""
-    node, text = parsed.node, Text(parsed.sql)
+    node, text, catalog = parsed.node, Text(parsed.sql), sandbox.catalog
     name = node.this.this
     if ("source", name) not in catalog.blocked:
         return False
@@ -41,7 +44,7 @@ def _is_blocked(parsed: Parsed, catalog: Catalog) -> bool:
         text.refuse("command-log", f"the topic of {name} is not known", node.this, hint="leave DELETE TOPIC out")
     users = (*catalog.readers(name), *catalog.writers(name))
     if users:
-        message = f"{name} is used by the queries {', '.join(users)}"
+        message = f"{name} is used by the queries {sandbox.visible.told(users)}"
         text.refuse("in-use", message, node.this, hint="TERMINATE them first")
     return True
 
@@ -73,12 +76,12 @@ def cascade(source: Source, catalog: Catalog) -> Gone:
 
 def _check(parsed: Parsed, sandbox: Sandbox) -> Gone | Nothing:
     name, catalog = parsed.node.this.this, sandbox.catalog
-    if _is_blocked(parsed, catalog):
+    if _is_blocked(parsed, sandbox):
         sandbox.catalog = catalog.without_source(name)
         return [], []
     if parsed.node.args.get("exists") and name not in catalog.sources:
         return Nothing(f"there is no source {name}, nothing is done")
-    ended, sources = cascade(_dropped(parsed, catalog), catalog)
+    ended, sources = cascade(_dropped(parsed, sandbox), catalog)
     for gone in sources:
         if parsed.node.args.get("delete_topic") and not gone.read_only:
             check_deleted(gone, parsed)
@@ -87,6 +90,20 @@ def _check(parsed: Parsed, sandbox: Sandbox) -> Gone | Nothing:
         catalog = catalog.without_query(query_id)
     sandbox.catalog = catalog
     return ended, sources
+
+
+def _named(parsed: Parsed, sandbox: Sandbox) -> list[Need]:
+    return Need.on(Right.DROP, parsed.node.this.this)
+
+
+def _needs(parsed: Parsed, gone: Gone, sandbox: Sandbox) -> list[Need]:
+    """The right on each source that goes, on queries that end without one, and on topics of other names."""
+    ended, sources = gone
+    view, config = sandbox.visible, sandbox.engine.config
+    needs = [Need(Right.DROP, EVERYTHING if view.hides(s.name) else Thing.source(s.name)) for s in sources]
+    deleted = [s for s in sources if parsed.node.args.get("delete_topic") and not s.read_only]
+    topics = [Thing.topic(s.topic) for s in deleted if not is_namesake(s.topic, s.name, config)]
+    return [*needs, *operated(ended, sandbox), *(Need(Right.DROP, topic) for topic in topics)]
 
 
 def _drop(parsed: Parsed, gone: Gone, context: Context) -> Entity:
@@ -111,7 +128,7 @@ def _check_type(parsed: Parsed, sandbox: Sandbox) -> Nothing | None:
     if name not in types and ("type", name) not in sandbox.catalog.blocked:
         if parsed.node.args.get("exists"):
             return Nothing(f"there is no type {name}, nothing is done")
-        message, similar = f"there is no type {name}", similar_names(name, types)
+        message, similar = f"there is no type {name}", similar_names(name, sandbox.visible.types)
         hint = "SHOW TYPES lists what there is"
         Text(parsed.sql).refuse("unknown-type", message, parsed.node.this, hint=hint, similar=similar)
     sandbox.catalog = sandbox.catalog.without_type(name)
@@ -125,6 +142,8 @@ def _drop_type(parsed: Parsed, found: None, context: Context) -> Entity:
 
 
 STATEMENTS: Table = {
-    nodes.DropSource: Statement[Gone]("DROP", _check, _drop, Effect.CATALOG, migrates=True),
-    nodes.DropType: Statement[None]("DROP", _check_type, _drop_type, Effect.CATALOG, migrates=True),
+    nodes.DropSource: Statement[Gone]("DROP", _check, _drop, Effect.CATALOG, migrates=True, needs=_needs, first=_named),
+    nodes.DropType: Statement[None](
+        "DROP", _check_type, _drop_type, Effect.CATALOG, migrates=True, needs=free, first=_named
+    ),
 }

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from sqlglot import exp
 
+from ksqlpy.access import Need
 from ksqlpy.catalog import Catalog
+from ksqlpy.errors import StatementError
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
 from ksqlpy.sql import Parsed
 
-__all__ = ["Checked", "Effect", "Nothing", "Statement", "Table", "legal"]
+__all__ = ["Checked", "Effect", "Nothing", "Statement", "Table", "free", "legal"]
 
 F = TypeVar("F")
 """What the check of a statement has found."""
@@ -45,7 +47,9 @@ class Statement(Generic[F]):
     statement would change the catalog, and raises KsqlError. ``run``: does what was found, and returns the entity if it
     has one; None: the engine does not run it. ``defines``: it says what there shall be, as the files of a project do;
     ``migrates``: it may stand in a migration. ``reads``: the sources by which it was checked; what was found holds as
-    long as these stay. Without it, it holds as long as the whole catalog does.
+    long as these stay. Without it, it holds as long as the whole catalog does. ``needs``: the rights that it needs, by
+    what was found, in the sandbox as it was ahead of the check; ``first``: those that are known by its text, and asked
+    ahead of the check.
     """
 
     name: str
@@ -55,6 +59,23 @@ class Statement(Generic[F]):
     defines: bool = False
     migrates: bool = False
     reads: Callable[[F], Iterable[str] | None] | None = None
+    needs: Callable[[Parsed, F, Sandbox], Iterable[Need]] = field(kw_only=True)
+    first: Callable[[Parsed, Sandbox], Iterable[Need]] | None = field(default=None, kw_only=True)
+
+    def found(self, parsed: Parsed, sandbox: Sandbox) -> F | Nothing:
+        """What the check finds; refuses what cannot be done, and what may not be. Raises KsqlError."""
+        if self.first is not None:
+            sandbox.ask(self.first(parsed, sandbox), parsed)
+        before = replace(sandbox)
+        try:
+            found = self.check(parsed, sandbox)
+        except StatementError as e:
+            if e.code == "missing-topic":  # it may mean a topic that the principal does not see
+                e.similar = tuple(filter(sandbox.sees_topic, e.similar))
+            raise
+        if not isinstance(found, Nothing):
+            before.ask(self.needs(parsed, found, before), parsed)
+        return found
 
 
 Table = Mapping[type[exp.Expr], Statement[Any]]
@@ -95,3 +116,8 @@ class Checked(Generic[F]):
 
 def legal(parsed: Parsed, sandbox: Sandbox) -> None:
     """The check of a statement that is always legal."""
+
+
+def free(parsed: Parsed, found: object, sandbox: Sandbox) -> tuple[Need, ...]:
+    """What a statement needs that shows no more than one may see anyhow, or that is never run: no right."""
+    return ()

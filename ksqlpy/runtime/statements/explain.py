@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
+from ksqlpy.access import Need, Right
 from ksqlpy.analysis import CreateAs, Text, analyze_create, analyze_insert_select, analyze_query
 from ksqlpy.analysis.pull import PullRead, analyze_pull
 from ksqlpy.analysis.result import TypedQuery
@@ -36,10 +37,10 @@ class _Would:
 
 def _check(parsed: Parsed, sandbox: Sandbox) -> _Would | str:
     """What to explain: a statement, or the query of an id."""
-    node, catalog, config = parsed.node, sandbox.catalog, sandbox.config
+    node, catalog, config = parsed.node, sandbox.visible, sandbox.config
     text, statement = Text(parsed.sql, catalog.types), node.args.get("statement")
     if statement is None:
-        return find_query(node.this, catalog, text, sandbox.engine.open_push_queries)
+        return find_query(node.this, catalog, text, sandbox.pushes)
     inner = Parsed(statement, parsed.text, parsed.sql, parsed.start)
     if isinstance(statement, nodes.CreateSource):
         made = analyze_create(inner, catalog, config)
@@ -55,12 +56,20 @@ def _check(parsed: Parsed, sandbox: Sandbox) -> _Would | str:
     return _Would(analyze_query(statement, catalog, text, persistent=False))
 
 
+def _needs(parsed: Parsed, found: _Would | str, sandbox: Sandbox) -> list[Need]:
+    """The right to read what it would read; a query that runs is shown to all who see it."""
+    if isinstance(found, str):
+        return []
+    typed = found.query.typed if isinstance(found.query, PullRead) else found.query
+    return Need.on(Right.SELECT, *(s.name for s in typed.sources))
+
+
 def _explain(parsed: Parsed, found: _Would | str, context: Context) -> Entity:
     if isinstance(found, _Would):
         described = _would_run(parsed.text, found, context)
     else:
-        pushes = {p.id: p for p in context.reads.open}
-        found = find_query(parsed.node.this, context.catalog, Text(parsed.sql), pushes)  # a push query may have ended
+        pushes = {p.id: p for p in context.pushes}
+        found = find_query(parsed.node.this, context.visible, Text(parsed.sql), pushes)  # a push query may have ended
         described = push_description(pushes[found], context) if found in pushes else query_description(found, context)
     return entities.entity("queryDescription", parsed.text, queryDescription=described)
 
@@ -79,4 +88,4 @@ def _would_run(text: str, found: _Would, context: Context) -> Entity:
     return description
 
 
-STATEMENTS: Table = {nodes.Explain: Statement[_Would | str]("EXPLAIN", _check, _explain, Effect.SHOWS)}
+STATEMENTS: Table = {nodes.Explain: Statement[_Would | str]("EXPLAIN", _check, _explain, Effect.SHOWS, needs=_needs)}

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from ksqlpy.access import Need, Right
 from ksqlpy.analysis import Insert, analyze_delete, analyze_insert
 from ksqlpy.catalog import PartSpec
 from ksqlpy.formats import Codec, codec
 from ksqlpy.reading.conditions import folded
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.internal import check_written
-from ksqlpy.runtime.statements.entry import Statement, Table
+from ksqlpy.runtime.statements.entry import Statement, Table, free
 from ksqlpy.runtime.writing import Record
 from ksqlpy.sql import Parsed, nodes
 
@@ -23,7 +24,7 @@ __all__ = ["STATEMENTS", "plain_record"]
 
 
 def _check_insert(parsed: Parsed, sandbox: Sandbox) -> Insert:
-    made = analyze_insert(parsed, sandbox.catalog)
+    made = analyze_insert(parsed, sandbox.visible)
     check_written(made.source, parsed)
     return made
 
@@ -35,7 +36,7 @@ def _insert(parsed: Parsed, made: Insert, context: Context) -> None:
 
 
 def _check_delete(parsed: Parsed, sandbox: Sandbox) -> Insert:
-    made = analyze_delete(parsed, sandbox.catalog)
+    made = analyze_delete(parsed, sandbox.visible)
     check_written(made.source, parsed)
     return made
 
@@ -48,6 +49,11 @@ def _delete(parsed: Parsed, made: Insert, context: Context) -> None:
 
 def _reads(made: Insert) -> tuple[str]:
     return (made.source.name,)
+
+
+def _first(parsed: Parsed, sandbox: Sandbox) -> list[Need]:
+    """The right to insert, for a tombstone too."""
+    return Need.on(Right.INSERT, parsed.node.this.this)
 
 
 def _writable(made: Insert, context: Context) -> Insert:
@@ -85,6 +91,10 @@ def _codec(spec: PartSpec) -> Codec:
 
 
 STATEMENTS: Table = {
-    nodes.InsertValues: Statement[Insert]("INSERT", _check_insert, _insert, migrates=True, reads=_reads),
-    nodes.DeleteFrom: Statement[Insert]("DELETE", _check_delete, _delete, migrates=True, reads=_reads),
+    nodes.InsertValues: Statement[Insert](
+        "INSERT", _check_insert, _insert, migrates=True, reads=_reads, needs=free, first=_first
+    ),
+    nodes.DeleteFrom: Statement[Insert](
+        "DELETE", _check_delete, _delete, migrates=True, reads=_reads, needs=free, first=_first
+    ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ksqlpy.analysis import Text
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime.context import Context, Sandbox
-from ksqlpy.runtime.statements.entry import Effect, Statement, Table, legal
+from ksqlpy.runtime.statements.entry import Effect, Statement, Table, free, legal
 from ksqlpy.sql import Parsed, nodes
 
 __all__ = ["STATEMENTS"]
@@ -43,8 +43,8 @@ def _undefine(parsed: Parsed, found: None, context: Context) -> None:
 
 
 STATEMENTS: Table = {
-    nodes.SetProperty: Statement[None]("SET", _check_set, _set, Effect.SESSION),
-    nodes.UnsetProperty: Statement[None]("UNSET", _check_unset, _unset, Effect.SESSION),
-    nodes.Define: Statement[None]("DEFINE", legal, _define, Effect.SESSION),
-    nodes.Undefine: Statement[None]("UNDEFINE", legal, _undefine, Effect.SESSION),
+    nodes.SetProperty: Statement[None]("SET", _check_set, _set, Effect.SESSION, needs=free),
+    nodes.UnsetProperty: Statement[None]("UNSET", _check_unset, _unset, Effect.SESSION, needs=free),
+    nodes.Define: Statement[None]("DEFINE", legal, _define, Effect.SESSION, needs=free),
+    nodes.Undefine: Statement[None]("UNDEFINE", legal, _undefine, Effect.SESSION, needs=free),
 }
