@@ -24,6 +24,7 @@ from ksqlpy.server import (
     termination,
     websocket,
 )
+from ksqlpy.server.asks import Asks
 from ksqlpy.server.auth import Auth, Login
 from ksqlpy.server.backend import Backend, Engine
 from ksqlpy.server.bodies import Bodies
@@ -85,6 +86,7 @@ def guarded(
     """
     # Requests come to the last one first.
     app.add_middleware(Lookups, look_up=look_up, problem=problem, ids=ids)
+    app.add_middleware(Asks)
     app.add_middleware(Failures)
     app.add_middleware(Bodies)
     app.add_middleware(Auth, login=Login.of(config, secret))

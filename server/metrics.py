@@ -20,6 +20,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ksqlpy.access import EVERYTHING, Need, Right
 from ksqlpy.figures import (
     ENGINE_METRICS,
     KSQLDB_METRICS,
@@ -33,7 +34,7 @@ from ksqlpy.figures import (
     ServerMetrics,
     query_metrics,
 )
-from ksqlpy.server.backend import Backend, State
+from ksqlpy.server.backend import Backend, State, backend_of
 from ksqlpy.server.probes import is_ready
 
 __all__ = ["Counted", "Scrapes", "engine_text", "router"]
@@ -55,7 +56,13 @@ router = APIRouter()
 
 @router.get("/metrics")
 async def metrics(request: Request) -> Response:
-    """All metrics; while the engine starts or stops those of the server alone."""
+    """All metrics; while the engine starts or stops those of the server alone.
+
+    They name all queries and topics: who asks needs the right to operate all. Raises KsqlError (40300).
+    """
+    backend = backend_of(request)
+    if backend.state is State.READY:
+        backend.engine.require(Need(Right.OPERATE, EVERYTHING))
     scrapes: Scrapes = request.app.state.scrapes
     return Response(await scrapes.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ksqlpy.access import Need
 from ksqlpy.catalog import Column
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, ServiceLost, Span, StatementError
@@ -235,6 +236,9 @@ class FakeEngine:
 
     def cut_short(self) -> bool:
         return True
+
+    def require(self, need: Need) -> None:
+        return None
 
     def metrics(self) -> EngineMetrics:
         self.scrapes += 1

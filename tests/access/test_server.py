@@ -1,0 +1,199 @@
+"""The principal of a request's scope is who asks, at every endpoint; nothing is asked of an engine without it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ksqlpy.access import ASKS, EXEMPT, Principal, asking
+from ksqlpy.server.app import ROUTERS, create_app
+from ksqlpy.server.asks import ACCESS, PRINCIPAL, asked_by
+from ksqlpy.server.backend import Engine
+from tests.access.engine import EARLIEST, AccessEngine, somebody
+
+WHO: Mapping[str, Principal | None] = {
+    "": None,
+    "root": somebody("admin", name="root"),
+    "op": somebody("operator", name="op"),
+    "ann": somebody("payments"),
+    "exempt": EXEMPT,
+}
+
+
+class Login:
+    """Stands for a login: whom the header names is the principal."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        who = dict(scope["headers"]).get(b"x-who", b"").decode()
+        await self._app({**scope, **({PRINCIPAL: WHO[who]} if who else {})}, receive, send)
+
+
+@pytest.fixture
+def engine() -> AccessEngine:
+    engine = AccessEngine(reading=True)
+    seams: Any = engine
+    seams.brokers.problem = lambda: None
+    return engine
+
+
+def ask(engine: AccessEngine, who: str, path: str, body: object = None, **headers: str) -> httpx.Response:
+    async def one() -> httpx.Response:
+        transport = httpx.ASGITransport(Login(create_app(engine)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            method = "GET" if body is None else "POST"
+            return await client.request(method, path, json=body, headers={"X-Who": who, **headers})
+
+    return asyncio.run(one())
+
+
+def told(answer: httpx.Response) -> Any:
+    error = answer.json()
+    return (answer.status_code, error["error_code"], error["ksqlpy"]["message"])
+
+
+def test_the_principal_is_found_where_the_login_leaves_it() -> None:
+    ann = WHO["ann"]
+    assert asked_by({PRINCIPAL: ann}) == asked_by({ACCESS: SimpleNamespace(principal=ann)}) == ann
+    assert asked_by({ACCESS: SimpleNamespace(principal=EXEMPT)}) == EXEMPT
+    assert asked_by({}) is None
+
+
+STATEMENTS, NOTHING, SEEN = "asks by the table of statements", "tells of nothing", "tells of what one sees"
+
+ENDPOINTS = {
+    "/": NOTHING,
+    "/info": NOTHING,
+    "/healthcheck": SEEN,
+    "/is_valid_property/{name:path}": NOTHING,
+    **dict.fromkeys(("/live", "/chc/live", "/ready", "/chc/ready"), NOTHING),
+    "/metrics": "needs OPERATE on all",
+    "/ksql": STATEMENTS,
+    "/query-stream": STATEMENTS,
+    "/query": STATEMENTS,
+    "/close-query": "closes one's own",
+}
+"""How each one keeps to the rights of who asks."""
+
+CALLS = {
+    **dict.fromkeys(("execute", "query", "look_up"), STATEMENTS),
+    "health": SEEN,
+    "close_query": "closes one's own",
+    "metrics": "needs OPERATE on all",
+    "require": "asks",
+    **dict.fromkeys(("config", "info", "wait_for", "fatal", "start", "stop", "cancel", "cut_short"), NOTHING),
+}
+"""What the server asks of an engine, likewise."""
+
+
+def test_every_endpoint_and_every_call_has_an_answer() -> None:
+    assert {route.path for router in ROUTERS for route in router.routes if isinstance(route, Route)} == set(ENDPOINTS)
+    assert {n for n in vars(Engine) if not n.startswith("_")} == set(CALLS)
+
+
+LIMIT = "SELECT * FROM {} EMIT CHANGES LIMIT 0;"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/ksql", {"ksql": "DESCRIBE hush_in;"}),
+        ("/ksql", {"ksql": "SHOW STREAMS; INSERT INTO hush_in VALUES (1, 2);"}),
+        ("/query-stream", {"sql": LIMIT.format("hush_in"), "properties": EARLIEST}),
+        ("/query-stream", {"sql": "PRINT 'hush-in' LIMIT 0;"}),
+        ("/query", {"ksql": LIMIT.format("hush_in")}),
+    ],
+)
+def test_every_endpoint_asks_for_whom_it_works(path: str, body: dict[str, Any], engine: AccessEngine) -> None:
+    refused = ask(engine, "ann", path, body)
+    assert told(refused)[:2] == (403, 40300)
+    assert told(refused)[2].startswith("ann has no right")
+    assert ask(engine, "exempt", path, body).status_code == 403
+    for who in ("root", ""):
+        assert ask(engine, who, path, body).status_code == 200
+
+
+def test_a_refusal_has_the_answers_of_the_statements_before(engine: AccessEngine) -> None:
+    error = ask(engine, "ann", "/ksql", {"ksql": "SHOW TYPES; DESCRIBE hush_in;"}).json()
+    assert (error["@type"], error["statementText"]) == ("statement_error", "DESCRIBE hush_in;")
+    assert error["entities"] == []  # all are checked ahead of the first one
+    assert error["ksqlpy"]["code"] == "missing-right" and error["ksqlpy"]["line"] == 1
+
+
+def test_one_request_is_not_done_for_another(engine: AccessEngine) -> None:
+    shown = {
+        who: [s["name"] for s in ask(engine, who, "/ksql", {"ksql": "SHOW STREAMS;"}).json()[0]["streams"]]
+        for who in ("root", "ann", "exempt", "")
+    }
+    assert shown["exempt"] == [] and shown["ann"] == ["PAY_IN", "PAY_MIX", "PAY_OUT"]
+    assert shown["root"] == shown[""] == sorted(["HUSH_IN", "HUSH_OUT", "HUSH_MIX", *shown["ann"]])
+    assert ASKS.get() is None
+
+
+def test_health_tells_of_queries_that_one_may_see(engine: AccessEngine) -> None:
+    for name in ("PAY_Q", "HUSH_Q"):
+        engine.catalog_service.catalog = engine.catalog.with_blocked("query", name, f"{name} is odd")
+    engine.catalog_service.left_out = ("an entry of HUSH_Q",)
+    listed = {}
+    for who in ("", "root", "ann", "exempt"):
+        answer = ask(engine, who, "/healthcheck")
+        listed[who] = [q["id"] for q in answer.json()["details"]["queries"]["notRunning"]]
+        assert ("HUSH" in answer.text) == (who in ("", "root"))
+    assert listed == {"": ["HUSH_Q", "PAY_Q"], "root": ["HUSH_Q", "PAY_Q"], "ann": ["PAY_Q"], "exempt": []}
+
+
+def test_metrics_are_for_those_who_operate_all(engine: AccessEngine) -> None:
+    for who, status in (("ann", 403), ("exempt", 403), ("op", 200), ("root", 200), ("", 200)):
+        assert ask(engine, who, "/metrics").status_code == status
+
+
+def test_a_push_query_is_closed_by_whom_it_belongs_to(engine: AccessEngine) -> None:
+    for who, status in (("exempt", 400), ("ann", 200)):
+        opened = engine_query(engine, "ann")
+        assert ask(engine, who, "/close-query", {"queryId": opened}).status_code == status
+    assert "there is no push query" in ask(engine, "exempt", "/close-query", {"queryId": opened}).json()["message"]
+
+
+def engine_query(engine: AccessEngine, who: str) -> str:
+    with asking(WHO[who]):
+        query: Any = engine.query("SELECT * FROM pay_in EMIT CHANGES;", EARLIEST)
+    return str(query.id)
+
+
+def test_a_stream_ends_with_the_refusal_when_the_right_goes(engine: AccessEngine) -> None:
+    async def read() -> list[Any]:
+        rows: list[Any] = []
+        body = json.dumps({"sql": "SELECT * FROM pay_in EMIT CHANGES;"}).encode()
+        sent, left = [{"type": "http.request", "body": body, "more_body": False}], asyncio.Event()
+
+        async def receive() -> Any:
+            if sent:
+                return sent.pop()
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            rows.extend(line for line in message.get("body", b"").split(b"\n") if line)
+            if len(rows) == 1:
+                await asyncio.get_running_loop().run_in_executor(None, engine.execute, "DROP ROLE payments;")
+
+        headers = [(b"x-who", b"ann"), (b"host", b"localhost")]
+        scope = {"type": "http", "method": "POST", "path": "/query-stream", "headers": headers, "http_version": "1.1"}
+        more = {"query_string": b"", "raw_path": b"/query-stream", "server": ("localhost", 80), "scheme": "http"}
+        async with asyncio.timeout(30):
+            await Login(create_app(engine))({**scope, **more}, receive, send)
+        return [json.loads(row) for row in rows]
+
+    header, end = asyncio.run(read())
+    assert "queryId" in header
+    assert (end["error_code"], end["ksqlpy"]["message"]) == (40300, "ann has no right SELECT on PAY_IN")
