@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from ksqlpy.access import EVERYTHING, Need, Right, Thing
 from ksqlpy.errors import KsqlError, cut
 from ksqlpy.server.backend import begin
 from ksqlpy.server.wire import JSON, KSQL_V1, JsonResponse
@@ -18,11 +19,15 @@ __all__ = ["router"]
 
 router = APIRouter()
 
+_SOURCES = ("stream", "table", "type")
+"""Kinds of commands whose entity is a stream, a table or a type."""
+
 
 @router.get("/status")
 async def statuses(request: Request) -> JsonResponse:
     """The state of each command, by its id, as ``currentStatus`` entities have it."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
+    backend.engine.require(Need(Right.OPERATE, EVERYTHING))
     return JsonResponse({"commandStatuses": backend.engine.commands.all()}, media_type=media_type)
 
 
@@ -30,7 +35,17 @@ async def statuses(request: Request) -> JsonResponse:
 async def status(request: Request, kind: str, entity: str, action: str) -> JsonResponse:
     """What became of a command; 404 for one that is not known."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
-    found = backend.engine.commands.one(kind, entity, action)
+
+    def sees(name: str) -> bool:
+        """Whoever sees a source sees what became of it; of all else an operator does."""
+        need = Need(None, Thing.source(name)) if kind.lower() in _SOURCES else Need(Right.OPERATE, EVERYTHING)
+        try:
+            backend.engine.require(need)
+        except KsqlError:
+            return False
+        return True
+
+    found = backend.engine.commands.one(kind, entity, action, sees)
     if found is None:
         said = f"there is no command {cut(f'{kind}/{entity}/{action}')}"
         raise KsqlError("unknown-command-id", said, hint="GET /status lists them", error_code=40400)
@@ -41,6 +56,7 @@ async def status(request: Request, kind: str, entity: str, action: str) -> JsonR
 async def cluster_status(request: Request) -> JsonResponse:
     """By server of the service: that it is alive, which stores of which queries it has, how far these are."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
+    backend.engine.require(Need(Right.OPERATE, EVERYTHING))
     found = await backend.call(backend.engine.host_status)
     return JsonResponse({"clusterStatus": {request.url.netloc: found}}, media_type=media_type)
 

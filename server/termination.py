@@ -8,6 +8,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from pydantic import Field
 
+from ksqlpy.access import EVERYTHING, Need, Right
 from ksqlpy.server.backend import State, begin
 from ksqlpy.server.wire import JSON, KSQL_V1, Body, JsonResponse, parse_body
 
@@ -32,6 +33,7 @@ async def terminate(request: Request) -> JsonResponse:
     """
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     body = parse_body(await request.body() or b"{}", Terminate)
+    backend.engine.require(Need(Right.ADMIN, EVERYTHING))
     # From now on nothing else is begun.
     backend.state = State.STOPPING
     try:

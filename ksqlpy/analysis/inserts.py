@@ -23,7 +23,7 @@ from ksqlpy.sql import Parsed, nodes, to_sql
 from ksqlpy.sql.tokens import IDENTIFIER, WORD, tokenize
 from ksqlpy.types import ALL_DIGITS, BIGINT, INTEGER, DecimalType, SqlType, StructType, widens_to
 
-__all__ = ["Insert", "analyze_insert", "inserted", "refuse_read_only", "streamed_target"]
+__all__ = ["Insert", "analyze_insert", "inserted", "refuse_read_only", "streamed_name", "streamed_target"]
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def refuse_read_only(source: Source, text: Text, node: exp.Expr) -> None:
         text.refuse("read-only", message, node, hint="CREATE TABLE … AS SELECT makes a table of its own")
 
 
-def streamed_target(target: str, catalog: Catalog) -> Source:
-    """The source that a client names which sends rows; in upper case, if it is not quoted. Raises AnalysisProblem."""
+def streamed_name(target: str) -> str:
+    """The name of a stream or table that a client writes; in upper case if it is not quoted. Raises AnalysisProblem."""
     try:
         tokens = tokenize(target)
     except SyntaxProblem:
@@ -59,8 +59,12 @@ def streamed_target(target: str, catalog: Catalog) -> Source:
     if len(tokens) != 1 or tokens[0].token_type not in (WORD, IDENTIFIER):
         hint = "write it in backquotes if it is not made of letters, digits and _"
         raise AnalysisProblem("unknown-source", f"{shown(target)} is no name of a stream or table", hint=hint)
-    name = tokens[0].text
-    node = exp.to_identifier(name if tokens[0].token_type == IDENTIFIER else name.upper(), quoted=True)
+    return tokens[0].text if tokens[0].token_type == IDENTIFIER else tokens[0].text.upper()
+
+
+def streamed_target(target: str, catalog: Catalog) -> Source:
+    """The source into which a client sends rows, by the name that it writes. Raises AnalysisProblem."""
+    node = exp.to_identifier(streamed_name(target), quoted=True)
     text = Text("", catalog.types)
     source = find_source(catalog, node, text)
     refuse_read_only(source, text, node)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ksqlpy.runtime.commandlog import Entry
@@ -51,11 +51,17 @@ class CommandStatuses:
         with self._lock:
             return {command_id: str(status["status"]) for command_id, status in self._known.items()}
 
-    def one(self, kind: str, entity: str, action: str) -> dict[str, Any] | None:
-        """The status of a command, None if there is none; the name need not stand in backquotes."""
+    def one(
+        self, kind: str, entity: str, action: str, sees: Callable[[str], bool] = lambda name: True
+    ) -> dict[str, Any] | None:
+        """The status of a command, None if there is none; the name need not stand in backquotes.
+
+        ``sees``: whether somebody who asks sees what has this name; else there is none for him.
+        """
         with self._lock:
             for name in (entity, f"`{entity}`", f"`{entity.upper()}`", entity.upper()):
-                if (found := self._known.get(f"{kind.lower()}/{name}/{action.lower()}")) is not None:
+                found = self._known.get(f"{kind.lower()}/{name}/{action.lower()}")
+                if found is not None and sees(name.strip("`")):
                     return found
         return None
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException, Producer
 
-from ksqlpy.analysis.inserts import streamed_target
+from ksqlpy.access import ASKS, Need, Right, Thing, require
+from ksqlpy.analysis.inserts import streamed_name, streamed_target
 from ksqlpy.analysis.jsonrows import JsonRows
 from ksqlpy.atwork import step, working
 from ksqlpy.catalog import Source
@@ -92,15 +93,20 @@ class InsertStreams:
         self._closed = False
 
     def open(self, target: str) -> InsertStream:
-        """A stream of rows into a stream or table; raises ConfigProblem for one that is not written, EngineProblem."""
+        """A stream of rows into a stream or table, for the principal that asks.
+
+        Raises ConfigProblem for a source that is not written, StatementError ``missing-right``, EngineProblem.
+        """
         self.brokers.check_owner()
         source = self._target(target)
         most = int(self.brokers.kafka.topic_setting(source.topic, "max.message.bytes") or _BATCH)
         return InsertStream(self, self._sender(most), target, source)
 
     def _target(self, target: str) -> Source:
+        catalog = self.catalog_service.catalog
         try:
-            source = streamed_target(target, self.catalog_service.catalog)
+            require(ASKS.get(), Need(Right.INSERT, Thing.source(streamed_name(target))), catalog.grants)
+            source = streamed_target(target, catalog)
         except AnalysisProblem as e:  # there is no statement whose fault it could be
             raise ConfigProblem(e.code, e.message, hint=e.hint, similar=e.similar) from e
         if is_internal(source.topic):
@@ -147,6 +153,7 @@ class InsertStream:
         """Rows that were taken."""
         self.acked = 0
         """Rows that the brokers have: all from the first one on."""
+        self._principal = ASKS.get()
         self._streams = streams
         self._sender = sender
         self._target = target
@@ -208,9 +215,10 @@ class InsertStream:
         self._refused = self._refused or problem
 
     def _follow(self) -> None:
-        """Goes on with the source as it is now. Raises KsqlError where nothing can be written to it any more."""
+        """Goes on with the source and the rights as they are now; raises KsqlError where no more can be written."""
         self._streams.brokers.check_owner()
         name = self._source.name
+        require(self._principal, Need(Right.INSERT, Thing.source(name)), self._streams.catalog_service.catalog.grants)
         found = self._streams.catalog_service.catalog.sources.get(name)
         if found is self._source or found == self._source:
             return

@@ -10,10 +10,11 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ksqlpy.access import ASKS, EXEMPT, Principal, asking
+from ksqlpy.errors import KsqlError
 from ksqlpy.server.app import ROUTERS, create_app
 from ksqlpy.server.asks import ACCESS, PRINCIPAL, asked_by
 from ksqlpy.server.backend import Engine
@@ -82,6 +83,15 @@ ENDPOINTS = {
     "/query-stream": STATEMENTS,
     "/query": STATEMENTS,
     "/close-query": "closes one's own",
+    "/inserts-stream": "needs INSERT on its target",
+    "/status": "needs OPERATE on all",
+    "/status/{kind}/{entity:path}/{action}": SEEN,
+    "/clusterStatus": "needs OPERATE on all",
+    "/v1/metadata": NOTHING,
+    "/v1/metadata/id": NOTHING,
+    "/ksql/terminate": "needs ADMIN",
+    "/ws/query": STATEMENTS,
+    "/openapi.json": NOTHING,
 }
 """How each one keeps to the rights of who asks."""
 
@@ -90,6 +100,10 @@ CALLS = {
     "health": SEEN,
     "close_query": "closes one's own",
     "metrics": "needs OPERATE on all",
+    "host_status": "needs OPERATE on all",
+    "terminate": "needs ADMIN",
+    "insert_rows": "needs INSERT on its target",
+    "commands": SEEN,
     "require": "asks",
     **dict.fromkeys(("config", "info", "wait_for", "fatal", "start", "stop", "cancel", "cut_short"), NOTHING),
 }
@@ -97,7 +111,9 @@ CALLS = {
 
 
 def test_every_endpoint_and_every_call_has_an_answer() -> None:
-    assert {route.path for router in ROUTERS for route in router.routes if isinstance(route, Route)} == set(ENDPOINTS)
+    assert {
+        route.path for router in ROUTERS for route in router.routes if isinstance(route, Route | WebSocketRoute)
+    } == set(ENDPOINTS)
     assert {n for n in vars(Engine) if not n.startswith("_")} == set(CALLS)
 
 
@@ -155,6 +171,56 @@ def test_health_tells_of_queries_that_one_may_see(engine: AccessEngine) -> None:
 def test_metrics_are_for_those_who_operate_all(engine: AccessEngine) -> None:
     for who, status in (("ann", 403), ("exempt", 403), ("op", 200), ("root", 200), ("", 200)):
         assert ask(engine, who, "/metrics").status_code == status
+
+
+def test_commands_and_servers_are_for_those_who_operate_all(engine: AccessEngine) -> None:
+    seams: Any = engine
+    seams.host_status = lambda: {}
+    for path in ("/status", "/clusterStatus"):
+        for who, status in (("ann", 403), ("exempt", 403), ("op", 200), ("root", 200), ("", 200)):
+            assert ask(engine, who, path).status_code == status
+
+
+def test_the_status_of_a_command_is_for_those_who_see_what_it_made(engine: AccessEngine) -> None:
+    done = {"status": "SUCCESS", "message": "Stream created", "queryId": None}
+    for command in ("stream/`PAY_IN`/create", "stream/`HUSH_IN`/create", "terminate/HUSH_Q/execute"):
+        engine.commands.note(command, done)
+    found = {
+        who: [ask(engine, who, f"/status/{path}").status_code for path in (
+            "stream/pay_in/create", "stream/`HUSH_IN`/create", "stream/hush_in/create", "terminate/HUSH_Q/execute",
+        )]
+        for who in ("ann", "exempt", "op", "root", "")
+    }  # fmt: skip
+    assert found["ann"] == [200, 404, 404, 404] and found["exempt"] == [404] * 4
+    assert found["op"] == found["root"] == found[""] == [200] * 4
+
+
+def test_the_service_is_ended_by_an_admin(engine: AccessEngine) -> None:
+    seams: Any = engine
+    seams.terminate = lambda topics: []
+    for who, status in (("ann", 403), ("exempt", 403), ("op", 403), ("root", 200), ("", 200)):
+        assert ask(engine, who, "/ksql/terminate", {}).status_code == status
+
+
+def test_rows_are_sent_by_whom_the_target_lets_insert(engine: AccessEngine) -> None:
+    streams: Any = engine._inserts
+    streams._sender = lambda most: SimpleNamespace()
+    engine.brokers.kafka.topic_setting = lambda *names: None  # type: ignore[method-assign]
+    for who, target, message in (
+        ("ann", "hush_in", "ann has no right INSERT on HUSH_IN"),
+        ("ann", "no_such", "ann has no right INSERT on NO_SUCH"),
+        ("op", "pay_in", "op has no right INSERT on PAY_IN"),
+    ):
+        with asking(WHO[who]), pytest.raises(KsqlError) as e:
+            engine.insert_rows(target)
+        assert (e.value.error_code, e.value.message) == (40300, message)
+    with asking(WHO["ann"]):
+        stream = engine.insert_rows("pay_in")
+    stream.write([])
+    assert not stream.ended
+    engine.execute("DROP ROLE payments;")
+    stream.write([])
+    assert stream.failure is not None and stream.failure.message == "ann has no right INSERT on PAY_IN"
 
 
 def test_a_push_query_is_closed_by_whom_it_belongs_to(engine: AccessEngine) -> None:

@@ -6,7 +6,7 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ksqlpy.access import Need
@@ -79,8 +79,10 @@ class FakeCommands:
     def all(self) -> dict[str, str]:
         return {"stream/`S`/create": "SUCCESS", "terminate/CSAS_S_1/execute": "SUCCESS"}
 
-    def one(self, kind: str, entity: str, action: str) -> dict[str, Any] | None:
-        if (kind, entity, action) in (("stream", "`S`", "create"), ("stream", "a/b", "create")):
+    def one(
+        self, kind: str, entity: str, action: str, sees: Callable[[str], bool] = lambda name: True
+    ) -> dict[str, Any] | None:
+        if sees(entity) and (kind, entity, action) in (("stream", "`S`", "create"), ("stream", "a/b", "create")):
             return {"status": "SUCCESS", "message": "Stream created", "queryId": None}
         return None
 
