@@ -99,8 +99,8 @@ class InsertStreams:
         """
         self.brokers.check_owner()
         source = self._target(target)
-        most = int(self.brokers.kafka.topic_setting(source.topic, "max.message.bytes") or _BATCH)
-        return InsertStream(self, self._sender(most), target, source)
+        limit = self.brokers.kafka.record_limits([source.topic])[source.topic]
+        return InsertStream(self, self._sender(_BATCH if limit is None else limit.most), target, source)
 
     def _target(self, target: str) -> Source:
         catalog = self.catalog_service.catalog
