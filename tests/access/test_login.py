@@ -10,10 +10,9 @@ import httpx
 import pytest
 
 from ksqlpy.config import Config
+from ksqlpy.server.auth import users
 from ksqlpy.server.run import ServerThread
 from tests.access.engine import EARLIEST, AccessEngine
-
-users: Any = pytest.importorskip("ksqlpy.server.auth.users", reason="the login is not there yet")
 
 
 @pytest.fixture

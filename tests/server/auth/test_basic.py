@@ -181,7 +181,7 @@ def test_a_websocket_needs_a_login(guarded: ServerThread) -> None:
     for more, status in (
         (b"", b"401"),
         (f"Authorization: Basic {basic('alice', 'wrong horse')}\r\n".encode(), b"401"),
-        (f"Authorization: Basic {basic(*ALICE)}\r\n".encode(), b"403"),  # there is no such endpoint
+        (f"Authorization: Basic {basic(*ALICE)}\r\n".encode(), b"101"),
     ):
         with socket.create_connection(("127.0.0.1", httpx.URL(guarded.url).port or 0), timeout=30) as connection:
             connection.sendall(upgrade + more + b"\r\n")

@@ -84,6 +84,14 @@ def test_https_on_host_and_port(start: Start, own: dict[str, str], authority: Au
     assert asked(url, trusting(authority)) == 200
 
 
+def test_pages_of_the_server_itself_are_those_of_https(start: Start, own: dict[str, str], authority: Authority) -> None:
+    [url] = start(HTTPS, own)
+    with httpx.Client(verify=trusting(authority), trust_env=False, timeout=30) as client:
+        assert client.post(f"{url}/ksql", json=SHOW, headers={"Origin": url}).status_code == 200
+        plain = {"Origin": url.replace("https", "http")}
+        assert client.post(f"{url}/ksql", json=SHOW, headers=plain).status_code == 403
+
+
 def test_a_push_query_over_tls(start: Start, own: dict[str, str], authority: Authority, engine: FakeEngine) -> None:
     [url] = start(HTTPS, own)
     for http2 in (False, True):
