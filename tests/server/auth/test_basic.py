@@ -267,9 +267,10 @@ def test_a_network_of_ipv6_is_one_place() -> None:
 
 def test_too_many_wrong_logins_are_429(web: httpx.Client, checked: list[str]) -> None:
     assert web.get("/info", auth=ALICE).status_code == 200
-    answers = [web.get("/info", auth=("bob", "x" * 8)) for _ in range(12)]
-    assert [a.status_code for a in answers].count(429) >= 1
-    last = answers[-1]
+    tries = 1
+    while (last := web.get("/info", auth=("bob", "x" * 8))).status_code == 401 and tries < 60:
+        tries += 1  # on a slow machine some attempts are given back meanwhile
+    assert tries > 10 and last.status_code == 429
     assert last.json()["error_code"] == 42900 and 1 <= int(last.headers["retry-after"]) <= 5
     assert web.get("/info", auth=ALICE).status_code == 200  # who is known goes on
 
