@@ -8,6 +8,7 @@ import ipaddress
 import logging
 import os
 import socket
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -29,6 +30,10 @@ BACKLOG = 4096
 ACCEPTS = 16
 """Connections that are accepted in a round of the event loop: libuv accepts one for each descriptor that listens. A
 client behind a crowd would wait as many rounds as there are others."""
+
+
+READERS = 5.0
+"""Seconds in which the readers of a killed server close its port."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,18 @@ def listen(host: str, port: int, *, insecure: bool = False) -> socket.socket:
     return listener
 
 
+def _listen_soon(place: Place, insecure: bool, patience: float) -> socket.socket:
+    """As :func:`listen`; a port that is in use is tried again for so many seconds."""
+    end = time.monotonic() + patience
+    while True:
+        try:
+            return listen(place.host, place.port, insecure=insecure)
+        except EnvironmentProblem as e:
+            if e.code != "port-in-use" or time.monotonic() > end:
+                raise
+        time.sleep(0.1)
+
+
 class Listeners:
     """Sockets that listen, and the certificates of those with TLS; a context manager that closes them."""
 
@@ -99,13 +116,14 @@ class Listeners:
         """By the properties of a server; raises what :func:`places`, :func:`listen` and Certificates raise."""
         found = places(config)
         certificates = Certificates.of(config) if any(p.tls for p in found) else None
+        patience = READERS if config.number("ksqlpy.readers") else 0.0
         open_to_all, asks = config.get("ksqlpy.insecure") == "true", is_configured(config)
         with contextlib.ExitStack() as opened:
             sockets = []
             for place in found:
                 gated = place.tls and certificates is not None and certificates.asks_clients
                 insecure = open_to_all or asks or gated
-                listener = opened.enter_context(listen(place.host, place.port, insecure=insecure))
+                listener = opened.enter_context(_listen_soon(place, insecure, patience))
                 sockets.append((listener, place.tls))
                 if asks and not place.tls and not ipaddress.ip_address(listener.getsockname()[0]).is_loopback:
                     _log.warning("logins to %s cross the network in the clear: use https", _url(listener, False))
