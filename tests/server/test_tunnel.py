@@ -16,7 +16,8 @@ from starlette.routing import Mount
 from ksqlpy.server.app import create_app, guarded
 from ksqlpy.server.backend import Backend
 from ksqlpy.server.forward import Forward
-from ksqlpy.server.run import hypercorn, listen
+from ksqlpy.server.listeners import Listeners, listen
+from ksqlpy.server.run import hypercorn
 from tests.server.test_inserts_stream import TARGET, Talk, body, ok
 from tests.server.test_websocket import SCHEMA, query
 from tests.server.test_websocket import Talk as Socket
@@ -37,18 +38,20 @@ class Reader:
 
     async def _serve(self) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        forward = Starlette(routes=[Mount("/", Forward(self._place))])
+        forward = Starlette(routes=[Mount("/", Forward(self._place, "a secret"))])
         app = guarded(forward, self._backend.engine.config, lambda sql, properties: None, lambda: None)
         serving = [
-            asyncio.create_task(hypercorn(create_app(self._backend), [f"unix:{self._place}"], self._end.wait)),
-            asyncio.create_task(hypercorn(app, [f"fd://{os.dup(self._listener.fileno())}"], self._end.wait)),
+            asyncio.create_task(
+                hypercorn(create_app(self._backend), Listeners([]), self._end.wait, [f"unix:{self._place}"])
+            ),
+            asyncio.create_task(hypercorn(app, Listeners([(self._listener, False)]), self._end.wait)),
         ]
         self._ready.set()
         await asyncio.gather(*serving)
 
     def __enter__(self) -> Reader:
         self._thread.start()
-        self._ready.wait()
+        assert self._ready.wait(30)
         assert until(lambda: os.path.exists(self._place))
         return self
 
@@ -100,7 +103,7 @@ def test_websockets(reader: Reader, engine: FakeEngine) -> None:
 
 
 def test_a_server_that_is_not_there(engine: FakeEngine, tmp_path: Path) -> None:
-    app = guarded(Starlette(routes=[Mount("/", Forward(str(tmp_path / "none")))]), engine.config,
+    app = guarded(Starlette(routes=[Mount("/", Forward(str(tmp_path / "none"), ""))]), engine.config,
                   lambda sql, properties: None, lambda: None)  # fmt: skip
     transport = httpx.ASGITransport(app)
 
