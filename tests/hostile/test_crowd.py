@@ -24,7 +24,7 @@ import pytest
 from tests.harness.server import free_port
 from tests.support.waiting import until
 
-PROGRAM = Path(__file__).parents[1] / "support" / "fake_engine.py"
+ROOT = Path(__file__).parents[2]
 SECONDS = float(os.environ.get("KSQLPY_CROWD_SECONDS", "60"))
 CROWD = 2_000
 UNREAD = 50
@@ -80,7 +80,9 @@ def slow(port: int, seconds: float) -> None:
 @pytest.mark.extended("a minute, or as long as is said")
 def test_a_crowd_leaves_nothing_behind() -> None:
     port = free_port()
-    server = subprocess.Popen([sys.executable, str(PROGRAM), str(port), "0"], stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.fake_engine", str(port), "0"], cwd=ROOT, stdout=subprocess.DEVNULL
+    )
     process = psutil.Process(server.pid)
     try:
         assert until(lambda: is_ready(port))

@@ -89,7 +89,7 @@ TEXT_PATHS = {
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_examples(http: httpx.Client, monkeypatch: pytest.MonkeyPatch, method: str, path: str) -> None:
     done = {"status": "SUCCESS", "message": "Stream created", "queryId": None}
-    monkeypatch.setattr(FakeCommands, "one", lambda self, kind, entity, action: done if entity == "`RIDES`" else None)
+    monkeypatch.setattr(FakeCommands, "one", lambda self, kind, entity, *others: done if entity == "`RIDES`" else None)
     run(http, method, path, once=(method, path) == LAST)
 
 

@@ -21,7 +21,7 @@ from ksqlpy.server.run import ServerThread, listen, serve
 from tests.support.fake_engine import FakeEngine
 from tests.support.waiting import until
 
-PROGRAM = Path(__file__).parents[1] / "support" / "fake_engine.py"
+ROOT = Path(__file__).parents[2]
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -31,8 +31,8 @@ def start() -> Iterator[Start]:
     processes = []
 
     def start(port: int, engine: float | str = 0) -> subprocess.Popen[str]:
-        command = [sys.executable, str(PROGRAM), str(port), str(engine)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        command = [sys.executable, "-m", "tests.support.fake_engine", str(port), str(engine)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
         processes.append(process)
         return process
 
