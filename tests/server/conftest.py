@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from ksqlpy.server.run import ServerThread
 from tests.support.fake_engine import FakeEngine
+
+
+@pytest.fixture
+def sockets_folder() -> Iterator[Path]:
+    """A folder for Unix sockets, whose paths have some 100 bytes at most: those of ``tmp_path`` are longer."""
+    with tempfile.TemporaryDirectory(prefix="ksqlpy-", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -62,8 +62,8 @@ class Reader:
 
 
 @pytest.fixture
-def reader(engine: FakeEngine, tmp_path: Path) -> Iterator[Reader]:
-    with Reader(engine, tmp_path) as running:
+def reader(engine: FakeEngine, sockets_folder: Path) -> Iterator[Reader]:
+    with Reader(engine, sockets_folder) as running:
         yield running
 
 

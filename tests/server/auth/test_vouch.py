@@ -65,7 +65,7 @@ class Pair:
 
     def __enter__(self) -> Pair:
         self._thread.start()
-        self._ready.wait()
+        assert self._ready.wait(30)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -88,13 +88,13 @@ class _Seen:
 
 
 @pytest.fixture
-def pair(engine: FakeEngine, users: Path, tmp_path: Path) -> Iterator[Pair]:
+def pair(engine: FakeEngine, users: Path, tmp_path: Path, sockets_folder: Path) -> Iterator[Pair]:
     tokens = tmp_path / "tokens"
     tokens.touch()
     engine.config = Config.of(
         {"ksqlpy.port": "0", "ksqlpy.auth.users.file": str(users), "ksqlpy.auth.tokens.file": str(tokens)}
     )
-    with Pair(engine, tmp_path) as made:
+    with Pair(engine, sockets_folder) as made:
         yield made
 
 
@@ -129,14 +129,14 @@ def test_readers_refuse_by_themselves(web: httpx.Client, pair: Pair, engine: Fak
     assert answer.status_code == 200 and "pull_reader1_" in answer.text and pair.seen == []
 
 
-def test_nobody_vouches_for_himself(web: httpx.Client, pair: Pair, tmp_path: Path) -> None:
+def test_nobody_vouches_for_himself(web: httpx.Client, pair: Pair, sockets_folder: Path) -> None:
     admin = Session(Principal("root", frozenset({"admin"}), "basic"), ("open",))
     for secret in ("", SECRET + "x", SECRET):
         forged = {n.decode(): v.decode() for n, v in vouched(admin, {"client": None}, secret)}
         assert web.post("/ksql", json=SHOW, headers=forged).status_code == 401  # a reader takes nobody's word
         assert web.post("/ksql", json=SHOW, headers=forged, auth=ALICE).status_code == 200
         assert pair.seen.pop()[0].name == "alice"
-    with httpx.Client(transport=httpx.HTTPTransport(uds=str(tmp_path / "server"))) as client:
+    with httpx.Client(transport=httpx.HTTPTransport(uds=str(sockets_folder / "server"))) as client:
         for secret, status in (("", 401), (SECRET + "x", 401), (SECRET, 200)):
             headers = {n.decode(): v.decode() for n, v in vouched(admin, {"client": None}, secret)}
             assert client.post("http://localhost/ksql", json=SHOW, headers=headers).status_code == status
@@ -165,7 +165,7 @@ def test_a_push_query_through_a_reader_ends_with_the_user(web: httpx.Client, use
         assert '"error_code":40100' in list(lines)[-1]
 
 
-def test_readers_speak_tls(engine: FakeEngine, users: Path, tmp_path: Path) -> None:
+def test_readers_speak_tls(engine: FakeEngine, users: Path, tmp_path: Path, sockets_folder: Path) -> None:
     authority = Authority(tmp_path, "authority")
     certificate, key = authority.certify("server")
     engine.config = Config.of(
@@ -177,7 +177,7 @@ def test_readers_speak_tls(engine: FakeEngine, users: Path, tmp_path: Path) -> N
         }
     )
     with contextlib.ExitStack() as stack:
-        pair = stack.enter_context(Pair(engine, tmp_path))
+        pair = stack.enter_context(Pair(engine, sockets_folder))
         trusted = ssl.create_default_context(cafile=authority.file)
         client = stack.enter_context(httpx.Client(base_url=pair.url, verify=trusted, trust_env=False))
         assert client.post("/ksql", json=SHOW, auth=ALICE, timeout=30).status_code == 200
