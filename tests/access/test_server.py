@@ -205,7 +205,7 @@ def test_the_service_is_ended_by_an_admin(engine: AccessEngine) -> None:
 def test_rows_are_sent_by_whom_the_target_lets_insert(engine: AccessEngine) -> None:
     streams: Any = engine._inserts
     streams._sender = lambda most: SimpleNamespace()
-    engine.brokers.kafka.record_limits = dict.fromkeys  # type: ignore[method-assign]
+    engine.brokers.kafka.record_limits = dict.fromkeys  # type: ignore[method-assign]  # no broker: no limits
     for who, target, message in (
         ("ann", "hush_in", "ann has no right INSERT on HUSH_IN"),
         ("ann", "no_such", "ann has no right INSERT on NO_SUCH"),

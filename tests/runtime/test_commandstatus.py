@@ -44,7 +44,7 @@ def logged() -> list[Entry]:
 
 @pytest.fixture
 def engine(logged: list[Entry], monkeypatch: pytest.MonkeyPatch) -> MemoryEngine:
-    made = MemoryEngine(None)  # type: ignore[arg-type]
+    made = MemoryEngine(None)  # type: ignore[arg-type]  # no session: Spark runs nothing
     append = made.brokers.log.append
 
     def kept(entry: Mapping[str, Any]) -> int:

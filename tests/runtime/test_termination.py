@@ -38,7 +38,7 @@ CREATE TABLE counts WITH (KAFKA_TOPIC = 'counts') AS SELECT city, COUNT(*) AS n 
     ],
 )
 def test_only_topics_of_queries_are_deleted(patterns: list[str], topics: list[str]) -> None:
-    engine = MemoryEngine(None)  # type: ignore[arg-type]
+    engine = MemoryEngine(None)  # type: ignore[arg-type]  # no session: Spark runs nothing
     for statement in STATEMENTS.strip().split("\n"):
         engine.execute(statement)
     assert generated_topics(engine.catalog, patterns_of(patterns)) == topics
@@ -75,11 +75,11 @@ def test_the_next_start_begins_with_nothing(spark: SparkSession, fresh_broker: E
         def fail(names: object) -> None:
             raise EngineProblem("topic-not-deleted", "the brokers do not answer")
 
-        engine.kafka.delete_topics = fail  # type: ignore[assignment, method-assign]
+        engine.kafka.delete_topics = fail  # type: ignore[assignment, method-assign]  # a broker that is away
         with pytest.raises(EngineProblem):
             engine.terminate(["counts"])
         assert engine.fatal() is None
-        engine.kafka.delete_topics = deletes  # type: ignore[method-assign]
+        engine.kafka.delete_topics = deletes  # type: ignore[method-assign]  # the broker is back
         assert engine.terminate(["counts"]) == ["counts"]
         problem = engine.fatal()
         assert problem is not None

@@ -83,7 +83,7 @@ def test_rows_and_answers_at_one_time(reader: Reader, engine: FakeEngine) -> Non
 def test_errors_and_leaving_are_handed_on(reader: Reader, engine: FakeEngine) -> None:
     answer = httpx.post(f"{reader.url}/inserts-stream", content=body(target={"target": "nowhere"}), trust_env=False)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 40000)
-    talk = Talk(reader)  # type: ignore[arg-type]
+    talk = Talk(reader)  # type: ignore[arg-type]  # which has its address, too
     talk.send(TARGET, {"ID": 1})
     assert talk.read(1) == ok(0)
     talk.close()
@@ -91,11 +91,11 @@ def test_errors_and_leaving_are_handed_on(reader: Reader, engine: FakeEngine) ->
 
 
 def test_websockets(reader: Reader, engine: FakeEngine) -> None:
-    talk = Socket(reader, query("SELECT * FROM rows EMIT CHANGES LIMIT 2;"))  # type: ignore[arg-type]
+    talk = Socket(reader, query("SELECT * FROM rows EMIT CHANGES LIMIT 2;"))  # type: ignore[arg-type]  # which has its address, too
     assert len(talk.read()) == 3
     assert talk.closed == (1000, "done")
     talk.close()
-    live = Socket(reader, query("SELECT * FROM live EMIT CHANGES;"))  # type: ignore[arg-type]
+    live = Socket(reader, query("SELECT * FROM live EMIT CHANGES;"))  # type: ignore[arg-type]  # which has its address, too
     assert str(SCHEMA[0]["name"]) in live.read(1)[0]
     assert until(lambda: engine.pushes)
     live.close()
