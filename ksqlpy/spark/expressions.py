@@ -42,7 +42,7 @@ from ksqlpy.types import (
     is_numeric,
 )
 
-__all__ = ["failure_text", "has_caught", "null_text", "spark_json", "spark_text", "spark_type", "sure"]
+__all__ = ["failure_text", "has_caught", "null_text", "size", "spark_json", "spark_text", "spark_type", "sure"]
 
 _NAMES: Mapping[str, str] = {"int": "integer", "bigint": "long"}
 """Types that Spark's JSON calls otherwise than its SQL."""
@@ -50,6 +50,7 @@ _NAMES: Mapping[str, str] = {"int": "integer", "bigint": "long"}
 _MOST_TEXT = 1_000_000
 """Characters of a text that Spark parses in some seconds."""
 
+_ISO = text.string("yyyy-MM-dd'T'HH:mm:ss.SSS")
 _SIMPLE_LIKE = re.compile("%?[^%_]*%?|[^%_]*%[^%_]*", re.DOTALL)
 
 _SCALARS: Mapping[SqlType, str] = {
@@ -115,6 +116,11 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
     Raises AnalysisProblem ``expression-too-large``.
     """
     return _texts(column)(expr)
+
+
+def size(expr: t.Expr) -> int:
+    """Characters of the expression's Spark text, without those of its literals; raises as :func:`spark_text`."""
+    return len(spark_text(expr)) - _in_literals(expr)
 
 
 def _in_literals(expr: t.Expr) -> int:
@@ -494,7 +500,7 @@ def _to_string(value: str, source: SqlType) -> str:
                 f"CASE WHEN {value} IS NOT NULL THEN concat('Struct{{', concat_ws(',', {', '.join(parts)}), '}}') END"
             )
     if source == TIMESTAMP:
-        return f"date_format({value}, \"yyyy-MM-dd'T'HH:mm:ss.SSS\")"
+        return f"date_format({value}, {_ISO})"
     if source == TIME:
         at = f"timestamp_millis({value})"
         return f"date_format({at}, CASE WHEN {value} % 1000 = 0 THEN 'HH:mm:ss' ELSE 'HH:mm:ss.SSS' END)"

@@ -216,3 +216,11 @@ def test_what_would_be_too_large_for_spark_is_refused() -> None:
     with pytest.raises(AnalysisProblem) as caught:
         planned(selected([f"{'CASE WHEN ' * 40}CAST(S AS INT) = 1{' THEN FLAG ELSE FLAG END' * 40}"]))
     assert caught.value.code == "expression-too-large"
+
+
+def test_what_is_only_together_too_large_is_refused() -> None:
+    large = f"{'CASE WHEN ' * 9}CAST(S AS INT) = 1{' THEN FLAG ELSE FLAG END' * 9}"
+    planned(selected([large]))
+    with pytest.raises(AnalysisProblem, match="together") as caught:
+        planned(selected([large] * 20))
+    assert caught.value.code == "expression-too-large"
