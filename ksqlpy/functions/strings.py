@@ -15,7 +15,7 @@ from ksqlpy.types import BYTES, INTEGER, STRING, ArrayType, MapType
 
 __all__ = ["STRINGS"]
 
-_SPACES = "".join(f"\\u{code:04x}" for code in range(0x21))
+_SPACES = quoted("".join(map(chr, range(0x21))))
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 """Characters that mean something in a regular expression."""
 
@@ -105,7 +105,7 @@ STRINGS = (
         "TRIM",
         "The text without blanks and control characters at both ends.",
         "TRIM(NAME)",
-        Signature((STRING,), STRING, lambda a, t: f"trim(BOTH '{_SPACES}' FROM {a[0]})"),
+        Signature((STRING,), STRING, lambda a, t: f"btrim({a[0]}, {_SPACES})"),
     ),
     _text(
         "LEN",

@@ -16,7 +16,7 @@ SETTING = "spark.ksqlpy.speedups.off"
 """The names of those that are off, with commas between."""
 
 SPEEDUPS: Mapping[str, str] = {
-    "expression-reader": "Spark's grammar parses the expressions of plans, each in 10 to 20 ms in a new JVM",
+    "expression-reader": "Spark's grammar parses expressions, each in 10 to 20 ms in a new JVM, nested ones in seconds",
     "shared-code": "each JVM of a cluster compiles the generated code of all queries",
     "executor-quarantine": "an executor that joins gets tasks before it is prepared for them",
     "state-metadata": "the first tasks of an executor load what reads the metadata of states",

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from ksqlpy.errors import AnalysisProblem
+from ksqlpy.spark.expressions import spark_text
+from tests.generated.generated_expressions import Generator
+from tests.generated.running import SEED, planned, selected
+from tests.generated.test_generated_expressions import in_lambdas
 
 _CASES = Path(__file__).with_name("expression_reading.txt")
 
@@ -69,3 +76,17 @@ def test_spark_says_what_is_wrong(spark: SparkSession, reader: Any, text: str) -
 def test_a_session_uses_it(spark: SparkSession) -> None:
     session: Any = spark.newSession()._jsparkSession
     assert session.sessionState().sqlParser().getClass().getName() == "ksqlpy.speedups.QuickParser"
+
+
+def test_it_reads_what_plans_have(reader: Any) -> None:
+    """Spark's grammar would take seconds, and some 100 MB, for some of them."""
+    generator, read = Generator(SEED), 0
+    for made in chain(islice(generator.expressions(), 400), islice(in_lambdas(SEED), 200)):
+        try:
+            plan, _ = planned(selected([made.text]))
+        except AnalysisProblem:
+            continue
+        for text in map(spark_text, plan.expressions):
+            assert reader(text) is not None, text
+            read += 1
+    assert read > 400

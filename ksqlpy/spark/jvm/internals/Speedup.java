@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
  * there or do not link. Nobody else may name these classes where it is off.
  */
 public enum Speedup {
-  EXPRESSION_READER("expression-reader", "QuickParser", "ExpressionReader"),
+  EXPRESSION_READER("expression-reader", "QuickParser", "ExpressionReader", "ExpressionText"),
   SHARED_CODE("shared-code", "GeneratedCode", "CompiledCode"),
   EXECUTOR_QUARANTINE("executor-quarantine", "ExecutorAllocation"),
   STATE_METADATA("state-metadata", "StateFiles");

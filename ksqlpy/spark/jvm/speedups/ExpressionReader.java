@@ -1,6 +1,8 @@
 package ksqlpy.speedups;
 
+import java.math.BigDecimal;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -25,19 +27,25 @@ import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GreaterThan;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.IntegralDivide;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.LambdaFunction;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.Multiply;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.Remainder;
 import org.apache.spark.sql.catalyst.expressions.Subtract;
 import org.apache.spark.sql.catalyst.expressions.UnaryMinus;
+import org.apache.spark.sql.catalyst.expressions.UnresolvedNamedLambdaVariable;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Last;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -50,19 +58,22 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.BoxedUnit;
 
 /**
- * Makes Spark's unresolved expression of its text: names, literals, calls, CASE WHEN, CAST to a simple type, struct,
- * operators, IS NULL, aliases; as Spark's own parser does, and nothing where it does not know for sure how that does.
+ * Makes Spark's unresolved expression of its text: names, literals, calls, lambdas, CASE WHEN, CAST, struct, operators, IS
+ * NULL, IN, BETWEEN, LIKE, aliases; as Spark's own parser does, and nothing where it does not know for sure how that does.
+ *
+ * <p>It reads a text once, from left to right. Spark's grammar looks ahead from each parenthesis to its end: a nested
+ * expression of 17 KB takes seconds there, and some 100 MB.
  */
-public final class ExpressionReader {
+public final class ExpressionReader extends ExpressionText {
   /** Words that are no column where they stand alone, and no plain function ahead of a parenthesis. */
   private static final Set<String> OTHER =
       Set.of(
           "all", "any", "any_value", "between", "collate", "current_date", "current_schema", "current_time",
           "current_timestamp", "current_user", "date_add", "date_diff", "dateadd", "datediff", "distinct",
-          "div", "else", "end", "exists", "extract", "filter", "first", "first_value", "from", "identifier",
+          "div", "else", "end", "extract", "first", "first_value", "from", "identifier",
           "in", "interval", "lambda", "last_value", "like", "listagg", "localtime", "mode", "overlay",
           "percentile_cont", "percentile_disc", "position", "rlike", "select", "session_user", "some",
-          "string_agg", "table", "then", "timestampadd", "timestampdiff", "trim", "try_cast", "user", "using",
+          "string_agg", "table", "then", "timestampadd", "timestampdiff", "try_cast", "user", "using",
           "when", "with");
 
   /** Types that are one word. */
@@ -79,11 +90,14 @@ public final class ExpressionReader {
           "timestamp", DataTypes.TimestampType,
           "tinyint", DataTypes.ByteType);
 
-  private final String text;
-  private int at;
+  /** Functions where a parenthesis follows, and no column elsewhere. */
+  private static final Set<String> CALLED = Set.of("exists", "filter", "trim");
+
+  /** The lambdas around. A name in one may be its parameter, which is for the analyser to say. */
+  private int lambdas;
 
   private ExpressionReader(String text) {
-    this.text = text;
+    super(text);
   }
 
   /** The expression; null if it has something that only Spark's parser knows, or an error that it will tell. */
@@ -92,7 +106,7 @@ public final class ExpressionReader {
       ExpressionReader reader = new ExpressionReader(text);
       Expression read = reader.comes('*') ? reader.star(null) : reader.named();
       return reader.atEnd() ? read : null;
-    } catch (Unknown e) {
+    } catch (Unknown | StackOverflowError e) {
       return null;
     }
   }
@@ -148,14 +162,28 @@ public final class ExpressionReader {
 
   private Expression tested() {
     Expression value = compared();
-    if (!comesWord("is")) {
-      return value;
+    if (comesWord("is")) {
+      boolean not = comesWord("not");
+      if (!comesWord("null")) {
+        throw new Unknown();
+      }
+      return not ? new IsNotNull(value) : new IsNull(value);
     }
     boolean not = comesWord("not");
-    if (!comesWord("null")) {
+    if (comesWord("in")) {
+      value = new In(value, seq(items(false)));
+    } else if (comesWord("between")) {
+      Expression least = compared();
+      if (!comesWord("and")) {
+        throw new Unknown();
+      }
+      value = function(List.of("between"), List.of(value, least, compared()));
+    } else if (comesWord("like")) {
+      value = new Like(value, compared());
+    } else if (not) {
       throw new Unknown();
     }
-    return not ? new IsNotNull(value) : new IsNull(value);
+    return not ? new Not(value) : value;
   }
 
   private Expression compared() {
@@ -226,10 +254,14 @@ public final class ExpressionReader {
     while (true) {
       if (comes('.')) {
         String field = name();
-        if (value instanceof UnresolvedAttribute column) {
-          List<String> parts = new ArrayList<>(CollectionConverters.asJava(column.nameParts()));
+        Seq<String> before =
+            value instanceof UnresolvedAttribute column
+                ? column.nameParts()
+                : value instanceof UnresolvedNamedLambdaVariable variable ? variable.nameParts() : null;
+        if (before != null) {
+          List<String> parts = new ArrayList<>(CollectionConverters.asJava(before));
           parts.add(field);
-          value = new UnresolvedAttribute(seq(parts));
+          value = column(parts);
         } else {
           value = new UnresolvedExtractValue(value, string(field));
         }
@@ -249,6 +281,10 @@ public final class ExpressionReader {
     char c = next();
     if (c == '(') {
       at++;
+      List<String> parameters = parameters();
+      if (parameters != null) {
+        return lambda(parameters);
+      }
       Expression inside = either();
       must(')');
       return inside;
@@ -264,8 +300,14 @@ public final class ExpressionReader {
     }
     String word = name();
     String lower = word.toLowerCase(Locale.ROOT);
-    if (next() == '\'' || OTHER.contains(lower)) {
+    if (lower.equals("x") && follows('\'')) {
+      return bytes();
+    }
+    if (next() == '\'' || OTHER.contains(lower) || CALLED.contains(lower) && next() != '(') {
       throw new Unknown();
+    }
+    if (comesAll("->")) {
+      return lambda(List.of(word));
     }
     if (lower.equals("null")) {
       return Literal.create(null, DataTypes.NullType);
@@ -305,10 +347,42 @@ public final class ExpressionReader {
       }
       parts.add(name());
     }
-    if (next() != '(') {
-      return new UnresolvedAttribute(seq(parts));
+    return next() == '(' ? function(parts, items(false)) : column(parts);
+  }
+
+  private Expression column(List<String> parts) {
+    return lambdas > 0 ? new UnresolvedNamedLambdaVariable(seq(parts)) : new UnresolvedAttribute(seq(parts));
+  }
+
+  /** Those of a lambda that has several, behind the parenthesis; null, and nothing is read, if it is another's. */
+  private List<String> parameters() {
+    int begin = at;
+    List<String> names = new ArrayList<>();
+    do {
+      if (!isOfName(next()) || isDigit(next())) {
+        break;
+      }
+      names.add(name());
+    } while (comes(','));
+    if (names.size() > 1 && comes(')') && comesAll("->")) {
+      return names;
     }
-    return function(parts, items(false));
+    at = begin;
+    return null;
+  }
+
+  private Expression lambda(List<String> names) {
+    List<NamedExpression> parameters = new ArrayList<>();
+    for (String name : names) {
+      if (OTHER.contains(name.toLowerCase(Locale.ROOT))) {
+        throw new Unknown();
+      }
+      parameters.add(new UnresolvedNamedLambdaVariable(seq(List.of(name))));
+    }
+    lambdas++;
+    Expression body = either();
+    lambdas--;
+    return new LambdaFunction(body, seq(parameters), false);
   }
 
   private static Expression function(List<String> parts, List<Expression> arguments) {
@@ -338,8 +412,10 @@ public final class ExpressionReader {
 
   private Expression choice() {
     List<Tuple2<Expression, Expression>> branches = new ArrayList<>();
-    while (comesWord("when")) {
-      Expression condition = either();
+    boolean simple = !comesWord("when");
+    Expression value = simple ? either() : null;
+    while (!simple && branches.isEmpty() || comesWord("when")) {
+      Expression condition = simple ? new EqualTo(value, either()) : either();
       if (!comesWord("then")) {
         throw new Unknown();
       }
@@ -366,6 +442,18 @@ public final class ExpressionReader {
   }
 
   private DataType type(String name) {
+    if (name.equals("array") && comes('<')) {
+      DataType item = type(name().toLowerCase(Locale.ROOT));
+      must('>');
+      return DataTypes.createArrayType(item);
+    }
+    if (name.equals("map") && comes('<')) {
+      DataType key = type(name().toLowerCase(Locale.ROOT));
+      must(',');
+      DataType value = type(name().toLowerCase(Locale.ROOT));
+      must('>');
+      return DataTypes.createMapType(key, value);
+    }
     if (name.equals("decimal") && comes('(')) {
       int precision = Integer.parseInt(digits());
       int scale = comes(',') ? Integer.parseInt(digits()) : 0;
@@ -374,7 +462,7 @@ public final class ExpressionReader {
         return DataTypes.createDecimalType(precision, scale);
       }
     }
-    DataType type = TYPES.get(name);
+    DataType type = name.equals("void") ? DataTypes.NullType : TYPES.get(name);
     if (type == null) {
       throw new Unknown();
     }
@@ -414,6 +502,22 @@ public final class ExpressionReader {
     return string(inside);
   }
 
+  /** Behind an X. */
+  private Expression bytes() {
+    int end = text.indexOf('\'', at + 1);
+    String digits = end < 0 ? "" : text.substring(at + 1, end);
+    try {
+      byte[] read = HexFormat.of().parseHex(digits);
+      at = end + 1;
+      if (end < 0 || next() == '\'') {
+        throw new Unknown();
+      }
+      return Literal.create(read, DataTypes.BinaryType);
+    } catch (IllegalArgumentException e) {
+      throw new Unknown();
+    }
+  }
+
   private static Expression string(String value) {
     return Literal.create(UTF8String.fromString(value), DataTypes.StringType);
   }
@@ -429,16 +533,31 @@ public final class ExpressionReader {
     if (isOfName(kind)) {
       at++;
     }
-    if (at < text.length() && (isOfName(text.charAt(at)) || text.charAt(at) == '.') || digits.length() > 18) {
+    if (kind == 'E') {
+      digits += follows('-') || follows('+') ? "E" + text.charAt(at++) : "E";
+      if (at >= text.length() || !isDigit(text.charAt(at))) {
+        throw new Unknown();
+      }
+      digits += digits();
+    }
+    if (at < text.length() && (isOfName(text.charAt(at)) || text.charAt(at) == '.')) {
       throw new Unknown();
     }
-    if (kind == 'D') {
+    if (kind == 'D' || kind == 'E') {
       return Literal.create(Double.valueOf(digits), DataTypes.DoubleType);
+    }
+    if (!whole && !isOfName(kind)) {
+      return Literal$.MODULE$.apply(new BigDecimal(digits));
     }
     if (!whole) {
       throw new Unknown();
     }
-    long value = Long.parseLong(digits);
+    long value;
+    try {
+      value = Long.parseLong(digits);
+    } catch (NumberFormatException e) { // it is a decimal
+      throw new Unknown();
+    }
     if (kind == 'Y' && value == (byte) value) {
       return Literal.create(Byte.valueOf((byte) value), DataTypes.ByteType);
     }
@@ -454,130 +573,11 @@ public final class ExpressionReader {
     return Literal.create(Integer.valueOf((int) value), DataTypes.IntegerType);
   }
 
-  // ------------------------------------------------------------ characters
-
-  private String digits() {
-    next();
-    int begin = at;
-    while (at < text.length() && isDigit(text.charAt(at))) {
-      at++;
-    }
-    if (at == begin || at - begin > 18) {
-      throw new Unknown();
-    }
-    return text.substring(begin, at);
-  }
-
-  private String name() {
-    if (next() == '`') {
-      StringBuilder name = new StringBuilder();
-      while (true) {
-        int end = text.indexOf('`', at + 1);
-        if (end < 0) {
-          throw new Unknown();
-        }
-        name.append(text, at + 1, end);
-        at = end + 1;
-        if (at >= text.length() || text.charAt(at) != '`') {
-          break;
-        }
-        name.append('`');
-      }
-      if (name.length() == 0) {
-        throw new Unknown();
-      }
-      return name.toString();
-    }
-    int begin = at;
-    while (at < text.length() && isOfName(text.charAt(at))) {
-      at++;
-    }
-    if (at == begin || isDigit(text.charAt(begin))) {
-      throw new Unknown();
-    }
-    return text.substring(begin, at);
-  }
-
-  /** The next character that is no blank; 0 at the end. */
-  private char next() {
-    while (at < text.length() && text.charAt(at) == ' ') {
-      at++;
-    }
-    return at < text.length() ? text.charAt(at) : (char) 0;
-  }
-
-  private boolean atEnd() {
-    return next() == 0 && at >= text.length();
-  }
-
-  private boolean comes(char c) {
-    boolean comes = next() == c;
-    if (comes) {
-      at++;
-    }
-    return comes;
-  }
-
-  private boolean comesAll(String sign) {
-    next();
-    boolean comes = text.startsWith(sign, at);
-    if (comes) {
-      at += sign.length();
-    }
-    return comes;
-  }
-
-  /** Unless one of the others follows at once, with which it would be another sign. */
-  private boolean comesAlone(char c, String others) {
-    if (next() != c) {
-      return false;
-    }
-    if (at + 1 < text.length() && others.indexOf(text.charAt(at + 1)) >= 0) {
-      throw new Unknown();
-    }
-    at++;
-    return true;
-  }
-
-  private boolean comesWord(String lower) {
-    next();
-    int end = at + lower.length();
-    boolean comes =
-        text.regionMatches(true, at, lower, 0, lower.length()) && (end == text.length() || !isOfName(text.charAt(end)));
-    if (comes) {
-      at = end;
-    }
-    return comes;
-  }
-
-  private void must(char c) {
-    if (!comes(c)) {
-      throw new Unknown();
-    }
-  }
-
-  private static boolean isDigit(char c) {
-    return c >= '0' && c <= '9';
-  }
-
-  private static boolean isOfName(char c) {
-    return isDigit(c) || c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z';
-  }
-
   private static <T> Seq<T> seq(List<T> items) {
     return List$.MODULE$.from(CollectionConverters.asScala(items));
   }
 
   private static <T> Seq<T> none() {
     return seq(List.of());
-  }
-
-  /** Something that is left to Spark's parser. */
-  private static final class Unknown extends RuntimeException {
-    private static final long serialVersionUID = 1L;
-
-    Unknown() {
-      super(null, null, false, false);
-    }
   }
 }

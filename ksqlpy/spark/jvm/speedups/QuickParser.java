@@ -10,7 +10,8 @@ import scala.runtime.AbstractFunction2;
 /**
  * Spark's parser, with a short way for expressions as ksqlpy's plans have them. In a JVM that has just started Spark's
  * grammar needs 10 to 20 ms for each of a plan's hundred, and keeps the compiler busy besides; {@link ExpressionReader}
- * makes the same trees at once. All else goes to Spark.
+ * makes the same trees at once. For nested expressions Spark's grammar needs seconds, and hundreds of megabytes. All else
+ * goes to Spark.
  */
 public final class QuickParser extends SparkSqlParser {
   @Override
