@@ -82,25 +82,23 @@ def _trunc_decimal(a: Sequence[str], t: ArgTypes) -> str:
     return f"cast({body} as {_decimal_of(_whole(t))})"
 
 
-def _to_places(a: Sequence[str], t: ArgTypes, body: SparkText) -> str:
-    """The text of ``body``, which gets the DECIMAL's name and a constant number of places."""
+def _to_places(body: SparkText, function: str) -> SparkText:
+    """The text of ``body``, which gets the DECIMAL's name and a constant number of places.
+
+    Spark takes constants only, so others get the Java function.
+    """
+    return lambda a, t: _to_constant_places(body, a, t) or exact(function, objects=a)
+
+
+def _to_constant_places(body: SparkText, a: Sequence[str], t: ArgTypes) -> str | None:
     own = t[0]
     assert isinstance(own, DecimalType)
     constant = whole_constant(a[1])
-    if constant is not None and constant >= own.scale:
+    if constant is None:
+        return None
+    if constant >= own.scale:
         return a[0]
-    if constant is not None:
-        return f"cast({bound(a[0], lambda x: body([x, str(constant)], t))} as {decimal(own)})"
-    # Spark takes constants only: one branch for each number of places that makes a difference.
-    least = own.scale - own.precision - 1
-
-    def branches(x: str) -> str:
-        each = " ".join(
-            f"when {i} then cast({body([x, str(i)], t)} as {decimal(own)})" for i in range(least, own.scale)
-        )
-        return f"case greatest({least}, {a[1]}) {each} else {x} end"
-
-    return f"case when ({a[1]}) is not null then {bound(a[0], branches)} end"
+    return f"cast({bound(a[0], lambda x: body([x, str(constant)], t))} as {decimal(own)})"
 
 
 def _rounded(a: Sequence[str], t: ArgTypes) -> str:
@@ -253,7 +251,7 @@ NUMBERS = (
         Signature((DOUBLE,), BIGINT, _round, names=("number",)),
         Signature((DOUBLE, INTEGER), DOUBLE, _java("round"), names=_PLACES, fails=True),
         Signature((ANY_DECIMAL,), _whole, _round_decimal, names=("number",)),
-        Signature((ANY_DECIMAL, INTEGER), _first, lambda a, t: _to_places(a, t, _rounded), names=_PLACES),
+        Signature((ANY_DECIMAL, INTEGER), _first, _to_places(_rounded, "decimal_round"), names=_PLACES),
     ),
     _math(
         "SIGN",
@@ -274,6 +272,6 @@ NUMBERS = (
         Signature((DOUBLE,), BIGINT, lambda a, t: f"cast({a[0]} as bigint)", names=("number",)),
         Signature((DOUBLE, INTEGER), DOUBLE, _java("trunc"), names=_PLACES, fails=True),
         Signature((ANY_DECIMAL,), _whole, _trunc_decimal, names=("number",)),
-        Signature((ANY_DECIMAL, INTEGER), _first, lambda a, t: _to_places(a, t, _truncated), names=_PLACES),
+        Signature((ANY_DECIMAL, INTEGER), _first, _to_places(_truncated, "decimal_trunc"), names=_PLACES),
     ),
 )

@@ -37,6 +37,9 @@ public final class Exact {
     if (name.equals("decimal_abs") || name.equals("decimal_negate")) {
       return new DecimalSign(name.equals("decimal_abs"), objects);
     }
+    if (name.equals("decimal_round") || name.equals("decimal_trunc")) {
+      return new DecimalPlaces(name.equals("decimal_round"), objects);
+    }
     if (name.startsWith("decimal_")) {
       return new DecimalMath(name.substring(8), objects);
     }
