@@ -14,11 +14,13 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from ksqlpy.config import Config
 from ksqlpy.embedded.folders import removed, scratch_folder
+from ksqlpy.logs import LEVELS
 
 __all__ = ["Readers"]
 
@@ -40,7 +42,10 @@ class Readers:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._folder = Path()
+        self._told = threading.Lock()
+        self._inputs: dict[object, IO[bytes]] = {}
         if count:
+            self._around.callback(LEVELS.tell(self._tell))
             self._folder = self._around.enter_context(scratch_folder("ksqlpy-readers-"))
 
     @property
@@ -88,12 +93,15 @@ class Readers:
                 self._stopping.wait(AGAIN)
                 continue
             assert child.stdin is not None
-            with contextlib.suppress(OSError):
-                child.stdin.write(json.dumps(settings).encode() + b"\n")
+            with self._told, contextlib.suppress(OSError):
+                said = {**settings, "levels": dict(LEVELS.now)}
+                child.stdin.write(json.dumps(said).encode() + b"\n")
                 child.stdin.flush()
+                self._inputs[settings["number"]] = child.stdin
             while child.poll() is None and not self._stopping.wait(0.1):
                 pass
-            with contextlib.suppress(OSError):
+            with self._told, contextlib.suppress(OSError):
+                self._inputs.pop(settings["number"], None)
                 child.stdin.close()  # by which it ends
             try:
                 status = child.wait(PATIENCE)
@@ -103,6 +111,14 @@ class Readers:
             if not self._stopping.is_set():
                 _log.warning("reader %s has ended (status %s) and is started again", settings["number"], status)
                 self._stopping.wait(AGAIN)
+
+    def _tell(self, levels: Mapping[str, str]) -> None:
+        """Has all readers log by these levels."""
+        with self._told:
+            for pipe in self._inputs.values():
+                with contextlib.suppress(OSError):
+                    pipe.write(json.dumps(dict(levels)).encode() + b"\n")
+                    pipe.flush()
 
     def __enter__(self) -> Readers:
         return self

@@ -80,6 +80,7 @@ def _registry(folder: str, tell: StatusLine) -> EmbeddedRegistry:
 
 
 def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) -> int:
+    from ksqlpy import logs
     from ksqlpy.client import Waiting
     from ksqlpy.embedded.folders import kept
     from ksqlpy.embedded.process import start_whole
@@ -88,6 +89,7 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
     from ksqlpy.server.listeners import Listeners
     from ksqlpy.server.run import ServerThread
 
+    logs.begin(config)
     without_traces_of_py4j()
     engine = Engine(config, tell)
     backend = Backend(engine, State.STARTING)
@@ -106,7 +108,7 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
         print(f"server  {server.url}")
         print(f"data    {kept(config.get('ksqlpy.data.dir'))}", flush=True)
         if sys.stdin.isatty() and not options.no_shell:
-            _log_beside_the_shell(engine.folder)
+            _log_beside_the_shell(config, engine.folder)
         there = replace(connection(options), url=server.url, waiting=Waiting())
         if options.sample is not None:
             from ksqlpy.demo.sample import Taxi
@@ -117,12 +119,12 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
         return _talk(there, options, engine.fatal)
 
 
-def _log_beside_the_shell(folder: Path) -> None:
+def _log_beside_the_shell(config: Config, folder: Path) -> None:
     """Keeps the server's log, with its tracebacks, off the screen, which is the shell's."""
-    import logging
+    from ksqlpy import logs
 
     file = folder / "server.log"
-    logging.basicConfig(filename=file, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logs.begin(config, file)
     print(f"log     {file}", flush=True)
 
 

@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serves; later sources of properties win: file, environment, -D, options. Raises KsqlError."""
+    from ksqlpy import logs
     from ksqlpy.config import Config
     from ksqlpy.embedded.cache import StatusLine
     from ksqlpy.spark.masters import on_one_machine
@@ -42,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
     config = with_data(options, Config.of(given))
     if on_one_machine(config.get("ksqlpy.spark.master")):
         os.umask(0o077)  # what it writes is for nobody else; executors elsewhere may run as another user
+    logs.begin(config)
     without_traces_of_py4j()
     from ksqlpy.server.run import serve
 

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from ksqlpy.config.checks import integer
+from ksqlpy.config.checks import file, integer
 from ksqlpy.config.property import Property
 
 __all__ = ["ACCESS"]
-
-
-def _file(value: str) -> str:
-    # Whole, since a reader process has another working directory.
-    return value and str(Path(value.strip()).expanduser().absolute())
 
 
 def _listeners(value: str) -> str:
@@ -34,7 +28,7 @@ def _paths(value: str) -> str:
 
 def _keys(value: str) -> str:
     if "://" not in value:
-        return _file(value)
+        return file(value)
     if not re.fullmatch(r"https://[^\s@]+|http://(localhost|127\.0\.0\.1|\[::1\])[:/][^\s@]*", value.strip()):
         raise ValueError("must be a file, or an address that begins with https://")
     return value.strip()
@@ -67,27 +61,27 @@ ACCESS = (
         "",
         "File with the certificate of listeners that are https, and those above it, as PEM. A new one is used as soon "
         "as it is there.",
-        _file,
+        file,
     ),
-    Property("ksqlpy.tls.key", "", "File with its key, as PEM; empty: it is in the same file.", _file),
+    Property("ksqlpy.tls.key", "", "File with its key, as PEM; empty: it is in the same file.", file),
     Property("ksqlpy.tls.key.password", "", "Password of the key; empty: it has none.", secret=True),
     Property(
         "ksqlpy.tls.client.ca",
         "",
         "File of the authorities, as PEM, of which clients must show a certificate; empty: they need none.",
-        _file,
+        file,
     ),
     Property(
         "ksqlpy.auth.users.file",
         "",
         "File of the users who may log in by name and password (HTTP Basic); ksqlpy users writes it. Empty: none.",
-        _file,
+        file,
     ),
     Property(
         "ksqlpy.auth.tokens.file",
         "",
         "File of the API tokens (Authorization: Bearer); ksqlpy tokens writes it. Empty: there are none.",
-        _file,
+        file,
     ),
     Property(
         "ksqlpy.auth.jwt.jwks",

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from ksqlpy.formats import FORMATS
 from ksqlpy.topicnames import checked_topic_name
 
 __all__ = [
+    "LEVELS",
+    "file",
     "format_name",
     "guarantee",
     "hosts",
     "idle",
     "integer",
+    "levels",
     "limit",
     "memory",
     "name",
@@ -23,6 +27,10 @@ __all__ = [
     "text",
     "topic",
 ]
+
+
+LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
+"""Levels of loggers, by their names in Java."""
 
 
 def text(value: str) -> str:
@@ -37,6 +45,22 @@ def one_of(*allowed: str) -> Callable[[str], str]:
         raise ValueError(f"must be one of {', '.join(allowed)}")
 
     return check
+
+
+def file(value: str) -> str:
+    # Whole, since a reader process has another working directory.
+    return value and str(Path(value.strip()).expanduser().absolute())
+
+
+def levels(value: str) -> str:
+    pairs = [p.strip() for p in value.split(",") if p.strip()]
+    if len(pairs) > 100 or not all(re.fullmatch(r"[A-Za-z_][\w.$-]{0,200}\s*=\s*[A-Za-z]{3,8}", p) for p in pairs):
+        raise ValueError("must be names of loggers with levels, such as root=INFO, org.apache.spark=DEBUG")
+    named = {name.strip(): level.strip().upper() for name, level in (p.split("=") for p in pairs)}
+    named = {name: {"WARNING": "WARN", "CRITICAL": "FATAL"}.get(level, level) for name, level in named.items()}
+    for level in named.values():
+        one_of(*LEVELS)(level)
+    return ",".join(f"{name}={level}" for name, level in named.items())
 
 
 def format_name(value: str) -> str:

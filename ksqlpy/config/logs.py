@@ -1,13 +1,26 @@
-"""What could not be processed: dead letters and the processing log."""
+"""The log of the server, and what could not be processed: dead letters and the processing log."""
 
 from __future__ import annotations
 
-from ksqlpy.config.checks import name, one_of, topic
+from ksqlpy.config.checks import levels, name, one_of, topic
 from ksqlpy.config.property import Property
 
 __all__ = ["LOGS"]
 
 LOGS = (
+    Property(
+        "ksqlpy.log.format",
+        "text",
+        "Form of the lines of all logs: text, or json, a line of JSON each.",
+        one_of("text", "json"),
+    ),
+    Property(
+        "ksqlpy.log.levels",
+        "",
+        "Levels of loggers in Python and Java, such as root=INFO,org.apache.spark=DEBUG, with commas between them; "
+        "root is WARN by default. ALTER SYSTEM changes them while the server runs.",
+        levels,
+    ),
     Property(
         "ksqlpy.dead.letters.stream.auto.create",
         "false",

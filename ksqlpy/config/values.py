@@ -32,7 +32,9 @@ SPARK_CONF = "ksqlpy.spark.conf."
 """Begins the names of properties that are settings of Spark."""
 
 PROPERTIES: Mapping[str, Property] = {
-    p.name: p for family in (SERVER, ACCESS, SPARK, QUERIES, STATEMENTS, READS, LOGS, SCHEMA_REGISTRY) for p in family
+    p.name: p
+    for family in (SERVER, ACCESS, SPARK, QUERIES, STATEMENTS, READS, LOGS, SCHEMA_REGISTRY)
+    for p in family
 }
 """All properties by name."""
 

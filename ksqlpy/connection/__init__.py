@@ -6,6 +6,7 @@ Spark's JVM (sources and sinks of queries, the tail of a sink, the end of earlie
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,11 @@ __all__ = ["HIDDEN", "KafkaConnection", "hidden"]
 _NO_TOPICS = {"allow.auto.create.topics": "false"}
 """Who reads a topic, or asks for it, must not make it, also where brokers make topics on first use. Java's producers
 have no such setting, its admin clients need none."""
+
+_LIBRDKAFKA = logging.getLogger("librdkafka")
+"""Says nothing unless a level is set for it: that brokers are away is told by those who need them."""
+if _LIBRDKAFKA.level == logging.NOTSET:
+    _LIBRDKAFKA.setLevel(logging.CRITICAL + 10)
 
 HIDDEN = "[hidden]"
 """What stands in the place of a secret; Kafka's own clients show the same."""
@@ -85,7 +91,9 @@ class KafkaConnection:
         return self._python("admin", own)
 
     def _python(self, kind: str, own: Mapping[str, object]) -> dict[str, Any]:
-        found: dict[str, Any] = {"bootstrap.servers": self.bootstrap, "log_level": 0, **_NO_TOPICS}
+        # What an admin client logs would wait until it is asked for something: its calls say what is wrong.
+        logged = {"log_level": 0} if kind == "admin" else {"log_level": 6, "logger": _LIBRDKAFKA}
+        found: dict[str, Any] = {"bootstrap.servers": self.bootstrap, **logged, **_NO_TOPICS}
         for name, value in self._chosen(kind).items():
             its = PYTHON_NAMES[kind].get(name)
             if its is not None:

@@ -84,8 +84,10 @@ class EmbeddedKafka:
         progress: Progress | None = None,
         node: int = 1,
         joins: EmbeddedKafka | None = None,
+        log_settings: Path | None = None,
     ) -> None:
         self._node, self._joins = node, joins
+        self._log_settings = log_settings
         self._host = host
         self._wanted_port = port
         self._wanted_folder = None if folder is None else Path(folder).expanduser().absolute()
@@ -251,7 +253,8 @@ class EmbeddedKafka:
         temporary = self._folder / "tmp"  # a broker that was killed has left its libraries there
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
-        options = [*_JVM, f"-Djava.io.tmpdir={temporary}", *self._archive_options(java, jars), *_class_path(jars)]
+        options = [*_JVM, f"-Djava.io.tmpdir={temporary}", *self._archive_options(java, jars)]
+        options += _class_path(jars, self._log_settings)
         self._child = Guarded(
             [str(java.executable), *options, "kafka.Kafka", str(file)],
             log=self.log_file,
@@ -297,8 +300,8 @@ class EmbeddedKafka:
         return archive.in_making
 
 
-def _class_path(jars: Sequence[Path]) -> list[str]:
-    log4j = Path(__file__).with_name("log4j2.properties")
+def _class_path(jars: Sequence[Path], log_settings: Path | None = None) -> list[str]:
+    log4j = log_settings or Path(__file__).with_name("log4j2.properties")
     return [f"-Dlog4j2.configurationFile={log4j}", "-cp", os.pathsep.join(map(str, jars))]
 
 

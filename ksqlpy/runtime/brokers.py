@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ConfigProblem, KsqlError, reason_of
+from ksqlpy.logs import keep_java_settings
 from ksqlpy.runtime.cluster.ownership import Ownership, identity, place_of
 from ksqlpy.runtime.cluster.readiness import Readiness
 from ksqlpy.runtime.commandlog import CommandLog
@@ -85,11 +86,15 @@ class Brokers:
                 hint="name your brokers with bootstrap.servers",
             )
         self._progress("starting Kafka")
+        log_settings = folder / "kafka-log4j2.properties"
+        folder.mkdir(parents=True, exist_ok=True)
+        keep_java_settings(log_settings)
         self._embedded = EmbeddedKafka(
             port=self.config.number("ksqlpy.kafka.port") or None,
             folder=folder / "kafka",
             settings=_BROKER_SETTINGS,
             progress=self._progress,
+            log_settings=log_settings,
         )
         stack.callback(self._embedded.stop)
         stack.callback(self._stopped.set)  # ahead of all that needs it, so that it ends last

@@ -26,6 +26,7 @@ from ksqlpy.embedded.jars import spark_jars
 from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.embedded.spark_home import spark_home
 from ksqlpy.errors import EnvironmentProblem
+from ksqlpy.logs import keep_java_settings
 from ksqlpy.spark.gateway import forget_context, gateway, has_context, jvm_of, scala_context, scala_session, use_gateway
 from ksqlpy.spark.jvm.build import helper_jar
 from ksqlpy.spark.launch import Launch
@@ -237,7 +238,7 @@ def prepare_launch(
     folder.mkdir(parents=True, exist_ok=True)
     work = work or Path(tempfile.mkdtemp(prefix="work-", dir=folder))
     log_settings = folder / "log4j2.properties"
-    log_settings.write_text(_LOGGING.format(file=folder / "spark.log"), encoding="utf-8")
+    keep_java_settings(log_settings, folder / "spark.log")
     classes = class_archive(java, jars)
     archived = classes.in_use if archive else ()
     cluster = not one_jvm(master)
@@ -476,20 +477,3 @@ def at_rest(session: SparkSession, query_id: str, tasks: int = 0) -> bool:
     except (Py4JError, OSError) as e:
         log.warning("not known whether query %s is at rest: %s", query_id, e)
         return False
-
-
-_LOGGING = """\
-status = off
-rootLogger.level = warn
-rootLogger.appenderRef.file.ref = file
-appender.file.type = RollingFile
-appender.file.name = file
-appender.file.fileName = {file}
-appender.file.filePattern = {file}.%i
-appender.file.policies.type = SizeBasedTriggeringPolicy
-appender.file.policies.size = 10MB
-appender.file.strategy.type = DefaultRolloverStrategy
-appender.file.strategy.max = 2
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = %d %p %c{{1}}: %m%n%ex
-"""

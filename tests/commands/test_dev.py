@@ -25,6 +25,7 @@ from confluent_kafka.admin import AdminClient
 
 from ksqlpy.client import Client
 from ksqlpy.commands import dev as command
+from ksqlpy.config import Config
 from ksqlpy.demo import sample
 from ksqlpy.demo.data import find_files, int_key, read_rides, read_statements
 from ksqlpy.errors import KsqlError
@@ -108,7 +109,7 @@ def test_the_log_does_not_go_over_the_prompt(
 ) -> None:
     root = logging.getLogger()
     monkeypatch.setattr(root, "handlers", [])
-    command._log_beside_the_shell(tmp_path)
+    command._log_beside_the_shell(Config.of({}), tmp_path)
     with ServerThread(FakeEngine()) as server, Client(server.url) as client:
         with pytest.raises(KsqlError, match="nobody saw this coming"):
             client.statements("BROKEN;", {})

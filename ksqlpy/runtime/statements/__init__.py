@@ -25,6 +25,7 @@ from ksqlpy.runtime.statements import (
     select,
     session,
     show,
+    system,
 )
 from ksqlpy.runtime.statements.entry import Checked, Effect, Statement, free
 from ksqlpy.sql import Parsed, nodes, to_sql
@@ -41,6 +42,7 @@ STATEMENTS: dict[type[exp.Expr], Statement[Any]] = {
     **explain.STATEMENTS,
     **asserts.STATEMENTS,
     **session.STATEMENTS,
+    **system.STATEMENTS,
     **grant.STATEMENTS,
     **select.STATEMENTS,
 }

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.figures import Progress
+from ksqlpy.request import QUERY
 from ksqlpy.spark.checkpoint import Checkpoint, damage
 from ksqlpy.spark.executors import Losses
 from ksqlpy.spark.failure import Failure, failure_of
@@ -121,6 +122,10 @@ class RunningQuery(QueryReport):
     # ------------------------------------------------------------ its thread
 
     def _run(self) -> None:
+        QUERY.set(self._given.id)
+        self._run_until_stopped()
+
+    def _run_until_stopped(self) -> None:
         failures, stopping = 0, self.handle.stopping
         while not stopping.is_set():
             begun = time.monotonic()
