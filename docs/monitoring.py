@@ -182,6 +182,15 @@ ALERTS = [
         {"ksqlpy_data_free_bytes": "1000x30"},
         {},
     ),
+    Alert(
+        "KsqlpyAuditLost",
+        "increase(ksqlpy_audit_lines_lost_total[15m]) > 0",
+        "0m",
+        "critical",
+        "Lines of the audit log were not written ({{ $labels.place }}); the server's log says why.",
+        {'ksqlpy_audit_lines_lost_total{place="file"}': "0+1x30"},
+        {"place": "file"},
+    ),
 ]
 """Extension point: the rules."""
 

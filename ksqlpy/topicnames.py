@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MAX_LENGTH", "OWN", "checked_topic_name", "dead_letters", "is_internal", "processing_log"]
+__all__ = ["MAX_LENGTH", "OWN", "audit_log", "checked_topic_name", "dead_letters", "is_internal", "processing_log"]
 
 OWN = "_ksqlpy-"
 """The prefix of the internal topics of every ksqlpy service."""
@@ -36,6 +36,11 @@ def checked_topic_name(topic: str) -> str:
 def dead_letters(service: str) -> str:
     """The topic of a service's dead letters."""
     return f"{OWN}{service}dead_letters"
+
+
+def audit_log(service: str) -> str:
+    """The topic of a service's audit log."""
+    return f"{OWN}{service}audit_log"
 
 
 def processing_log(service: str) -> str:

@@ -3,7 +3,7 @@
 from ksqlpy.access.asking import ASKS, asking
 from ksqlpy.access.grants import BUILT_IN, Grant, Grants, Held, On, allowed, of_built_in, role_name
 from ksqlpy.access.principal import EXEMPT, OPEN, Principal
-from ksqlpy.access.refusal import refusal, require
+from ksqlpy.access.refusal import MissingRight, refusal, require
 from ksqlpy.access.rights import EVERYTHING, GRANTABLE, Kind, Need, Right, Thing
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Grants",
     "Held",
     "Kind",
+    "MissingRight",
     "Need",
     "On",
     "Principal",

@@ -9,7 +9,13 @@ from ksqlpy.access.principal import Principal
 from ksqlpy.access.rights import Need, Right
 from ksqlpy.errors import Span, StatementError
 
-__all__ = ["refusal", "require"]
+__all__ = ["MissingRight", "refusal", "require"]
+
+
+class MissingRight(StatementError):
+    """Somebody has no right to what he asks for. ``need``: the right, and on what."""
+
+    need: Need
 
 
 def require(
@@ -27,7 +33,7 @@ def refusal(
     span: Span | None = None,
     sql: str | None = None,
     similar: Iterable[str] = (),
-) -> StatementError:
+) -> MissingRight:
     """The error that names the missing right and the thing; the same whether there is such a thing or not.
 
     ``similar``: names that the principal sees.
@@ -44,7 +50,7 @@ def refusal(
         hint = f"GRANT {granted} ON {need.thing} TO a role gives it; the roles of {who}: {own}"
     else:
         hint = f"{who} has no role; an administrator gives one"
-    return StatementError(
+    error = MissingRight(
         "missing-right",
         f"{who} has no {right} on {need.thing}",
         span=span,
@@ -53,3 +59,5 @@ def refusal(
         similar=similar,
         error_code=40300,
     )
+    error.need = need
+    return error

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ksqlpy.config.access import ACCESS
+from ksqlpy.config.audit import AUDIT
 from ksqlpy.config.logs import LOGS
 from ksqlpy.config.property import Property
 from ksqlpy.config.queries import QUERIES
@@ -33,7 +34,7 @@ SPARK_CONF = "ksqlpy.spark.conf."
 
 PROPERTIES: Mapping[str, Property] = {
     p.name: p
-    for family in (SERVER, ACCESS, SPARK, QUERIES, STATEMENTS, READS, LOGS, SCHEMA_REGISTRY)
+    for family in (SERVER, ACCESS, AUDIT, SPARK, QUERIES, STATEMENTS, READS, LOGS, SCHEMA_REGISTRY)
     for p in family
 }
 """All properties by name."""

@@ -79,11 +79,15 @@ class EngineMetrics:
 
 @dataclass(frozen=True, slots=True)
 class ServerMetrics:
-    """What a server counts. ``requests``: by endpoint and code; ``open``: those that are answered now, by endpoint."""
+    """What a server counts. ``requests``: by endpoint and code; ``open``: those that are answered now, by endpoint.
+
+    ``audit_lost``: lines of the audit log that were not written, by the place where they were to go.
+    """
 
     ready: bool
     requests: Mapping[tuple[str, str], int]
     open: Mapping[str, int]
+    audit_lost: Mapping[str, int] = field(default_factory=dict)
 
 
 _OF_QUERY = (
@@ -191,6 +195,14 @@ SERVER_METRICS = [
         "requests that are being answered, push and pull queries among them",
         lambda s: [((endpoint,), n) for endpoint, n in s.open.items()],
         ("endpoint",),
+    ),
+    Metric[ServerMetrics](
+        "audit_lines_lost_total",
+        Kind.COUNTER,
+        "lines of the audit log that were not written, by where they were to go; those of reader processes are not "
+        "among them",
+        lambda s: [((place,), n) for place, n in s.audit_lost.items()],
+        ("place",),
     ),
 ]
 """Extension point: of the server."""
