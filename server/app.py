@@ -10,6 +10,7 @@ from fastapi.middleware.cors import CORSMiddleware
 from starlette.applications import Starlette
 
 from ksqlpy import __version__
+from ksqlpy.audit import Audit
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
 from ksqlpy.server import (
@@ -31,6 +32,7 @@ from ksqlpy.server.bodies import Bodies
 from ksqlpy.server.errors import Failures, add_handlers
 from ksqlpy.server.gate import ORIGINS, Gate, split
 from ksqlpy.server.lookups import LookUp, Lookups
+from ksqlpy.server.requests import HEADER, Requests
 
 __all__ = ["ROUTERS", "create_app", "guarded"]
 
@@ -53,7 +55,8 @@ def create_app(engine: Engine | Backend, secret: str = "") -> FastAPI:
     """The REST API over an engine that has been started.
 
     With a :class:`Backend` instead of an engine the API also works while the engine starts and stops: what cannot be
-    served then gets 503 and ksqlDB's code for it. ``secret``: by which the server knows its readers.
+    served then gets 503 and ksqlDB's code for it. ``secret``: by which the server knows its readers. Who serves it
+    closes ``state.audit``. Raises ConfigProblem ``audit-file``.
     """
     app = FastAPI(title="ksqlpy", version=__version__, openapi_url=None, redirect_slashes=False)
     app.state.backend = engine if isinstance(engine, Backend) else Backend(engine)
@@ -62,8 +65,9 @@ def create_app(engine: Engine | Backend, secret: str = "") -> FastAPI:
         app.include_router(router)
     add_handlers(app)
     backend: Backend = app.state.backend
-    guarded(app, backend.engine.config, backend.engine.look_up, backend.problem, secret=secret)
-    app.state.scrapes = metrics.Scrapes(backend)
+    app.state.audit = audit = Audit.of(lambda: backend.engine.config)
+    guarded(app, backend.engine.config, backend.engine.look_up, backend.problem, secret=secret, audit=audit)
+    app.state.scrapes = metrics.Scrapes(backend, audit)
     paths = [getattr(route, "path", "/") for router in ROUTERS for route in router.routes]
     app.add_middleware(metrics.Counted, scrapes=app.state.scrapes, paths=paths)
     return app
@@ -79,15 +83,16 @@ def guarded(
     problem: Callable[[], KsqlError | None],
     ids: str = "pull_",
     secret: str = "",
+    audit: Audit | None = None,
 ) -> A:
-    """The application with what stands before it: gate, login, whole bodies, lookups (which ``look_up`` answers).
+    """The application with what stands before it: ids, gate, login, whole bodies, lookups (which ``look_up`` answers).
 
     ``problem``: why nothing can be answered now; ``ids``: what ids of lookups begin with; ``secret``: that of readers.
     """
     # Requests come to the last one first.
     app.add_middleware(Lookups, look_up=look_up, problem=problem, ids=ids)
-    app.add_middleware(Asks)
     app.add_middleware(Failures)
+    app.add_middleware(Asks)
     app.add_middleware(Bodies)
     app.add_middleware(Auth, login=Login.of(config, secret))
     if origins := split(config.get(ORIGINS)):  # what browsers need to know; others of them do not get past the gate
@@ -96,7 +101,10 @@ def guarded(
             allow_origins=origins,
             allow_methods=("GET", "POST"),
             allow_headers=("*",),
+            expose_headers=(HEADER,),
             allow_private_network=True,
         )
     app.add_middleware(Gate, config=config)
+    endpoints = [getattr(route, "path", "/") for router in ROUTERS for route in router.routes]
+    app.add_middleware(Requests, endpoints=endpoints, audit=audit)
     return app

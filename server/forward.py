@@ -8,11 +8,13 @@ import httpx
 from starlette.types import Message, Receive, Scope, Send
 
 from ksqlpy.errors import EngineProblem
+from ksqlpy.request import REQUEST
 from ksqlpy.server import tunnel
 from ksqlpy.server.auth import access_of
 from ksqlpy.server.auth.vouch import HEADERS, vouched
 from ksqlpy.server.bodies import STREAMED, disconnected
 from ksqlpy.server.errors import error_response
+from ksqlpy.server.requests import HEADER
 from ksqlpy.server.response_encoders import frame
 
 __all__ = ["Forward"]
@@ -25,6 +27,9 @@ _OF_THE_CONNECTION = {
 
 _LOOKED_AT = {b"host", b"origin", b"sec-fetch-site", b"content-length"}
 """Headers of requests that have done their work: the gate has looked at them, the body is whole."""
+
+
+_ID = HEADER.lower().encode()
 
 
 class Forward:
@@ -45,6 +50,8 @@ class Forward:
         headers = [(n, v) for n, v in scope["headers"] if n not in _OF_THE_CONNECTION | _LOOKED_AT | HEADERS]
         if (access := access_of(scope)) is not None:
             headers += vouched(access.session, scope, self._secret)
+        if (its := REQUEST.get()) is not None:
+            headers = [(n, v) for n, v in headers if n != _ID] + [(_ID, its.id.encode())]
         path = scope.get("raw_path") or scope["path"].encode()
         query = scope.get("query_string", b"")
         target = path + (b"?" + query if query else b"")

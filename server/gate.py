@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError, shown
+from ksqlpy.runtime.audited import note
 from ksqlpy.server.bodies import drain
 from ksqlpy.server.errors import error_response
 from ksqlpy.server.listeners import places
@@ -52,7 +53,9 @@ class Gate:
         problem = None if scope["type"] == "lifespan" else self._problem(scope)
         if problem is None:
             await self.app(scope, receive, send)
-        elif scope["type"] == "websocket":
+            return
+        note("REQUEST", error=problem)
+        if scope["type"] == "websocket":
             await send({"type": "websocket.close"})  # ahead of an acceptance: the client gets 403
         else:
             await drain(receive)

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ksqlpy.access import EVERYTHING, Need, Right
+from ksqlpy.audit import Audit
 from ksqlpy.figures import (
     ENGINE_METRICS,
     KSQLDB_METRICS,
@@ -70,8 +71,9 @@ async def metrics(request: Request) -> Response:
 class Scrapes:
     """The metrics of one server. What the engine tells is asked for in a thread, and kept for a moment."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, audit: Audit | None = None) -> None:
         self._backend = backend
+        self._audit = audit
         self._requests: Counter[tuple[str, str]] = Counter()
         self._open: Counter[str] = Counter()
         self._engine = b""
@@ -104,7 +106,8 @@ class Scrapes:
         self._requests[endpoint, code] += 1
 
     def _told(self) -> ServerMetrics:
-        return ServerMetrics(is_ready(self._backend), dict(self._requests), dict(self._open))
+        lost = {} if self._audit is None else dict(self._audit.lost)
+        return ServerMetrics(is_ready(self._backend), dict(self._requests), dict(self._open), lost)
 
 
 class Counted:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 import threading
 from collections import deque
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -21,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 from ksqlpy.atwork import step, waiting
 from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError, shown
 from ksqlpy.reading.batch import Batch
+from ksqlpy.request import QUERY
 from ksqlpy.server.auth import Access, access_of
 from ksqlpy.server.backend import Backend, PushQuery, begin
 from ksqlpy.server.bodies import disconnected
@@ -242,7 +245,8 @@ class Rows:
         self._left = query.limit
         self._failure: KsqlError | None = None
         if query.limit_reached or not query.subscribe(self._given, self._failed, self._closed):
-            start(threading.Thread(target=self._read, name=f"rows of {query.id}", daemon=True).start)
+            read = partial(contextvars.copy_context().run, self._read)  # its log lines are of this request, too
+            start(threading.Thread(target=read, name=f"rows of {query.id}", daemon=True).start)
 
     def _given(self, batch: Batch) -> None:
         """Takes rows from the thread that gives them to all."""
@@ -281,6 +285,7 @@ class Rows:
         self._changed.set()
 
     def _read(self) -> None:
+        QUERY.set(self._query.id)
         try:
             for row in self._query.rows():
                 if self._stopped:

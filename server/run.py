@@ -90,7 +90,8 @@ async def _serve(backend: Backend, listeners: Listeners, readers: Readers, progr
 
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, interrupted)
-    serving = asyncio.create_task(hypercorn(create_app(backend, readers.secret), listeners, end.wait, readers.binds))
+    app = create_app(backend, readers.secret)
+    serving = asyncio.create_task(hypercorn(app, listeners, end.wait, readers.binds))
     starting = asyncio.create_task(asyncio.to_thread(backend.engine.start))
     stopping = asyncio.create_task(stop.wait())
     try:
@@ -121,6 +122,8 @@ async def _serve(backend: Backend, listeners: Listeners, readers: Readers, progr
         stopping.cancel()
         await _end(backend, end, serving)
         await asyncio.to_thread(backend.engine.stop)
+        if app.state.audit is not None:
+            await asyncio.to_thread(app.state.audit.close)
         progress("")
 
 
@@ -173,7 +176,7 @@ async def hypercorn(
     config.bind, config.insecure_bind = (secure, plain) if config.ssl_enabled else (plain, [])
     config.ssl_handshake_timeout = HANDSHAKE
     config.loglevel = "WARNING"
-    config.errorlog = logging.getLogger("ksqlpy.server")  # else it writes onto the terminal, whatever is drawn there
+    config.errorlog = logging.getLogger("hypercorn.error")  # else it writes onto the terminal, whatever is drawn there
     config.include_server_header = False
     config.backlog = BACKLOG
     config.keep_alive_timeout = 600  # clients keep a session open between statements; ksqlDB's default too
@@ -220,12 +223,15 @@ class ServerThread:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         end = asyncio.Event()
-        serving = asyncio.create_task(hypercorn(create_app(self.backend), self._listeners, end.wait))
+        app = create_app(self.backend)
+        serving = asyncio.create_task(hypercorn(app, self._listeners, end.wait))
         stopping = asyncio.create_task(self._stop.wait())
         self._running.set()
         await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         await _end(self.backend, end, serving)
+        if app.state.audit is not None:
+            app.state.audit.close()
 
     def __enter__(self) -> ServerThread:
         self._thread.start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -84,7 +84,7 @@ class Sandbox:
 
     ``topics``: those that they will make, with their partitions; ``plans``: of the queries that they will make.
     ``samples``: records that are there, None where there is no Kafka. ``principal``: who asks, None where there is no
-    login.
+    login. ``asked``: is told of the rights that statements need.
     """
 
     engine: Surroundings
@@ -94,6 +94,7 @@ class Sandbox:
     plans: dict[str, Plan] = field(default_factory=dict)
     samples: Samples | None = None
     principal: Principal | None = None
+    asked: Callable[[Parsed, Iterable[Need]], None] | None = None
 
     @property
     def visible(self) -> Catalog:
@@ -108,7 +109,9 @@ class Sandbox:
 
     def ask(self, needs: Iterable[Need], parsed: Parsed) -> None:
         """Refuses the statement if the principal lacks one of these rights; raises StatementError ``missing-right``."""
-        span = span_of(parsed.node, parsed.sql)
+        span, needs = span_of(parsed.node, parsed.sql), list(needs)
+        if self.asked is not None:
+            self.asked(parsed, needs)
         for need in needs:
             require(self.principal, need, self.catalog.grants, span=span, sql=parsed.sql)
 

@@ -21,6 +21,7 @@ from ksqlpy import __version__
 from ksqlpy.access import ASKS, Need, require
 from ksqlpy.analysis import Text
 from ksqlpy.analysis.pull import WAIT, PullRead
+from ksqlpy.audit import Touched
 from ksqlpy.catalog import Catalog, Column, Owner
 from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
@@ -30,6 +31,7 @@ from ksqlpy.figures import EngineMetrics
 from ksqlpy.plan import Plan, mode_of
 from ksqlpy.reading.push import Plain, plain_of
 from ksqlpy.runtime import statements
+from ksqlpy.runtime.audited import Audited, note, noting_refusals
 from ksqlpy.runtime.behind import Figures
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
@@ -37,7 +39,7 @@ from ksqlpy.runtime.clusterstatus import host_status
 from ksqlpy.runtime.commandstatus import CommandStatuses
 from ksqlpy.runtime.context import Context, OpenPush, Sandbox
 from ksqlpy.runtime.health import query_health
-from ksqlpy.runtime.inserting import InsertStream, InsertStreams
+from ksqlpy.runtime.inserting import INSERTS_STREAM, InsertStream, InsertStreams
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.metrics import Metrics
 from ksqlpy.runtime.plainpush import PlainPush
@@ -221,7 +223,17 @@ class Engine:
         done for the principal of :data:`ksqlpy.access.ASKS`. Raises KsqlError; on it ``statement_text`` names the
         statement and ``entities`` holds the answers of those done before.
         """
-        parsed = self._parsed(sql, properties, variables)
+        with Audited(sql, lambda: self.catalog) as audited:
+            return self._execute(audited, sql, properties, variables)
+
+    def _execute(
+        self,
+        audited: Audited,
+        sql: str,
+        properties: Mapping[str, object] | None,
+        variables: Mapping[str, str] | None,
+    ) -> list[dict[str, Any]]:
+        parsed = audited.read(self._parsed(sql, properties, variables))
         overrides, principal = dict(properties or {}), ASKS.get()
         entities: list[dict[str, Any]] = []
         effects = {statements.statement_of(p.node).effect for p in parsed}
@@ -230,7 +242,7 @@ class Engine:
         checked: list[Checked[Any]] = []
         if any(map(statements.may_sample, parsed)):  # before taking the lock: sampling waits for records
             with contextlib.suppress(KsqlError):  # the check under the lock raises the error
-                checked = self._checked(parsed, overrides, samples, entities)
+                checked = self._checked(parsed, overrides, samples, entities, audited)
         shows = effects <= {Effect.SHOWS}
         lock = self.catalog_service.lock
         lock_of_changes = self.supervisor.starting(lock) if any(map(_starts, parsed)) else lock
@@ -238,7 +250,7 @@ class Engine:
             self.brokers.check_owner()
             catalog = self.catalog
             if not checked or checked[0].catalog is not catalog:
-                checked = self._checked(parsed, overrides, samples, entities)
+                checked = self._checked(parsed, overrides, samples, entities, audited)
             writing = Writing(self.brokers, lambda: self.session, partial(_named, entities=entities))
             context = self._context(writing, overrides, dict(variables or {}), None if changes else catalog, principal)
             try:
@@ -248,9 +260,12 @@ class Engine:
                     with _named(statement.parsed, entities):
                         if not statement.holds_in(context.catalog):
                             own = dict(overrides)
-                            sandbox = Sandbox(self, context.catalog, own, samples=samples, principal=principal)
+                            sandbox = Sandbox(
+                                self, context.catalog, own, samples=samples, principal=principal, asked=audited.needed
+                            )
                             statement = statements.check(statement.parsed, sandbox)
                         entity = statement.run(context)
+                    audited.done(statement.parsed)
                     if entity is not None:
                         entities.append(entity)
                         if "commandId" in entity:
@@ -260,10 +275,16 @@ class Engine:
         return entities
 
     def _checked(
-        self, parsed: list[Parsed], overrides: Mapping[str, object], samples: Sampling, entities: list[dict[str, Any]]
+        self,
+        parsed: list[Parsed],
+        overrides: Mapping[str, object],
+        samples: Sampling,
+        entities: list[dict[str, Any]],
+        audited: Audited,
     ) -> list[Checked[Any]]:
         """The statements of a request, each checked behind those before it; raises KsqlError for the first bad one."""
-        sandbox = Sandbox(self, self.catalog, dict(overrides), samples=samples, principal=ASKS.get())
+        asked = audited.needed
+        sandbox = Sandbox(self, self.catalog, dict(overrides), samples=samples, principal=ASKS.get(), asked=asked)
         checked = []
         for statement in parsed:
             with _named(statement, entities):
@@ -323,45 +344,67 @@ class Engine:
         With EMIT it is a push query, whose rows come as they happen, else a pull query, which ends by itself.
         ``token``: a continuation token that a push query gave, whose rows go on.
         """
-        parsed = self._parsed(sql, properties, variables)
+        with Audited(sql, lambda: self.catalog) as audited:
+            return self._query(audited, sql, properties, variables, token)
+
+    def _query(
+        self,
+        audited: Audited,
+        sql: str,
+        properties: Mapping[str, object] | None,
+        variables: Mapping[str, str] | None,
+        token: str | None,
+    ) -> PullQuery | PushQuery | PlainPush | Printing:
+        parsed = audited.read(self._parsed(sql, properties, variables))
         first = parsed[0] if parsed else None
         if first is None or len(parsed) > 1 or not isinstance(first.node, nodes.Query | nodes.UnionAll | nodes.Print):
             span = Text(sql).span(first.node if first is not None else None)
             raise StatementError("not-a-query", "one SELECT, or one PRINT, is wanted here", span=span, sql=sql)
         with _named(first, []):
-            config, catalog = self.config.for_statement(properties or {}), self.catalog
-            sandbox = Sandbox(self, catalog, dict(properties or {}), principal=ASKS.get())
-            if isinstance(first.node, nodes.Print):
-                topics = self.kafka.topics()
-                readable = partial(may_read, config=self.config)
-                asked = check_print(first, topics, sandbox.principal, catalog.grants, readable=readable)
-                opened = self.reads.print(asked, len(topics[asked.topic]), committed=config.committed)
-                return self._still_allowed(opened)
-            if first.node.args.get("emit") is None:
-                read, plan = check_pull(first, sandbox)
-                wait = config.number(WAIT) / 1000
-                largest = config.number("ksqlpy.record.max.bytes")
-                return self.reads.pull(Answering(first.text, read, plan, wait, config.committed, largest), catalog)
-            self.brokers.check_owner()
-            query, how = self._asked(first, properties)
-            if how is not None:
-                return self._still_allowed(self.reads.push_plain(query, how, token))
-            if token is not None:
-                hint = "only push queries of columns of one source give tokens"
-                raise ConfigProblem("bad-token", "this query gives no continuation tokens", hint=hint)
-            with self.supervisor.starting(self.catalog_service.lock):  # since it takes slots
-                if self.catalog is not catalog:
-                    query, _ = self._asked(first, properties)
-                return self._still_allowed(self.reads.push(query))
+            opened = self._opened(first, properties, token, audited)
+        audited.done(first)
+        return opened
+
+    def _opened(
+        self, first: Parsed, properties: Mapping[str, object] | None, token: str | None, audited: Audited
+    ) -> PullQuery | PushQuery | PlainPush | Printing:
+        config, catalog = self.config.for_statement(properties or {}), self.catalog
+        sandbox = Sandbox(self, catalog, dict(properties or {}), principal=ASKS.get(), asked=audited.needed)
+        if isinstance(first.node, nodes.Print):
+            topics = self.kafka.topics()
+            readable = partial(may_read, config=self.config)
+            asked = check_print(first, topics, sandbox.principal, catalog.grants, readable=readable)
+            audited.needed(first, asked.needs)
+            opened = self.reads.print(asked, len(topics[asked.topic]), committed=config.committed)
+            return self._still_allowed(opened)
+        if first.node.args.get("emit") is None:
+            read, plan = check_pull(first, sandbox)
+            wait = config.number(WAIT) / 1000
+            largest = config.number("ksqlpy.record.max.bytes")
+            return self.reads.pull(Answering(first.text, read, plan, wait, config.committed, largest), catalog)
+        self.brokers.check_owner()
+        query, how = self._asked(first, properties, audited)
+        if how is not None:
+            return self._still_allowed(self.reads.push_plain(query, how, token))
+        if token is not None:
+            hint = "only push queries of columns of one source give tokens"
+            raise ConfigProblem("bad-token", "this query gives no continuation tokens", hint=hint)
+        with self.supervisor.starting(self.catalog_service.lock):  # since it takes slots
+            if self.catalog is not catalog:
+                query, _ = self._asked(first, properties, audited)
+            return self._still_allowed(self.reads.push(query))
 
     def _still_allowed(self, opened: T) -> T:
         """What has been opened; its right may have gone since it was asked for, before a REVOKE could end it."""
         self.reads.end_forbidden(self.catalog.grants)
         return opened
 
-    def _asked(self, parsed: Parsed, properties: Mapping[str, object] | None) -> tuple[Asked, Plain | None]:
+    def _asked(
+        self, parsed: Parsed, properties: Mapping[str, object] | None, audited: Audited
+    ) -> tuple[Asked, Plain | None]:
         """A push query that is checked, and how it is answered without Spark, if it can be."""
-        sandbox = Sandbox(self, self.catalog, dict(properties or {}), principal=ASKS.get())
+        asked_for = audited.needed
+        sandbox = Sandbox(self, self.catalog, dict(properties or {}), principal=ASKS.get(), asked=asked_for)
         typed, plan = check_push(parsed, sandbox)
         mode = mode_of(plan, sandbox.config)
         asked = Asked(parsed.text, plan, mode, typed.columns, typed.limit, dict(properties or {}), sandbox.principal)
@@ -369,14 +412,16 @@ class Engine:
 
     def close_query(self, query_id: str) -> bool:
         """Ends a push query or a PRINT; False if there is none of that id that the principal may end."""
-        if not self.reads.may_close(query_id, ASKS.get(), self.catalog.grants):
-            return False
-        return self.reads.close(query_id)
+        may = self.reads.may_close(query_id, ASKS.get(), self.catalog.grants)
+        closed = may and self.reads.close(query_id)
+        note("CLOSE QUERY", *([Touched("query", query_id)] if closed else []), closed=closed)
+        return closed
 
     def insert_rows(self, target: str, properties: Mapping[str, object] | None = None) -> InsertStream:
         """A stream of rows that a client sends into the stream or table that ``target`` names; raises KsqlError."""
-        self.config.for_statement(properties or {})
-        return self._inserts.open(target)
+        with noting_refusals(INSERTS_STREAM):
+            self.config.for_statement(properties or {})
+            return self._inserts.open(target)
 
     # ------------------------------------------------------------ what it has
 
@@ -465,7 +510,8 @@ class Engine:
 
     def require(self, need: Need) -> None:
         """Refuses what the principal has no right to; raises StatementError ``missing-right``."""
-        require(ASKS.get(), need, self.catalog.grants)
+        with noting_refusals("REQUEST"):
+            require(ASKS.get(), need, self.catalog.grants)
 
     def metrics(self) -> EngineMetrics:
         """What GET /metrics tells; of figures of Spark's JVM, if it does not answer, those of before."""
@@ -481,9 +527,10 @@ class Engine:
 
         ``topics``: names of these, or regular expressions. Raises KsqlError; then it may be tried again.
         """
-        patterns = patterns_of(topics)
         parts = self.brokers, self.catalog_service, self.supervisor, self.reads
-        deleted = terminate(patterns, *parts, self.folder)
+        with noting_refusals("TERMINATE CLUSTER"):
+            deleted = terminate(patterns_of(topics), *parts, self.folder)
+        note("TERMINATE CLUSTER", *(Touched("topic", t) for t in deleted))
         self._terminated, self._ready = terminated(), False
         return deleted
 

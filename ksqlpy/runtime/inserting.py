@@ -18,10 +18,12 @@ from ksqlpy.access import ASKS, Need, Right, Thing, require
 from ksqlpy.analysis.inserts import streamed_name, streamed_target
 from ksqlpy.analysis.jsonrows import JsonRows
 from ksqlpy.atwork import step, working
+from ksqlpy.audit import Touched
 from ksqlpy.catalog import Source
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, reason_of
 from ksqlpy.formats import codec
+from ksqlpy.runtime.audited import note
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.writing import check_time, not_written
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
     from pyspark.sql import SparkSession
 
-__all__ = ["InsertStream", "InsertStreams"]
+__all__ = ["INSERTS_STREAM", "InsertStream", "InsertStreams"]
+
+INSERTS_STREAM = "INSERT STREAM"
+"""What the audit log calls it."""
 
 ROOM, ROOM_BYTES = 10_000, 2**23
 """Rows of a stream, and bytes of their records, that may be on their way."""
@@ -161,7 +166,7 @@ class InsertStream:
         self._out_of_order: set[int] = set()
         self._bad: dict[int, KsqlError] = {}  # of rows that were sent
         self._refused: KsqlError | None = None
-        self._writing = False
+        self._writing = self._closed = False
         self._lock = threading.Lock()
         self._prepare(source)
 
@@ -297,3 +302,7 @@ class InsertStream:
     def close(self) -> None:
         """Nobody wants to hear of it any more; what is on its way arrives."""
         self.tell = lambda: None
+        if not self._closed:
+            self._closed = True
+            touched = Touched("source", self._source.name, "INSERT", self._source.topic)
+            note(INSERTS_STREAM, touched, error=self.failure, rows=self.taken, written=self.acked)

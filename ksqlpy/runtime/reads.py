@@ -16,6 +16,7 @@ from ksqlpy.analysis.pull import PullRead
 from ksqlpy.catalog import Catalog, Column, Owner, Source, query_named
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.reading.push import Plain
+from ksqlpy.runtime.audited import looked_up
 from ksqlpy.runtime.behind import Behind, Figures
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
@@ -70,11 +71,12 @@ class Reads:
         Beside them how far the queries are that make the table.
         """
         figures: Figures = {}
-
+        read: Source | None = None
         principal = ASKS.get()
 
         def copy_of(source: Source) -> Copy | None:
-            nonlocal figures
+            nonlocal figures, read
+            read = source
             if not allowed(principal, Right.SELECT, Thing.source(source.name), catalog.grants):
                 return None  # which is said when it is answered as every other
             config = self._brokers.config.for_statement(properties) if properties else self._brokers.config
@@ -84,8 +86,17 @@ class Reads:
             figures = _seen(known, catalog)
             return self.copies.ready(source, committed=config.committed)
 
-        found = self._lookups.answer(sql, catalog, properties, analyze, copy_of)
-        return None if found is None else (*found, figures)
+        try:
+            found = self._lookups.answer(sql, catalog, properties, analyze, copy_of)
+        except KsqlError as e:
+            if read is not None:
+                looked_up(sql, read, e)
+            raise
+        if found is None:
+            return None
+        if read is not None:
+            looked_up(sql, read)
+        return (*found, figures)
 
     def pull(self, asked: Answering, catalog: Catalog) -> PullQuery:
         """Starts to answer a checked pull query; raises EngineProblem. The caller reads its rows and closes it."""

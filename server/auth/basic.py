@@ -18,12 +18,13 @@ from pathlib import Path
 from ksqlpy.access import Principal
 from ksqlpy.errors import KsqlError, shown
 from ksqlpy.server.auth.attempts import Attempts
+from ksqlpy.server.auth.changes import note_changes
 from ksqlpy.server.auth.files import Watched
 from ksqlpy.server.auth.session import Limited, Session, refused
 from ksqlpy.server.auth.users import NOBODY, User, users_in, verified
 from ksqlpy.server.workers import Workers
 
-__all__ = ["KIND", "Basic"]
+__all__ = ["KIND", "Basic", "parts"]
 
 KIND = "basic"
 
@@ -48,7 +49,7 @@ class Basic:
     def __init__(self, file: Path, attempts: Attempts, verify: Verify | None = None) -> None:
         """Reads the file; raises ConfigProblem ``login-file``."""
         nobody: Mapping[str, User] = {}
-        self._users = Watched(file, users_in, nobody)
+        self._users = Watched(file, users_in, nobody, _changed)
         self._attempts = attempts
         self._verify = verify or verified
         self._workers = Workers(1, "login")
@@ -70,7 +71,7 @@ class Basic:
                 self._known.move_to_end(key)
                 return _session(user)
             del self._known[key]
-        name, password = _parts(credentials)
+        name, password = parts(credentials)
         if wait := self._attempts.begin(address, name):
             raise Limited(wait)
         user = users.get(name)
@@ -97,6 +98,10 @@ class Basic:
         user = self._users.value.get(proof[1])
         return user is not None and user.mark == proof[2]
 
+    def look(self) -> None:
+        """Notices changes of the file."""
+        self._users.look()
+
     def _check(self, password: str, hash: str) -> bool:
         with contextlib.suppress(OSError, AttributeError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
@@ -107,11 +112,17 @@ class Basic:
         return right
 
 
+def _changed(before: Mapping[str, User], now: Mapping[str, User]) -> None:
+    marks = {u.name: u.mark for u in before.values()}, {u.name: u.mark for u in now.values()}
+    note_changes("USERS", *marks)
+
+
 def _session(user: User) -> Session:
     return Session(Principal(user.name, user.roles, KIND), (KIND, user.name, user.mark))
 
 
-def _parts(credentials: str) -> tuple[str, str]:
+def parts(credentials: str) -> tuple[str, str]:
+    """Name and password; raises KsqlError 40100."""
     try:
         text = base64.b64decode(credentials, validate=True).decode()
     except (binascii.Error, ValueError) as e:

@@ -76,26 +76,39 @@ def checked_roles(text: str) -> frozenset[str]:
 class Watched(Generic[T]):
     """What a file says now. Where it cannot be read any more, it says nothing: nobody comes in by it."""
 
-    def __init__(self, file: Path, read: Callable[[str, Path], T], nothing: T) -> None:
-        """Reads it; raises ConfigProblem ``login-file``."""
+    def __init__(
+        self,
+        file: Path,
+        read: Callable[[str, Path], T],
+        nothing: T,
+        changed: Callable[[T, T], None] = lambda before, now: None,
+    ) -> None:
+        """Reads it; ``changed`` is told what it has said, and says now. Raises ConfigProblem ``login-file``."""
         self.file = file
         self._read = read
         self._nothing = nothing
+        self._changed = changed
         self._state = state_of(file)
         self._value = read(text_of(file), file)
 
     @property
     def value(self) -> T:
         """What it says; looks whether the file has changed."""
-        state = state_of(self.file)
-        if state != self._state:
-            self._state = state
-            try:
-                self._value = self._read(text_of(self.file), self.file)
-            except KsqlError as e:
-                self._value = self._nothing
-                _log.error("nobody is let in by %s until it is mended: %s", self.file, e.message)
+        self.look()
         return self._value
+
+    def look(self) -> None:
+        """Looks whether the file has changed."""
+        state = state_of(self.file)
+        if state == self._state:
+            return
+        before, self._state = self._value, state
+        try:
+            self._value = self._read(text_of(self.file), self.file)
+        except KsqlError as e:
+            self._value = self._nothing
+            _log.error("nobody is let in by %s until it is mended: %s", self.file, e.message)
+        self._changed(before, self._value)
 
 
 def replaced(file: Path, change: Callable[[str], str]) -> None:

@@ -112,6 +112,9 @@ class Jwts:
         """Whether the token has not expired, and its key is trusted still."""
         return time.time() < int(proof[1]) and self._keys.known(proof[2])
 
+    def look(self) -> None:
+        """Keys are looked at when tokens come."""
+
     async def _checked(self, token: str) -> Session:
         import jwt  # slow to import
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,8 @@ from ksqlpy.config import Config
 from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.server.auth.attempts import Attempts
 from ksqlpy.server.auth.basic import KIND as BASIC
-from ksqlpy.server.auth.basic import Basic
+from ksqlpy.server.auth.basic import Basic, parts
+from ksqlpy.server.auth.files import NAME
 from ksqlpy.server.auth.jwts import JWKS, Jwts, Rules, keys_of
 from ksqlpy.server.auth.jwts import KIND as JWT
 from ksqlpy.server.auth.session import Method, Session, refused
@@ -22,7 +24,7 @@ from ksqlpy.server.auth.tokens import KIND as TOKEN
 from ksqlpy.server.auth.tokens import Tokens
 from ksqlpy.server.auth.vouch import taken
 
-__all__ = ["SKIPPED", "TOKENS", "USERS", "Login", "is_configured"]
+__all__ = ["SKIPPED", "TOKENS", "USERS", "Login", "is_configured", "tried"]
 
 USERS = "ksqlpy.auth.users.file"
 TOKENS = "ksqlpy.auth.tokens.file"
@@ -76,6 +78,11 @@ class Login:
             methods[JWT] = "bearer", Jwts(keys_of(place), Rules.of(config), attempts)
         return cls(methods, filter(None, config.get(SKIPPED).split(",")), secret)
 
+    def look(self) -> None:
+        """Notices what has changed in files, also while nobody comes."""
+        for _, method in self._methods.values():
+            method.look()
+
     @property
     def challenges(self) -> Sequence[str]:
         """What is asked for, as the header WWW-Authenticate has it."""
@@ -117,6 +124,17 @@ class Login:
         """Whether one who was let in would be let in now."""
         method = self._methods.get(session.proof[0])
         return method[1].holds(session.proof) if method is not None else session in (_OPEN, _EXEMPT)
+
+
+def tried(scope: Scope) -> dict[str, str]:
+    """The name by which somebody has tried to log in, where there is one that could be a user's."""
+    for name, value in scope["headers"]:
+        scheme, _, credentials = value.decode("latin-1").strip().partition(" ")
+        if name == b"authorization" and scheme.lower() == "basic":
+            with contextlib.suppress(KsqlError):
+                user = parts(credentials.strip())[0]
+                return {"user": user} if NAME.fullmatch(user) else {}
+    return {}
 
 
 def _address(scope: Scope) -> str:

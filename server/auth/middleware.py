@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ksqlpy.access import OPEN, Principal
+from ksqlpy.audit import AUDIT
 from ksqlpy.errors import KsqlError
-from ksqlpy.server.auth.login import Login
+from ksqlpy.runtime.audited import note
+from ksqlpy.server.auth.login import Login, tried
 from ksqlpy.server.auth.session import Limited, Session
 from ksqlpy.server.errors import error_response, unforeseen
 from ksqlpy.server.workers import Workers
@@ -102,7 +105,8 @@ class Auth:
             return
         access = scope[_KEY] = Access(session)
         if self._watch is None:
-            self._watch = asyncio.create_task(self._look())
+            # For no request: it goes on when this one is answered.
+            self._watch = asyncio.create_task(self._look(), context=_of_nobody())
         self._served.add(access)
         try:
             await self.app(scope, receive, send)
@@ -117,6 +121,7 @@ class Auth:
                 for access in [a for a in self._served if not self._login.holds(a.session)]:
                     self._served.discard(access)
                     access.end()
+                self._login.look()
                 tokens = self._login.tokens
                 if tokens is not None and tokens.unnoted:
                     await self._notes.run(tokens.note)
@@ -124,6 +129,7 @@ class Auth:
                 _log.exception("logins cannot be looked at")
 
     async def _refuse(self, problem: KsqlError, scope: Scope, receive: Receive, send: Send) -> None:
+        note("LOGIN", error=problem, refused=problem.error_code < 50000, **tried(scope))
         response = error_response(problem)
         if response.status_code == 401:
             for challenge in self._login.challenges:
@@ -140,6 +146,13 @@ class Auth:
             await send({"type": "websocket.http.response.body", "body": response.body})
         else:
             await send({"type": "websocket.close"})  # ahead of an acceptance: the client gets 403
+
+
+def _of_nobody() -> contextvars.Context:
+    """A context without a request, with the same audit log."""
+    context = contextvars.Context()
+    context.run(AUDIT.set, AUDIT.get())
+    return context
 
 
 async def _drop(receive: Receive) -> None:

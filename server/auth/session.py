@@ -34,6 +34,10 @@ class Method(Protocol):
         """Whether one who was let in by this would be let in now."""
         ...
 
+    def look(self) -> None:
+        """Notices what has changed since."""
+        ...
+
 
 def refused(why: str, hint: str | None = None) -> KsqlError:
     """A login that is wrong."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from ksqlpy.access import Principal
 from ksqlpy.errors import ConfigProblem, KsqlError, shown
 from ksqlpy.server.auth.attempts import Attempts
+from ksqlpy.server.auth.changes import note_changes
 from ksqlpy.server.auth.files import NAME, Watched, checked_name, checked_roles, replaced, text_of
 from ksqlpy.server.auth.session import Limited, Session, refused
 
@@ -128,6 +129,11 @@ def last_uses(file: Path) -> Mapping[str, int]:
         return {}
 
 
+def _changed(before: Mapping[str, Token], now: Mapping[str, Token]) -> None:
+    lines = ({f"{t.name} ({t.id})": t.line for t in tokens.values()} for tokens in (before, now))
+    note_changes("TOKENS", *lines)
+
+
 class Tokens:
     """Tokens as a login: a lookup of a hash."""
 
@@ -135,7 +141,7 @@ class Tokens:
         """Reads the file; raises ConfigProblem ``login-file``."""
         nothing: Mapping[str, Token] = {}
         self._file = file
-        self._tokens = Watched(file, tokens_in, nothing)
+        self._tokens = Watched(file, tokens_in, nothing, _changed)
         self._attempts = attempts
         self._clock = clock
         self._last: dict[str, int] = {}
@@ -163,6 +169,10 @@ class Tokens:
         """Whether the file has the token still, and it has not expired."""
         token = self._tokens.value.get(proof[1])
         return token is not None and not token.over(self._clock())
+
+    def look(self) -> None:
+        """Notices changes of the file."""
+        self._tokens.look()
 
     @property
     def unnoted(self) -> bool:
