@@ -88,7 +88,7 @@ def test_all_processes_let_in_the_same(server: Guarded) -> None:
     for _ in range(8):
         assert server.ask(ALICE, "/ksql").json()[0]["tables"][0]["name"] == "KNOWN"
         assert {server.ask(None).status_code, server.ask(None, "/ksql").status_code} == {401}
-    add_user(server.users, "bob", "battery staple", frozenset())
+    add_user(server.users, "bob", "battery staple", frozenset({"reader"}))
     bob = ("bob", "battery staple")
     assert {server.ask(bob).status_code for _ in range(8)} == {200}
     remove_user(server.users, "bob")
