@@ -1,5 +1,5 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats] [format-latency] [reads] [pauses] [cluster] [growth] [driver]`.
+[formats] [format-latency] [reads] [pauses] [cluster] [growth] [driver] [server]`.
 
 Without arguments the first four.
 
@@ -37,13 +37,14 @@ from bench.many import many, warm_start
 from bench.reads import reads
 from bench.recovery import Recovery, large_state, recover
 from bench.recovery import table as recoveries
+from bench.server import NAMES, server
 from ksqlpy.config import Config
 from ksqlpy.embedded.process import ended_in_order
 from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-ON_CLUSTERS = ("cluster", "growth", "driver")
+ON_CLUSTERS = ("cluster", "growth", "driver", "server")
 """These start servers of their own."""
 LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency", "reads", "pauses", *ON_CLUSTERS)
 
@@ -185,6 +186,9 @@ def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
         return cluster(arguments.rate, arguments.intervals * 2, arguments.records, arguments.rounds)
     if part == "growth":
         return growth(arguments.records, arguments.rounds, arguments.partitions)
+    if part == "server":
+        many = {"queries": arguments.queries, "records": arguments.records, "rounds": arguments.rounds}
+        return server(arguments.jobs, seconds=arguments.seconds, master=arguments.master, **many)
     counts = [arguments.queries // 4, arguments.queries // 2, arguments.queries]
     return driver(counts, rate=arguments.rate, seconds=arguments.interval * 2.0)
 
@@ -198,13 +202,15 @@ def main() -> int:
     parser.add_argument("--interval", type=int, default=60, help="seconds between checkpoints (60, the default)")
     parser.add_argument("--apart", action="store_true", help="one job after the other, not all at once")
     parser.add_argument("--peers", action="store_true", help="latency of the others too, in the same run")
-    parser.add_argument("--jobs", type=re.compile, default=re.compile(""), help="jobs with such a name only (regex)")
+    of_server = f"jobs with such a name only (regex); server has {', '.join(NAMES)}"
+    parser.add_argument("--jobs", type=re.compile, default=re.compile(""), help=of_server)
     parser.add_argument(
         "--who", type=re.compile, default=re.compile(""), help="who runs them (regex); Flink only if named"
     )
     parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
     parser.add_argument("--partitions", type=int, default=8, help="of the topic of growth (8)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
+    parser.add_argument("--seconds", type=float, default=10, help="of a round of a job of server (10)")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")
     parser.add_argument(
         "--keys", type=int, default=10_000_000, help="keys or rows of churn, keys and join-state (10,000,000)"
