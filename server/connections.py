@@ -23,6 +23,8 @@ from hypercorn.asyncio.tcp_server import MAX_RECV, TCPServer
 from hypercorn.asyncio.worker_context import WorkerContext
 from hypercorn.events import Closed, Event, RawData, Updated
 
+from ksqlpy.server import handshakes
+
 __all__ = ["FIRST", "install", "limit", "more_descriptors"]
 
 _log = logging.getLogger("ksqlpy.server")
@@ -104,8 +106,9 @@ _ALL = _Connections()
 
 
 def limit(most: int) -> None:
-    """So many connections may be open, but no more than half of the file descriptors."""
+    """So many connections may be open, but no more than half of the file descriptors; handshakes in proportion."""
     _ALL.most = max(1, min(most, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
+    handshakes.limit(_ALL.most)
 
 
 def more_descriptors() -> None:

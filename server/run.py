@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 from ksqlpy.config import Config
 from ksqlpy.embedded.folders import kept
 from ksqlpy.errors import KsqlError
-from ksqlpy.server import connections, frames, strict
+from ksqlpy.server import connections, frames, handshakes, strict
 from ksqlpy.server.app import create_app
 from ksqlpy.server.backend import Backend, Engine, State
 from ksqlpy.server.certificates import HANDSHAKE, Certificates, quiet
@@ -185,6 +185,7 @@ async def hypercorn(
     config.graceful_timeout = 3
     frames.install()
     connections.install()
+    handshakes.install()
     strict.install()
     asyncio.get_running_loop().set_exception_handler(quiet)
     watch = asyncio.create_task(listeners.certificates.watch()) if listeners.certificates is not None else None

@@ -78,7 +78,7 @@ SERVER = (
         "ksqlpy.connections.max",
         "5000",
         "How many connections the server keeps, and at most half as many as it may have open files; where there are"
-        " more, those that have rested longest are closed.",
+        " more, those that have rested longest are closed. A quarter as many may be in their TLS handshake besides.",
         integer(1, 1_000_000),
     ),
     Property(

@@ -12,12 +12,16 @@ import pytest
 from ksqlpy.config import Config
 from ksqlpy.server.auth import users as user_files
 from ksqlpy.server.auth.users import add_user
+from ksqlpy.server.listeners import Listeners
 from ksqlpy.server.run import ServerThread
+from tests.server.auth.authority import Authority
 from tests.support.fake_engine import FakeEngine
 
 SHOW = {"ksql": "SHOW STREAMS;"}
+HTTPS = {"listeners": "https://127.0.0.1:0"}
 
 Serve = Callable[..., ServerThread]
+Start = Callable[..., list[str]]
 
 
 @pytest.fixture(scope="session")
@@ -71,3 +75,30 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr("ksqlpy.server.auth.basic.verified", verify)
     return seen
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path, "authority")
+
+
+@pytest.fixture
+def own(authority: Authority) -> dict[str, str]:
+    """The properties of a certificate."""
+    certificate, key = authority.certify("server")
+    return {"ksqlpy.tls.certificate": str(certificate), "ksqlpy.tls.key": str(key)}
+
+
+@pytest.fixture
+def start(engine: FakeEngine) -> Iterator[Start]:
+    """Starts a server with these properties and gives where it listens."""
+    with contextlib.ExitStack() as stack:
+
+        def started(*properties: dict[str, str]) -> list[str]:
+            engine.config = Config.of({name: value for each in properties for name, value in each.items()})
+            listeners = Listeners.of(engine.config)
+            urls = listeners.urls
+            stack.enter_context(ServerThread(engine, listeners=listeners))
+            return urls
+
+        yield started
