@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,10 @@ _log = logging.getLogger("ksqlpy.server")
 
 LOOK = 1.0
 """Seconds between two looks at the files."""
+SOON = timedelta(days=14)
+"""Ahead of the end of a certificate, from which on the log warns of it."""
+DAY = 86_400.0
+"""Seconds between two warnings."""
 HANDSHAKE = 10.0
 """Seconds that a client has for the handshake."""
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -44,6 +50,7 @@ class Certificates:
         # A callback of each handshake, by which the connection changes to another context: not only the certificate
         # is new then, authorities that were taken out are gone.
         self.context.sni_callback = self._choose
+        self._warn()
 
     @classmethod
     def of(cls, config: Config) -> Certificates:
@@ -79,13 +86,35 @@ class Certificates:
             _log.warning("the certificate of before is kept: %s", e.message)
             return False
         _log.info("the certificate of %s is in use", self._certificate)
+        self._warn()
         return True
+
+    def _warn(self) -> None:
+        """Says in the log that clients refuse the certificate, or will do so soon: nobody else tells who runs this."""
+        from cryptography import x509  # here: it takes its time, and few servers speak TLS
+
+        self._warned = time.monotonic()
+        try:
+            own = x509.load_pem_x509_certificate(self._certificate.read_bytes())  # the first one of the file
+        except (OSError, ValueError):  # changed just now, or of a kind that OpenSSL reads: it is looked at again
+            return
+        begin, end, now = own.not_valid_before_utc, own.not_valid_after_utc, datetime.now(UTC)
+        if end <= now:
+            told = f"has expired ({_shown(end)}): clients refuse it"
+        elif now < begin:
+            told = f"is valid from {_shown(begin)} on: clients refuse it"
+        elif end <= now + SOON:
+            told = f"ends on {_shown(end)}"
+        else:
+            return
+        _log.warning("the certificate of %s %s", self._certificate, told)
 
     async def watch(self) -> None:
         """Looks again and again."""
         while True:
             await asyncio.sleep(LOOK)
-            self.look()
+            if not self.look() and time.monotonic() - self._warned >= DAY:
+                self._warn()
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
         connection.context = self._newest
@@ -119,6 +148,10 @@ class Certificates:
         # A session that is taken up again would not look at the client's certificate.
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
+
+
+def _shown(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def quiet(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -26,7 +26,9 @@ class Authority:
         self.file = folder / f"{name}.pem"
         self.file.write_bytes(self._own.public_bytes(serialization.Encoding.PEM))
 
-    def _signed(self, name: x509.Name, key: ec.EllipticCurvePrivateKey, ends: timedelta) -> x509.CertificateBuilder:
+    def _signed(
+        self, name: x509.Name, key: ec.EllipticCurvePrivateKey, ends: timedelta, begins: timedelta = -2 * DAY
+    ) -> x509.CertificateBuilder:
         now = datetime.now(UTC)
         return (
             x509.CertificateBuilder()
@@ -34,16 +36,25 @@ class Authority:
             .issuer_name(self._name)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - 2 * DAY)
+            .not_valid_before(now + begins)
             .not_valid_after(now + ends)
         )
 
     def certify(
-        self, name: str, *, client: bool = False, ends: timedelta = DAY, password: str = ""
+        self,
+        name: str,
+        *,
+        client: bool = False,
+        begins: timedelta = -2 * DAY,
+        ends: timedelta = DAY,
+        password: str = "",
     ) -> tuple[Path, Path]:
-        """Files of a certificate and of its key; of a server it is that of the loopback address."""
+        """Files of a certificate and of its key; of a server it is that of the loopback address.
+
+        ``begins``, ``ends``: from now on.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._signed(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), key, ends)
+        builder = self._signed(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), key, ends, begins)
         use = ExtendedKeyUsageOID.CLIENT_AUTH if client else ExtendedKeyUsageOID.SERVER_AUTH
         builder = builder.add_extension(x509.ExtendedKeyUsage([use]), critical=False)
         names = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import socket
 import ssl
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,40 +17,10 @@ from ksqlpy.config import Config
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.server.certificates import Certificates
 from ksqlpy.server.listeners import Listeners, places
-from ksqlpy.server.run import ServerThread
 from tests.server.auth.authority import Authority
-from tests.server.auth.conftest import SHOW
+from tests.server.auth.conftest import HTTPS, SHOW, Start
 from tests.support.fake_engine import FakeEngine
 from tests.support.waiting import until
-
-Start = Callable[..., list[str]]
-
-
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return Authority(tmp_path, "authority")
-
-
-@pytest.fixture
-def own(authority: Authority) -> dict[str, str]:
-    """The properties of a certificate."""
-    certificate, key = authority.certify("server")
-    return {"ksqlpy.tls.certificate": str(certificate), "ksqlpy.tls.key": str(key)}
-
-
-@pytest.fixture
-def start(engine: FakeEngine) -> Iterator[Start]:
-    """Starts a server with these properties and gives where it listens."""
-    with contextlib.ExitStack() as stack:
-
-        def started(*properties: dict[str, str]) -> list[str]:
-            engine.config = Config.of({name: value for each in properties for name, value in each.items()})
-            listeners = Listeners.of(engine.config)
-            urls = listeners.urls
-            stack.enter_context(ServerThread(engine, listeners=listeners))
-            return urls
-
-        yield started
 
 
 def trusting(authority: Authority, *own: Path) -> ssl.SSLContext:
@@ -65,9 +35,6 @@ def asked(url: str, context: ssl.SSLContext | bool = True, *, http2: bool = Fals
         answer = client.post(f"{url}/ksql", json=SHOW)
         assert answer.http_version == ("HTTP/2" if http2 else "HTTP/1.1")
         return answer.status_code
-
-
-HTTPS = {"listeners": "https://127.0.0.1:0"}
 
 
 @pytest.mark.parametrize("http2", [False, True])
@@ -151,12 +118,13 @@ def test_clients_need_a_certificate(
 ) -> None:
     [url] = start(HTTPS, own, {"ksqlpy.tls.client.ca": str(authority.file)})
     good = authority.certify("good", client=True)
-    expired = authority.certify("expired", client=True, ends=-timedelta(hours=1))
+    expired = authority.certify("expired", client=True, ends=-timedelta(minutes=2))
+    not_yet = authority.certify("not yet", client=True, begins=timedelta(minutes=2))  # as of one whose clock is off
     foreign = Authority(tmp_path, "foreign").certify("stranger", client=True)
     of_a_server = authority.certify("another")
     for http2 in (False, True):
         assert asked(url, trusting(authority, *good), http2=http2) == 200
-        for files in ((), expired, foreign, of_a_server):
+        for files in ((), expired, not_yet, foreign, of_a_server):
             with pytest.raises(httpx.TransportError):
                 asked(url, trusting(authority, *files), http2=http2)
     assert asked(url, trusting(authority, *good)) == 200
@@ -233,6 +201,33 @@ def test_files_that_do_not_fit_change_nothing(
     shutil.copy(other[1], key)
     shutil.copy(other[0], certificate)
     assert until(lambda: serial(url, authority) != before)
+
+
+@pytest.mark.parametrize(
+    ("times", "says"),
+    [
+        ({"ends": -timedelta(minutes=2)}, r"has expired \(\d{4}-\d\d-\d\d \d\d:\d\d UTC\): clients refuse it"),
+        ({"begins": timedelta(minutes=2)}, r"is valid from .* UTC on: clients refuse it"),
+        ({"ends": timedelta(days=13)}, r"ends on .* UTC$"),
+        ({"ends": timedelta(days=15)}, None),
+    ],
+    ids=["expired", "not yet", "soon", "later"],
+)
+def test_the_log_says_when_clients_refuse_the_certificate(
+    authority: Authority, times: dict[str, timedelta], says: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    def told() -> list[str]:
+        found = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+        caplog.clear()
+        return found
+
+    made = Certificates(*authority.certify("own", ends=timedelta(days=100)))
+    assert told() == []
+    authority.certify("own", **times)
+    made.look()
+    for again in (lambda: None, made._warn):  # at once, and on later days
+        again()
+        assert [bool(says and re.search(says, line)) for line in told()] == ([True] if says else [])
 
 
 # ------------------------------------------------------------ properties
