@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import re
 import ssl
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -37,6 +38,9 @@ NOT_YET, AT_START = 10.0, 300.0
 """Seconds that :class:`Waiting` gives a server to answer at all, and to start."""
 
 _PAUSE = 0.2
+
+_UNTRUSTED = re.compile(r"certificate verify failed: (.+?)(?: \(_ssl|$)")
+_SIGNED = "name what signed it with --cacert FILE"
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -315,10 +319,13 @@ class Client:
             yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as e:
             if "CERTIFICATE_VERIFY_FAILED" in str(e):
+                why = _UNTRUSTED.search(str(e))
+                late = why is not None and ("expired" in why[1] or "not yet" in why[1])
+                means = "renew it, and see to the clocks of both machines" if late else _SIGNED
                 raise EnvironmentProblem(
                     "bad-certificate",
-                    f"the certificate of {self.url} is not trusted",
-                    hint="name what signed it with --cacert FILE, or take any with --insecure",
+                    f"the certificate of {self.url} is not trusted{f': {why[1]}' if why is not None else ''}",
+                    hint=f"{means}, or take any with --insecure",
                 ) from e
             raise EnvironmentProblem(
                 "server-unavailable", f"no server answers at {self.url}", hint="start one: ksqlpy server"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +16,13 @@ from ksqlpy.client import Client, Connection
 from ksqlpy.config import Config
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem, KsqlError
 from ksqlpy.server.auth.tokens import create_token
-from ksqlpy.server.listeners import Listeners
+from ksqlpy.server.certificates import Certificates
+from ksqlpy.server.listeners import Listeners, listen
 from ksqlpy.server.run import ServerThread
 from tests.server.auth.authority import Authority
 from tests.support.fake_engine import FakeEngine
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def authority(tmp_path: Path) -> Authority:
-    return Authority(tmp_path, "authority")
 
 
 @pytest.fixture
@@ -142,6 +140,28 @@ def test_certificates_that_are_none(url: str, authority: Authority, tmp_path: Pa
         with pytest.raises(ConfigProblem) as e:
             Client(Connection(url, cafile=authority.file, certificate=wrong))
         assert e.value.code == "bad-cert"
+
+
+@pytest.mark.parametrize(
+    ("times", "said", "means"),
+    [
+        ({"ends": -timedelta(minutes=2)}, "certificate has expired", "clocks of both machines"),
+        ({"begins": timedelta(minutes=2)}, "certificate is not yet valid", "clocks of both machines"),
+        (None, "self-signed certificate in certificate chain|unable to get local issuer", "--cacert FILE"),
+    ],
+)
+def test_a_server_whose_certificate_is_not_trusted(
+    authority: Authority, tmp_path: Path, times: dict[str, timedelta] | None, said: str, means: str
+) -> None:
+    by = authority if times is not None else Authority(tmp_path, "foreign")
+    certificate, key = by.certify("wrong", **(times or {}))
+    listener = listen("127.0.0.1", 0)
+    with ServerThread(FakeEngine(), listeners=Listeners([(listener, True)], Certificates(certificate, key))) as server:
+        with Client(Connection(server.url, cafile=authority.file)) as client, pytest.raises(EnvironmentProblem) as e:
+            client.info()
+        assert e.value.code == "bad-certificate" and re.search(said, e.value.message) and means in e.value.summary()
+        with Client(Connection(server.url, insecure=True)) as client:
+            assert client.info()
 
 
 def test_who_logs_in_too_often_is_told_so(url: str, authority: Authority, own: Path) -> None:
