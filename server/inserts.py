@@ -18,6 +18,7 @@ from fastapi.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError
+from ksqlpy.server.auth import Access, access_of
 from ksqlpy.server.backend import Backend, InsertStream, begin
 from ksqlpy.server.bodies import MAX_BODY, REST, TOO_SLOW, disconnected
 from ksqlpy.server.errors import error_response, unforeseen
@@ -179,6 +180,7 @@ class RowsTaken(Response):
         leaving = asyncio.create_task(self._wait_for_end())
         writing = asyncio.create_task(self._write())
         answering = asyncio.create_task(self._answer(send))
+        ending = asyncio.create_task(self._end_with_access(access_of(scope)))
         try:
             with self._backend.streaming(self):
                 await asyncio.wait({leaving, answering}, return_when=asyncio.FIRST_COMPLETED)
@@ -187,7 +189,7 @@ class RowsTaken(Response):
         except TimeoutError:
             _log.warning("a client that inserts rows takes no answers and is dropped")
         finally:
-            tasks = self._reading, leaving, writing, answering
+            tasks = self._reading, leaving, writing, answering, ending
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -211,6 +213,13 @@ class RowsTaken(Response):
     def _end(self, problem: KsqlError) -> None:
         self._stream.refuse(problem)
         self._notice()
+
+    async def _end_with_access(self, access: Access | None) -> None:
+        """Takes no more rows of a client that would not be let in any more, which learns why."""
+        if access is not None:
+            await access.ended.wait()
+            if (problem := access.problem()) is not None:
+                self._end(problem)
 
     async def _read(self) -> None:
         """Reads rows."""

@@ -16,6 +16,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.runtime.entities import fields
+from ksqlpy.server.auth import Access, access_of
 from ksqlpy.server.backend import Backend, PushQuery
 from ksqlpy.server.errors import unforeseen
 from ksqlpy.server.queries import PATIENCE, OldQuery, Rows, begun
@@ -45,10 +46,13 @@ async def ws_query(socket: WebSocket) -> None:
     except Exception as e:
         await _fail(socket, e)
         return
+    access = access_of(socket.scope)
+    ending = asyncio.create_task(_end_with_access(access, backend, query))
     try:
         with backend.streaming(query):
-            await _while_there(socket, _write(socket, backend, query))
+            await _while_there(socket, _write(socket, backend, query, access))
     finally:
+        ending.cancel()
         await asyncio.shield(asyncio.create_task(_closed(backend, query)))
 
 
@@ -61,7 +65,14 @@ async def _asked(socket: WebSocket, backend: Backend) -> PushQuery:
     return await begun(backend, parse_body(text.encode(errors="surrogatepass"), OldQuery))
 
 
-async def _write(socket: WebSocket, backend: Backend, query: PushQuery) -> None:
+async def _end_with_access(access: Access | None, backend: Backend, query: PushQuery) -> None:
+    """Closes the query when its client would not be let in any more; who writes the rows says so."""
+    if access is not None:
+        await access.ended.wait()
+        await _closed(backend, query)
+
+
+async def _write(socket: WebSocket, backend: Backend, query: PushQuery, access: Access | None) -> None:
     """Sends the rows, and closes the connection."""
     encoder = Objects(KSQL_V1)
     if not query.plain:
@@ -71,7 +82,7 @@ async def _write(socket: WebSocket, backend: Backend, query: PushQuery) -> None:
     try:
         async for row in rows:
             await _out(socket, row.rstrip(b"\n") if query.plain else row)
-        end = backend.problem()
+        end = (access.problem() if access is not None else None) or backend.problem()
     except Exception as e:
         await _fail(socket, e)
         return
