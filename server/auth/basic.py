@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import contextlib
@@ -44,6 +45,7 @@ class Basic:
     """One password is checked at a time, each costs some 50 ms of a processor, and a wrong one as much rest again.
 
     One that was right is known by an HMAC with a key of this process, for as long as the user's line stays as it is.
+    Who sends what is just being checked waits for that: a client with many connections at once makes one attempt.
     """
 
     def __init__(self, file: Path, attempts: Attempts, verify: Verify | None = None) -> None:
@@ -56,6 +58,7 @@ class Basic:
         self._waiting = 0
         self._key = secrets.token_bytes(32)
         self._known: OrderedDict[bytes, tuple[str, str]] = OrderedDict()
+        self._checks: dict[bytes, asyncio.Task[User]] = {}
 
     def knows(self, credentials: str) -> bool:
         """All of its scheme."""
@@ -71,17 +74,29 @@ class Basic:
                 self._known.move_to_end(key)
                 return _session(user)
             del self._known[key]
-        name, password = parts(credentials)
-        if wait := self._attempts.begin(address, name):
-            raise Limited(wait)
-        user = users.get(name)
-        if self._waiting >= WAITING:
-            raise Limited(1)
-        self._waiting += 1
-        try:
-            right = await self._workers.run(self._check, password, NOBODY if user is None else user.hash)
-        finally:
-            self._waiting -= 1
+        check = self._checks.get(key)
+        if check is None:
+            name, password = parts(credentials)
+            if wait := self._attempts.begin(address, name):
+                raise Limited(wait)
+            if self._waiting >= WAITING:
+                raise Limited(1)
+            # A task of its own: others wait for it, also where this client leaves.
+            self._waiting += 1
+            check = self._checks[key] = asyncio.create_task(self._enter(key, name, password, address))
+            check.add_done_callback(lambda done: self._over(key))
+        user = await asyncio.shield(check)
+        if not self.holds((KIND, user.name, user.mark)):  # changed meanwhile
+            raise _wrong()
+        return _session(user)
+
+    def _over(self, key: bytes) -> None:
+        self._waiting -= 1
+        del self._checks[key]
+
+    async def _enter(self, key: bytes, name: str, password: str, address: str) -> User:
+        user = self._users.value.get(name)
+        right = await self._workers.run(self._check, password, NOBODY if user is None else user.hash)
         if user is None or not right:
             _log.warning("login refused: user %s from %s: name or password is wrong", shown(name), address)
             raise _wrong()
@@ -89,9 +104,7 @@ class Basic:
         self._known[key] = user.name, user.mark
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
-        if not self.holds((KIND, user.name, user.mark)):  # changed meanwhile
-            raise _wrong()
-        return _session(user)
+        return user
 
     def holds(self, proof: tuple[str, ...]) -> bool:
         """Whether the user's line is what it was."""

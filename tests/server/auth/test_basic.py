@@ -21,7 +21,7 @@ from ksqlpy.server.auth import Auth, principal_of
 from ksqlpy.server.auth.attempts import Attempts, place_of
 from ksqlpy.server.auth.basic import WAITING, Basic
 from ksqlpy.server.auth.login import Login
-from ksqlpy.server.auth.session import Limited
+from ksqlpy.server.auth.session import Limited, Session
 from ksqlpy.server.auth.users import NOBODY, add_user, hashed, remove_user, users_of
 from ksqlpy.server.run import ServerThread
 from tests.server.auth.conftest import SHOW, Serve
@@ -301,6 +301,34 @@ def test_a_crowd_of_wrong_logins_waits_in_a_short_row(users: Path) -> None:
     results = asyncio.run(crowd())
     assert sum(isinstance(r, Limited) for r in results) == 100
     assert most[1] == 1
+
+
+def test_a_client_with_many_connections_makes_one_attempt(users: Path) -> None:
+    going, checks = threading.Event(), list[str]()
+
+    def verify(password: str, hash: str) -> bool:
+        checks.append(password)
+        going.wait(30)
+        return password == "correct horse"
+
+    async def crowd(login: str) -> list[object]:
+        basics = Basic(users, Attempts(), verify)
+        first = asyncio.create_task(basics.enter(login, "192.0.2.1"))
+        others = [asyncio.create_task(basics.enter(login, "192.0.2.1")) for _ in range(100)]
+        while not checks:
+            await asyncio.sleep(0.01)
+        first.cancel()  # it leaves; the others wait for what it has begun
+        going.set()
+        return await asyncio.gather(*others, return_exceptions=True)
+
+    found = asyncio.run(crowd(basic(*ALICE)))
+    assert {r.principal.name if isinstance(r, Session) else repr(r) for r in found} == {"alice"}
+    assert checks == ["correct horse"]
+    going.clear()
+    checks.clear()
+    refused = asyncio.run(crowd(basic("alice", "wrong horse")))
+    assert {getattr(r, "error_code", r) for r in refused} == {40100}
+    assert checks == ["wrong horse"]
 
 
 # ------------------------------------------------------------ the principal
