@@ -43,6 +43,9 @@ _ENCODERS: Mapping[str, Mapping[bytes, Callable[[], Encoder]]] = {
 }
 """Of each path: the encoder by the header Accept, where that is one plain name."""
 
+_EMPTY = ("sessionVariables", "requestProperties")
+"""What else may stand in a body, with nothing in it."""
+
 _NAMES = {"/query-stream": ("sql", "properties"), "/query": ("ksql", "streamsProperties")}
 
 
@@ -113,8 +116,12 @@ def _asked(message: Message, path: str) -> tuple[str, Mapping[str, Any]] | None:
         body = orjson.loads(message.get("body", b""))
     except orjson.JSONDecodeError:
         return None
-    sql_name, properties_name = _NAMES[path]
-    if not isinstance(body, dict) or body.get("sessionVariables") or body.get("requestProperties"):
+    if not isinstance(body, dict):
         return None
-    sql, properties = body.get(sql_name), body.get(properties_name) or {}
-    return (sql, properties) if isinstance(sql, str) and isinstance(properties, dict) else None
+    sql_name, properties_name = _NAMES[path]
+    sql, properties = body.pop(sql_name, None), body.pop(properties_name, None)
+    if not isinstance(sql, str) or not (properties is None or isinstance(properties, dict)):
+        return None
+    if any(name not in _EMPTY or value not in (None, {}) for name, value in body.items()):
+        return None  # what it means, or why it is wrong, the models say
+    return sql, properties or {}

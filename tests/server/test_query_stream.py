@@ -173,6 +173,18 @@ def test_stream_that_is_reset_ends_its_query(server: ServerThread, engine: FakeE
     assert stays.closed.wait(5)
 
 
+@pytest.mark.parametrize("wrong", [False, 0, "", [], 5])
+@pytest.mark.parametrize("key", ["properties", "requestProperties", "sessionVariables"])
+@pytest.mark.parametrize("path", ["/query-stream", "/query"])
+def test_a_lookup_with_a_wrong_body_is_refused(http: httpx.Client, path: str, key: str, wrong: object) -> None:
+    sql, key = ("sql", key) if path == "/query-stream" else ("ksql", key.replace("properties", "streamsProperties"))
+    body = {sql: lookup(3)["sql"]}
+    assert http.post(path, json={**body, key: {}}).status_code == 200
+    answer = http.post(path, json={**body, key: wrong})
+    assert (answer.status_code, answer.json()["error_code"]) == (400, 40000)
+    assert answer.json()["message"].startswith(f"key '{key}' of the request body must be an object")
+
+
 @pytest.mark.parametrize("asked", [query("rows", 20_000), lookup(20_000)], ids=["push", "lookup"])
 def test_one_frame_a_row_whatever_the_window(server: ServerThread, asked: dict[str, str]) -> None:
     """The client opens its window only when no row is sure to fit; its end then lies anywhere in a row."""
