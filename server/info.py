@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from ksqlpy.config import PROPERTIES
 from ksqlpy.server.backend import begin
+from ksqlpy.server.paths import TEXT
 from ksqlpy.server.wire import JSON, KSQL_V1, JsonResponse
 
 __all__ = ["router"]
@@ -40,7 +41,7 @@ async def healthcheck(request: Request) -> JsonResponse:
     return JsonResponse(health, 200 if health.get("isHealthy") else 503, media_type=media_type)
 
 
-@router.get("/is_valid_property/{name:path}")
+@router.get(f"/is_valid_property/{{name:{TEXT}}}")
 async def is_valid_property(request: Request, name: str) -> JsonResponse:
     """``true`` for a property that a statement may set; 400 with the reason for any other."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request
 from ksqlpy.access import EVERYTHING, Need, Right, Thing
 from ksqlpy.errors import KsqlError, cut
 from ksqlpy.server.backend import begin
+from ksqlpy.server.paths import TEXT
 from ksqlpy.server.wire import JSON, KSQL_V1, JsonResponse
 
 __all__ = ["router"]
@@ -31,7 +32,7 @@ async def statuses(request: Request) -> JsonResponse:
     return JsonResponse({"commandStatuses": backend.engine.commands.all()}, media_type=media_type)
 
 
-@router.get("/status/{kind}/{entity:path}/{action}")
+@router.get(f"/status/{{kind}}/{{entity:{TEXT}}}/{{action}}")
 async def status(request: Request, kind: str, entity: str, action: str) -> JsonResponse:
     """What became of a command; 404 for one that is not known."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))

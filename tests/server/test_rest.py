@@ -152,7 +152,7 @@ def test_valid_property(http: httpx.Client, name: str) -> None:
     assert (answer.status_code, answer.json()) == (200, True)
 
 
-@pytest.mark.parametrize("name", ["auto.offset.rest", "ksqlpy.port"])
+@pytest.mark.parametrize("name", ["auto.offset.rest", "ksqlpy.port", "%0A", "a%0D%0Ab", "a/b"])
 def test_invalid_property(http: httpx.Client, name: str) -> None:
     answer = http.get(f"/is_valid_property/{name}")
     assert (answer.status_code, answer.json()["error_code"]) == (400, 40000)

@@ -1,0 +1,168 @@
+"""Every endpoint, by object and by role, over HTTP and through a reader: nothing tells of what one may not see.
+
+What somebody gets who asks for what is hidden from him is what he gets who asks for what is not there, word for word.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from starlette.routing import Route, WebSocketRoute
+
+from ksqlpy.client import Connection
+from ksqlpy.config import Config
+from ksqlpy.server.app import ROUTERS
+from ksqlpy.server.auth.users import add_user
+from ksqlpy.server.run import ServerThread
+from ksqlpy.shell.watcher import Watcher
+from tests.access.engine import AccessEngine
+from tests.access.test_matrix import CASES, NARROW, hidden
+from tests.server.auth.test_vouch import Pair
+from tests.server.conftest import sockets_folder  # noqa: F401  # a fixture
+from tests.server.test_websocket import Talk
+from tests.support.waiting import until
+
+PASSWORD = "correct horse"
+DELIMITED = "application/vnd.ksqlapi.delimited.v1"
+
+Ask = tuple[str, str, Any]
+"""Method, path and body, each with ``{x}`` for an object; WS in the place of a method: a WebSocket."""
+
+TEXTS = [sql for sql, _ in CASES if "{x}" in sql]
+"""All kinds of statements that name an object."""
+
+LINES = '{{"target": "{x}_in"}}\n{{"id": 1}}\n'
+
+ASKED: dict[str, list[Ask]] = {
+    "/": [("GET", "/", None)],
+    "/info": [("GET", "/info", None)],
+    "/healthcheck": [("GET", "/healthcheck", None)],
+    "/is_valid_property/{name:text}": [("GET", "/is_valid_property/{x}_in", None)],
+    **{path: [("GET", path, None)] for path in ("/live", "/chc/live", "/ready", "/chc/ready")},
+    "/metrics": [("GET", "/metrics", None)],
+    "/ksql": [("POST", "/ksql", {"ksql": text}) for text in TEXTS],
+    "/query-stream": [("POST", "/query-stream", {"sql": text}) for text in TEXTS],
+    "/query": [("POST", "/query", {"ksql": text}) for text in TEXTS],
+    "/close-query": [("POST", "/close-query", {"queryId": id}) for id in ("{x}_q", "{x}_Q", "transient_{x}_in_1")],
+    "/inserts-stream": [("POST", "/inserts-stream", LINES)],
+    "/status": [("GET", "/status", None)],
+    "/status/{kind}/{entity:text}/{action}": [
+        ("GET", f"/status/{of}", None)
+        for of in ("stream/{x}_in/create", "stream/`{x}_IN`/create", "terminate/{x}_q/execute", "type/{x}_sort/create")
+    ],
+    "/clusterStatus": [("GET", "/clusterStatus", None)],
+    "/v1/metadata": [("GET", "/v1/metadata", None)],
+    "/v1/metadata/id": [("GET", "/v1/metadata/id", None)],
+    "/ksql/terminate": [("POST", "/ksql/terminate", {"deleteTopicList": ["{x}-in"]})],
+    "/ws/query": [("WS", "/ws/query?request=", {"ksql": text}) for text in TEXTS],
+    "/openapi.json": [("GET", "/openapi.json", None)],
+}
+
+
+def test_every_endpoint_is_asked() -> None:
+    routes = [route for router in ROUTERS for route in router.routes]
+    assert {route.path for route in routes if isinstance(route, Route | WebSocketRoute)} == set(ASKED)
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("users") / "users"
+    for role in NARROW:
+        add_user(file, role, PASSWORD, frozenset({role}))
+    return file
+
+
+def made(users: Path) -> AccessEngine:
+    """An engine that asks for a login, and whose commands and servers can be asked for."""
+    engine = AccessEngine()
+    engine.brokers.config = Config.of({"ksqlpy.port": "0", "ksqlpy.auth.users.file": str(users)})
+    seams: Any = engine
+    seams._ready = True
+    seams.supervisor.driver.__class__ = type("Alive", (type(engine.supervisor.driver),), {"alive": True})
+    seams.reads._behind = SimpleNamespace(known=lambda source, catalog: {"PAY_Q": 1, "HUSH_Q": 2})
+    seams.brokers.problem = lambda: None
+    seams.brokers.cluster_id = "cluster"
+    done = {"status": "SUCCESS", "message": "Stream created", "queryId": None}
+    for command in ("stream/`PAY_IN`/create", "stream/`HUSH_IN`/create", "terminate/HUSH_Q/execute"):
+        engine.commands.note(command, done)
+    engine.catalog_service.catalog = engine.catalog.with_blocked("query", "HUSH_Q", "HUSH_Q is odd")
+    return engine
+
+
+@pytest.fixture(scope="module")
+def server(users: Path) -> Iterator[ServerThread]:
+    with ServerThread(made(users)) as running:
+        yield running
+
+
+@pytest.fixture
+def reader(users: Path, sockets_folder: Path) -> Iterator[Pair]:  # noqa: F811  # the fixture
+    with Pair(made(users), sockets_folder) as pair:  # type: ignore[arg-type]  # any engine will do
+        yield pair
+
+
+WEB = httpx.Client(trust_env=False, timeout=30)
+
+
+def answer(of: Any, role: str, asked: Ask, x: str) -> str:
+    """Status and text of the answer, and how a WebSocket is closed; ``of``: a server, by its URL."""
+    method, path, body = asked
+    if method == "WS":
+        text = quote(json.dumps(body).replace("{x}", x))
+        login = httpx.BasicAuth(role, PASSWORD)._auth_header
+        with contextlib.closing(Talk(of, path + text, Authorization=login)) as talk:
+            return f"{talk.read()} {talk.closed} {talk.refused}"
+    data = None if body is None else body.format(x=x) if isinstance(body, str) else json.dumps(body).replace("{x}", x)
+    accept = "*/*" if data is None else f"{DELIMITED}, application/json"
+    got = WEB.request(
+        method, of.url + path.replace("{x}", x), content=data, headers={"Accept": accept}, auth=(role, PASSWORD)
+    )
+    return f"{got.status_code} {got.text}"
+
+
+def leaks(of: Any, role: str, asked: Ask) -> list[str]:
+    """What an answer tells of what is hidden."""
+    of_hidden = answer(of, role, asked, "hush")
+    assert not of_hidden.startswith(("5", "401", "429")) and "internal-error" not in of_hidden, (asked, of_hidden)
+    if "{x}" not in str(asked[1:]):
+        return hidden(of_hidden, "")
+    of_none = answer(of, role, asked, "none")
+    same = of_hidden == of_none.replace("none", "hush").replace("NONE", "HUSH")
+    return hidden(of_hidden, str(asked).replace("{x}", "hush")) + ([] if same else [of_hidden, of_none])
+
+
+@pytest.mark.parametrize("role", NARROW)
+@pytest.mark.parametrize("endpoint", ASKED)
+def test_nothing_leaks(server: ServerThread, endpoint: str, role: str) -> None:
+    assert {str(asked): found for asked in ASKED[endpoint] if (found := leaks(server, role, asked))} == {}
+
+
+def test_nothing_leaks_through_a_reader(reader: Pair) -> None:
+    """Where lookups are answered by the reader itself; one statement in some, since all are handed on alike."""
+    for asked in ASKED.values():
+        for one in asked[:: max(1, len(asked) // 8)]:
+            assert leaks(reader, "payments", one) == [], one
+
+
+@pytest.mark.parametrize("through", ["server", "reader"])
+def test_the_shell_completes_what_one_sees(through: str, request: pytest.FixtureRequest) -> None:
+    of = request.getfixturevalue(through)
+    watcher = Watcher(Connection(of.url, "payments", PASSWORD))
+    watcher.start()
+    try:
+        assert until(
+            lambda: all(s.columns is not None for s in watcher.names.sources.values()) and watcher.names.sources
+        )
+        names = str(watcher.names)
+        assert "PAY_MIX" in names and "pay-in" in names
+        assert hidden(names, "") == []
+    finally:
+        watcher.stop()
