@@ -6,10 +6,10 @@ BIN := .venv/bin
 STAMP := .venv/.setup
 TO ?= build/jars
 
-.PHONY: help setup demo demo-avro demo-cluster check test test-all test-cluster test-chaos test-restore test-leaks test-generated test-damage qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
+.PHONY: help setup demo demo-avro demo-cluster check test test-all test-cluster test-chaos test-restore test-leaks test-generated test-requests test-damage qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
 
 help:
-	@echo "make demo | demo-avro | demo-cluster | check | test | test-all | test-cluster | test-chaos | test-restore | test-leaks | test-generated | test-damage | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
+	@echo "make demo | demo-avro | demo-cluster | check | test | test-all | test-cluster | test-chaos | test-restore | test-leaks | test-generated | test-requests | test-damage | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
 	@echo "     bench | jars [TO=DIR] | wheel | lock | clean"
 
 setup: $(STAMP)
@@ -78,6 +78,11 @@ test-leaks: setup
 COUNT ?= 100000
 test-generated: setup
 	$(BIN)/pytest tests/generated --generated $(COUNT) $(ARGS)
+
+# Requests made of the OpenAPI text, with a login and without; a quarter of an hour. `make test` sends a few hundred.
+REQUESTS ?= 50000
+test-requests: setup
+	$(BIN)/pytest -s tests/server/test_described.py --generated $(REQUESTS) $(ARGS)
 
 # Each file of a checkpoint damaged in each way while its query stands still; some ten minutes.
 test-damage: setup

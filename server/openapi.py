@@ -158,12 +158,24 @@ _ERROR: Schema = {
     "required": ["@type", "error_code", "message"],
 }
 _FAILS = {
-    "400": "The request, a statement or a property is wrong.",
-    "403": "A page of another origin asks.",
+    "400": "The request, a statement or a property is wrong; or the URL holds a token.",
+    "401": "The server wants a login, or does not know this one.",
+    "403": "Who asks has not the right, or a page of another origin asks.",
+    "404": "There is no such thing.",
     "406": "The endpoint has no answer in a media type that is accepted.",
+    "408": "The body does not come.",
+    "413": "The body, or a line of it, is too large.",
     "421": "The server does not go by the name in the header Host.",
+    "429": "There were too many attempts to log in, or too much is waited for already.",
     "500": "Something failed.",
     "503": "The server starts, stops, or lacks something for now.",
+}
+_GATE = {"400", "401", "403", "421", "429", "500"}
+"""What stands before all endpoints answers these."""
+
+_LOGINS = {
+    "basic": {"type": "http", "scheme": "basic", "description": "Name and password, where users are configured."},
+    "bearer": {"type": "http", "scheme": "bearer", "description": "An API token, or a JWT of an identity provider."},
 }
 
 
@@ -179,15 +191,19 @@ def described(routes: Iterable[BaseRoute]) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "ksqlpy", "version": __version__, "description": "The REST API of ksqlDB, by ksqlpy."},
+        "security": [{}, *({name: []} for name in _LOGINS)],
         "paths": paths,
-        "components": {"schemas": {"Error": _ERROR}},
+        "components": {"schemas": {"Error": _ERROR}, "securitySchemes": _LOGINS},
     }
 
 
 def _operation(route: APIRoute, method: str, told: Endpoint) -> dict[str, Any]:
     responses: dict[str, Any] = {"200" if told.status != 307 else "307": _answer(told)}
-    fails = {"403", "421", "500"} if told.always else set(_FAILS)
+    fails = set(_GATE)
+    fails |= {"406"} if told.answers else set()
+    fails |= {"503"} if not told.always else set()
     fails |= {"404"} if "{entity" in route.path else set()
+    fails |= {"408", "413"} if told.body is not None else set()
     responses |= {code: _failure(code) for code in sorted(fails)}
     found: dict[str, Any] = {
         "summary": told.summary,
@@ -221,8 +237,7 @@ def _answer(told: Endpoint) -> dict[str, Any]:
 
 
 def _failure(code: str) -> dict[str, Any]:
-    said = _FAILS.get(code, "There is no such thing.")
-    return {"description": said, "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}}
+    return {"description": _FAILS[code], "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}}
 
 
 @router.get("/openapi.json")

@@ -187,6 +187,8 @@ class FakeEngine:
         self.calls.append((sql, dict(properties)))
         self.variables.append(dict(variables))
         words = sql.rstrip(";").lower().split()
+        if len(words) < 2:
+            raise StatementError("no-query", "there is no query", sql=sql)
         if words[0] == "print":
             self.count += 1
             push: FakePush = FakePrint(self, f"q{self.count}", int(words[-1]) if "limit" in words else None, words[1])
@@ -251,10 +253,15 @@ class FakeEngine:
 
 
 def main() -> int:
-    """Arguments: port, and for how long the engine starts, or ``fails``, or ``lost``: it loses the service at once."""
+    """Arguments: port, and for how long the engine starts, or ``fails``, or ``lost``: it loses the service at once.
+
+    Behind them properties, as ``name=value``.
+    """
     from ksqlpy.server.run import serve
 
     engine = FakeEngine()
+    given = dict(argument.split("=", 1) for argument in sys.argv[3:])
+    engine.config = Config.of({"ksqlpy.port": sys.argv[1], **given})
 
     def fail() -> None:
         raise EngineProblem("no-start", "the engine does not start")
@@ -266,7 +273,7 @@ def main() -> int:
     else:
         engine.start_takes = float(sys.argv[2])
     try:
-        serve(Config.of({"ksqlpy.port": sys.argv[1]}), engine=engine)
+        serve(engine.config, engine=engine)
     except KsqlError as e:
         print(e.render())
         return e.exit_code
