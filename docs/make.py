@@ -62,7 +62,10 @@ has no sample. Metrics of queries are those of persistent ones and have the labe
 A name under which Prometheus reaches the server stands in `ksqlpy.allowed.hosts`, unless it is an address.
 [examples/monitoring](../examples/monitoring) has alert rules and a dashboard for Grafana. The metrics of the process
 (`process_cpu_seconds_total`, `process_resident_memory_bytes`, …) are those of the server's own process, without
-Spark's JVM.
+Spark's JVM, which has `ksqlpy_jvm_cpu_seconds_total` and others.
+
+How many rows a query keeps in its state is not told: RocksDB counts a row again each time that it is written, until it
+compacts its files, and a true count would cost a read for each write. `ksqlpy_query_state_bytes` is the size.
 
 The label `reason` of dead letters is `unreadable` (a record), `unwritable` (a result), `too_large` or `skipped` (by
 SKIP). The texts of the reasons stand in the [letters](concepts.md).

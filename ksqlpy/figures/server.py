@@ -12,6 +12,7 @@ from ksqlpy.figures.table import FIGURES, Progress, QueryFigures
 __all__ = [
     "ENGINE_METRICS",
     "SERVER_METRICS",
+    "CopyFigures",
     "EngineMetrics",
     "JvmFigures",
     "Machine",
@@ -23,12 +24,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Of Spark's JVM: bytes of its heap, the collections of its garbage, and the ms that they took; None: not known."""
+    """Of Spark's JVM: bytes of its heap, the collections of its garbage, and the ms that they took.
+
+    Its threads, and the ms that processors have worked for it. None: not known.
+    """
 
     heap_used: int | None = None
     heap_max: int | None = None
     collections: int | None = None
     collection_ms: int | None = None
+    threads: int | None = None
+    cpu_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +47,16 @@ class JvmFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyFigures:
+    """Of the copy of a table: about how many rows it has, how many records it is behind its topic; None: not known."""
+
+    rows: int
+    lag: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class QueryMetrics:
-    """A persistent query. ``since``: of its state, seconds since 1970; ``stalled``: seconds, see the metric.
+    """A persistent query. ``since``: of its state, seconds since 1970; ``stalled``, ``behind``: see the metrics.
 
     Rates are those since the look before.
     """
@@ -57,13 +71,14 @@ class QueryMetrics:
     read_per_second: float = 0.0
     written_per_second: float = 0.0
     letters_per_second: float = 0.0
+    behind: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class EngineMetrics:
     """What an engine tells. ``slots``: by ``used`` and ``free``; ``age``: seconds since the JVM has told figures.
 
-    ``free_bytes``: of the disk with the data folder.
+    ``free_bytes``: of the disk with the data folder; ``copies``: of tables, by their names.
     """
 
     version: str
@@ -75,6 +90,8 @@ class EngineMetrics:
     age: float | None = None
     free_bytes: int | None = None
     machine: Machine = Machine()
+    pull_queries: int = 0
+    copies: Mapping[str, CopyFigures] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +133,12 @@ _OF_QUERY = (
         "for how long the query has had records to read and has read none; 0 as long as it reads",
         lambda q: one(q.stalled),
     ),
+    Metric[QueryMetrics](
+        "query_lag_seconds",
+        Kind.GAUGE,
+        "for how long the record that the query reads next has been there, as far as the server has seen; 0 at the end",
+        lambda q: one(q.behind),
+    ),
 )
 
 
@@ -152,6 +175,26 @@ ENGINE_METRICS = [
     ),
     Metric[EngineMetrics]("push_queries", Kind.GAUGE, "push queries that are open", lambda e: one(e.push_queries)),
     Metric[EngineMetrics](
+        "pull_queries",
+        Kind.GAUGE,
+        "pull queries that are being answered, without lookups",
+        lambda e: one(e.pull_queries),
+    ),
+    Metric[EngineMetrics](
+        "table_copy_rows",
+        Kind.GAUGE,
+        "about how many rows the copy of a table for pull queries has; those of reader processes are not told",
+        lambda e: [((name,), c.rows) for name, c in e.copies.items()],
+        ("table",),
+    ),
+    Metric[EngineMetrics](
+        "table_copy_lag_records",
+        Kind.GAUGE,
+        "records of the table's topic that its copy has not taken over",
+        lambda e: [((name,), c.lag) for name, c in e.copies.items() if c.lag is not None],
+        ("table",),
+    ),
+    Metric[EngineMetrics](
         "figures_age_seconds", Kind.GAUGE, "how old the figures of the queries are", lambda e: one(e.age)
     ),
     Metric[EngineMetrics](
@@ -177,6 +220,13 @@ ENGINE_METRICS = [
         "time that they took",
         lambda e: _seconds(e.machine.collection_ms),
     ),
+    Metric[EngineMetrics](
+        "jvm_cpu_seconds_total",
+        Kind.COUNTER,
+        "time that processors have worked for Spark's JVM",
+        lambda e: _seconds(e.machine.cpu_ms),
+    ),
+    Metric[EngineMetrics]("jvm_threads", Kind.GAUGE, "threads of Spark's JVM", lambda e: one(e.machine.threads)),
 ]
 """Extension point: of the engine."""
 

@@ -6,14 +6,16 @@ import logging
 import shutil
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ksqlpy import __version__
 from ksqlpy.catalog import Catalog
-from ksqlpy.figures import Counts, EngineMetrics, JvmFigures, QueryFigures, QueryMetrics
+from ksqlpy.figures import CopyFigures, Counts, EngineMetrics, JvmFigures, QueryFigures, QueryMetrics
 from ksqlpy.runtime.brokers import Brokers
+from ksqlpy.runtime.lagtime import LagTime
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.spark.figures import all_figures
 from ksqlpy.spark.query_status import State
@@ -66,8 +68,16 @@ class Metrics:
         self._capacity: int | None = None
         self._asking = threading.Lock()
         self._looks: dict[str, _Look] = {}
+        self._lags = defaultdict[str, LagTime](LagTime)
 
-    def now(self, catalog: Catalog, push_queries: int, folder: Path) -> EngineMetrics:
+    def now(
+        self,
+        catalog: Catalog,
+        push_queries: int,
+        folder: Path,
+        pull_queries: int = 0,
+        copies: Mapping[str, CopyFigures] | None = None,
+    ) -> EngineMetrics:
         """Those of now, with figures that may be a minute old if the JVM does not answer."""
         self._ask()
         now, at, known = self._clock(), self._at, self._known
@@ -76,6 +86,8 @@ class Metrics:
         blocked = {name for kind, name in catalog.blocked if kind == "query"}
         told = tuple(self._query(q, catalog, known, now) for q in sorted({*catalog.queries, *blocked}))
         self._looks = {q.id: self._looks[q.id] for q in told if q.id in self._looks}
+        for gone in self._lags.keys() - self._looks.keys():
+            del self._lags[gone]
         return EngineMetrics(
             version=__version__,
             service=self._brokers.config.get("ksql.service.id"),
@@ -86,6 +98,8 @@ class Metrics:
             age=None if at is None else now - at,
             free_bytes=_free(folder),
             machine=known.machine,
+            pull_queries=pull_queries,
+            copies=copies or {},
         )
 
     def _slots(self) -> Mapping[str, int]:
@@ -114,6 +128,7 @@ class Metrics:
             0.0 if look.since is None else now - look.since,
             figures,
             *look.rates(before),
+            behind=self._lags[query_id].at(now, look.read, figures.counts.lag),
         )
 
     def _ask(self) -> None:

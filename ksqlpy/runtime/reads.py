@@ -46,6 +46,8 @@ class Reads:
         self._supervisor = supervisor
         self._push: dict[str, PushQuery | PlainPush] = {}
         self._printing: dict[str, Printing] = {}
+        self.pulling: set[str] = set()
+        """The ids of pull queries that are being answered, lookups not among them."""
         self._feeds: dict[tuple[str, Source, bool], Feed] = {}
         self._feeding = threading.Lock()
         self._limits = PullLimits(brokers.config)
@@ -100,15 +102,21 @@ class Reads:
 
     def pull(self, asked: Answering, catalog: Catalog) -> PullQuery:
         """Starts to answer a checked pull query; raises EngineProblem. The caller reads its rows and closes it."""
-        closing = threading.Event()
+        closing, query_id = threading.Event(), f"pull_{uuid.uuid4().hex[:12]}"
         self._limits.enter()
+        self.pulling.add(query_id)
+
+        def ended() -> None:
+            self.pulling.discard(query_id)
+            self._limits.leave()
+
         try:
             rows = self._pulled_rows(asked, catalog, closing)
             behind = {} if asked.wait else _seen(self._behind.now(_read(asked), catalog), catalog)
         except BaseException:
-            self._limits.leave()
+            ended()
             raise
-        return PullQuery(f"pull_{uuid.uuid4().hex[:12]}", asked, rows, closing, self._limits.leave, behind)
+        return PullQuery(query_id, asked, rows, closing, ended, behind)
 
     def _pulled_rows(self, asked: Answering, catalog: Catalog, closing: threading.Event) -> Answer:
         source = asked.read.source

@@ -34,6 +34,9 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
+_MACHINE = ("heapUsed", "heapMax", "collections", "collectionMs", "threads", "cpuMs")
+"""The fields of :class:`~ksqlpy.figures.Machine`, as jvm/metrics/Machine.java calls them."""
+
 
 def client_figures(query_id: str) -> dict[str, str]:
     """Options of Spark's Kafka source and sink by which their clients are counted (jvm/metrics/ClientFigures.java)."""
@@ -81,7 +84,7 @@ def all_figures(session: SparkSession) -> JvmFigures | None:
             for query_id, of in told["queries"].items()
             if (batch := of["batch"]) is not None
         },
-        Machine(*(told["machine"][name] for name in ("heapUsed", "heapMax", "collections", "collectionMs"))),
+        Machine(*(told["machine"][name] for name in _MACHINE)),
     )
 
 

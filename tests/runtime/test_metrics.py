@@ -22,6 +22,7 @@ from ksqlpy.figures import (
 )
 from ksqlpy.runtime import metrics as runtime_metrics
 from ksqlpy.runtime.deadletters import kind_of
+from ksqlpy.runtime.lagtime import MOST, LagTime
 from ksqlpy.runtime.metrics import Metrics
 from ksqlpy.spark import figures
 from ksqlpy.spark.query_status import QueryStatus, State
@@ -42,7 +43,7 @@ class Jvm:
     def readAll(self) -> str:  # Java's name
         self.calls += 1
         self.answers.wait(60)
-        machine = {"heapUsed": 100, "heapMax": 200, "collections": 7, "collectionMs": 1500}
+        machine = {"heapUsed": 100, "heapMax": 200, "collections": 7, "collectionMs": 1500, "threads": 9, "cpuMs": None}
         return json.dumps({"queries": self.queries, "machine": machine})
 
 
@@ -108,7 +109,7 @@ def test_one_question_tells_of_two_hundred_queries(monkeypatch: pytest.MonkeyPat
     assert query.figures.counts == counts, "dead letters and late records are no results"
     assert query.figures.progress == Progress(1_700_000_000_000, 4096)
     assert query.figures.letters == {"unreadable": 1}
-    assert found.machine.heap_max == 200
+    assert (found.machine.heap_max, found.machine.threads, found.machine.cpu_ms) == (200, 9, None)
     assert found.free_bytes is not None and found.free_bytes > 0
 
 
@@ -172,6 +173,43 @@ def test_a_query_that_reads_nothing_of_what_there_is_stalls(monkeypatch: pytest.
     assert stalled(10, read=6, lag=0) == 0, "it has nothing to read"
     assert stalled(10, read=6, lag=1) == 0, "which has come just now"
     assert stalled(10, read=6, lag=1) == 10
+
+
+def test_the_lag_in_seconds_is_the_age_of_the_next_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Parts(1)
+    asked = jvm(monkeypatch, {})
+    clock = [1000.0]
+    metrics = Metrics(parts.brokers, parts.supervisor, lambda: clock[0])
+
+    def behind(seconds: float, read: int, lag: int) -> float | None:
+        clock[0] += seconds
+        asked.queries["CSAS_0"] = told(read, lag)
+        return now(metrics, parts).queries[0].behind
+
+    assert behind(0, read=0, lag=100) == 0, "nobody knows since when"
+    assert behind(10, read=0, lag=200) == 10
+    assert behind(10, read=50, lag=150) == 20, "the 51st was there at the first look"
+    assert behind(10, read=100, lag=100) == 30, "the 101st came behind the first look, 30 s ago at most"
+    assert behind(10, read=150, lag=50) == 35, "in the middle of those of ten seconds"
+    assert behind(10, read=200, lag=0) == 0
+    assert behind(10, read=200, lag=10) == 10, "it came behind the look before"
+    assert behind(10, read=205, lag=5) == 15
+    assert behind(10, read=3, lag=90) == 0, "another JVM counts from 0"
+    assert behind(10, read=50, lag=33) == 10, "offsets without records were in the lag"
+    del asked.queries["CSAS_0"]
+    assert now(metrics, parts).queries[0].behind is None
+    parts.catalog.queries.clear()
+    assert now(metrics, parts).queries == ()
+    assert not metrics._lags, "what is known of a query that has ended goes"
+
+
+def test_few_looks_are_kept_of_a_long_lag() -> None:
+    lag = LagTime()
+    for second in range(10_000):
+        found = lag.at(second, read=0, lag=second + 1)
+    assert found == 9_999
+    assert len(lag.seen) <= MOST
+    assert lag.at(10_000, read=5_000, lag=5_001) == pytest.approx(5_000, rel=0.01)
 
 
 def test_rates_are_those_since_the_look_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from ksqlpy.figures import (
     ENGINE_METRICS,
     KSQLDB_METRICS,
     SERVER_METRICS,
+    CopyFigures,
     Counts,
     EngineMetrics,
     Machine,
@@ -32,7 +33,7 @@ from ksqlpy.server.run import ServerThread
 from tests.support.fake_engine import FakeEngine
 from tests.support.waiting import until
 
-BOUNDS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 60_000, 600_000)
+BOUNDS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 60_000, 600_000)
 
 FIGURES = QueryFigures(
     Counts(
@@ -48,7 +49,7 @@ FIGURES = QueryFigures(
     Progress(1_700_000_001_000, 4096),
     {"unreadable": 3, "too_large": 1, "unwritable": 1, "skipped": 1},
 )
-QUERY = QueryMetrics("CSAS_OUT_1", 'o"u\\t', "RETRYING", 1_700_000_000.0, 5, 12.5, FIGURES)
+QUERY = QueryMetrics("CSAS_OUT_1", 'o"u\\t', "RETRYING", 1_700_000_000.0, 5, 12.5, FIGURES, behind=2.5)
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -70,9 +71,9 @@ def of_query(samples: Samples, name: str, **labels: str) -> float:
 
 @pytest.fixture(autouse=True)
 def told(engine: FakeEngine) -> None:
-    machine = Machine(heap_used=100, heap_max=200, collections=7, collection_ms=1500)
-    slots = {"used": 3, "free": 5}
-    engine.told = EngineMetrics("1.2", "default_", (QUERY,), slots, 4, 1, 0.5, 2_000, machine)
+    machine = Machine(heap_used=100, heap_max=200, collections=7, collection_ms=1500, threads=60, cpu_ms=90_500)
+    slots, copies = {"used": 3, "free": 5}, {"ZONES": CopyFigures(7, 2), "NEW": CopyFigures(0, None)}
+    engine.told = EngineMetrics("1.2", "default_", (QUERY,), slots, 4, 1, 0.5, 2_000, machine, 6, copies)
 
 
 def test_a_query_has_its_figures(http: httpx.Client) -> None:
@@ -83,6 +84,7 @@ def test_a_query_has_its_figures(http: httpx.Client) -> None:
     assert (of_query(found, "restarts_total"), of_query(found, "stalled_seconds")) == (5, 12.5)
     assert (of_query(found, "rows_in_total"), of_query(found, "rows_out_total")) == (15, 9)
     assert (of_query(found, "lag_records"), of_query(found, "late_rows_total")) == (5, 1)
+    assert of_query(found, "lag_seconds") == 2.5
     assert of_query(found, "waits_since_timestamp_seconds", partition="zones-0") == 1_700_000_000.5
     buckets = {s: of_query(found, "latency_seconds_bucket", le=s) for s in ("0.01", "0.03", "600.0", "+Inf")}
     assert buckets == {"0.01": 0, "0.03": 99, "600.0": 100, "+Inf": 101}
@@ -102,6 +104,11 @@ def test_engine_and_process_have_theirs(http: httpx.Client) -> None:
     assert [found[f"ksqlpy_{name}", ()] for name in names] == [4, 1, 0.5, 2_000, 1]
     assert found["ksqlpy_jvm_heap_used_bytes", ()] == 100
     assert found["ksqlpy_jvm_collection_seconds_total", ()] == 1.5
+    assert (found["ksqlpy_jvm_cpu_seconds_total", ()], found["ksqlpy_jvm_threads", ()]) == (90.5, 60)
+    assert found["ksqlpy_pull_queries", ()] == 6
+    assert found["ksqlpy_table_copy_lag_records", (("table", "ZONES"),)] == 2
+    assert found["ksqlpy_table_copy_rows", (("table", "ZONES"),)] == 7
+    assert ("ksqlpy_table_copy_lag_records", (("table", "NEW"),)) not in found, "nothing is known of it yet"
     assert found["process_resident_memory_bytes", ()] > 1_000_000
 
 
@@ -134,10 +141,11 @@ def test_ksqldbs_names_are_told_if_they_are_wanted(http: httpx.Client, engine: F
 
 
 def test_what_is_not_known_has_no_sample(http: httpx.Client, engine: FakeEngine) -> None:
-    engine.told = EngineMetrics("1.2", "s", (replace(QUERY, since=None, figures=QueryFigures(Counts())),))
+    unknown = replace(QUERY, since=None, behind=None, figures=QueryFigures(Counts()))
+    engine.told = EngineMetrics("1.2", "s", (unknown,))
     names = {name for name, _ in scraped(http)}
     assert "ksqlpy_query_rows_in_total" in names, "nothing is read: that is known"
-    of_queries = ("lag_records", "latency_seconds", "state_bytes", "state_since_timestamp_seconds")
+    of_queries = ("lag_records", "lag_seconds", "latency_seconds", "state_bytes", "state_since_timestamp_seconds")
     assert not names & {f"ksqlpy_query_{name}" for name in of_queries}
     assert not names & {"ksqlpy_jvm_heap_used_bytes", "ksqlpy_figures_age_seconds"}
 

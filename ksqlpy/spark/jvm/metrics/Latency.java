@@ -22,7 +22,7 @@ public final class Latency {
   private static final int DIGITS = 1;
 
   /** Ms up to which results are counted together, since this JVM started. */
-  private static final long[] BOUNDS = {10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 60_000, 600_000};
+  private static final long[] BOUNDS = {10, 30, 100, 300, 1_000, 3_000, 10_000, 60_000, 600_000};
 
   private static final Map<String, Latency> OF_QUERIES = new ConcurrentHashMap<>();
 
