@@ -97,6 +97,15 @@ ALERTS = [
         QUERY,
     ),
     Alert(
+        "KsqlpyQueryBehind",
+        "ksqlpy_query_lag_seconds > 300",
+        "10m",
+        "warning",
+        "Query {{ $labels.query }} is more than five minutes behind what it reads.",
+        {f"ksqlpy_query_lag_seconds{_ID}": "0+60x30"},
+        QUERY,
+    ),
+    Alert(
         "KsqlpyQueryStalls",
         'ksqlpy_query_stalled_seconds > 300 unless on (instance, query) ksqlpy_query_state{state="PAUSED"} == 1',
         "0m",
@@ -145,6 +154,15 @@ ALERTS = [
             'ksqlpy_query_state{query="CSAS_OUT_1", state="RUNNING"}': "1x30",
         },
         QUERY,
+    ),
+    Alert(
+        "KsqlpyTableCopyBehind",
+        "ksqlpy_table_copy_lag_records > 10000",
+        "10m",
+        "warning",
+        "The copy of table {{ $labels.table }} for pull queries is behind its topic.",
+        {'ksqlpy_table_copy_lag_records{table="OUT"}': "20000x30"},
+        {"table": "OUT"},
     ),
     Alert(
         "KsqlpyNoFigures",
@@ -219,7 +237,7 @@ def alerts() -> str:
 
 _WIDTH, _HEIGHT, _ACROSS = 8, 7, 24
 
-_TITLES = {f.metric.name: f.title for f in FIGURES if f.metric is not None}
+_TITLES = {f.metric.name: f.title for f in FIGURES if f.metric is not None} | {"query_lag_seconds": "Lag in time"}
 
 
 def dashboard() -> str:

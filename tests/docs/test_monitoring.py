@@ -1,35 +1,27 @@
-"""Alert rules and dashboard of examples/monitoring: up to date, of metrics that there are, and each rule fires."""
+"""Alert rules and dashboard of examples/monitoring: up to date, of metrics that there are, and each rule fires.
+
+``tests/server/test_alerts.py`` has the rules fire by what a server tells.
+"""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ksqlpy.figures import ENGINE_METRICS, SERVER_METRICS, query_metrics
+from tests.support import promql
+from tests.support.monitoring import FOLDER, MADE
 
-ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "examples" / "monitoring"
-
-
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("docs_monitoring", ROOT / "docs" / "monitoring.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look for it there
-    spec.loader.exec_module(module)
-    return module
-
-
-MADE = load()
 LABELS = {m.full_name: {"query", *m.labels} for m in query_metrics()}
+OF_SCRAPES = {"instance", "job"}
+"""Labels that Prometheus gives to all that it scrapes."""
+
 LABELS |= {m.full_name: set(m.labels) for m in (*ENGINE_METRICS, *SERVER_METRICS)}
 
 
@@ -44,6 +36,9 @@ def wrong(expr: str) -> list[str]:
     for metric, braces in re.findall(r"(ksqlpy_\w+?)(?:_bucket)?\{([^}]*)\}", expr):
         named = re.findall(r"(\w+)\s*(?:=~|!~|!=|=)", braces)
         found += [f"{metric} {label}" for label in named if label not in LABELS.get(metric, ())]
+    named = {label for m in MADE.metrics_of(expr) for label in LABELS.get(m, ())} | OF_SCRAPES
+    for labels in re.findall(r"\b(?:on|without|by) \(([^)]*)\)", expr):
+        found += [f"no {label}" for label in re.split(r", *", labels) if label not in named]
     return found
 
 
@@ -53,6 +48,7 @@ def test_what_is_wrong_is_seen() -> None:
         "ksqlpy_query_rows",
         "ksqlpy_query_state status",
     ]
+    assert wrong("sum without (reason) (ksqlpy_query_restarts_total) > 0") == ["no reason"]
 
 
 def test_rules_name_metrics_that_there_are() -> None:
@@ -86,8 +82,17 @@ def test_prometheus_takes_the_configuration() -> None:
     assert f"{len(MADE.ALERTS)} rules found" in said
 
 
-def test_each_rule_fires(tmp_path: Path) -> None:
+@pytest.mark.parametrize("alert", MADE.ALERTS, ids=lambda alert: str(alert.name))
+def test_each_rule_fires(alert: Any) -> None:
     """By the values of its table, and not by none."""
+    samples, rule = promql.series_of(alert.series), promql.Rule(alert.name, alert.expr, alert.holds)
+    fired = [rule.firing(samples, 60 * minute) for minute in range(promql.seconds(alert.at) // 60 + 1)]
+    assert fired[0] == [] and fired[-1] == [alert.of]
+    assert not rule.firing(promql.Samples(), 0)
+
+
+def test_each_rule_fires_in_prometheus(tmp_path: Path) -> None:
+    """As above: so what is tried without Prometheus is what it does."""
     shutil.copy(FOLDER / "alerts.yml", tmp_path)
 
     def told(alert: Any, *, fires: bool) -> dict[str, Any]:
