@@ -36,6 +36,7 @@ from ksqlpy.figures import (
     query_metrics,
 )
 from ksqlpy.server.backend import Backend, State, backend_of
+from ksqlpy.server.endpoints import LEFT, code_of, endpoint_of, endpoints_of
 from ksqlpy.server.probes import is_ready
 
 __all__ = ["Counted", "Scrapes", "engine_text", "router"]
@@ -46,9 +47,6 @@ KSQLDB_NAMES = "ksqlpy.metrics.ksqldb.names"
 
 KEPT = 2.0
 """Seconds for which what an engine has told is told again: of several who scrape, one asks."""
-
-OTHER = "other"
-"""The endpoint of requests for paths that there are not."""
 
 Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
@@ -116,18 +114,18 @@ class Counted:
     def __init__(self, app: ASGIApp, scrapes: Scrapes, paths: Iterable[str]) -> None:
         self.app = app
         self._scrapes = scrapes
-        self._endpoints = {path.partition("/{")[0] or "/" for path in paths}
+        self._endpoints = endpoints_of(paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Calls the application; an ASGI application."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        endpoint, code = self._endpoint(scope["path"]), LEFT
+        endpoint, code = endpoint_of(scope["path"], self._endpoints), LEFT
 
         async def watched(message: Message) -> None:
             nonlocal code
-            code = str(message.get("status", _CODES.get(message["type"], code)))
+            code = code_of(message, code)
             await send(message)
 
         self._scrapes.begun(endpoint)
@@ -135,19 +133,6 @@ class Counted:
             await self.app(scope, receive, watched)
         finally:
             self._scrapes.ended(endpoint, code)
-
-    def _endpoint(self, path: str) -> str:
-        """The endpoint of a path, without what is named in it."""
-        if path in self._endpoints:
-            return path
-        begin = "/" + path[1:].partition("/")[0]
-        return begin if begin in self._endpoints else OTHER
-
-
-LEFT = "499"
-"""The code of requests whose clients have left before there was an answer."""
-
-_CODES = {"websocket.accept": "101", "websocket.close": "403"}
 
 
 class _Families(Collector):

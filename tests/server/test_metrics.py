@@ -29,6 +29,7 @@ from ksqlpy.figures import (
 )
 from ksqlpy.server import metrics
 from ksqlpy.server.backend import State
+from ksqlpy.server.endpoints import LEFT, code_of
 from ksqlpy.server.run import ServerThread
 from tests.support.fake_engine import FakeEngine
 from tests.support.waiting import until
@@ -197,6 +198,15 @@ def test_requests_are_counted_by_endpoint_and_code(http: httpx.Client) -> None:
         ("200", "/query-stream"): 1,
     }
     assert found["ksqlpy_requests_open", (("endpoint", "/metrics"),)] == 1
+
+
+def test_a_websocket_that_was_accepted_is_no_refusal() -> None:
+    after = LEFT
+    for kind, code in (("accept", "101"), ("close", "101")):
+        after = code_of({"type": f"websocket.{kind}"}, after)
+        assert after == code
+    assert code_of({"type": "websocket.close"}, LEFT) == "403"
+    assert code_of({"type": "http.response.start", "status": 204}, LEFT) == "204"
 
 
 def test_a_push_query_is_open_until_its_client_leaves(http: httpx.Client, engine: FakeEngine) -> None:
