@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.applications import Starlette
 
-from ksqlpy import __version__
+from ksqlpy import __version__, tracing
 from ksqlpy.audit import Audit
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
@@ -29,10 +29,12 @@ from ksqlpy.server.asks import Asks
 from ksqlpy.server.auth import Auth, Login
 from ksqlpy.server.backend import Backend, Engine
 from ksqlpy.server.bodies import Bodies
+from ksqlpy.server.endpoints import endpoints_of
 from ksqlpy.server.errors import Failures, add_handlers
 from ksqlpy.server.gate import ORIGINS, Gate, split
 from ksqlpy.server.lookups import LookUp, Lookups
 from ksqlpy.server.requests import HEADER, Requests
+from ksqlpy.server.traced import Traced, look_up_traced
 
 __all__ = ["ROUTERS", "create_app", "guarded"]
 
@@ -68,9 +70,12 @@ def create_app(engine: Engine | Backend, secret: str = "") -> FastAPI:
     app.state.audit = audit = Audit.of(lambda: backend.engine.config)
     guarded(app, backend.engine.config, backend.engine.look_up, backend.problem, secret=secret, audit=audit)
     app.state.scrapes = metrics.Scrapes(backend, audit)
-    paths = [getattr(route, "path", "/") for router in ROUTERS for route in router.routes]
-    app.add_middleware(metrics.Counted, scrapes=app.state.scrapes, paths=paths)
+    app.add_middleware(metrics.Counted, scrapes=app.state.scrapes, paths=_paths())
     return app
+
+
+def _paths() -> list[str]:
+    return [getattr(route, "path", "/") for router in ROUTERS for route in router.routes]
 
 
 A = TypeVar("A", bound=Starlette)
@@ -90,7 +95,7 @@ def guarded(
     ``problem``: why nothing can be answered now; ``ids``: what ids of lookups begin with; ``secret``: that of readers.
     """
     # Requests come to the last one first.
-    app.add_middleware(Lookups, look_up=look_up, problem=problem, ids=ids)
+    app.add_middleware(Lookups, look_up=look_up_traced(look_up, config), problem=problem, ids=ids)
     app.add_middleware(Failures)
     app.add_middleware(Asks)
     app.add_middleware(Bodies)
@@ -105,6 +110,7 @@ def guarded(
             allow_private_network=True,
         )
     app.add_middleware(Gate, config=config)
-    endpoints = [getattr(route, "path", "/") for router in ROUTERS for route in router.routes]
-    app.add_middleware(Requests, endpoints=endpoints, audit=audit)
+    if tracing.wanted(config):
+        app.add_middleware(Traced, endpoints=endpoints_of(_paths()))
+    app.add_middleware(Requests, endpoints=_paths(), audit=audit)
     return app

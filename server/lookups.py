@@ -18,7 +18,7 @@ from ksqlpy.server.errors import error_response
 from ksqlpy.server.response_encoders import Encoder, Lines, Objects, frame
 from ksqlpy.server.wire import BEHIND_HEADER, DELIMITED, JSON, KSQL_V1, behind_text
 
-__all__ = ["LookUp", "Lookups"]
+__all__ = ["Found", "LookUp", "Lookups"]
 
 Found = tuple[Sequence[Column], Sequence[Sequence[Any]], Mapping[str, int | None]]
 LookUp = Callable[[str, Mapping[str, Any]], Found | None]

@@ -27,6 +27,7 @@ from ksqlpy.server.certificates import Certificates
 from ksqlpy.server.forward import Forward
 from ksqlpy.server.listeners import Listeners
 from ksqlpy.server.run import hypercorn
+from ksqlpy.tracing import sending
 
 __all__ = ["main"]
 
@@ -42,7 +43,8 @@ def main() -> int:
     connections.limit(reader.config.number("ksqlpy.connections.max"))
     reader.start()
     try:
-        uvloop.run(_serve(reader, settings))
+        with sending(reader.config):
+            uvloop.run(_serve(reader, settings))
     finally:
         reader.stop()
     return 0

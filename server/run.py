@@ -32,6 +32,7 @@ from ksqlpy.server.backend import Backend, Engine, State
 from ksqlpy.server.certificates import HANDSHAKE, Certificates, quiet
 from ksqlpy.server.listeners import BACKLOG, Listeners, listen
 from ksqlpy.server.readers import Readers
+from ksqlpy.tracing import sending
 
 __all__ = ["ServerThread", "hypercorn", "listen", "serve"]
 
@@ -68,7 +69,7 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
     gc.set_threshold(*COLLECT)
     connections.more_descriptors()
     connections.limit(config.number("ksqlpy.connections.max"))
-    with Listeners.of(config) as listeners:
+    with sending(config), Listeners.of(config) as listeners:
         if engine is None:
             from ksqlpy.runtime import Engine as SparkEngine
 

@@ -38,6 +38,7 @@ ORDER = (
     "config",
     "logs",
     "audit",
+    "tracing",
     "analysis",
     "plan",
     "reading",

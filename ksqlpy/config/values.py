@@ -18,6 +18,7 @@ from ksqlpy.config.schema_registry import SCHEMA_REGISTRY
 from ksqlpy.config.server import SERVER
 from ksqlpy.config.spark import SPARK
 from ksqlpy.config.statements import STATEMENTS
+from ksqlpy.config.traces import TRACES
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.connection.names import setting_of, variables
 from ksqlpy.connection.tls import TLS
@@ -34,7 +35,7 @@ SPARK_CONF = "ksqlpy.spark.conf."
 
 PROPERTIES: Mapping[str, Property] = {
     p.name: p
-    for family in (SERVER, ACCESS, AUDIT, SPARK, QUERIES, STATEMENTS, READS, LOGS, SCHEMA_REGISTRY)
+    for family in (SERVER, ACCESS, AUDIT, SPARK, QUERIES, STATEMENTS, READS, LOGS, TRACES, SCHEMA_REGISTRY)
     for p in family
 }
 """All properties by name."""

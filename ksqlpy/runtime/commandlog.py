@@ -19,6 +19,7 @@ from ksqlpy.errors import AnalysisProblem, EngineProblem, reason_of
 from ksqlpy.plan import PLAN_VERSION
 from ksqlpy.plan.stored.source import StoredSource
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
+from ksqlpy.tracing import span
 
 __all__ = [
     "FORMAT_VERSION",
@@ -149,8 +150,9 @@ class CommandLog:
         self._check()  # a producer's request could recreate a topic
         done: list[Any] = []
         try:
-            self._producer.produce(self.topic, data, partition=0, on_delivery=lambda e, m: done.append((e, m)))
-            self._producer.flush(TIMEOUT)
+            with span("command log", {"messaging.system": "kafka", "messaging.destination.name": self.topic}):
+                self._producer.produce(self.topic, data, partition=0, on_delivery=lambda e, m: done.append((e, m)))
+                self._producer.flush(TIMEOUT)
         except (KafkaException, BufferError) as e:
             raise EngineProblem("command-log", f"the command log cannot be written: {reason_of(e)}") from e
         if not done or done[0][0] is not None:

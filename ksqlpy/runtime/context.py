@@ -12,6 +12,7 @@ from ksqlpy.catalog import Catalog, Owner
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
 from ksqlpy.sql import Parsed, span_of
+from ksqlpy.tracing import span
 
 if TYPE_CHECKING:  # who only checks statements needs neither Kafka's clients nor Spark, which are slow to import
     from ksqlpy.runtime.brokers import Brokers
@@ -109,11 +110,12 @@ class Sandbox:
 
     def ask(self, needs: Iterable[Need], parsed: Parsed) -> None:
         """Refuses the statement if the principal lacks one of these rights; raises StatementError ``missing-right``."""
-        span, needs = span_of(parsed.node, parsed.sql), list(needs)
+        place, needs = span_of(parsed.node, parsed.sql), list(needs)
         if self.asked is not None:
             self.asked(parsed, needs)
-        for need in needs:
-            require(self.principal, need, self.catalog.grants, span=span, sql=parsed.sql)
+        with span("access check"):
+            for need in needs:
+                require(self.principal, need, self.catalog.grants, span=place, sql=parsed.sql)
 
     def sees_topic(self, topic: str) -> bool:
         """Whether the principal has any right on a topic."""

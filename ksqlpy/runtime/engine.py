@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ksqlpy import __version__
+from ksqlpy import __version__, tracing
 from ksqlpy.access import ASKS, Need, require
 from ksqlpy.analysis import Text
 from ksqlpy.analysis.pull import WAIT, PullRead
@@ -264,7 +264,8 @@ class Engine:
                                 self, context.catalog, own, samples=samples, principal=principal, asked=audited.needed
                             )
                             statement = statements.check(statement.parsed, sandbox)
-                        entity = statement.run(context)
+                        with tracing.span("run", {"ksqlpy.statement": statement.statement.name}):
+                            entity = statement.run(context)
                     audited.done(statement.parsed)
                     if entity is not None:
                         entities.append(entity)
@@ -312,7 +313,8 @@ class Engine:
     ) -> list[Parsed]:
         config = self.config.for_statement(properties or {})
         check_size(sql, config)
-        return parse(sql, variables, substitution=config.get("ksql.variable.substitution.enable") == "true")
+        with tracing.span("parse", {"ksqlpy.characters": len(sql)}):
+            return parse(sql, variables, substitution=config.get("ksql.variable.substitution.enable") == "true")
 
     def look_up(
         self, sql: str, properties: Mapping[str, object] | None = None
@@ -378,7 +380,8 @@ class Engine:
             opened = self.reads.print(asked, len(topics[asked.topic]), committed=config.committed)
             return self._still_allowed(opened)
         if first.node.args.get("emit") is None:
-            read, plan = check_pull(first, sandbox)
+            with tracing.span("analyse", {"ksqlpy.statement": "SELECT"}):
+                read, plan = check_pull(first, sandbox)
             wait = config.number(WAIT) / 1000
             largest = config.number("ksqlpy.record.max.bytes")
             return self.reads.pull(Answering(first.text, read, plan, wait, config.committed, largest), catalog)
@@ -405,7 +408,8 @@ class Engine:
         """A push query that is checked, and how it is answered without Spark, if it can be."""
         asked_for = audited.needed
         sandbox = Sandbox(self, self.catalog, dict(properties or {}), principal=ASKS.get(), asked=asked_for)
-        typed, plan = check_push(parsed, sandbox)
+        with tracing.span("analyse", {"ksqlpy.statement": "SELECT"}):
+            typed, plan = check_push(parsed, sandbox)
         mode = mode_of(plan, sandbox.config)
         asked = Asked(parsed.text, plan, mode, typed.columns, typed.limit, dict(properties or {}), sandbox.principal)
         return asked, plain_of(typed, self.brokers.registry)

@@ -29,6 +29,7 @@ from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.writing import check_time, not_written
 from ksqlpy.spark.kafka import TIMEOUT
 from ksqlpy.topicnames import is_internal
+from ksqlpy.tracing import record_headers
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
@@ -159,6 +160,7 @@ class InsertStream:
         self.acked = 0
         """Rows that the brokers have: all from the first one on."""
         self._principal = ASKS.get()
+        self._headers = record_headers(streams.brokers.config)
         self._streams = streams
         self._sender = sender
         self._target = target
@@ -245,6 +247,8 @@ class InsertStream:
             return self._send_at_epoch(key, value)
         seq, size = self.taken, len(key or b"") + len(value or b"")
         options: dict[str, Any] = {} if time is None else {"timestamp": time}
+        if self._headers:
+            options["headers"] = self._headers
         heard = partial(self._heard, seq, size)
         topic = self._source.topic
         with self._lock:
@@ -274,7 +278,8 @@ class InsertStream:
         if self.acked < self.taken:
             return False
         topic = self._source.topic
-        problem = self._streams.brokers.kafka.write_at_epoch(self._streams.session(), topic, key, value)
+        kafka = self._streams.brokers.kafka
+        problem = kafka.write_at_epoch(self._streams.session(), topic, key, value, self._headers)
         if problem is not None:
             raise EngineProblem("not-inserted", f"the record was not written to topic {topic}: {problem}")
         self.taken += 1

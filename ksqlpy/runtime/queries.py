@@ -13,6 +13,7 @@ from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.figures import Counts
 from ksqlpy.plan import Plan
 from ksqlpy.runtime.internal import query_problem
+from ksqlpy.runtime.starts import Starts
 from ksqlpy.runtime.task_slots import TaskSlots
 from ksqlpy.spark.checkpoints import Checkpoints
 from ksqlpy.spark.failure import failure_of
@@ -56,6 +57,7 @@ class Queries:
         self._running: dict[str, RunningQuery] = {}
         self._replaced: set[str] = set()
         """Ids of queries that are stopped, to be recreated at once."""
+        self._starts = Starts()
         self._lock = threading.Lock()
         self.start_limit = StartLimit()
         self._gone: float | None = None
@@ -118,10 +120,12 @@ class Queries:
         problem = self._problem(spec)
         if problem is not None:
             query.refuse(problem)
+        self._starts.begin(spec.id)
         with self._lock:
             self._running[spec.id] = query
             self._replaced.discard(spec.id)
         if query.refused:
+            self._starts.seen(spec.id, State.ERROR)
             withdraw(self.session, spec.id)
         else:
             announce(self.session, spec)
@@ -129,6 +133,7 @@ class Queries:
         return query
 
     def _report(self, query: RunningQuery) -> None:
+        self._starts.seen(query.spec.id, query.state)
         if query.refused:
             log.error("query %s: %s", query.spec.id, query.error)
             return
@@ -162,6 +167,7 @@ class Queries:
         """Stops a query; ``forget``: its checkpoint goes too, so that it can never go on."""
         with self._lock:
             query = self._running.pop(query_id, None)
+        self._starts.seen(query_id, State.STOPPED)
         if query is not None:
             query.stop(forget=forget)
             withdraw(self.session, query_id)

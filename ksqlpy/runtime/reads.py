@@ -30,6 +30,7 @@ from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.waiting import wait_for_inputs
 from ksqlpy.tables import Copies, Copy
+from ksqlpy.tracing import begin
 
 __all__ = ["Reads"]
 
@@ -105,15 +106,18 @@ class Reads:
         closing, query_id = threading.Event(), f"pull_{uuid.uuid4().hex[:12]}"
         self._limits.enter()
         self.pulling.add(query_id)
+        reading = begin("pull read", {"ksqlpy.source": asked.read.source.name, "ksqlpy.query": query_id})
 
         def ended() -> None:
             self.pulling.discard(query_id)
             self._limits.leave()
+            reading.end()
 
         try:
             rows = self._pulled_rows(asked, catalog, closing)
             behind = {} if asked.wait else _seen(self._behind.now(_read(asked), catalog), catalog)
-        except BaseException:
+        except BaseException as e:
+            reading.failed(e)
             ended()
             raise
         return PullQuery(query_id, asked, rows, closing, ended, behind)

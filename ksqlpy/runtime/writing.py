@@ -15,6 +15,7 @@ from ksqlpy.analysis import Insert
 from ksqlpy.errors import EngineProblem, reason_of
 from ksqlpy.functions.times import LATEST
 from ksqlpy.sql import Parsed
+from ksqlpy.tracing import record_headers, span
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -55,6 +56,7 @@ class Writing:
         self._session = session
         self._named = named
         self._sent: list[_Sent] = []
+        self._headers = record_headers(brokers.config)
         self._single: dict[str, bool] = {}
         """Topics, and whether they have one partition, which keeps the order of what is on its way."""
 
@@ -68,13 +70,15 @@ class Writing:
             self.settle()
         if time == 0:  # which librdkafka takes for none
             self.settle()
-            problem = self._brokers.kafka.write_at_epoch(self._session(), topic, key, value)
+            problem = self._brokers.kafka.write_at_epoch(self._session(), topic, key, value, self._headers)
             if problem is not None:
                 message = f"the record was not written to topic {topic}: {problem}"
                 raise EngineProblem("not-inserted", message, error_code=50000)
             return
         sent = _Sent(parsed, made, len(key or b"") + len(value or b""))
         options: dict[str, Any] = {} if time is None else {"timestamp": time}
+        if self._headers:
+            options["headers"] = self._headers
         producer = self._brokers.producer
 
         def produce() -> None:
@@ -105,13 +109,16 @@ class Writing:
         from ksqlpy.spark.kafka import TIMEOUT
 
         sent, self._sent = self._sent, []
+        if not sent:
+            return
         end = clock.monotonic() + TIMEOUT
-        for one in sent:
-            while not one.done and clock.monotonic() < end:  # not for what other requests have sent
-                self._brokers.producer.poll(POLL)
-            if not one.done or one.done[0] is not None:
-                with self._named(one.parsed):
-                    raise not_written(one.made.source.topic, one.done[0] if one.done else None, one.size)
+        with span("records", {"messaging.system": "kafka", "messaging.batch.message_count": len(sent)}):
+            for one in sent:
+                while not one.done and clock.monotonic() < end:  # not for what other requests have sent
+                    self._brokers.producer.poll(POLL)
+                if not one.done or one.done[0] is not None:
+                    with self._named(one.parsed):
+                        raise not_written(one.made.source.topic, one.done[0] if one.done else None, one.size)
 
 
 def check_time(time: int | None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -185,11 +185,18 @@ class Kafka:
         except TimeoutError as e:
             raise self._away(e) from e
 
-    def write_at_epoch(self, session: SparkSession, topic: str, key: bytes | None, value: bytes | None) -> str | None:
+    def write_at_epoch(
+        self,
+        session: SparkSession,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes]] = (),
+    ) -> str | None:
         """Writes a record with the time 0, which librdkafka takes for none; gives None, or why it was not written."""
         from ksqlpy.spark.records import write_record  # not needed without a session
 
-        return write_record(session, self.connection, topic, key, value, 0, seconds=TIMEOUT)
+        return write_record(session, self.connection, topic, key, value, 0, headers, seconds=TIMEOUT)
 
     def cluster_id(self) -> str:
         """The id of the cluster; raises EnvironmentProblem ``broker-unavailable``."""

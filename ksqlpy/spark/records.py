@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
@@ -21,6 +23,7 @@ def write_record(
     key: bytes | None,
     value: bytes | None,
     time: int,
+    headers: Sequence[tuple[str, bytes]] = (),
     *,
     seconds: float,
 ) -> str | None:
@@ -41,7 +44,8 @@ def write_record(
     tell_jvm(session, connection)
     jvm = jvm_of(session)
     try:
-        problem: str | None = jvm.ksqlpy.sink.Records.write(connection.key, own, topic, key, value, time)
+        given = dict(headers)
+        problem: str | None = jvm.ksqlpy.sink.Records.write(connection.key, own, topic, key, value, time, given)
     except Py4JJavaError as e:
         problem = str(e.java_exception.getMessage())
     return problem

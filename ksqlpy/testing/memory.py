@@ -209,8 +209,15 @@ class MemoryKafka(Kafka):
         now = int(time.time() * 1000) if record.time is None else record.time
         stored.append(Stored(record, next(self._arrivals), len(stored), now, by_query, given))
 
-    def write_at_epoch(self, session: SparkSession, topic: str, key: bytes | None, value: bytes | None) -> str | None:
-        self.append(Record(topic, key, value, 0))
+    def write_at_epoch(
+        self,
+        session: SparkSession,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Sequence[tuple[str, bytes]] = (),
+    ) -> str | None:
+        self.append(Record(topic, key, value, 0, tuple(headers)))
         return None
 
     def records(self) -> dict[str, list[Record]]:

@@ -29,6 +29,7 @@ from ksqlpy.runtime.statements import (
 )
 from ksqlpy.runtime.statements.entry import Checked, Effect, Statement, free
 from ksqlpy.sql import Parsed, nodes, to_sql
+from ksqlpy.tracing import span
 
 __all__ = ["STATEMENTS", "Checked", "Effect", "Statement", "check", "may_sample", "names", "statement_of"]
 
@@ -70,7 +71,8 @@ def statement_of(node: exp.Expr) -> Statement[Any]:
 def check(parsed: Parsed, sandbox: Sandbox) -> Checked[Any]:
     """The statement with what it has been found to mean; refuses what cannot or may not be done. Raises KsqlError."""
     statement, catalog = statement_of(parsed.node), sandbox.catalog
-    return Checked(parsed, statement, statement.found(parsed, sandbox), catalog)
+    with span("analyse", {"ksqlpy.statement": statement.name}):
+        return Checked(parsed, statement, statement.found(parsed, sandbox), catalog)
 
 
 def may_sample(parsed: Parsed) -> bool:

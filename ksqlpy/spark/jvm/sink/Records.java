@@ -15,13 +15,21 @@ public final class Records {
    * not take it. {@code own} are settings of the producer that come before those of the connection.
    */
   public static String write(
-      String connection, Map<String, Object> own, String topic, byte[] key, byte[] value, long time)
+      String connection,
+      Map<String, Object> own,
+      String topic,
+      byte[] key,
+      byte[] value,
+      long time,
+      Map<String, byte[]> headers)
       throws InterruptedException {
     Map<String, Object> settings = Connections.settings(connection, "producer");
     settings.putAll(own);
     KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings);
+    ProducerRecord<byte[], byte[]> record = new ProducerRecord<>(topic, null, Long.valueOf(time), key, value);
+    headers.forEach(record.headers()::add);
     try {
-      producer.send(new ProducerRecord<>(topic, null, Long.valueOf(time), key, value)).get();
+      producer.send(record).get();
       return null;
     } catch (ExecutionException e) {
       return String.valueOf(e.getCause().getMessage());
