@@ -156,15 +156,6 @@ ALERTS = [
         QUERY,
     ),
     Alert(
-        "KsqlpyTableCopyBehind",
-        "ksqlpy_table_copy_lag_records > 10000",
-        "10m",
-        "warning",
-        "The copy of table {{ $labels.table }} for pull queries is behind its topic.",
-        {'ksqlpy_table_copy_lag_records{table="OUT"}': "20000x30"},
-        {"table": "OUT"},
-    ),
-    Alert(
         "KsqlpyNoFigures",
         "ksqlpy_figures_age_seconds > 60",
         "2m",

@@ -6,7 +6,6 @@ from ksqlpy.figures.metrics import PREFIX, SUM, Kind, Metric, Sample
 from ksqlpy.figures.server import (
     ENGINE_METRICS,
     SERVER_METRICS,
-    CopyFigures,
     EngineMetrics,
     JvmFigures,
     Machine,
@@ -33,7 +32,6 @@ __all__ = [
     "PREFIX",
     "SERVER_METRICS",
     "SUM",
-    "CopyFigures",
     "Counts",
     "EngineMetrics",
     "Figure",

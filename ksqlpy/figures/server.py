@@ -12,7 +12,6 @@ from ksqlpy.figures.table import FIGURES, Progress, QueryFigures
 __all__ = [
     "ENGINE_METRICS",
     "SERVER_METRICS",
-    "CopyFigures",
     "EngineMetrics",
     "JvmFigures",
     "Machine",
@@ -47,14 +46,6 @@ class JvmFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyFigures:
-    """Of the copy of a table: about how many rows it has, how many records it is behind its topic; None: not known."""
-
-    rows: int
-    lag: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class QueryMetrics:
     """A persistent query. ``since``: of its state, seconds since 1970; ``stalled``, ``behind``: see the metrics.
 
@@ -78,7 +69,7 @@ class QueryMetrics:
 class EngineMetrics:
     """What an engine tells. ``slots``: by ``used`` and ``free``; ``age``: seconds since the JVM has told figures.
 
-    ``free_bytes``: of the disk with the data folder; ``copies``: of tables, by their names.
+    ``free_bytes``: of the disk with the data folder.
     """
 
     version: str
@@ -91,7 +82,6 @@ class EngineMetrics:
     free_bytes: int | None = None
     machine: Machine = Machine()
     pull_queries: int = 0
-    copies: Mapping[str, CopyFigures] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,20 +169,6 @@ ENGINE_METRICS = [
         Kind.GAUGE,
         "pull queries that are being answered, without lookups",
         lambda e: one(e.pull_queries),
-    ),
-    Metric[EngineMetrics](
-        "table_copy_rows",
-        Kind.GAUGE,
-        "about how many rows the copy of a table for pull queries has; those of reader processes are not told",
-        lambda e: [((name,), c.rows) for name, c in e.copies.items()],
-        ("table",),
-    ),
-    Metric[EngineMetrics](
-        "table_copy_lag_records",
-        Kind.GAUGE,
-        "records of the table's topic that its copy has not taken over",
-        lambda e: [((name,), c.lag) for name, c in e.copies.items() if c.lag is not None],
-        ("table",),
     ),
     Metric[EngineMetrics](
         "figures_age_seconds", Kind.GAUGE, "how old the figures of the queries are", lambda e: one(e.age)

@@ -520,7 +520,7 @@ class Engine:
     def metrics(self) -> EngineMetrics:
         """What GET /metrics tells; of figures of Spark's JVM, if it does not answer, those of before."""
         reads = self.reads
-        return self._metrics.now(self.catalog, len(reads.open), self.folder, len(reads.pulling), reads.copies.known())
+        return self._metrics.now(self.catalog, len(reads.open), self.folder, len(reads.pulling))
 
     def host_status(self) -> dict[str, Any]:
         """What GET /clusterStatus tells of this server; raises KsqlError."""

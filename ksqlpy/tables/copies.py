@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import threading
 from collections.abc import Collection
@@ -10,11 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from rocksdict import DbClosedError
-
 from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem
-from ksqlpy.figures import CopyFigures
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.tables.copy import Copy
 from ksqlpy.tables.store import Store
@@ -101,19 +97,6 @@ class Copies:
         copies = (self._open.get((name, committed)) for committed in (True, False))
         found = next((c for c in copies if c is not None and not c.failed), None)
         return None if found is None else {"lag": found.lag(self.ends(found)), "rows": found.estimate()}
-
-    def known(self) -> dict[str, CopyFigures]:
-        """Of each table that is copied, at once, without a question to the brokers.
-
-        A table that has two copies is as far as the one that is further behind.
-        """
-        found: dict[str, CopyFigures] = {}
-        for (name, _), copy in tuple(self._open.items()):
-            with contextlib.suppress(DbClosedError):  # it ends meanwhile
-                if not copy.failed:
-                    told, before = CopyFigures(copy.estimate(), copy.behind()), found.get(name)
-                    found[name] = told if before is None or (told.lag or 0) >= (before.lag or 0) else before
-        return found
 
     def _offsets(self, topic: str, *, latest: bool, committed: bool) -> dict[int, int]:
         partitions = self._kafka.partitions([topic])

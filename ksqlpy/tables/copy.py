@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from rocksdict import DbClosedError
 
 from ksqlpy.analysis.result import Relation
@@ -89,8 +89,6 @@ class Copy:
         self._ends: dict[int, int] = {}
         self._store, self._positions = self._opened()
         self._consumer = consumer
-        self._following: Consumer | None = None
-        self._asked = threading.Lock()  # librdkafka must not be asked while it is closed
         self._thread = threading.Thread(target=self._run, name=f"copy {source.name}", daemon=True)
         self._thread.start()
 
@@ -132,7 +130,6 @@ class Copy:
         consumer = self._consumer()
         try:
             consumer.assign([TopicPartition(self.source.topic, p, o) for p, o in self._positions.items()])
-            self._following = consumer
             self._forget(self._begins)
             look = time.monotonic() + _FORGET_SECONDS
             while not self._stopping.is_set():
@@ -153,8 +150,6 @@ class Copy:
             log.exception("the copy of table %s failed", self.source.name)
             self._fail(str(e))
         finally:
-            with self._asked:
-                self._following = None
             consumer.close()
 
     def _first(self, consumer: Consumer) -> dict[int, int]:
@@ -314,21 +309,6 @@ class Copy:
     def lag(self, ends: Mapping[int, int]) -> int:
         """How many offsets it is behind these."""
         return sum(max(0, o - self._positions.get(p, 0)) for p, o in ends.items())
-
-    def behind(self) -> int | None:
-        """How many offsets it is behind what its consumer has last heard of the ends; None before it has heard of any.
-
-        No broker is asked.
-        """
-        ends: dict[int, int] = {}
-        with self._asked, contextlib.suppress(KafkaException):
-            if (consumer := self._following) is None:
-                return None
-            for partition in self._begins:
-                heard = consumer.get_watermark_offsets(TopicPartition(self.source.topic, partition), cached=True)
-                if heard is not None and heard[1] != OFFSET_INVALID:
-                    ends[partition] = heard[1]
-        return self.lag(ends) if ends else None
 
     @property
     def failed(self) -> bool:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ksqlpy.figures import CopyFigures, Counts, EngineMetrics, Machine, Progress, QueryFigures, QueryMetrics, Seen, Wait
+from ksqlpy.figures import Counts, EngineMetrics, Machine, Progress, QueryFigures, QueryMetrics, Seen, Wait
 from ksqlpy.server import metrics
 from ksqlpy.server.backend import State
 from ksqlpy.server.run import ServerThread
@@ -29,14 +29,13 @@ SCRAPED = {"job": "ksqlpy", "instance": "a:8088"}
 
 
 def healthy(minute: int) -> EngineMetrics:
-    """A query that reads and writes a record a second, and a copy of its table."""
+    """A query that reads and writes a record a second."""
     now = START + 60 * minute
     counts = Counts({"s": 60 * minute}, {"OUT": 60 * minute}, lags={"s-0": Seen(minute % 3)})
     figures = QueryFigures(counts, "real-time", Progress(1000 * (now - 20), 4096), {"unreadable": 2})
     query = QueryMetrics("CSAS_OUT_1", "OUT", "RUNNING", float(START), 1, 0.0, figures, behind=0.5)
     machine = Machine(heap_used=GB // 2, heap_max=GB, collections=minute, collection_ms=9 * minute)
-    copies = {"OUT": CopyFigures(1_000, 3)}
-    return EngineMetrics("1", "default_", (query,), {"used": 2, "free": 6}, 0, 0, 0.5, 50 * GB, machine, 0, copies)
+    return EngineMetrics("1", "default_", (query,), {"used": 2, "free": 6}, 0, 0, 0.5, 50 * GB, machine)
 
 
 def query(minute: int, **changed: Any) -> EngineMetrics:
@@ -98,10 +97,6 @@ STORIES = {
     ),
     "no checkpoint is made": Story(
         lambda m: figures(m, progress=Progress(1000 * (START + 590), 4096)), {"KsqlpyCheckpointLate": OF_QUERY}
-    ),
-    "a copy of a table is behind": Story(
-        lambda m: replace(healthy(m), copies={"OUT": CopyFigures(1_000, 20_000)}),
-        {"KsqlpyTableCopyBehind": {"table": "OUT"}},
     ),
     "Spark's JVM does not answer": Story(
         lambda m: replace(healthy(m), age=60.0 * (m - 9), machine=Machine()), {"KsqlpyNoFigures": {}}

@@ -16,7 +16,6 @@ from ksqlpy.figures import (
     ENGINE_METRICS,
     KSQLDB_METRICS,
     SERVER_METRICS,
-    CopyFigures,
     Counts,
     EngineMetrics,
     Machine,
@@ -73,8 +72,8 @@ def of_query(samples: Samples, name: str, **labels: str) -> float:
 @pytest.fixture(autouse=True)
 def told(engine: FakeEngine) -> None:
     machine = Machine(heap_used=100, heap_max=200, collections=7, collection_ms=1500, threads=60, cpu_ms=90_500)
-    slots, copies = {"used": 3, "free": 5}, {"ZONES": CopyFigures(7, 2), "NEW": CopyFigures(0, None)}
-    engine.told = EngineMetrics("1.2", "default_", (QUERY,), slots, 4, 1, 0.5, 2_000, machine, 6, copies)
+    slots = {"used": 3, "free": 5}
+    engine.told = EngineMetrics("1.2", "default_", (QUERY,), slots, 4, 1, 0.5, 2_000, machine, 6)
 
 
 def test_a_query_has_its_figures(http: httpx.Client) -> None:
@@ -107,9 +106,6 @@ def test_engine_and_process_have_theirs(http: httpx.Client) -> None:
     assert found["ksqlpy_jvm_collection_seconds_total", ()] == 1.5
     assert (found["ksqlpy_jvm_cpu_seconds_total", ()], found["ksqlpy_jvm_threads", ()]) == (90.5, 60)
     assert found["ksqlpy_pull_queries", ()] == 6
-    assert found["ksqlpy_table_copy_lag_records", (("table", "ZONES"),)] == 2
-    assert found["ksqlpy_table_copy_rows", (("table", "ZONES"),)] == 7
-    assert ("ksqlpy_table_copy_lag_records", (("table", "NEW"),)) not in found, "nothing is known of it yet"
     assert found["process_resident_memory_bytes", ()] > 1_000_000
 
 
