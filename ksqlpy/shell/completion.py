@@ -273,6 +273,11 @@ def _named(want: str, words: Sequence[str], names: Names, scope: Scope, prefix: 
             yield from _columns(scope, names, prefix)
         case "a query id":
             yield from (_Offer(q, s.lower(), fold=NAMES) for q, s in names.queries.items())
+        case "the name of the role" if words[0] != "CREATE":
+            # GRANT, REVOKE and DROP are of those that are made here; the others have the rights that they have.
+            every = words[0] in ("SHOW", "LIST")
+            offered = ((r, built_in) for r, built_in in names.roles.items() if every or not built_in)
+            yield from (_Offer(_quoted(r), "built in" if b else "role", fold=NAMES) for r, b in offered)
         case "a topic":
             yield from (_Offer(t, "topic", f"'{t}'") for t in names.topics)
         case "a variable" if words[0] == "UNDEFINE":

@@ -53,8 +53,8 @@ class Function:
 class Names:
     """All of it at one time.
 
-    ``properties``: those of a session with their help; ``statements``: that ``help`` knows; ``commands``: the shell's
-    own, with ``arguments`` by name.
+    ``roles``: whether each is built in; ``properties``: those of a session with their help; ``statements``: that
+    ``help`` knows; ``commands``: the shell's own, with ``arguments`` by name.
     """
 
     sources: Mapping[str, Source] = field(default_factory=dict)
@@ -62,6 +62,7 @@ class Names:
     topics: Sequence[str] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     queries: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, bool] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     statements: Sequence[str] = ()
@@ -105,9 +106,9 @@ def functions() -> Mapping[str, Function]:
 
 
 def listed(names: Names, entities: Sequence[Entity]) -> Names:
-    """The names after SHOW STREAMS, TABLES, QUERIES, TOPICS and TYPES; columns of sources that are as they were stay.
+    """The names after SHOW STREAMS, TABLES, QUERIES, TOPICS, TYPES and ROLES.
 
-    Entities of other kinds and shapes are passed over.
+    Columns of sources that are as they were stay. Entities of other kinds and shapes are passed over.
     """
     sources: dict[str, Source] | None = None
     for e in entities:
@@ -125,6 +126,8 @@ def listed(names: Names, entities: Sequence[Entity]) -> Names:
             names = replace(names, topics=tuple(t["name"] for t in e["topics"]))
         elif e.get("@type") == "type_list":
             names = replace(names, types={n: _field(n, s).type for n, s in e["types"].items()})
+        elif e.get("@type") == "roles":
+            names = replace(names, roles={r["name"]: bool(r.get("builtIn")) for r in e["roles"]})
     return names if sources is None else replace(names, sources=sources)
 
 

@@ -147,22 +147,23 @@ class Watcher:
 
     def _look(self, client: Client, round: int) -> None:
         try:
-            client.info()
+            ours = "ksqlpyVersion" in client.info()
             if self._round != round:
                 return
             self._say("ready")
             if time.monotonic() - self._listed_at >= LISTED_FOR:
                 self._listed_at = time.monotonic()
-                self._list(client, round)
+                self._list(client, round, roles=ours)
             self._follow_queries(client)
         except KsqlError as e:
             if self._round == round:
                 self._say(_state(e))
 
-    def _list(self, client: Client, round: int) -> None:
+    def _list(self, client: Client, round: int, *, roles: bool) -> None:
+        """``roles``: whether the server has them; ksqlDB's would log a statement that it cannot read."""
         entities = []
-        for sql in ("SHOW STREAMS;", "SHOW TABLES;", "SHOW QUERIES;", "SHOW TOPICS;", "SHOW TYPES;"):
-            entities += self._ask(client, sql)
+        for kind in ("STREAMS", "TABLES", "QUERIES", "TOPICS", "TYPES", *(("ROLES",) if roles else ())):
+            entities += self._ask(client, f"SHOW {kind};")
         if self._round != round:
             return
         self.names = listed(self.names, entities)

@@ -54,6 +54,7 @@ NAMES = Names(
     topics=("rides", "zones", "other topic"),
     types={"ADDRESS": "STRUCT<STREET STRING>"},
     queries={"CTAS_PER_CITY_3": "RUNNING", "CSAS_FAR_1": "ERROR"},
+    roles={"READER": True, "ADMIN": True, "PAYMENTS": False, "Odd role": False},
     properties={n: PROPERTIES[n].help for n in ("auto.offset.reset", "commit.interval.ms", "processing.guarantee")},
     variables={"TOWN": "Oslo", "TOPIC": "rides"},
     statements=[*topics()],
@@ -112,6 +113,7 @@ def test_names_of_what_the_server_answers() -> None:
             {"@type": "queries", "queries": [{"id": "Q", "state": "RUNNING"}]},
             {"@type": "kafka_topics", "topics": [{"name": "t"}]},
             {"@type": "type_list", "types": {"A": {"type": "STRUCT", "fields": []}}},
+            {"@type": "roles", "roles": [{"name": "READER", "builtIn": True}, {"name": "R", "builtIn": False}]},
         ],
     )
     assert [(s.name, s.kind, s.columns) for s in names.sources.values()] == [
@@ -119,6 +121,7 @@ def test_names_of_what_the_server_answers() -> None:
         ("T", "TABLE", None),
     ]
     assert (names.queries, names.topics, names.types) == ({"Q": "RUNNING"}, ("t",), {"A": "STRUCT<>"})
+    assert names.roles == {"READER": True, "R": False}
     number = {"type": "INTEGER", "fields": None, "memberSchema": None}
     item = {"type": "STRUCT", "fields": [{"name": "X", "schema": number}]}
     fields = [
