@@ -384,7 +384,8 @@ class Engine:
                 read, plan = check_pull(first, sandbox)
             wait = config.number(WAIT) / 1000
             largest = config.number("ksqlpy.record.max.bytes")
-            return self.reads.pull(Answering(first.text, read, plan, wait, config.committed, largest), catalog)
+            asking = Answering(first.text, read, plan, wait, config.committed, largest, sandbox.principal)
+            return self._still_allowed(self.reads.pull(asking, catalog))
         self.brokers.check_owner()
         query, how = self._asked(first, properties, audited)
         if how is not None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from ksqlpy.access import Need, Principal, Right
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.identity import identity_of
 from ksqlpy.analysis.pull import PullRead, constant
@@ -75,6 +76,7 @@ class Answering:
 
     ``wait``: for how many seconds it waits at most for its inputs, see ``ksqlpy.pull.wait.ms``. ``committed``: whether
     it reads committed records only, see ``isolation.level``. ``largest_record``: see ``ksqlpy.record.max.bytes``.
+    ``principal``: who asks, None where there is no login.
     """
 
     statement: str
@@ -83,6 +85,12 @@ class Answering:
     wait: float = 0.0
     committed: bool = True
     largest_record: int = 2**62
+    principal: Principal | None = None
+
+    @property
+    def needs(self) -> list[Need]:
+        """The rights that it needs as long as it is open."""
+        return Need.on(Right.SELECT, *(s.name for s in self.read.typed.sources))
 
     @property
     def used(self) -> set[str]:
@@ -109,6 +117,7 @@ class PullQuery(Unshared):
         read = answering.read
         self._ended = [ended]
         self.id = query_id
+        self.asked = answering
         self.columns = columns_of(read)
         self.behind = behind
         """How many records queries have still to read of which it reads the results, see ``runtime/behind.py``."""
@@ -120,7 +129,10 @@ class PullQuery(Unshared):
         self._closing = closing
 
     def rows(self) -> Iterator[list[Any] | None]:
-        """The rows as JSON values in the order of ``columns``; fractions are Decimals. Raises KsqlError."""
+        """The rows as JSON values in the order of ``columns``; fractions are Decimals.
+
+        Raises KsqlError, also what it was ended for.
+        """
         sent = 0
         self.limit_reached = self._limit == 0
         with contextlib.closing(self), contextlib.closing(self._rows):
@@ -131,6 +143,7 @@ class PullQuery(Unshared):
                 yield row
                 sent += 1
                 self.limit_reached = sent == self._limit
+        self.check_ended()
 
     def close(self) -> None:
         """Ends it; closing twice does nothing."""

@@ -49,6 +49,7 @@ class Reads:
         self._printing: dict[str, Printing] = {}
         self.pulling: set[str] = set()
         """The ids of pull queries that are being answered, lookups not among them."""
+        self._pulls: dict[str, PullQuery] = {}
         self._feeds: dict[tuple[str, Source, bool], Feed] = {}
         self._feeding = threading.Lock()
         self._limits = PullLimits(brokers.config)
@@ -110,6 +111,7 @@ class Reads:
 
         def ended() -> None:
             self.pulling.discard(query_id)
+            self._pulls.pop(query_id, None)
             self._limits.leave()
             reading.end()
 
@@ -120,7 +122,8 @@ class Reads:
             reading.failed(e)
             ended()
             raise
-        return PullQuery(query_id, asked, rows, closing, ended, behind)
+        found = self._pulls[query_id] = PullQuery(query_id, asked, rows, closing, ended, behind)
+        return found
 
     def _pulled_rows(self, asked: Answering, catalog: Catalog, closing: threading.Event) -> Answer:
         source = asked.read.source
@@ -261,7 +264,8 @@ class Reads:
 
     def end_forbidden(self, grants: Grants) -> None:
         """Ends what its principal may read no longer; its reader gets the refusal."""
-        open_: list[PushQuery | PlainPush | Printing] = [*self.open, *self._printing.values()]
+        open_: list[PushQuery | PlainPush | Printing | PullQuery]
+        open_ = [*self.open, *self._printing.values(), *self._pulls.values()]
         for read in open_:
             principal = read.asked.principal
             lacks = [n for n in read.asked.needs if not allowed(principal, n.right, n.thing, grants)]

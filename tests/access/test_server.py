@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -234,6 +235,33 @@ def engine_query(engine: AccessEngine, who: str) -> str:
     with asking(WHO[who]):
         query: Any = engine.query("SELECT * FROM pay_in EMIT CHANGES;", EARLIEST)
     return str(query.id)
+
+
+@pytest.mark.parametrize("end", ["DROP ROLE payments;", "REVOKE ALL ON ALL LIKE 'pay%' FROM payments;"])
+def test_a_pull_query_that_runs_ends_when_the_right_goes(end: str, engine: AccessEngine) -> None:
+    """It waits for records that never come."""
+    with asking(WHO["ann"]):
+        query = engine.query("SELECT * FROM pay_in;")
+        mine = engine.query("SELECT * FROM pay_in WHERE id = 3;")
+    with asking(WHO["root"]):
+        other: Any = engine.query("SELECT * FROM hush_in;")
+    mine.close()
+    failed: list[KsqlError] = []
+
+    def read() -> None:
+        try:
+            list(query.rows())
+        except KsqlError as e:
+            failed.append(e)
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    engine.execute(end)
+    reading.join(30)
+    assert [(e.error_code, e.message) for e in failed] == [(40300, "ann has no right SELECT on PAY_IN")]
+    assert other.ended_for is None
+    other.close()
+    assert not engine.reads._pulls
 
 
 def test_a_stream_ends_with_the_refusal_when_the_right_goes(engine: AccessEngine) -> None:
