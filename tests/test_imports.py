@@ -45,6 +45,7 @@ ORDER = (
     "tables",
     "spark",
     "runtime",
+    "backup",
 )
 """The parts, each of which may use those before it. ``__init__`` and what is below may use all of them."""
 

@@ -67,6 +67,18 @@ COMMANDS = (
         "The file of API tokens of a server: made, listed, revoked. A server that runs sees it at once.",
     ),
     Command(
+        "backup",
+        "keep command log and checkpoints of a service, while it runs",
+        "Copies what a service cannot make again to a folder of backups: its command log, its definitions as SQL, and"
+        " the checkpoints of its queries. Run it where the server runs, as its user; the server may run meanwhile.",
+    ),
+    Command(
+        "restore",
+        "bring back a service from a backup",
+        "Brings back the checkpoints of a service, and its command log where the brokers have lost it. Run it where the"
+        " server is to run, as its user, before it is started.",
+    ),
+    Command(
         "doctor",
         "check whether a server with this configuration can run",
         "Checks Java, the brokers, the Spark master and its executors. Exit code 1: something is wrong.",

@@ -15,7 +15,7 @@ from typing import IO
 
 from ksqlpy.errors import EnvironmentProblem
 
-__all__ = ["folder_locked", "kept", "removed", "scratch_folder"]
+__all__ = ["folder_locked", "kept", "private", "removed", "scratch_folder"]
 
 _SECONDS = 2.0
 _LOCK = ".lock"
@@ -41,11 +41,11 @@ def removed(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def folder_locked(folder: Path, what: str) -> Iterator[None]:
+def folder_locked(folder: Path, what: str, by: str = "another server") -> Iterator[None]:
     """Holds the exclusive lock on a folder, which is made if it is not there; it ends with the process in any case.
 
-    ``what``: how messages call the folder. Raises EnvironmentProblem ``folder-in-use`` with the holder's process and
-    machine, and ``folder-not-usable``.
+    ``what``: how messages call the folder; ``by``: who else may hold it. Raises EnvironmentProblem ``folder-in-use``
+    with the holder's process and machine, and ``folder-not-usable``.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def folder_locked(folder: Path, what: str) -> Iterator[None]:
             holder = lock.read().strip()
             raise EnvironmentProblem(
                 "folder-in-use",
-                f"the {what} {folder} is in use by another server{f': {holder}' if holder else ''}",
+                f"the {what} {folder} is in use by {by}{f': {holder}' if holder else ''}",
                 hint="stop that one, or name another folder",
             )
         lock.seek(0)
@@ -78,6 +78,16 @@ def _lock(file: IO[str]) -> bool:
     except OSError:
         return False
     return True
+
+
+@contextlib.contextmanager
+def private() -> Iterator[None]:
+    """What is written inside is for nobody else; of the whole process."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextlib.contextmanager

@@ -13,9 +13,12 @@ from pathlib import Path
 
 from ksqlpy.errors import EngineProblem
 
-__all__ = ["FILE", "FolderOwner", "check_folder", "check_folder_owner", "sign_folder"]
+__all__ = ["FILE", "RESTORING", "FolderOwner", "check_folder", "check_folder_owner", "sign_folder"]
 
 FILE = "belongs.json"
+
+RESTORING = "restoring"
+"""Stands for the command log of a folder into which a backup is being restored: nobody may use it before the end."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ _HINT = (
 def check_folder_owner(text: str | None, now: FolderOwner, folder: str, what: str) -> None:
     """Compares with what the file holds, None if there is none; ``what``: how messages call the folder.
 
-    Raises EngineProblem ``other-cluster``, ``other-service``, ``other-command-log`` with both ids, or
-    ``folder-unreadable``.
+    Raises EngineProblem ``other-cluster``, ``other-service``, ``other-command-log`` with both ids,
+    ``restore-unfinished``, or ``folder-unreadable``.
     """
     if text is None:
         return
@@ -55,6 +58,12 @@ def check_folder_owner(text: str | None, now: FolderOwner, folder: str, what: st
             f"the file {FILE} of the {what} {folder} is garbled: it is not known to which cluster the folder belongs",
             hint=f"if it belongs to cluster {now.cluster} and service {now.service}, delete that file",
         ) from e
+    if known.command_log == RESTORING:
+        raise EngineProblem(
+            "restore-unfinished",
+            f"a backup was not restored to its end into the {what} {folder}",
+            hint="run `ksqlpy restore` again: it begins anew",
+        )
     for field, called in _CALLED.items():
         before, here = getattr(known, field), getattr(now, field)
         if before != here:

@@ -46,6 +46,7 @@ RUN = {
 NOT_RUN = {
     "docs/cluster.md": "a cluster of the reader's",
     "docs/command-line.md": "brokers, files and queries of the reader's",
+    "docs/operations.md": "run by tests/backup/test_everything_lost.py, with brokers of the test",
     "docs/security.md": "logins and certificates of the reader's",
     "docs/sql-as-code.md": "the commands of examples/project",
     "docs/sql-statements.md": "examples of help, which the tests of the shell parse",
