@@ -274,6 +274,33 @@ class Client:
             return data
         raise _error(response, None)
 
+    def dead_letters(
+        self,
+        query: str | None = None,
+        topic: str | None = None,
+        letters: str | None = None,
+        limit: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """The dead letters that one may see; of ksqlpy's servers only."""
+        body = {"query": query, "topic": topic, "lettersTopic": letters, "limit": limit}
+        found: list[dict[str, Any]] = self._request("POST", "/deadletters", body)["deadLetters"]
+        return found
+
+    def replay_letters(
+        self,
+        query: str | None = None,
+        topic: str | None = None,
+        letters: str | None = None,
+        mended: list[dict[str, Any]] | None = None,
+        *,
+        again: bool = False,
+        dry: bool = False,
+    ) -> dict[str, int]:
+        """Replays dead letters; gives how many records are written, and how many left out for which reason."""
+        body = {"query": query, "topic": topic, "lettersTopic": letters, "letters": mended}
+        told: dict[str, int] = self._request("POST", "/deadletters/replay", {**body, "again": again, "dryRun": dry})
+        return told
+
     def check_property(self, name: str) -> None:
         """Raises ConfigProblem when the server knows no property of that name that statements may set."""
         self._request("GET", f"/is_valid_property/{quote(name, safe='')}")

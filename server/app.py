@@ -14,6 +14,7 @@ from ksqlpy.audit import Audit
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
 from ksqlpy.server import (
+    deadletters,
     info,
     inserts,
     metrics,
@@ -46,6 +47,7 @@ ROUTERS = [
     metrics.router,
     inserts.router,
     status.router,
+    deadletters.router,
     termination.router,
     websocket.router,
     openapi.router,

@@ -17,6 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.routing import BaseRoute
 
 from ksqlpy import __version__
+from ksqlpy.server.deadletters import Replayed, Wanted
 from ksqlpy.server.inserts import Inserts
 from ksqlpy.server.queries import CloseQuery, OldQuery, Query
 from ksqlpy.server.statements import Statements
@@ -138,6 +139,15 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
     ("GET", "/clusterStatus"): Endpoint("Servers of the service and their stores", _object(clusterStatus=_MAP)),
     ("GET", "/v1/metadata"): Endpoint("Version and ids", _object(version=_TEXT, clusterId=_CLUSTER)),
     ("GET", "/v1/metadata/id"): Endpoint("Ids of the cluster", _CLUSTER),
+    ("POST", "/deadletters"): Endpoint(
+        "What queries could not read", _object(deadLetters=_list(_MAP)), body=Wanted, sent='{"limit": 10}'
+    ),
+    ("POST", "/deadletters/replay"): Endpoint(
+        "Write records of dead letters again",
+        _object(records=_NUMBER, before=_NUMBER, returned=_NUMBER, cut=_NUMBER),
+        body=Replayed,
+        sent='{"dryRun": true}',
+    ),
     ("POST", "/ksql/terminate"): Endpoint(
         "End the service", _list(_ENTITY), body=Terminate, sent='{"deleteTopicList": ["FOO", "bar.*"]}'
     ),

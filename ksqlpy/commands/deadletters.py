@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ksqlpy.commands.options import add_client, add_kafka, connection, form, kafka_settings
 from ksqlpy.commands.values import count
@@ -14,7 +14,7 @@ from ksqlpy.errors import ConfigProblem, file_reason
 
 if TYPE_CHECKING:
     from ksqlpy.connection import KafkaConnection
-    from ksqlpy.deadletters import Choice, Letter, Letters
+    from ksqlpy.deadletters import Letter, Letters
 
 __all__ = ["add_arguments", "run"]
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         found.add_argument("--topic", metavar="TOPIC", help="of records of this topic only")
         found.add_argument("--letters-topic", metavar="TOPIC", help="another topic of letters, as that of late records")
         add_client(found)
-        add_kafka(found, "Kafka (default: what the server uses)")
+        add_kafka(found, "Kafka itself, past the server and its rights (default: the server is asked)")
         return found
 
     command("list", "count dead letters by query, topic and reason")
@@ -47,54 +47,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Does it. Raises KsqlError."""
-    from ksqlpy.deadletters import read_letters
-
-    brokers, topic = _place(options)
-    letters = read_letters(brokers, options.letters_topic or topic)
-    wanted = [
-        letter
-        for letter in letters.letters
-        if options.query in (None, letter.query) and options.topic in (None, letter.topic)
-    ]
-    if options.letters == "list":
-        _list(form(options, "deadletters list", "table", "json", "csv"), letters, wanted)
-    elif options.letters == "show":
-        _show(
-            form(options, "deadletters show", "table", "json"),
-            letters,
-            wanted[-options.limit :] if options.limit else wanted,
-        )
-    else:
-        _replay(options, brokers, letters, wanted)
+    if options.letters == "replay":
+        _replay(options)
+        return 0
+    forms = ("table", "json", "csv") if options.letters == "list" else ("table", "json")
+    output, found = form(options, f"deadletters {options.letters}", *forms), _shown(options)
+    (_list if options.letters == "list" else _show)(output, found)
     return 0
 
 
-def _place(options: argparse.Namespace) -> tuple[KafkaConnection, str]:
-    """How Kafka is reached, and the topic of the service's dead letters."""
-    from ksqlpy.client import Client
+def _brokers(options: argparse.Namespace) -> tuple[KafkaConnection, str] | None:
+    """How Kafka is reached, and the topic of letters; None where the server is to be asked, with the rights there.
+
+    Brokers that only the environment names count where no server is named.
+    """
+    from ksqlpy.client import DEFAULT_URL
     from ksqlpy.config import Config
     from ksqlpy.topicnames import dead_letters
 
     config = Config.of({**kafka_settings(options), **dict(options.define)})
-    given = config.connection()
-    if given.bootstrap:
-        return given, dead_letters(config.get("ksql.service.id"))
-    with Client(connection(options)) as client:
-        [shown] = client.statements("SHOW PROPERTIES;")
-        values = {p["name"]: p["value"] for p in shown["properties"]}
-    return given.to(values["bootstrap.servers"]), dead_letters(values["ksql.service.id"])
+    given, named = config.connection(), options.bootstrap_servers or options.config or dict(options.define)
+    if not given.bootstrap or (options.server != DEFAULT_URL and not named):
+        return None
+    return given, options.letters_topic or dead_letters(config.get("ksql.service.id"))
 
 
-def _list(output: str, letters: Letters, wanted: Sequence[Letter]) -> None:
+def _wanted(options: argparse.Namespace, letters: Letters) -> list[Letter]:
+    return [
+        letter
+        for letter in letters.letters
+        if options.query in (None, letter.query) and options.topic in (None, letter.topic)
+    ]
+
+
+def _shown(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The letters as JSON."""
+    from ksqlpy.client import Client
+    from ksqlpy.deadletters import letter_json, read_letters
+
+    limit = options.limit if options.letters == "show" else None
+    brokers = _brokers(options)
+    if brokers is None:
+        with Client(connection(options)) as client:
+            return client.dead_letters(options.query, options.topic, options.letters_topic, limit)
+    letters = read_letters(*brokers)
+    wanted, replayed = _wanted(options, letters), letters.replayed
+    last = wanted[-limit:] if limit else wanted
+    return [letter_json(letter, replayed=letter.record in replayed) for letter in last]
+
+
+def _list(output: str, shown: Sequence[Mapping[str, Any]]) -> None:
     from ksqlpy.shell.output import Printer
 
-    replayed = letters.replayed
-    groups: dict[tuple[str, str, str], list[Letter]] = {}
-    for letter in wanted:
-        groups.setdefault((letter.query, letter.topic, letter.reason), []).append(letter)
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for letter in shown:
+        groups.setdefault((letter["query"], letter["topic"], letter["reason"]), []).append(letter)
     names = ("Query", "Topic", "Reason", "Letters", "Replayed", "First", "Last")
     rows = [
-        (*group, len(found), sum(x.record in replayed for x in found), found[0].id, found[-1].id)
+        (*group, len(found), sum(x["replayed"] for x in found), found[0]["id"], found[-1]["id"])
         for group, found in groups.items()
     ]
     if output == "json":
@@ -104,50 +114,86 @@ def _list(output: str, letters: Letters, wanted: Sequence[Letter]) -> None:
         Printer(output).table(names, rows, "no dead letters")
 
 
-def _show(output: str, letters: Letters, wanted: Sequence[Letter]) -> None:
-    from ksqlpy.deadletters import letter_json
+def _show(output: str, shown: Sequence[Mapping[str, Any]]) -> None:
     from ksqlpy.shell.output import Printer
 
-    printer, replayed = Printer("json" if output == "json" else "table"), letters.replayed
-    for letter in wanted:
-        shown = letter_json(letter, replayed=letter.record in replayed)
+    printer = Printer("json" if output == "json" else "table")
+    for letter in shown:
         if output == "json":
-            printer.data(shown)
+            printer.data(dict(letter))
         else:
-            shown["headers"] = [f"{h['name']}={h.get('value', h.get('value_base64'))}" for h in shown["headers"]]
-            printer.facts({k.replace("_", " ").capitalize(): v for k, v in shown.items()})
+            headers = [f"{h['name']}={h.get('value', h.get('value_base64'))}" for h in letter["headers"]]
+            facts = {**letter, "headers": headers}
+            printer.facts({k.replace("_", " ").capitalize(): v for k, v in facts.items()})
 
 
-def _replay(options: argparse.Namespace, brokers: KafkaConnection, letters: Letters, wanted: Sequence[Letter]) -> None:
-    from ksqlpy.deadletters import choice, mended, replay
+def _replay(options: argparse.Namespace) -> None:
+    from ksqlpy.client import Client
+
+    lines = None if options.file is None else _lines(options.file)
+    brokers = _brokers(options)
+    if brokers is None:
+        mended = None if lines is None else _objects(lines, str(options.file))
+        with Client(connection(options)) as client:
+            told = client.replay_letters(
+                options.query, options.topic, options.letters_topic, mended, again=options.again, dry=options.dry_run
+            )
+    else:
+        told = _directly(options, *brokers, lines)
+    verb = "would be replayed" if options.dry_run else "replayed"
+    print(f"{told['records']:,} records {verb}{_others(told)}")
+
+
+def _directly(
+    options: argparse.Namespace, brokers: KafkaConnection, topic: str, lines: list[str] | None
+) -> dict[str, int]:
+    """Replays without a server."""
+    from ksqlpy.deadletters import choice, mended, read_letters, replay
     from ksqlpy.embedded.cache import StatusLine
 
-    if options.file is not None:
-        try:
-            lines = options.file.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as e:
-            hint = "show --output json prints one"
-            raise ConfigProblem("file-unreadable", f"{options.file} cannot be read: {file_reason(e)}", hint=hint) from e
+    letters = read_letters(brokers, topic)
+    wanted = _wanted(options, letters)
+    if lines is not None:
         among = {letter.id for letter in wanted}
         wanted = [letter for letter in mended(lines, letters, str(options.file)) if letter.id in among]
     found = choice(letters, wanted, again=options.again)
-    left = len(found.letters)
-    if options.dry_run:
-        print(f"{left:,} records would be replayed{_others(found, found.before)}")
-        return
-    tell = StatusLine()
-    written = replay(
-        brokers, letters, wanted, lambda n: tell(f"{n:,} of {left:,} records replayed"), again=options.again
-    )
-    tell("")
-    print(f"{written:,} records replayed{_others(found, found.before + left - written)}", file=sys.stdout)
+    left = written = len(found.letters)
+    if not options.dry_run:
+        tell = StatusLine()
+        written = replay(
+            brokers, letters, wanted, lambda n: tell(f"{n:,} of {left:,} records replayed"), again=options.again
+        )
+        tell("")
+    before = found.before + left - written
+    return {"records": written, "before": before, "returned": found.returned, "cut": found.cut}
 
 
-def _others(found: Choice, before: int) -> str:
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as e:
+        hint = "show --output json prints one"
+        raise ConfigProblem("file-unreadable", f"{file} cannot be read: {file_reason(e)}", hint=hint) from e
+
+
+def _objects(lines: Iterable[str], name: str) -> list[dict[str, Any]]:
+    """The objects of lines, which the server looks at more closely."""
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            letter = json.loads(line) if line.strip() else None
+        except ValueError as e:
+            raise ConfigProblem("bad-letter", f"{name}:{number}: it is no JSON") from e
+        if letter is not None:
+            found.append(letter)
+    return found
+
+
+def _others(told: Mapping[str, int]) -> str:
     """What became of the other records."""
-    said = [f", {before:,} were before"] if before else []
-    if found.returned:
-        said.append(f", {found.returned:,} came back from a replay (mend them, or --again writes them as they are)")
-    if found.cut:
-        said.append(f", of {found.cut:,} the letters hold a part only (mend them)")
+    said = [f", {told['before']:,} were before"] if told["before"] else []
+    if told["returned"]:
+        said.append(f", {told['returned']:,} came back from a replay (mend them, or --again writes them as they are)")
+    if told["cut"]:
+        said.append(f", of {told['cut']:,} the letters hold a part only (mend them)")
     return "".join(said)

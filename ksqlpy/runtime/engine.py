@@ -41,6 +41,7 @@ from ksqlpy.runtime.context import Context, OpenPush, Sandbox
 from ksqlpy.runtime.health import query_health
 from ksqlpy.runtime.inserting import INSERTS_STREAM, InsertStream, InsertStreams
 from ksqlpy.runtime.internal import may_read
+from ksqlpy.runtime.letterbox import LetterBox, Which
 from ksqlpy.runtime.metrics import Metrics
 from ksqlpy.runtime.plainpush import PlainPush
 from ksqlpy.runtime.printing import Printing, check_print
@@ -92,6 +93,7 @@ class Engine:
         self.catalog_service = CatalogService(self.brokers, self.supervisor)
         self.reads = Reads(self.brokers, self.supervisor)
         self._metrics = Metrics(self.brokers, self.supervisor)
+        self._letters = LetterBox(self.brokers)
         self._inserts = InsertStreams(self.brokers, self.catalog_service, lambda: self.session)
         parts = self.catalog_service, self.supervisor, self.reads, self.brokers
         self._context = partial(Context, *parts, int(time.time() * 1000))
@@ -427,6 +429,25 @@ class Engine:
         with noting_refusals(INSERTS_STREAM):
             self.config.for_statement(properties or {})
             return self._inserts.open(target)
+
+    def dead_letters(
+        self, query: str | None = None, topic: str | None = None, letters: str | None = None, limit: int | None = None
+    ) -> list[dict[str, Any]]:
+        """The dead letters that the principal may see, the last of them; see :class:`Which`. Raises KsqlError."""
+        return self._letters.show(Which(query, topic, letters), limit, self.catalog.grants)
+
+    def replay_letters(
+        self,
+        query: str | None = None,
+        topic: str | None = None,
+        letters: str | None = None,
+        mended: Sequence[Mapping[str, Any]] | None = None,
+        again: bool = False,
+        dry: bool = False,
+    ) -> dict[str, int]:
+        """Replays dead letters, see :meth:`LetterBox.replay`; raises KsqlError."""
+        self.brokers.check_owner()
+        return self._letters.replay(Which(query, topic, letters), mended, self.catalog.grants, again=again, dry=dry)
 
     # ------------------------------------------------------------ what it has
 

@@ -22,6 +22,7 @@ from ksqlpy.deadletters.letters import records
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ConfigProblem, EngineProblem
 from ksqlpy.runtime import Engine
+from ksqlpy.server.run import ServerThread
 from tests.support.waiting import enough
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -74,20 +75,27 @@ def test_mended_records_come_out_once(engine: Engine, tmp_path: Path, capsys: py
     assert all(x.reason and x.timestamp >= 1_700_000_000_000 for x in found)
 
     where = ["--bootstrap-servers", engine.bootstrap, "-D", "ksql.service.id=letters_"]
-    assert main(["deadletters", "show", "--output", "json", *where]) == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    for line in lines:
-        line.pop("value_base64", None)
-        line["value"] = json.dumps({"v": line["offset"]})
-    file = tmp_path / "letters.jsonl"
-    file.write_text("\n".join(map(json.dumps, lines)))
-    assert main(["deadletters", "replay", str(file), "--dry-run", *where]) == 0
-    assert main(["deadletters", "replay", str(file), *where]) == 0
-    assert main(["deadletters", "replay", str(file), *where]) == 0
+    with ServerThread(engine) as server:
+        served = ["--server", server.url]
+        assert main(["deadletters", "show", "--output", "json", *where]) == 0
+        shown = capsys.readouterr().out
+        assert main(["deadletters", "show", "--output", "json", *served]) == 0
+        assert capsys.readouterr().out == shown
+        lines = [json.loads(line) for line in shown.splitlines()]
+        for line in lines:
+            line.pop("value_base64", None)
+            line["value"] = json.dumps({"v": line["offset"]})
+        file = tmp_path / "letters.jsonl"
+        file.write_text("\n".join(map(json.dumps, lines)))
+        assert main(["deadletters", "replay", str(file), "--dry-run", *where]) == 0
+        assert main(["deadletters", "replay", str(file), "--dry-run", *served]) == 0
+        assert main(["deadletters", "replay", str(file), *served]) == 0
+        for how in (where, served):
+            assert main(["deadletters", "replay", str(file), *how]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "10 records would be replayed",
+        *["10 records would be replayed"] * 2,
         "10 records replayed",
-        "0 records replayed, 10 were before",
+        *["0 records replayed, 10 were before"] * 2,
     ]
     wanted = Counter([*(1000 + i for i in range(200) if i % 20), *(x.offset for x in found)])
     assert Counter(enough(lambda: values(engine, "O"), 200)) == wanted

@@ -103,6 +103,7 @@ class FakeEngine:
         self.pushes: dict[str, FakePush] = {}
         self.commands = FakeCommands()
         self.terminated: list[str] | None = None
+        self.letters: list[tuple[Any, ...]] = []
         self.inserts: list[FakeInserts] = []
         self.inserts_held, self.inserts_room = False, 100
         self.healthy = True
@@ -224,6 +225,24 @@ class FakeEngine:
             raise RuntimeError("nobody saw this coming")
         self.terminated = list(topics)
         return ["FOO"]
+
+    def dead_letters(
+        self, query: str | None = None, topic: str | None = None, letters: str | None = None, limit: int | None = None
+    ) -> list[dict[str, Any]]:
+        self.letters.append((query, topic, letters, limit))
+        return [{"id": "0-7", "query": "CTAS_N_1", "topic": "rides", "reason": "no JSON", "replayed": False}]
+
+    def replay_letters(
+        self,
+        query: str | None = None,
+        topic: str | None = None,
+        letters: str | None = None,
+        mended: Sequence[Mapping[str, Any]] | None = None,
+        again: bool = False,
+        dry: bool = False,
+    ) -> dict[str, int]:
+        self.letters.append((query, topic, letters, mended, again, dry))
+        return {"records": 3, "before": 2, "returned": 1, "cut": 0}
 
     def wait_for(self, sequence: int) -> None:
         self.waited = sequence
