@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SEED = 20
-AT_ONCE = 100
+AT_ONCE = 60
 """Literals in a plan, and as many names."""
 
 STATES = 25
