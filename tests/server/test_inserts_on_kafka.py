@@ -15,12 +15,11 @@ import httpx
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
-from ksqlpy.runtime import Engine
 from ksqlpy.server.run import ServerThread
 from tests.harness.server import Server
+from tests.support.real_server import real_server
 from tests.support.waiting import messages, until
 
 if TYPE_CHECKING:
@@ -33,19 +32,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 def server(
     spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServerThread]:
-    settings = {
-        "bootstrap.servers": broker.bootstrap,
-        "ksql.service.id": "inserts_",
-        "ksqlpy.data.dir": str(tmp_path_factory.mktemp("data")),
-        "ksqlpy.warm.up": "false",
-    }
-    engine = Engine(Config.of(settings))
-    engine.start()
-    try:
-        with ServerThread(engine) as running:
-            yield running
-    finally:
-        engine.stop()
+    with real_server(broker, tmp_path_factory.mktemp("data"), "inserts_") as running:
+        yield running
 
 
 def post(url: str, target: str, *rows: object) -> list[dict[str, Any]]:

@@ -10,13 +10,12 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
-from ksqlpy.runtime import Engine
 from ksqlpy.server.app import create_app
 from ksqlpy.server.openapi import ENDPOINTS, described
 from ksqlpy.server.run import ServerThread
 from tests.support.fake_engine import FakeCommands, FakeEngine
+from tests.support.real_server import real_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,23 +96,13 @@ def test_examples(http: httpx.Client, monkeypatch: pytest.MonkeyPatch, method: s
 def real(
     spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServerThread]:
-    settings = {
-        "bootstrap.servers": broker.bootstrap,
-        "ksql.service.id": "openapi_",
-        "ksqlpy.data.dir": str(tmp_path_factory.mktemp("data")),
-        "ksqlpy.warm.up": "false",
-    }
-    engine = Engine(Config.of(settings))
-    engine.start()
-    engine.execute(
-        "CREATE STREAM rides (city STRING KEY, id INT) WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS=1);"
-        "INSERT INTO rides VALUES ('Oslo', 1);"
-    )
-    try:
-        with ServerThread(engine) as running:
-            yield running
-    finally:
-        engine.stop()
+    with real_server(broker, tmp_path_factory.mktemp("data"), "openapi_") as running:
+        running.backend.engine.execute(
+            "CREATE STREAM rides (city STRING KEY, id INT)"
+            " WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS=1);"
+            "INSERT INTO rides VALUES ('Oslo', 1);"
+        )
+        yield running
 
 
 @pytest.mark.kafka

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ksqlpy.config import Config
+from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
-from ksqlpy.runtime import Engine
 from ksqlpy.server.openapi import ENDPOINTS
-from ksqlpy.server.run import ServerThread
+from ksqlpy.spark.kafka import Kafka
 from tests.docs.pages import ROOT, pieces
+from tests.support.real_server import real_server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,34 +44,21 @@ def test_all_endpoints_stand_on_the_page() -> None:
     assert len(examples()) > 15
 
 
-@pytest.fixture
-def engine(spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Path) -> Iterator[Engine]:
-    settings = {
-        "bootstrap.servers": fresh_broker.bootstrap,
-        "ksql.service.id": "page_",
-        "ksqlpy.data.dir": str(tmp_path / "data"),
-        "ksqlpy.warm.up": "false",
-    }
-    made = Engine(Config.of(settings))
-    made.start()
-    yield made
-    made.stop()
-
-
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_examples(engine: Engine) -> None:
+def test_examples(spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
-    with ServerThread(engine) as server:
+    with real_server(fresh_broker, tmp_path / "data", "page_") as server:
         for command, printed in examples():
             typed = command.replace(URL, server.url).replace("curl -s", "curl -s --noproxy '*'")
             done = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, timeout=60)
             expected = printed.replace("localhost:8088", server.url.removeprefix("http://"))
             pattern = ".*".join(map(re.escape, expected.split("…")))
             assert re.fullmatch(pattern, done.stdout.strip(), re.DOTALL), f"{command}\n{done.stdout}{done.stderr}"
-        problem = engine.fatal()
+        problem = server.backend.engine.fatal()
         assert problem is not None
         assert (problem.code, problem.exit_code) == ("service-terminated", 0)
-        assert not [t for t in engine.kafka.topics() if "page_command_log" in t or t == "FARES"]
-        assert "rides" in engine.kafka.topics()
+        topics = Kafka(KafkaConnection(fresh_broker.bootstrap)).topics()
+        assert not [t for t in topics if "page_command_log" in t or t == "FARES"]
+        assert "rides" in topics
