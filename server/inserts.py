@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
+from pydantic import Field
 from starlette.types import Receive, Scope, Send
 
 from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError
@@ -34,9 +35,6 @@ _log = logging.getLogger("ksqlpy.server")
 AHEAD = 2**20
 """Bytes of rows that are read before those ahead of them are taken."""
 
-LINES = 2_000
-"""Rows that a thread takes at once."""
-
 ACKS = 1_000
 """Lines of the answer that are sent at once."""
 
@@ -54,6 +52,10 @@ class Inserts(Body):
 
     target: str
     properties: dict[str, Any] | None = None
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] | None = None
+    """The client's name for the stream, under which it goes on later: an extension."""
+    seq: Annotated[int, Field(strict=True, ge=0, lt=2**62)] | None = None
+    """With an id, the number of the first row; those that are there already are not written again."""
 
 
 @router.post("/inserts-stream")
@@ -61,15 +63,18 @@ async def inserts_stream(request: Request) -> Response:
     """Inserts a row for each line of the body, which follow one that names the stream or table.
 
     Each row gets a line: that it is with the brokers, or why not, which is the last one. With JSON one array of them.
+    With an id the first line tells how many rows are there, and each row is written once, over all connections.
     """
     lines = _Lines(request.receive)
     try:
         backend, media_type = await begin(request, (DELIMITED, JSON))
         body = parse_body(await lines.first(), Inserts)
-        stream = await backend.call(backend.engine.insert_rows, body.target, body.properties or {})
+        if body.seq is not None and body.id is None:
+            raise ConfigProblem("bad-request", "key 'seq' of the request body needs key 'id'")
+        stream = await backend.call(backend.engine.insert_rows, body.target, body.properties or {}, body.id, body.seq)
     except KsqlError as e:
         return _Refused(e, lines)
-    return RowsTaken(backend, stream, lines, media_type)
+    return RowsTaken(backend, stream, lines, media_type, body.id)
 
 
 class _Lines:
@@ -156,8 +161,12 @@ class _Refused(Response):
 class RowsTaken(Response):
     """The answer: a line, or an element, for each row. The stream of rows ends with it in any way."""
 
-    def __init__(self, backend: Backend, stream: InsertStream, lines: _Lines, media_type: str) -> None:
+    def __init__(
+        self, backend: Backend, stream: InsertStream, lines: _Lines, media_type: str, id: str | None = None
+    ) -> None:
         super().__init__(media_type=media_type)
+        self._id = id
+        self._first = stream.acked
         del self.headers["content-length"]
         self._backend = backend
         self._stream = stream
@@ -253,7 +262,7 @@ class RowsTaken(Response):
             while not stream.ended:
                 self._may_write.clear()
                 if self._rows and stream.has_room:
-                    some = self._rows[:LINES]
+                    some = self._rows[: stream.most]
                     taken = await self._backend.call(stream.write, some)
                     self._size -= sum(map(len, some[:taken]))
                     del self._rows[:taken]
@@ -276,12 +285,16 @@ class RowsTaken(Response):
         self._changed.set()
 
     async def _answer(self, send: Send) -> None:
-        stream, told = self._stream, 0
+        stream, told = self._stream, self._first
         end = b"\n" if not self._array else b""
         between = b"\n" if not self._array else b",\n"
+        ahead = b""  # of the next line
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if self._array:
             await self._out(send, b"[")
+        if self._id is not None:
+            await self._out(send, encode({"status": "ok", "id": self._id, "rows": stream.standing}) + end)
+            ahead = between if self._array else b""
         while True:
             self._changed.clear()
             # In this order: what is found out first holds when the next is.
@@ -289,14 +302,14 @@ class RowsTaken(Response):
             acked = stream.acked
             if told < acked:
                 upto = min(acked, told + ACKS)
-                ahead = between if told and self._array else b""
                 lines = between.join([b'{"status":"ok","seq":%d}' % n for n in range(told, upto)])
                 told = upto
                 await self._out(send, ahead + lines + end)
+                ahead = between if self._array else b""
                 continue
             if problem is not None:
                 said = {"status": "error", "seq": told, "error_code": problem.error_code, "message": problem.summary()}
-                await self._out(send, (between if told and self._array else b"") + encode(said) + end)
+                await self._out(send, ahead + encode(said) + end)
                 break
             if over and acked == stream.taken:
                 break

@@ -76,10 +76,12 @@ _ACK: Schema = {
     "properties": {
         "status": {"enum": ["ok", "error"]},
         "seq": {**_NUMBER, "description": "The number of the row, from 0 on."},
+        "id": {**_TEXT, "description": "Of the stream; stands in the first element only, with rows."},
+        "rows": {**_NUMBER, "description": "How many rows of the id are there."},
         "error_code": _NUMBER,
         "message": _TEXT,
     },
-    "required": ["status", "seq"],
+    "required": ["status"],
 }
 _COLUMNS = _object(queryId=_TEXT, columnNames=_list(_TEXT), columnTypes=_list(_TEXT))
 _ROWS: Schema = {

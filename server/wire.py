@@ -140,6 +140,7 @@ _WRONG = {
     "dict_type": "must be an object",
     "list_type": "must be a list",
     "int_type": "must be a whole number",
+    "string_pattern_mismatch": "has characters that are not allowed, or too many of them",
 }
 
 

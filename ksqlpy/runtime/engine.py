@@ -39,7 +39,8 @@ from ksqlpy.runtime.clusterstatus import host_status
 from ksqlpy.runtime.commandstatus import CommandStatuses
 from ksqlpy.runtime.context import Context, OpenPush, Sandbox
 from ksqlpy.runtime.health import query_health
-from ksqlpy.runtime.inserting import INSERTS_STREAM, InsertStream, InsertStreams
+from ksqlpy.runtime.inserting import InsertStreams
+from ksqlpy.runtime.insertrows import INSERTS_STREAM, InsertStream
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.letterbox import LetterBox, Which
 from ksqlpy.runtime.metrics import Metrics
@@ -424,11 +425,20 @@ class Engine:
         note("CLOSE QUERY", *([Touched("query", query_id)] if closed else []), closed=closed)
         return closed
 
-    def insert_rows(self, target: str, properties: Mapping[str, object] | None = None) -> InsertStream:
-        """A stream of rows that a client sends into the stream or table that ``target`` names; raises KsqlError."""
+    def insert_rows(
+        self,
+        target: str,
+        properties: Mapping[str, object] | None = None,
+        id: str | None = None,
+        begin: int | None = None,
+    ) -> InsertStream:
+        """A stream of rows that a client sends into the stream or table that ``target`` names; raises KsqlError.
+
+        ``id``: under which it goes on after its connection has ended; ``begin``: the number of the first row.
+        """
         with noting_refusals(INSERTS_STREAM):
             self.config.for_statement(properties or {})
-            return self._inserts.open(target)
+            return self._inserts.open(target, id, begin)
 
     def dead_letters(
         self, query: str | None = None, topic: str | None = None, letters: str | None = None, limit: int | None = None

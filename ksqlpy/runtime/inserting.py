@@ -16,32 +16,23 @@ from confluent_kafka import KafkaException, Producer
 
 from ksqlpy.access import ASKS, Need, Right, Thing, require
 from ksqlpy.analysis.inserts import streamed_name, streamed_target
-from ksqlpy.analysis.jsonrows import JsonRows
 from ksqlpy.atwork import step, working
-from ksqlpy.audit import Touched
 from ksqlpy.catalog import Source
 from ksqlpy.connection import KafkaConnection
-from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, reason_of
-from ksqlpy.formats import codec
-from ksqlpy.runtime.audited import note
+from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import CatalogService
-from ksqlpy.runtime.writing import check_time, not_written
+from ksqlpy.runtime.insertrows import ROOM, ROOM_BYTES, InsertStream, stopping
+from ksqlpy.runtime.resuming import Resuming
+from ksqlpy.runtime.writing import not_written
 from ksqlpy.spark.kafka import TIMEOUT
 from ksqlpy.topicnames import is_internal
-from ksqlpy.tracing import record_headers
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
     from pyspark.sql import SparkSession
 
-__all__ = ["INSERTS_STREAM", "InsertStream", "InsertStreams"]
-
-INSERTS_STREAM = "INSERT STREAM"
-"""What the audit log calls it."""
-
-ROOM, ROOM_BYTES = 10_000, 2**23
-"""Rows of a stream, and bytes of their records, that may be on their way."""
+__all__ = ["InsertStreams"]
 
 _BATCH = 1_000_000
 """Bytes that are sent at once; topics take 1,048,588 unless they are told otherwise."""
@@ -66,7 +57,7 @@ class _Sender:
         self.producer = Producer(connection.producer({**_SETTINGS, "batch.size": batch}))
         self.over = threading.Event()
         """It sends nothing any more: the engine stops, or librdkafka has reported a fatal error."""
-        self._changed: set[InsertStream] = set()
+        self._changed: set[_SharedStream] = set()
         self._thread = threading.Thread(target=self._listen, name="inserted rows", daemon=True)
         self._thread.start()
 
@@ -77,7 +68,7 @@ class _Sender:
             for stream in changed:
                 stream.tell()
 
-    def heard(self, stream: InsertStream) -> None:
+    def heard(self, stream: _SharedStream) -> None:
         """Something became known of a stream; called by the thread that listens."""
         self._changed.add(stream)
 
@@ -96,17 +87,24 @@ class InsertStreams:
         self.session = session
         self._starting = threading.Lock()
         self._senders: dict[int, _Sender] = {}
+        self._resuming = Resuming(brokers, catalog_service)
         self._closed = False
 
-    def open(self, target: str) -> InsertStream:
+    def open(self, target: str, id: str | None = None, begin: int | None = None) -> InsertStream:
         """A stream of rows into a stream or table, for the principal that asks.
 
+        ``id``: the client's name for the stream, under which it may go on later; ``begin``: number of its first row.
         Raises ConfigProblem for a source that is not written, StatementError ``missing-right``, EngineProblem.
         """
         self.brokers.check_owner()
         source = self._target(target)
         limit = self.brokers.kafka.record_limits([source.topic])[source.topic]
-        return InsertStream(self, self._sender(_BATCH if limit is None else limit.most), target, source)
+        batch = _BATCH
+        while limit is not None and batch > max(1, limit.most):
+            batch //= 2  # brokers refuse a batch as a whole, and librdkafka does not divide it
+        if id is not None:
+            return self._resuming.open(target, source, id, begin, {**_SETTINGS, "batch.size": batch})
+        return _SharedStream(self, self._sender(batch), target, source)
 
     def _target(self, target: str) -> Source:
         catalog = self.catalog_service.catalog
@@ -120,17 +118,11 @@ class InsertStreams:
             raise ConfigProblem("internal-topic", said)
         return source
 
-    def _sender(self, most: int) -> _Sender:
-        """The sender for topics that take so many bytes at once.
-
-        Brokers refuse a batch as a whole, and librdkafka does not divide it.
-        """
-        batch = _BATCH
-        while batch > max(1, most):
-            batch //= 2
+    def _sender(self, batch: int) -> _Sender:
+        """The sender that sends so many bytes at once."""
         with self._starting:
             if self._closed:
-                raise EngineProblem("server-stopping", "the server is shutting down", error_code=50303)
+                raise stopping()
             found = self._senders.get(batch)
             if found is None or found.over.is_set():
                 found = self._senders[batch] = _Sender(self.brokers.connection, batch)
@@ -141,56 +133,22 @@ class InsertStreams:
         with self._starting:
             self._closed = True
             senders = list(self._senders.values())
+        self._resuming.close()
         for sender in senders:
             sender.over.set()
         for sender in senders:
             sender.close()
 
 
-class InsertStream:
-    """The rows of a client. One thread at a time calls :meth:`write`; all else may be read by any.
-
-    ``tell``: is called, by any thread, when :attr:`acked` or :attr:`failure` may have changed.
-    """
+class _SharedStream(InsertStream):
+    """The rows of a client, which share their producer with those of others."""
 
     def __init__(self, streams: InsertStreams, sender: _Sender, target: str, source: Source) -> None:
-        self.tell: Callable[[], None] = lambda: None
-        self.taken = 0
-        """Rows that were taken."""
-        self.acked = 0
-        """Rows that the brokers have: all from the first one on."""
-        self._principal = ASKS.get()
-        self._headers = record_headers(streams.brokers.config)
-        self._streams = streams
+        super().__init__(streams.brokers, streams.catalog_service, target, source)
+        self._session = streams.session
         self._sender = sender
-        self._target = target
         self._size = 0  # bytes on their way
         self._out_of_order: set[int] = set()
-        self._bad: dict[int, KsqlError] = {}  # of rows that were sent
-        self._refused: KsqlError | None = None
-        self._writing = self._closed = False
-        self._lock = threading.Lock()
-        self._prepare(source)
-
-    def _prepare(self, source: Source) -> None:
-        source = self._streams.catalog_service.written(source)
-        self._source = source
-        self._rows = JsonRows(source)
-        self._key, self._value = codec(source.key), codec(source.value)
-        indexes = {c.name: i for i, c in enumerate(source.written)}
-        self._keys = [indexes[c.name] for c in source.keys]
-        self._values = [indexes[c.name] for c in source.values]
-
-    @property
-    def failure(self) -> KsqlError | None:
-        """Why row number :attr:`acked` is not written, and the stream is over; None as long as it goes on."""
-        found = self._bad.get(self.acked)
-        return self._refused if found is None and not self._writing and self.acked == self.taken else found
-
-    @property
-    def ended(self) -> bool:
-        """Whether a row was refused, so that no more are taken."""
-        return self._refused is not None or bool(self._bad)
 
     @property
     def has_room(self) -> bool:
@@ -198,10 +156,7 @@ class InsertStream:
         return self.taken - self.acked < ROOM and self._size < ROOM_BYTES
 
     def write(self, lines: Sequence[bytes]) -> int:
-        """Sends rows; gives the number of those that it has taken, which is less where there is no room for more.
-
-        One that is wrong ends the stream: :attr:`failure` tells when all before it are there.
-        """
+        """Sends rows; gives the number of those that it has taken, which is less where there is no room for more."""
         self._writing = True
         begin = self.taken
         try:
@@ -217,32 +172,9 @@ class InsertStream:
             self._writing = False
         return self.taken - begin
 
-    def refuse(self, problem: KsqlError) -> None:
-        """Takes no more rows; the next one gets this as its answer."""
-        self._refused = self._refused or problem
-
-    def _follow(self) -> None:
-        """Goes on with the source and the rights as they are now; raises KsqlError where no more can be written."""
-        self._streams.brokers.check_owner()
-        name = self._source.name
-        require(self._principal, Need(Right.INSERT, Thing.source(name)), self._streams.catalog_service.catalog.grants)
-        found = self._streams.catalog_service.catalog.sources.get(name)
-        if found is self._source or found == self._source:
-            return
-        if found is None or found.topic != self._source.topic or found.kind != self._source.kind:
-            raise EngineProblem("source-gone", f"{name} was dropped while rows came", error_code=40000)
-        self._prepare(streamed_target(self._target, self._streams.catalog_service.catalog))
-
     def _send(self, line: bytes) -> bool:
         """Sends a row; False where it must wait for those before it."""
-        try:
-            values, time = self._rows.read(line)
-            check_time(time)
-            key = self._encoded(self._key, [values[i] for i in self._keys])
-            value = self._encoded(self._value, [values[i] for i in self._values])
-        except KsqlError as e:
-            e.error_code = 40000  # there is no statement whose fault it could be
-            raise
+        key, value, time = self._record(line)
         if time == 0:  # which librdkafka takes for none
             return self._send_at_epoch(key, value)
         seq, size = self.taken, len(key or b"") + len(value or b"")
@@ -267,19 +199,11 @@ class InsertStream:
         self.taken += 1
         return True
 
-    def _encoded(self, part: Any, values: list[Any]) -> bytes | None:
-        try:
-            found: bytes | None = part.encode(values)
-        except Exception as e:  # of any library that a format uses
-            raise AnalysisProblem("insert-failed", f"the row cannot be written as a record: {reason_of(e)}") from e
-        return found
-
     def _send_at_epoch(self, key: bytes | None, value: bytes | None) -> bool:
         if self.acked < self.taken:
             return False
         topic = self._source.topic
-        kafka = self._streams.brokers.kafka
-        problem = kafka.write_at_epoch(self._streams.session(), topic, key, value, self._headers)
+        problem = self._brokers.kafka.write_at_epoch(self._session(), topic, key, value, self._headers)
         if problem is not None:
             raise EngineProblem("not-inserted", f"the record was not written to topic {topic}: {problem}")
         self.taken += 1
@@ -303,11 +227,3 @@ class InsertStream:
                     seq += 1
                 self.acked = seq
         self._sender.heard(self)
-
-    def close(self) -> None:
-        """Nobody wants to hear of it any more; what is on its way arrives."""
-        self.tell = lambda: None
-        if not self._closed:
-            self._closed = True
-            touched = Touched("source", self._source.name, "INSERT", self._source.topic)
-            note(INSERTS_STREAM, touched, error=self.failure, rows=self.taken, written=self.acked)

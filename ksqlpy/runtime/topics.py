@@ -37,6 +37,7 @@ class Topics:
         self.producers = f"{prefix}producers"
         self.engine_group = f"{prefix}engine"
         self.ready_group = f"{prefix}ready"
+        self.inserts = f"{prefix}inserts"
         self._transient = prefix
 
     def listed(self, *, hidden: bool) -> dict[str, list[int]]:

@@ -16,7 +16,8 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ConfigProblem, EngineProblem
 from ksqlpy.runtime import inserting
-from ksqlpy.runtime.inserting import InsertStream, InsertStreams
+from ksqlpy.runtime.inserting import InsertStreams
+from ksqlpy.runtime.insertrows import InsertStream
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.testing.memory import MemoryEngine
 from tests.harness.broker import Broker
@@ -50,7 +51,8 @@ def streams_on(bootstrap: str, engine: MemoryEngine) -> InsertStreams:
     kafka = Kafka(connection)
     for topic, partitions in TOPICS.items():
         kafka.create_topic(topic, partitions, None, {"max.message.bytes": "2000"} if topic == "small" else {})
-    brokers = SimpleNamespace(connection=connection, kafka=kafka, check_owner=lambda: None)
+    topics = SimpleNamespace(inserts="_ksqlpy-test_inserts")
+    brokers = SimpleNamespace(connection=connection, kafka=kafka, topics=topics, check_owner=lambda: None)
 
     class Catalogs:
         catalog = property(lambda self: engine.catalog)
@@ -84,6 +86,7 @@ def written(stream: InsertStream, rows: list[bytes], seconds: float = 40) -> Non
 
 
 def topic(streams: InsertStreams, name: str) -> list[Message]:
+    """The records of a topic that has none of transactions."""
     kafka = streams.brokers.kafka
     ends = kafka.offsets({name: TOPICS[name]}, latest=True)[name]
     consumer = kafka.reader()

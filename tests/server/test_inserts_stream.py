@@ -137,6 +137,43 @@ def test_no_rows(client: httpx.Client, content: bytes) -> None:
     assert (answer.status_code, answer.text) == (200, "")
 
 
+def test_a_stream_with_an_id_goes_on(client: httpx.Client, engine: FakeEngine) -> None:
+    engine.ids["loader-7"] = 2
+    there = {"status": "ok", "id": "loader-7", "rows": 2}
+    answer = client.post("/inserts-stream", content=body({"ID": 3}, {"ID": 4}, target={**TARGET, "id": "loader-7"}))
+    assert [json.loads(line) for line in answer.text.splitlines()] == [there, *ok(2, 3)]
+    assert engine.inserts[0].rows == [{"ID": 3}, {"ID": 4}]
+
+
+@pytest.mark.parametrize("begin", [0, 1, 2])
+def test_rows_that_come_again_are_not_written_again(client: httpx.Client, engine: FakeEngine, begin: int) -> None:
+    engine.ids["loader-7"] = 2
+    rows = [{"ID": n} for n in range(begin, 4)]
+    content = body(*rows, target={**TARGET, "id": "loader-7", "seq": begin})
+    answer = client.post("/inserts-stream", content=content, headers={"Accept": "application/json"})
+    assert answer.json() == [{"status": "ok", "id": "loader-7", "rows": 2}, *ok(*range(begin, 4))]
+    assert engine.inserts[0].rows == [{"ID": 2}, {"ID": 3}]
+
+
+@pytest.mark.parametrize("accept", [DELIMITED, "application/json"])
+def test_how_far_an_id_came(client: httpx.Client, accept: str) -> None:
+    content = body(target={**TARGET, "id": "a.b-C_1" * 14})
+    answer = client.post("/inserts-stream", content=content, headers={"Accept": accept})
+    there = {"status": "ok", "id": "a.b-C_1" * 14, "rows": 0}
+    assert answer.json() == (there if accept == DELIMITED else [there])
+
+
+def test_how_far_an_id_came_is_known_ahead_of_the_rows(talk: Talk, engine: FakeEngine) -> None:
+    engine.ids["loader-7"] = 1
+    talk.send({**TARGET, "id": "loader-7"})
+    assert talk.read(1) == [{"status": "ok", "id": "loader-7", "rows": 1}]
+    talk.send({"ID": 2})
+    assert talk.read(1) == ok(1)
+    talk.send({"ID": 3}, {"bad": 1})
+    good, bad = talk.read(2)
+    assert (good, bad["status"], bad["seq"]) == (ok(2)[0], "error", 3)
+
+
 def test_answers_come_while_rows_do(talk: Talk, engine: FakeEngine) -> None:
     talk.send(TARGET, {"ID": 1})
     assert talk.read(1) == ok(0)
@@ -254,6 +291,16 @@ def test_what_comes_behind_a_bad_row_harms_nobody(talk: Talk, engine: FakeEngine
         (b'{"properties": {}}\n{"ID": 1}', "key 'target' of the request body is missing"),
         (b'{"target": 1}\n{"ID": 1}', "must be text"),
         (b'{"target": "nowhere"}\n{"ID": 1}', "there is no stream or table NOWHERE"),
+        (b'{"target": "rides", "id": ""}\n', "key 'id' of the request body has characters that are not allowed"),
+        (b'{"target": "rides", "id": "a/b"}\n', "has characters that are not allowed"),
+        (b'{"target": "rides", "id": "a\\n"}\n', "has characters that are not allowed"),
+        (b'{"target": "rides", "id": "' + b"x" * 101 + b'"}\n', "or too many of them"),
+        (b'{"target": "rides", "id": 7}\n', "must be text"),
+        (b'{"target": "rides", "seq": 0}\n', "key 'seq' of the request body needs key 'id'"),
+        (b'{"target": "rides", "id": "a", "seq": -1}\n', "key 'seq' of the request body is wrong"),
+        (b'{"target": "rides", "id": "a", "seq": true}\n', "must be a whole number"),
+        (b'{"target": "rides", "id": "a", "seq": 1.0}\n', "must be a whole number"),
+        (b'{"target": "rides", "id": "a", "seq": 9223372036854775807}\n', "key 'seq' of the request body is wrong"),
         (b'{"target": "rides", "properties": {"no.such": 1}}\n{"ID": 1}', "no.such"),
         (b'{"target": "rides", "properties": {"ksqlpy.port": 1}}\n', "is set when the server starts"),
     ],

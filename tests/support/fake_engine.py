@@ -106,6 +106,7 @@ class FakeEngine:
         self.letters: list[tuple[Any, ...]] = []
         self.inserts: list[FakeInserts] = []
         self.inserts_held, self.inserts_room = False, 100
+        self.ids: dict[str, int] = {}  # of streams of rows, and how many rows are there
         self.healthy = True
         self.told = EngineMetrics("0", "default_")
         self.scrapes = 0
@@ -210,9 +211,12 @@ class FakeEngine:
             push.close()
         return push is not None
 
-    def insert_rows(self, target: str, properties: Mapping[str, object] = {}) -> FakeInserts:
+    def insert_rows(
+        self, target: str, properties: Mapping[str, object] = {}, id: str | None = None, begin: int | None = None
+    ) -> FakeInserts:
         self.config.for_statement(properties)
-        self.inserts.append(FakeInserts(target, self.inserts_held, self.inserts_room))
+        standing = None if id is None else self.ids.get(id, 0)
+        self.inserts.append(FakeInserts(target, self.inserts_held, self.inserts_room, standing, begin))
         return self.inserts[-1]
 
     def host_status(self) -> dict[str, Any]:

@@ -12,14 +12,23 @@ __all__ = ["FakeInserts"]
 
 
 class FakeInserts:
-    """Refuses rows that are not JSON, and that are ``{"bad": …}``. ``room``: rows that may be on their way."""
+    """Refuses rows that are not JSON, and that are ``{"bad": …}``. ``room``: rows that may be on their way.
 
-    def __init__(self, target: str, held: bool = False, room: int = 100) -> None:
+    ``begin``: the number of the first row, ``standing``: how many there are of its id; those come again.
+    """
+
+    def __init__(
+        self, target: str, held: bool = False, room: int = 100, standing: int | None = None, begin: int | None = None
+    ) -> None:
         if target == "nowhere":
             raise ConfigProblem("unknown-source", "there is no stream or table NOWHERE", similar=["NOW"])
         self.target = target
+        self.most = 2_000
         self.rows: list[object] = []
-        self.acked = 0
+        self.standing = standing
+        self._begin = (standing or 0) if begin is None else begin
+        self._again = 0
+        self.acked = self._begin
         self.closed = False
         self.batches: list[int] = []
         self.tell: Callable[[], None] = lambda: None
@@ -29,7 +38,7 @@ class FakeInserts:
 
     @property
     def taken(self) -> int:
-        return len(self.rows)
+        return self._begin + self._again + len(self.rows)
 
     @property
     def has_room(self) -> bool:
@@ -48,6 +57,10 @@ class FakeInserts:
         for line in lines:
             if self.ended or not self.has_room:
                 break
+            if self.standing is not None and self.taken < self.standing:
+                self._again += 1
+                self.acked += 1
+                continue
             try:
                 row = orjson.loads(line)
             except orjson.JSONDecodeError as e:
