@@ -1,5 +1,8 @@
 """Clients that were written for ksqlDB, as their registries have them, do the task of ``task.json`` on a real server.
 
+They do it without a login, and with one over TLS, whose certificate is of an authority that only the test knows. A
+client logs in and trusts by its own means, or by those of its platform where it has none.
+
 Each has a small program in a folder of its name: it makes a stream and a table, asks for rows as they come, inserts
 some, ends that query, asks for one result with LIMIT, and for rows by their keys; the latter twice, since the second
 time the server knows how. Those that can insert a stream of rows; the one for Go asks for the status of a command. The
@@ -22,7 +25,7 @@ import httpx
 import pytest
 
 from ksqlpy.embedded.cache import digest, locked
-from ksqlpy.server.run import ServerThread
+from tests.clients.conftest import Place
 
 pytestmark = [
     pytest.mark.spark,
@@ -37,6 +40,7 @@ _UNREACHED = (
     "Could not find a version", "Failed to establish a new connection", "Max retries exceeded", "Read timed out",
     "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN",
     "dial tcp", "no such host", "i/o timeout", "TLS handshake timeout", "module lookup disabled",
+    "Could not resolve host", "Couldn't resolve host", "failed to query replaced source",
 )  # fmt: skip
 
 
@@ -66,28 +70,49 @@ def fetched(registry: str, inputs: Sequence[Path], command: Callable[[Path], Seq
     return found
 
 
-def of_pypi(name: str) -> tuple[list[str | Path], dict[str, str]]:
+Started = tuple[list[str | Path], dict[str, str]]
+"""A command and its environment."""
+
+
+def of_pypi(name: str, place: Place) -> Started:
     def pip(folder: Path) -> list[str | Path]:
         options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
         return [sys.executable, "-m", "pip", "install", *options, "--target", folder, "-r", "requirements.txt"]
 
-    return [sys.executable, HERE / name / "program.py"], {
-        "PYTHONPATH": str(fetched("PyPI", [HERE / name / "requirements.txt"], pip))
-    }
+    folder = fetched("PyPI", [HERE / name / "requirements.txt"], pip)
+    trusts = dict.fromkeys(("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"), str(place.ca)) if place.ca else {}
+    return [sys.executable, HERE / name / "program.py"], {"PYTHONPATH": str(folder), **trusts}
 
 
-def of_npm(name: str) -> tuple[list[str | Path], dict[str, str]]:
+def of_npm(name: str, place: Place) -> Started:
     if shutil.which("node") is None:
         pytest.skip("node is not here, which runs the clients of npm")
     inputs = [HERE / "npm" / "package.json", HERE / "npm" / "package-lock.json"]
     options = ["--ignore-scripts", "--no-audit", "--no-fund"]
     folder = fetched("npm", inputs, lambda _: ["npm", "ci", *options])
-    return ["node", HERE / name / "program.js"], {"NODE_PATH": str(folder / "node_modules")}
+    more: list[str | Path] = []
+    environment = {"NODE_PATH": str(folder / "node_modules")}
+    if place.ca is not None and name in HELPED:
+        more = ["--require", HERE / "npm" / "secure.js"]
+        login = f"{place.user}:{place.password}"
+        environment |= {"NODE_EXTRA_CA_CERTS": str(place.ca), "KSQLDB_LOGIN": login}
+    return ["node", *more, HERE / name / "program.js"], environment
 
 
-def of_go(name: str) -> tuple[list[str | Path], dict[str, str]]:
+HELPED = ("ksqldb-client", "ksqldb-rx-client")
+"""Of npm: the login of the first one sends a password with a blank behind it, if at all; the second one has no TLS."""
+
+
+def of_go(name: str, place: Place) -> Started:
     inputs = [HERE / name / file for file in ("main.go", "go.mod", "go.sum")]
-    return [fetched("Go's proxy", inputs, lambda _: ["go", "build", "-o", "program", "."]) / "program"], {}
+    program = fetched("Go's proxy", inputs, lambda _: ["go", "build", "-o", "program", "."]) / "program"
+    return [program], {"SSL_CERT_FILE": str(place.ca)} if place.ca else {}
+
+
+def of_cargo(name: str, place: Place) -> Started:
+    inputs = [HERE / name / file for file in ("main.rs", "Cargo.toml", "Cargo.lock")]
+    folder = fetched("crates.io", inputs, lambda _: ["cargo", "build", "--quiet", "--locked"])
+    return [folder / "target" / "debug" / "program"], {}
 
 
 CLIENTS = {
@@ -96,11 +121,19 @@ CLIENTS = {
     "ksqldb-js": of_npm,
     "ksqldb-rx-client": of_npm,
     "ksqldb-go": of_go,
+    "ksqldb-rust": of_cargo,
 }
 
 
 INSERTS = {"ksqldb": (0, 1, 2), "ksqldb-client": (0, 0, 0), "ksqldb-js": (0, 1, 2)}
 """Clients that insert streams of rows, with the numbers of the rows: one of them sends each in a request of its own."""
+
+
+def test_nobody_comes_in_without_the_login(place: Place) -> None:
+    with httpx.Client(timeout=60, trust_env=False, verify=place.trust) as http:
+        for login in (None, (place.user, f"{place.password} ")):
+            answer = http.post(f"{place.url}/ksql", json={"ksql": "SHOW STREAMS;"}, auth=login)
+            assert answer.status_code == (200 if place.ca is None else 401)
 
 
 def asked(question: dict[str, Any]) -> dict[str, Any]:
@@ -113,12 +146,13 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_a_client_works_unchanged(server: ServerThread, name: str) -> None:
-    command, environment = CLIENTS[name](name)
-    ending = f"_{name.replace('-', '_')}"
+def test_a_client_works_unchanged(place: Place, name: str) -> None:
+    command, environment = CLIENTS[name](name, place)
+    ending = f"_{name.replace('-', '_')}_{place.kind}"
     task = json.loads(TASK.replace("{n}", ending))
     given = {
-        "url": server.url,
+        "url": place.url,
+        **({"ca": str(place.ca), "user": place.user, "password": place.password} if place.ca else {}),
         "statements": task["statements"],
         "inserts": task["inserts"],
         "pulls": [asked(question) for question in task["pulls"]],
@@ -149,8 +183,9 @@ def test_a_client_works_unchanged(server: ServerThread, name: str) -> None:
         assert "'three' is no number" in answers["bad"]["message"]
         form = {"Accept": "application/json"}
         sql = task["stream"]["sql"]
-        found = httpx.post(f"{server.url}/query-stream", json={"sql": sql}, headers=form, timeout=60, trust_env=False)
-        header, *rows = found.json()
+        login = (place.user, place.password) if place.ca else None
+        with httpx.Client(headers=form, timeout=60, trust_env=False, verify=place.trust, auth=login) as http:
+            header, *rows = http.post(f"{place.url}/query-stream", json={"sql": sql}).json()
         assert [dict(zip(header["columnNames"], row, strict=True)) for row in rows] == task["stream"]["found"]
     if name == "ksqldb-go":
         assert answers["status"] == "SUCCESS"

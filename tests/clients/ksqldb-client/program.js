@@ -6,7 +6,8 @@ const KsqldbClient = require("ksqldb-client");
 const EARLIEST = { "auto.offset.reset": "earliest" };
 const task = JSON.parse(readFileSync(0, "utf8"));
 const url = new URL(task.url);
-const client = new KsqldbClient({ host: `${url.protocol}//${url.hostname}`, port: url.port });
+const ssl = task.ca && { ca: readFileSync(task.ca, "utf8") };
+const client = new KsqldbClient({ host: `${url.protocol}//${url.hostname}`, port: url.port, authorization: { ssl } });
 
 const right = (answer) => {
   if (answer.error) throw new Error(JSON.stringify(answer.error));
@@ -14,7 +15,9 @@ const right = (answer) => {
 };
 
 // executeStatement() takes no answer without an entity, and INSERT has none, in ksqlDB as here.
-const insert = (sql) => fetch(`${task.url}/ksql`, { method: "POST", body: JSON.stringify({ ksql: sql }) });
+const login = task.user && { authorization: `Basic ${btoa(`${task.user}:${task.password}`)}` };
+const insert = (sql) =>
+  fetch(`${task.url}/ksql`, { method: "POST", headers: { ...login }, body: JSON.stringify({ ksql: sql }) });
 
 async function streamed(sql, more, onRow = () => {}) {
   const rows = [];

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log"
+	"net/url"
 	"os"
 	"strings"
 
@@ -27,6 +28,7 @@ var (
 		Pulls               []question
 		Refused             question
 		Status              string
+		User, Password      string
 	}
 	client ksqldb.KsqldbClient
 	ctx    = context.Background()
@@ -44,6 +46,18 @@ func named(header ksqldb.Header, values ksqldb.Row) row {
 		found[column.Name] = values[i]
 	}
 	return found
+}
+
+// options has a login also in the URL: the client sends its own one with POST only.
+func options() net.Options {
+	if task.User == "" {
+		return net.Options{BaseUrl: task.Url, AllowHTTP: true}
+	}
+	place, err := url.Parse(task.Url)
+	must(err)
+	place.User = url.UserPassword(task.User, task.Password)
+	login := net.Credentials{Username: task.User, Password: task.Password}
+	return net.Options{BaseUrl: place.String(), Credentials: login, ForceAttemptHTTP2: true}
 }
 
 func execute(sql string) ksqldb.KsqlResponseSlice {
@@ -129,7 +143,7 @@ func main() {
 	os.Stdout = os.Stderr // the client prints there
 	must(json.NewDecoder(os.Stdin).Decode(&task))
 	var err error
-	client, err = ksqldb.NewClientWithOptions(net.Options{BaseUrl: task.Url, AllowHTTP: true})
+	client, err = ksqldb.NewClientWithOptions(options())
 	must(err)
 	defer client.Close()
 	for _, statement := range task.Statements {

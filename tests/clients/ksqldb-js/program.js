@@ -4,7 +4,8 @@ const { readFileSync } = require("node:fs");
 const Ksqldb = require("ksqldb-js");
 
 const task = JSON.parse(readFileSync(0, "utf8"));
-const client = new Ksqldb({ ksqldbURL: task.url });
+const secure = task.ca && { API: task.user, secret: task.password, httpsAgent: { ca: readFileSync(task.ca) } };
+const client = new Ksqldb({ ksqldbURL: task.url, ...secure });
 
 const rowsOf = ([header, ...rows]) =>
   rows.map((row) => Object.fromEntries(header.columnNames.map((name, i) => [name, row[i]])));
