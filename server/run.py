@@ -32,6 +32,7 @@ from ksqlpy.server.backend import Backend, Engine, State
 from ksqlpy.server.certificates import HANDSHAKE, Certificates, quiet
 from ksqlpy.server.listeners import BACKLOG, Listeners, listen
 from ksqlpy.server.readers import Readers
+from ksqlpy.server.service_manager import ServiceManager
 from ksqlpy.tracing import sending
 
 __all__ = ["ServerThread", "hypercorn", "listen", "serve"]
@@ -69,16 +70,26 @@ def serve(config: Config, progress: Progress | None = None, engine: Engine | Non
     gc.set_threshold(*COLLECT)
     connections.more_descriptors()
     connections.limit(config.number("ksqlpy.connections.max"))
+    manager = ServiceManager()
+
+    def told(text: str) -> None:
+        if text:
+            manager.status(text)
+        if progress is not None:
+            progress(text)
+
     with sending(config), Listeners.of(config) as listeners:
         if engine is None:
             from ksqlpy.runtime import Engine as SparkEngine
 
-            engine = SparkEngine(config, progress)
+            engine = SparkEngine(config, told)
         with Readers(config.number("ksqlpy.readers")) as readers:
-            uvloop.run(_serve(Backend(engine, State.STARTING), listeners, readers, progress or (lambda text: None)))
+            uvloop.run(_serve(Backend(engine, State.STARTING), listeners, readers, told, manager))
 
 
-async def _serve(backend: Backend, listeners: Listeners, readers: Readers, progress: Progress) -> None:
+async def _serve(
+    backend: Backend, listeners: Listeners, readers: Readers, progress: Progress, manager: ServiceManager
+) -> None:
     loop = asyncio.get_running_loop()
     stop, end = asyncio.Event(), asyncio.Event()
 
@@ -113,12 +124,14 @@ async def _serve(backend: Backend, listeners: Listeners, readers: Readers, progr
             print(f"Kafka   {config.get('bootstrap.servers')}")
             print(f"data    {kept(config.get('ksqlpy.data.dir'))}")
             print(f"ksqlpy server is ready at {', '.join(listeners.urls)}", flush=True)
+            manager.ready(f"ready at {', '.join(listeners.urls)}")
             lost = asyncio.create_task(_lost(backend.engine))
             await asyncio.wait({stopping, serving, lost}, return_when=asyncio.FIRST_COMPLETED)
             if lost.done():
                 await lost
             lost.cancel()
     finally:
+        manager.stopping()
         progress("stopping")
         stopping.cancel()
         await _end(backend, end, serving)
