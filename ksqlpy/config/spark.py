@@ -22,6 +22,13 @@ SPARK = (
         "when the driver has died. It needs the memory of one more driver.",
         one_of("true", "false"),
     ),
+    Property(
+        "ksqlpy.spark.secret.file",
+        "",
+        "File whose first line is the secret by which driver, Master, Workers and executors of spark:// know each "
+        "other; empty: ksqlpy.spark.conf.spark.authenticate.secret says it, for local-cluster each start makes one, "
+        "on Kubernetes and YARN Spark makes it.",
+    ),
     Property("ksqlpy.spark.java.options", "", "More options of Spark's driver JVM."),
     Property("ksqlpy.spark.memory", "700m", "Heap of Spark's driver JVM.", memory),
 )

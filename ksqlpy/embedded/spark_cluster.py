@@ -42,10 +42,13 @@ class SparkCluster:
 
     ``workers``: how many; ``slots``: tasks that each runs at once; ``memory``: for its executors, such as ``2g``.
     ``folder``: for logs and the workers' files; None takes a temporary one that goes with the cluster.
+    ``secret``: who does not know it gets no executors; empty: whoever reaches the loopback address does.
     """
 
-    def __init__(self, workers: int = 2, slots: int = 64, memory: str = "2g", folder: Path | None = None) -> None:
-        self._workers, self._slots, self._memory = workers, slots, memory
+    def __init__(
+        self, workers: int = 2, slots: int = 64, memory: str = "2g", folder: Path | None = None, secret: str = ""
+    ) -> None:
+        self._workers, self._slots, self._memory, self._secret = workers, slots, memory, secret
         self._wanted_folder = folder
         self._folder = Path()
         self._master: Guarded | None = None
@@ -136,8 +139,17 @@ class SparkCluster:
             str(home / "bin" / "spark-class"),
             f"org.apache.spark.deploy.{what.lower()}.{what}",
         ]
-        command += ["--host", self.host(number), "--webui-port", "0", *options]
+        command += ["--host", self.host(number), "--webui-port", "0", *self._login(), *options]
         return Guarded(command, log=log, env=env, cwd=self._folder, grace=_GRACE)
+
+    def _login(self) -> list[str]:
+        """The options that name the file with the secret, which no command line shows."""
+        if not self._secret:
+            return []
+        file = self._folder / "spark.conf"
+        file.touch(0o600)
+        file.write_text(f"spark.authenticate true\nspark.authenticate.secret {self._secret}\n", encoding="utf-8")
+        return ["--properties-file", str(file)]
 
     def _wait(self, child: Guarded, log: Path, what: str, wanted: re.Pattern[str]) -> str:
         end = time.monotonic() + _READY

@@ -13,6 +13,7 @@ from ksqlpy.spark.clients import check_python
 from ksqlpy.spark.executors import Member, members, problems
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.masters import check_cluster, check_master, one_jvm
+from ksqlpy.spark.secret import SECRET_FILE, authenticated
 from ksqlpy.spark.session import end_session, slots_of, start_session
 
 __all__ = ["Finding", "examine"]
@@ -70,7 +71,7 @@ def _spark(config: Config) -> Iterator[Finding]:
             check_cluster(master, checkpoints, config.connection().bootstrap)
             session = start_session(
                 master, config.get("ksqlpy.spark.memory"), folder, None, config.get("ksqlpy.spark.java.options"),
-                config.spark,
+                authenticated(master, config.spark, config.get(SECRET_FILE)),
             )  # fmt: skip
         except KsqlError as e:
             yield Finding(what, (e,))

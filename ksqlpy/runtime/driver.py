@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.spark.masters import check_cluster, check_master
+from ksqlpy.spark.secret import SECRET_FILE, authenticated
 from ksqlpy.spark.session import (
     begin_recovery,
     end_session,
@@ -60,6 +61,7 @@ class Driver:
         master = config.get("ksqlpy.spark.master")
         check_master(master)
         check_cluster(master, config.get("ksqlpy.checkpoint.dir"), self._brokers.bootstrap)
+        authenticated(master, config.spark, config.get(SECRET_FILE))
 
     def start(self, folder: Path, stack: ExitStack) -> None:
         """Starts it in a folder; ``stack`` ends it. Raises EnvironmentProblem.
@@ -91,7 +93,8 @@ class Driver:
         """What a JVM is started with, see :func:`ksqlpy.spark.session.start_session`."""
         config = self._brokers.config
         master, memory = config.get("ksqlpy.spark.master"), config.get("ksqlpy.spark.memory")
-        return master, memory, folder, progress, config.get("ksqlpy.spark.java.options"), config.spark
+        conf = authenticated(master, config.spark, config.get(SECRET_FILE))
+        return master, memory, folder, progress, config.get("ksqlpy.spark.java.options"), conf
 
     @property
     def own(self) -> bool:

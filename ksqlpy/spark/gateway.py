@@ -6,6 +6,7 @@ Calls raise Py4JError or OSError when the JVM is gone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -52,9 +53,19 @@ def scala_query(query: StreamingQuery) -> Any:
     return query._jsq
 
 
-def launch_jvm(conf: SparkConf) -> Any:
-    """Starts a JVM without a context, beside the one of this process; returns its gateway."""
-    return launch_gateway(conf)  # type: ignore[no-untyped-call]
+def launch_jvm(settings: Mapping[str, str], secrets: Mapping[str, str]) -> Any:
+    """Starts a JVM without a context, beside the one of this process; returns its gateway.
+
+    The settings stand on its command line. The secrets reach it over the connection, as properties of the system, in
+    which spark-submit puts those of its command line: Spark finds all of them in one place.
+    """
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        conf.set(name, value)
+    made = launch_gateway(conf)  # type: ignore[no-untyped-call]
+    for name, value in secrets.items():
+        made.jvm.System.setProperty(name, value)
+    return made
 
 
 def gateway() -> Any:

@@ -27,7 +27,16 @@ from ksqlpy.embedded.java import Java, find_java
 from ksqlpy.embedded.spark_home import spark_home
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.logs import keep_java_settings
-from ksqlpy.spark.gateway import forget_context, gateway, has_context, jvm_of, scala_context, scala_session, use_gateway
+from ksqlpy.spark.gateway import (
+    forget_context,
+    gateway,
+    has_context,
+    jvm_of,
+    launch_jvm,
+    scala_context,
+    scala_session,
+    use_gateway,
+)
 from ksqlpy.spark.jvm.build import helper_jar
 from ksqlpy.spark.launch import Launch
 from ksqlpy.spark.masters import LOOPBACK, check_master, on_one_machine, one_jvm, settings_for
@@ -200,6 +209,9 @@ def start_session(
     for key, value in launch.settings.items():
         builder = builder.config(key, value)
     with launch.environ(), optimizer_held_back(QUICK_START):
+        if gateway() is None:
+            named = {"spark.app.name": "ksqlpy", "spark.master": master}
+            use_gateway(launch_jvm({**named, **launch.open_settings}, launch.secrets))
         session = builder.getOrCreate()
     try:
         check_spark(session.version)  # SPARK_HOME may name another than PySpark's
@@ -277,7 +289,7 @@ def prepare_launch(
     if on_one_machine(master):
         # The executors of local-cluster would have the address of a network, which may go while they run.
         environment["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP") or LOOPBACK
-    return Launch(settings, environment, work)
+    return Launch(settings, environment, work, frozenset(given))
 
 
 def _quoted(option: str) -> str:

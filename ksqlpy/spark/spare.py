@@ -18,7 +18,6 @@ import time
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark import SparkConf
 
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import removed
@@ -116,11 +115,8 @@ class Spare:
             log.info("a spare driver is ready after %.0f s", time.monotonic() - begun)
 
     def _start(self) -> None:
-        conf = SparkConf(loadDefaults=False)
-        for key, value in self.launch.settings.items():
-            conf.set(key, value)
         with self.launch.environ():
-            gateway = launch_jvm(conf)
+            gateway = launch_jvm(self.launch.open_settings, self.launch.secrets)
         with self._lock:
             self._gateway = gateway
             if self._over:

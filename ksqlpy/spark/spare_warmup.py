@@ -23,6 +23,8 @@ _LOCAL = {
     # What belongs to executors, and to the driver that is at work.
     "spark.plugins": "",
     "spark.jars": "",
+    # On one machine Spark would make a secret, and keep it for the driver that uses this JVM.
+    "spark.authenticate": "false",
     "spark.driver.host": LOOPBACK,
     "spark.driver.bindAddress": LOOPBACK,
     "spark.driver.port": "0",
