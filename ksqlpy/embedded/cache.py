@@ -7,13 +7,14 @@ import fcntl
 import hashlib
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
 
 from ksqlpy.errors import EnvironmentProblem
 
-__all__ = ["Progress", "StatusLine", "cache_folder", "digest", "locked"]
+__all__ = ["Progress", "StatusLine", "cache_folder", "digest", "locked", "part_of"]
 
 Progress = Callable[[str], None]
 """Takes one short line about what is going on; an empty text means that the work is over."""
@@ -44,6 +45,14 @@ def digest(*parts: str | bytes) -> str:
         data = part.encode() if isinstance(part, str) else part
         h.update(len(data).to_bytes(8, "big") + data)
     return h.hexdigest()[:12]
+
+
+def part_of(file: Path) -> Path:
+    """The name under which a file is written until it is whole and replaces the one before.
+
+    No other process and no other thread has the same: broker and Spark start side by side.
+    """
+    return file.with_name(f"{file.name}.{os.getpid()}.{threading.get_ident()}")
 
 
 @contextlib.contextmanager

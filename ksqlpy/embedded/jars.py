@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
 
-from ksqlpy.embedded.cache import Progress, StatusLine, cache_folder, digest, locked
+from ksqlpy.embedded.cache import Progress, StatusLine, cache_folder, digest, locked, part_of
 from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import EnvironmentProblem
 
@@ -96,7 +96,7 @@ def fill(to: Path, progress: Progress | None = None) -> list[Path]:
         target.mkdir(parents=True, exist_ok=True)
         for jar in jar_set(name, progress):
             # By way of a second name, so that a broken copy never looks like a jar.
-            part = target / f".{jar.name}.{os.getpid()}"
+            part = part_of(target / f".{jar.name}")
             shutil.copyfile(jar, part)
             out.append(part.replace(target / jar.name))
     return out
@@ -165,7 +165,7 @@ def _verify(folder: Path, jars: Sequence[Jar]) -> None:
                 )
         fresh[jar.file_name] = entry
     if fresh != known:
-        part = stamp.with_name(f"{stamp.name}.{os.getpid()}")
+        part = part_of(stamp)
         part.write_text(json.dumps(fresh))
         part.replace(stamp)
 

@@ -12,7 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from ksqlpy.embedded.cache import cache_folder, digest
+from ksqlpy.embedded.cache import cache_folder, digest, part_of
 from ksqlpy.errors import EnvironmentProblem
 
 __all__ = ["MINIMUM", "Java", "find_java"]
@@ -137,7 +137,7 @@ def _without_optional_module(java: Java) -> Java:
     )
     if not script.exists() or script.read_text() != text:
         script.parent.mkdir(exist_ok=True)
-        new = script.with_name(f"java.{os.getpid()}")
+        new = part_of(script)
         new.write_text(text)
         new.chmod(0o755)
         new.replace(script)

@@ -6,12 +6,11 @@ Those that only a speed-up uses may be missing.
 from __future__ import annotations
 
 import json
-import os
 import re
 
 import pyspark
 
-from ksqlpy.embedded.cache import Progress, cache_folder, digest
+from ksqlpy.embedded.cache import Progress, cache_folder, digest, part_of
 from ksqlpy.embedded.jars import pyspark_jars_folder, spark_jars
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.spark.jvm.contract import CONTRACT, missing
@@ -45,7 +44,7 @@ def check_pyspark(progress: Progress | None = None) -> dict[str, str]:
         more = f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise _problem(SPARK_VERSION, f"{version}, which lacks {lacking[0]}{more}")
     off = {name: members[0] for name, members in speedups.items()}
-    whole = note.with_name(f"{note.name}.{os.getpid()}")
+    whole = part_of(note)
     whole.write_text(json.dumps(off), encoding="utf-8")
     whole.replace(note)
     return off

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -90,3 +93,21 @@ def test_java_with_that_module_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch
     home = fake_java(tmp_path / "full", "17", "java.base jdk.incubator.vector")
     monkeypatch.setenv("JAVA_HOME", str(home))
     assert find_java().home == home
+
+
+def test_broker_and_spark_look_for_it_side_by_side(tmp_path: Path) -> None:
+    """With an empty cache both write the script, at the same moment."""
+    found = fake_java(tmp_path / "cut", "25", modules="java.base")
+    cut = java.Java(found, found / "bin" / "java", "25")
+    together = threading.Barrier(4)
+
+    def look() -> java.Java:
+        together.wait()
+        return java._without_optional_module(cut)
+
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(50):
+            shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+            taken = {done.result() for done in [threads.submit(look) for _ in range(4)]}
+            assert len(taken) == 1
+            assert [f.name for f in taken.pop().executable.parent.iterdir()] == ["java"]
