@@ -26,7 +26,7 @@ from ksqlpy.catalog import Catalog, Column, Owner
 from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.folders import folder_locked, scratch_folder
-from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, StatementError
+from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError, StatementError
 from ksqlpy.figures import EngineMetrics
 from ksqlpy.plan import Plan, mode_of
 from ksqlpy.reading.push import Plain, plain_of
@@ -38,12 +38,13 @@ from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.clusterstatus import host_status
 from ksqlpy.runtime.commandstatus import CommandStatuses
 from ksqlpy.runtime.context import Context, OpenPush, Sandbox
-from ksqlpy.runtime.health import query_health
+from ksqlpy.runtime.health import service_health
 from ksqlpy.runtime.inserting import InsertStreams
 from ksqlpy.runtime.insertrows import INSERTS_STREAM, InsertStream
 from ksqlpy.runtime.internal import may_read
 from ksqlpy.runtime.letterbox import LetterBox, Which
 from ksqlpy.runtime.metrics import Metrics
+from ksqlpy.runtime.naming import naming
 from ksqlpy.runtime.plainpush import PlainPush
 from ksqlpy.runtime.printing import Printing, check_print
 from ksqlpy.runtime.processinglog import ProcessingLog
@@ -254,13 +255,13 @@ class Engine:
             catalog = self.catalog
             if not checked or checked[0].catalog is not catalog:
                 checked = self._checked(parsed, overrides, samples, entities, audited)
-            writing = Writing(self.brokers, lambda: self.session, partial(_named, entities=entities))
+            writing = Writing(self.brokers, lambda: self.session, partial(naming, entities=entities))
             context = self._context(writing, overrides, dict(variables or {}), None if changes else catalog, principal)
             try:
                 for statement in checked:
                     if not isinstance(statement.parsed.node, nodes.InsertValues):
                         writing.settle()
-                    with _named(statement.parsed, entities):
+                    with naming(statement.parsed, entities):
                         if not statement.holds_in(context.catalog):
                             own = dict(overrides)
                             sandbox = Sandbox(
@@ -291,7 +292,7 @@ class Engine:
         sandbox = Sandbox(self, self.catalog, dict(overrides), samples=samples, principal=ASKS.get(), asked=asked)
         checked = []
         for statement in parsed:
-            with _named(statement, entities):
+            with naming(statement, entities):
                 if isinstance(statement.node, nodes.CreateSource | nodes.InsertSelect):
                     # The entry, made later, holds more.
                     self.brokers.log.check_size({"statement": statement.text})
@@ -365,7 +366,7 @@ class Engine:
         if first is None or len(parsed) > 1 or not isinstance(first.node, nodes.Query | nodes.UnionAll | nodes.Print):
             span = Text(sql).span(first.node if first is not None else None)
             raise StatementError("not-a-query", "one SELECT, or one PRINT, is wanted here", span=span, sql=sql)
-        with _named(first, []):
+        with naming(first, []):
             opened = self._opened(first, properties, token, audited)
         audited.done(first)
         return opened
@@ -581,42 +582,11 @@ class Engine:
         ``isHealthy`` is the server's: to start a server again does not help a query that fails, so such queries do
         not make it false. They stand in ``queries``, as far as the principal may see them.
         """
-        lost, visible = None, self.catalog.seen_by(ASKS.get())
+        visible = self.catalog.seen_by(ASKS.get())
         left_out = self.catalog_service.left_out if visible.viewer is None else ()
-        try:
-            lost = self.brokers.problem()
-            kafka = True
-        except KsqlError:
-            kafka = False
-        details: dict[str, dict[str, Any]] = {
-            "metastore": {"isHealthy": True},
-            "kafka": {"isHealthy": kafka},
-            "commandRunner": {
-                "isHealthy": self._ready and lost is None,
-                **({"reason": lost} if lost else {}),
-                **({"leftOut": list(left_out)} if left_out else {}),
-            },
-            "spark": {"isHealthy": self._ready and self.supervisor.driver.alive},
-        }
-        healthy = all(d["isHealthy"] for d in details.values())
-        details["queries"] = query_health(visible, self.supervisor)
-        return {"isHealthy": healthy, "details": details, "serverState": "READY" if self._ready else "TERMINATING"}
+        return service_health(visible, self.brokers, self.supervisor, left_out, ready=self._ready)
 
 
 def _starts(statement: Parsed) -> bool:
     """Whether a statement that changes the catalog may start a query, for which Spark must be there."""
     return isinstance(statement.node, nodes.CreateSource | nodes.InsertSelect | nodes.Resume | nodes.Skip)
-
-
-@contextlib.contextmanager
-def _named(statement: Parsed, entities: list[dict[str, Any]]) -> Iterator[None]:
-    """Puts the statement, its SQL and the answers so far on an error that comes out of it."""
-    try:
-        yield
-    except KsqlError as e:
-        if e.statement_text is None:  # it may come of an earlier statement, whose record was not written
-            if e.sql is None and isinstance(e, AnalysisProblem):
-                e.sql = statement.sql
-            e.statement_text = statement.text
-            e.entities = list(entities)
-        raise

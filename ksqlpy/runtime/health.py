@@ -1,16 +1,20 @@
-"""Which queries do not run, for GET /healthcheck."""
+"""What GET /healthcheck tells: what the server needs, and which queries do not run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ksqlpy.errors import KsqlError
 from ksqlpy.spark.query_status import State
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ksqlpy.catalog import Catalog
+    from ksqlpy.runtime.brokers import Brokers
     from ksqlpy.runtime.supervisor import Supervisor
 
-__all__ = ["query_health"]
+__all__ = ["query_health", "service_health"]
 
 
 def query_health(catalog: Catalog, supervisor: Supervisor) -> dict[str, Any]:
@@ -31,3 +35,28 @@ def query_health(catalog: Catalog, supervisor: Supervisor) -> dict[str, Any]:
         listed.append({**entry, **({"reason": reason} if reason else {})})
         healthy = healthy and not status.failed
     return {"isHealthy": healthy, "notRunning": listed}
+
+
+def service_health(
+    catalog: Catalog, brokers: Brokers, supervisor: Supervisor, left_out: Sequence[Any], *, ready: bool
+) -> dict[str, Any]:
+    """All of it, with the queries that are in the catalog; ``left_out``: entries of the command log that were not done."""
+    lost = None
+    try:
+        lost = brokers.problem()
+        kafka = True
+    except KsqlError:
+        kafka = False
+    details: dict[str, dict[str, Any]] = {
+        "metastore": {"isHealthy": True},
+        "kafka": {"isHealthy": kafka},
+        "commandRunner": {
+            "isHealthy": ready and lost is None,
+            **({"reason": lost} if lost else {}),
+            **({"leftOut": list(left_out)} if left_out else {}),
+        },
+        "spark": {"isHealthy": ready and supervisor.driver.alive},
+    }
+    healthy = all(d["isHealthy"] for d in details.values())
+    details["queries"] = query_health(catalog, supervisor)
+    return {"isHealthy": healthy, "details": details, "serverState": "READY" if ready else "TERMINATING"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,8 @@ from starlette.routing import Route, WebSocketRoute
 
 from ksqlpy.client import Connection
 from ksqlpy.config import Config
+from ksqlpy.deadletters import Letter, Letters
+from ksqlpy.runtime import letterbox
 from ksqlpy.server.app import ROUTERS
 from ksqlpy.server.auth.users import add_user
 from ksqlpy.server.run import ServerThread
@@ -63,6 +66,15 @@ ASKED: dict[str, list[Ask]] = {
     "/v1/metadata/id": [("GET", "/v1/metadata/id", None)],
     "/ksql/terminate": [("POST", "/ksql/terminate", {"deleteTopicList": ["{x}-in"]})],
     "/ws/query": [("WS", "/ws/query?request=", {"ksql": text}) for text in TEXTS],
+    "/deadletters": [
+        ("POST", "/deadletters", {"query": "{x}_q"}),
+        ("POST", "/deadletters", {"topic": "{x}-in"}),
+        ("POST", "/deadletters", {"lettersTopic": "{x}-in"}),
+    ],
+    "/deadletters/replay": [
+        ("POST", "/deadletters/replay", {"query": "{x}_q"}),
+        ("POST", "/deadletters/replay", {"topic": "{x}-in"}),
+    ],
     "/openapi.json": [("GET", "/openapi.json", None)],
 }
 
@@ -78,6 +90,17 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for role in NARROW:
         add_user(file, role, PASSWORD, frozenset({role}))
     return file
+
+
+@pytest.fixture(scope="module", autouse=True)
+def letters() -> Iterator[None]:
+    """Dead letters of what some may see and others not, in each topic of letters."""
+    pay = Letter("0-0", "PAY_Q", "pay-in", 0, 7, 1000, "no JSON", b"k", b"{", topic_id="T")
+    hush = replace(pay, id="0-1", query="HUSH_Q", topic="hush-in")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(letterbox, "read_letters", lambda connection, topic: Letters(topic, [pay, hush]))
+        patch.setattr(letterbox, "replay", lambda connection, letters, wanted, *, again: len(wanted))
+        yield
 
 
 def made(users: Path) -> AccessEngine:
