@@ -40,7 +40,7 @@ def query_health(catalog: Catalog, supervisor: Supervisor) -> dict[str, Any]:
 def service_health(
     catalog: Catalog, brokers: Brokers, supervisor: Supervisor, left_out: Sequence[Any], *, ready: bool
 ) -> dict[str, Any]:
-    """All of it, with the queries that are in the catalog; ``left_out``: entries of the command log that were not done."""
+    """All of it, with the queries of the catalog; ``left_out``: entries of the command log that were not done."""
     lost = None
     try:
         lost = brokers.problem()
