@@ -92,13 +92,13 @@ def test_a_process_writes_lines_in_its_form(capsys: pytest.CaptureFixture[str], 
     begin(Config.of({}))
     log.warning("plain")
     begin(Config.of({"ksqlpy.log.format": "json", "ksqlpy.log.levels": "tests.form=DEBUG"}))
-    log.debug("as JSON: %s", "ä\ud800")
+    log.debug("as JSON: %s", "ä")
     begin(Config.of({}), tmp_path / "file")
     log.warning("into a file")
     text, line = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} WARN tests\.form: plain", text)
     said = json.loads(line)
-    assert (said["level"], said["logger"], said["message"]) == ("DEBUG", "tests.form", "as JSON: ä\ud800")
+    assert (said["level"], said["logger"], said["message"]) == ("DEBUG", "tests.form", "as JSON: ä")
     assert (tmp_path / "file").read_text().endswith("WARN tests.form: into a file\n")
 
 
@@ -108,6 +108,11 @@ def test_the_name_of_a_principal_forges_no_line() -> None:
         text, line = TextLines().format(record), JsonLines().format(record)
     assert text.endswith(" INFO ksqlpy.server [by eve??2026 FATAL?[2J]: said")
     assert "\n" not in line and json.loads(line)["principal"] == "eve\r\n2026 FATAL\x1b[2J"
+
+
+def test_half_a_character_is_written_as_json() -> None:
+    line = JsonLines().format(logging.LogRecord("ksqlpy.server", logging.INFO, "", 0, "\ud800", (), None))
+    assert json.loads(line.encode("ascii"))["message"] == "\ud800"
 
 
 def test_settings_of_java_follow(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ The engine's clock is not waited for: it tells what it would tell at that time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from ksqlpy.audit import Audit
 from ksqlpy.figures import Counts, EngineMetrics, Machine, Progress, QueryFigures, QueryMetrics, Seen, Wait
 from ksqlpy.server import metrics
 from ksqlpy.server.backend import State
@@ -62,6 +63,8 @@ class Story:
     fires: Mapping[str, Mapping[str, str]]
     away: bool = False
     starts: bool = False
+    loses: bool = False
+    """A line of the audit log each minute."""
 
 
 OF_QUERY = {"query": "CSAS_OUT_1"}
@@ -106,11 +109,14 @@ STORIES = {
         lambda m: replace(healthy(m), machine=Machine(heap_used=GB - 1, heap_max=GB)), {"KsqlpyHeapFull": {}}
     ),
     "the disk is full": Story(lambda m: replace(healthy(m), free_bytes=GB // 2), {"KsqlpyDiskFull": {}}),
+    "lines of the audit log are lost": Story(healthy, {"KsqlpyAuditLost": {"place": "queue"}}, loses=True),
     "a query is paused, with records to read": Story(lambda m: query(m, state="PAUSED", stalled=60.0 * (m - 10)), {}),
 }
 
 
-def fired(server: ServerThread, engine: FakeEngine, http: httpx.Client, story: Story) -> dict[str, dict[str, str]]:
+def fired(
+    server: ServerThread, engine: FakeEngine, http: httpx.Client, audit: Audit, story: Story
+) -> dict[str, dict[str, str]]:
     """The alerts of all minutes, with their labels but those of the scrape."""
     samples, found = Samples(), dict[str, dict[str, str]]()
     rules = [Rule(a.name, a.expr, a.holds) for a in MADE.ALERTS]
@@ -118,6 +124,7 @@ def fired(server: ServerThread, engine: FakeEngine, http: httpx.Client, story: S
         now, wrong = START + 60 * minute, minute >= 10
         engine.told = story.tells(minute) if wrong else healthy(minute)
         server.backend.state = State.STARTING if wrong and story.starts else State.READY
+        audit.lost["queue"] += wrong and story.loses
         away = wrong and story.away
         text = "" if away else http.get("/metrics").text
         told = [
@@ -136,12 +143,21 @@ def asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "KEPT", 0.0)
 
 
+@pytest.fixture
+def audit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Audit]:
+    """The audit log of the server, which writes nowhere."""
+    made = Audit([])
+    monkeypatch.setattr(Audit, "of", lambda config: made)
+    yield made
+    made.close()
+
+
 @pytest.mark.parametrize("story", STORIES)
 def test_an_alert_fires_by_what_it_is_for(
-    server: ServerThread, engine: FakeEngine, http: httpx.Client, story: str
+    audit: Audit, server: ServerThread, engine: FakeEngine, http: httpx.Client, story: str
 ) -> None:
     """And no other one; ahead of the fault none does."""
-    assert fired(server, engine, http, STORIES[story]) == STORIES[story].fires
+    assert fired(server, engine, http, audit, STORIES[story]) == STORIES[story].fires
 
 
 def test_each_alert_has_a_story() -> None:

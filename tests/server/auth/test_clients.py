@@ -88,7 +88,7 @@ def test_a_name_with_a_password_of_a_file_or_of_the_environment(
     assert run(*ASK)[0] == 0
     monkeypatch.setenv("KSQLPY_PASSWORD", "wrong horse")
     code, out, err = run(*ASK)
-    assert code == 1 and "error[no-access]: the server does not let you in" in err and "wrong" not in out + err
+    assert code == 1 and "error[no-access]: the server does not let you in" in err and "wrong horse" not in out + err
 
 
 def test_a_token_of_a_file_or_of_the_environment(
