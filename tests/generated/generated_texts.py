@@ -25,7 +25,7 @@ _PIECES = (
     "*/ 'x", "a.b", "a,b", "a:b", "a=b", "a b", "../x", "file:///x", "C:\\x", "@type", "->", "=>", ":=", "||",
 )  # fmt: skip
 _MOST, _LONG = 9, 3000
-ROOM = 6_000
+ROOM = 3_000
 """Characters of texts that a statement gets: it repeats them, and the command log takes 1 MiB."""
 
 
