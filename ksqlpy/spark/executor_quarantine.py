@@ -1,8 +1,8 @@
 """Quarantine of executors that come while queries run: no tasks before queries are at rest and they are prepared.
 
 A task of an executor that has just come waits for code to be compiled there, and all other tasks of its query wait for
-it. So a query whose executor was lost recovers on those that are left, if they have task slots enough. The new executor
-has the code that the others have compiled. When all queries are live again, it loads what tasks need, and gets tasks.
+it. So a query whose executor was lost recovers on those that are left, if they have task slots enough. When all queries
+are live again, the new executor loads what tasks need, and gets tasks.
 
 A standalone cluster would start it at once, often on a machine whose processors the recovery needs: a JVM takes some
 five seconds of one. So there it is started later, too.

@@ -268,7 +268,6 @@ def prepare_launch(
         f"-Dderby.system.home={folder}",
         f"-Djava.io.tmpdir={work}",
         *([] if cluster else [f"-Dksqlpy.working={work / WORKING}"]),
-        *([f"-Dksqlpy.code={_code_folder(folder, java, jars)}"] if cluster else []),
     )
     settings = {
         **own,
@@ -353,22 +352,8 @@ def _begin_work(work: Path) -> None:
 
 def class_archive(java: Java, jars: Sequence[Path]) -> ClassArchive:
     """The archive of the classes of Spark's JVM: with it a start takes half the time, and half the CPU."""
-    return ClassArchive(cache_folder("jvm") / f"spark-{_digest(java, jars)}.jsa", java)
-
-
-def _digest(java: Java, jars: Sequence[Path]) -> str:
-    """Of all that classes come from."""
-    return digest(java.version, *map(str, (java.executable, spark_home(), *jars)))
-
-
-def _code_folder(folder: Path, java: Java, jars: Sequence[Path]) -> Path:
-    """Where generated code is kept, compiled, for the next JVM; that of other versions is removed."""
-    codes = folder / "code"
-    kept = codes / _digest(java, jars)
-    for old in codes.glob("*"):
-        if old != kept:
-            removed(old)
-    return kept
+    origins = digest(java.version, *map(str, (java.executable, spark_home(), *jars)))
+    return ClassArchive(cache_folder("jvm") / f"spark-{origins}.jsa", java)
 
 
 def has_session() -> bool:

@@ -17,7 +17,6 @@ SETTING = "spark.ksqlpy.speedups.off"
 
 SPEEDUPS: Mapping[str, str] = {
     "expression-reader": "Spark's grammar parses expressions, each in 10 to 20 ms in a new JVM, nested ones in seconds",
-    "shared-code": "each JVM of a cluster compiles the generated code of all queries",
     "executor-quarantine": "an executor that joins gets tasks before it is prepared for them",
     "state-metadata": "the first tasks of an executor load what reads the metadata of states",
     "optimizer-rules": "Spark's optimizer looks for files, variants and subqueries in each plan",

@@ -282,18 +282,6 @@ def change_contract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: str,
             "org.apache.spark.sql.execution.QuickSqlParser",
         ),
         (
-            "  int maxConstPoolSize()",
-            "  long maxConstPoolSize()",
-            "shared-code",
-            "ByteCodeStats: long maxConstPoolSize()",
-        ),
-        (
-            "  org.apache.spark.util.NonFateSharingLoadingCache cache()",
-            "  int cache()",
-            "shared-code",
-            "$: int cache()",
-        ),
-        (
             "  void reviveOffers()",
             "  int reviveOffers()",
             "executor-quarantine",

@@ -23,19 +23,19 @@ def test_nothing_is_off_by_itself() -> None:
 
 
 def test_a_user_turns_one_off() -> None:
-    made = settings_without([], {SETTING: " shared-code,  expression-reader", RULES: "x"})
-    assert made == {SETTING: "expression-reader,shared-code", RULES: "x"}
-    first, second = warnings_about(["expression-reader", "shared-code"], {}, made)
+    made = settings_without([], {SETTING: " state-metadata,  expression-reader", RULES: "x"})
+    assert made == {SETTING: "expression-reader,state-metadata", RULES: "x"}
+    first, second = warnings_about(["expression-reader", "state-metadata"], {}, made)
     assert first.startswith(f"the speed-up expression-reader is off, since {SETTING} names it: Spark's grammar")
-    assert second.startswith("the speed-up shared-code is off")
+    assert second.startswith("the speed-up state-metadata is off")
 
 
 def test_one_that_a_member_is_missing_for_is_off_besides() -> None:
-    made = settings_without(["optimizer-rules"], {SETTING: "shared-code", RULES: "x"})
-    assert made == {SETTING: "shared-code,optimizer-rules"}
-    lines = warnings_about(["shared-code"], {"optimizer-rules": "org.apache.spark.Rule$"}, made)
+    made = settings_without(["optimizer-rules"], {SETTING: "state-metadata", RULES: "x"})
+    assert made == {SETTING: "state-metadata,optimizer-rules"}
+    lines = warnings_about(["state-metadata"], {"optimizer-rules": "org.apache.spark.Rule$"}, made)
     assert [line.partition(":")[0] for line in lines] == [
-        f"the speed-up shared-code is off, since {SETTING} names it",
+        f"the speed-up state-metadata is off, since {SETTING} names it",
         "the speed-up optimizer-rules is off, since this Spark lacks org.apache.spark.Rule$",
     ]
 

@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.HashMap;
 import java.util.Map;
 import ksqlpy.internals.Executors;
-import ksqlpy.internals.Speedup;
 import ksqlpy.metrics.Reports;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
@@ -15,19 +14,10 @@ import org.apache.spark.api.plugin.PluginContext;
 public final class Driver implements DriverPlugin {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
-  private CodeExchange code;
-
   public Map<String, String> init(SparkContext spark, PluginContext context) {
     Reports.begin();
     ProgressBoard.begin();
-    boolean shared = Speedup.SHARED_CODE.on();
-    ExecutorQuarantine.begin(spark, shared ? System.getProperty("ksqlpy.code") : null);
-    if (shared) {
-      code =
-          new CodeExchange(
-              ExecutorQuarantine.DRIVER, report -> ExecutorQuarantine.exchange(MAPPER.valueToTree(report)));
-      code.begin();
-    }
+    ExecutorQuarantine.begin(spark);
     Executors.watch(spark, Reports::joined, Driver::left);
     return new HashMap<>();
   }
@@ -40,8 +30,8 @@ public final class Driver implements DriverPlugin {
 
   /**
    * A report, see {@link Reports}, the wish of a producer to write, see {@link Registrations}, an executor that has come or
-   * code that one has compiled, see {@link ExecutorQuarantine}, or what is on its way in an executor, see {@link
-   * ProgressBoard}; all are JSON.
+   * is held back, see {@link ExecutorQuarantine}, or what is on its way in an executor, see {@link ProgressBoard}; all are
+   * JSON.
    */
   public Object receive(Object message) throws Exception {
     JsonNode asked = MAPPER.readTree((String) message);
@@ -54,13 +44,10 @@ public final class Driver implements DriverPlugin {
     if (asked.has("newcomer")) {
       return ExecutorQuarantine.come(asked.get("newcomer").asText());
     }
-    return asked.has("executor") ? ExecutorQuarantine.exchange(asked) : Reports.take(asked);
+    return asked.has("held") ? ExecutorQuarantine.prepare(asked) : Reports.take(asked);
   }
 
   public void shutdown() {
     Reports.end();
-    if (code != null) {
-      code.end();
-    }
   }
 }

@@ -8,7 +8,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import ksqlpy.internals.Guards;
 import ksqlpy.internals.Executors;
-import ksqlpy.internals.Speedup;
 import ksqlpy.internals.Tasks;
 import ksqlpy.metrics.Figures;
 import ksqlpy.once.Tail;
@@ -55,11 +54,11 @@ public final class Executor implements ExecutorPlugin, Runnable {
     warnOnly();
     Guards.begin(); // ahead of the first client and the first task
     ToDriver.by(given);
-    come();
+    boolean held = come();
     Exchange.begin(id);
     Runtime.getRuntime().addShutdownHook(new Thread(this::leave, "ksqlpy end"));
-    if (Speedup.SHARED_CODE.on() || Speedup.EXECUTOR_QUARANTINE.on()) {
-      new CodeExchange(id, ToDriver::ask).takeAll().begin();
+    if (held) {
+      Preparing.begin(id);
     }
     Thread thread = new Thread(this, "ksqlpy reports");
     thread.setDaemon(true);
@@ -78,12 +77,13 @@ public final class Executor implements ExecutorPlugin, Runnable {
     }
   }
 
-  /** Says so to the driver, which may hold it back: Spark gives it tasks only after {@link #init}. */
-  private void come() {
+  /** Says so to the driver; whether that holds it back: Spark gives it tasks only after {@link #init}. */
+  private boolean come() {
     try {
-      ToDriver.ask(Map.of("newcomer", id));
+      return MAPPER.readTree(ToDriver.ask(Map.of("newcomer", id))).get("held").asBoolean();
     } catch (Exception e) { // then it gets tasks at once
       LOG.warn("the driver does not answer: {}", e.toString());
+      return false;
     }
   }
 

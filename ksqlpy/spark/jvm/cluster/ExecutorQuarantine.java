@@ -4,7 +4,6 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
 import ksqlpy.internals.Speedup;
@@ -32,45 +31,37 @@ public final class ExecutorQuarantine {
   private static boolean holding;
   private static boolean preparing;
 
-  /** {@code code}: the folder of {@link SharedCode}, or null. */
-  static synchronized void begin(SparkContext context, String code) {
+  static synchronized void begin(SparkContext context) {
     spark = context;
     holding = preparing = false;
     HELD.clear();
     PREPARED.clear();
-    SharedCode.begin(code);
   }
 
-  /** An executor has come, and waits for this answer before it can get tasks. */
+  /** An executor has come, and waits for this answer before it can get tasks: {@code {"held":bool}}. */
   static synchronized String come(String executor) {
     if (holding && Speedup.EXECUTOR_QUARANTINE.on() && ExecutorAllocation.hold(spark, executor)) {
       HELD.put(executor, Long.valueOf(System.nanoTime()));
     }
-    return "{}";
+    return MAPPER.createObjectNode().put("held", HELD.containsKey(executor)).toString();
   }
 
   static synchronized void left(String executor) {
     HELD.remove(executor);
     PREPARED.remove(executor);
-    SharedCode.forget(executor);
   }
 
   /**
-   * Takes {@code {"executor":…,"names":[name],"codes":{name:code},"damaged":[name],"loaded":bool}}: what the executor has
-   * compiled, code that it was asked for, what it could not use, and whether it has loaded what tasks need; answers
-   * {@code {"tell":[name],"load":bool,"codes":{name:code}}}: which code is asked for, whether it shall load that now, and
-   * what others have compiled.
+   * Takes {@code {"held":id,"loaded":bool}}: whether an executor has loaded what tasks need; answers {@code
+   * {"held":bool,"load":bool}}: whether it is still held back, and whether it shall load that now.
    */
-  static synchronized String exchange(JsonNode report) throws IOException {
-    String executor = report.get("executor").asText();
-    ObjectNode answer = MAPPER.createObjectNode();
-    SharedCode.take(report, answer);
+  static synchronized String prepare(JsonNode report) {
+    String executor = report.get("held").asText();
     boolean held = HELD.containsKey(executor);
-    answer.put("load", held && preparing);
-    if (!SharedCode.give(executor, answer.putObject("codes")) && report.get("loaded").asBoolean() && held && preparing) {
+    if (held && report.get("loaded").asBoolean()) {
       PREPARED.put(executor, Boolean.TRUE);
     }
-    return MAPPER.writeValueAsString(answer);
+    return MAPPER.createObjectNode().put("held", held).put("load", held && preparing).toString();
   }
 
   /**

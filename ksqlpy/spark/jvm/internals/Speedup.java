@@ -13,7 +13,6 @@ import org.slf4j.LoggerFactory;
  */
 public enum Speedup {
   EXPRESSION_READER("expression-reader", "QuickParser", "ExpressionReader", "ExpressionText"),
-  SHARED_CODE("shared-code", "GeneratedCode", "CompiledCode"),
   EXECUTOR_QUARANTINE("executor-quarantine", "ExecutorAllocation"),
   STATE_METADATA("state-metadata", "StateFiles");
 
