@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,3 +101,16 @@ def test_a_lost_executor_is_replaced_when_queries_have_been_live_for_a_while() -
     assert failing == [[]] * int(LONGEST) + [[True]], "a query fails again and again"
     session = Session(quarantine)
     assert look("01", live=False) == [False], "another driver"
+
+
+@pytest.mark.spark
+@pytest.mark.extended("a Spark cluster")
+def test_an_executor_that_comes_is_prepared_and_admitted(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.cluster.held_executor", str(tmp_path)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=500, check=False)
+    assert done.stdout.splitlines() == [
+        "held back, slots: 1, loaded: False",
+        "prepared, slots: 1, loaded: True",
+        "admitted, slots: 2, loaded: True",
+    ], done.stderr
