@@ -118,6 +118,27 @@ def test_the_younger_of_two_connections_goes_on(server: ServerThread, numbers: s
     assert committed(broker) == [[0, 1, 2]]
 
 
+def test_queries_read_on_behind_the_marks_of_its_transactions(server: ServerThread, numbers: str) -> None:
+    engine = server.backend.engine
+    engine.execute(
+        "SET 'auto.offset.reset' = 'earliest';"
+        "CREATE TABLE parities AS SELECT n % 2 AS parity, COUNT(*) AS found FROM numbers GROUP BY n % 2;"
+    )
+    for n in range(5):
+        post(server, {}, *count(n))
+
+    def found() -> tuple[object, list[int]]:
+        with httpx.Client(base_url=server.url, timeout=60, trust_env=False) as http:
+            asked = {"sql": "SELECT found FROM parities WHERE parity = 0;"}
+            rows = http.post("/query-stream", json=asked, headers={"Accept": "application/json"}).json()[1:]
+            [host] = http.get("/clusterStatus").json()["clusterStatus"].values()
+        stores = host["hostStoreLags"]["stateStoreLags"].values()
+        return rows, [lag["offsetLag"] for store in stores for lag in store["lagByPartition"].values()]
+
+    assert until(lambda: found() == ([[3]], [0])), found()
+    engine.execute("DROP TABLE parities DELETE TOPIC;")
+
+
 class Loader(threading.Thread):
     """Learns how far its id came, and sends the numbers behind that, up to ``end``, until the connection ends."""
 
