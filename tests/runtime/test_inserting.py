@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import Message, TopicPartition
 
+from ksqlpy.config import Config
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ConfigProblem, EngineProblem
@@ -52,7 +53,10 @@ def streams_on(bootstrap: str, engine: MemoryEngine) -> InsertStreams:
     for topic, partitions in TOPICS.items():
         kafka.create_topic(topic, partitions, None, {"max.message.bytes": "2000"} if topic == "small" else {})
     topics = SimpleNamespace(inserts="_ksqlpy-test_inserts")
-    brokers = SimpleNamespace(connection=connection, kafka=kafka, topics=topics, check_owner=lambda: None)
+    config = Config.of({})
+    brokers = SimpleNamespace(
+        connection=connection, kafka=kafka, topics=topics, config=config, check_owner=lambda: None
+    )
 
     class Catalogs:
         catalog = property(lambda self: engine.catalog)
