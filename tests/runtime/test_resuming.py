@@ -13,8 +13,8 @@ import pytest
 from ksqlpy.access import Principal, asking
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ConfigProblem, EngineProblem, KsqlError
-from ksqlpy.runtime.insertrows import InsertStream
 from ksqlpy.runtime.inserting import InsertStreams
+from ksqlpy.runtime.insertrows import InsertStream
 from ksqlpy.testing.memory import MemoryEngine
 from tests.harness.broker import Broker
 from tests.runtime.test_inserting import STATEMENTS, TOPICS, lines, streams_on, written
