@@ -67,6 +67,9 @@ Spark's JVM, which has `ksqlpy_jvm_cpu_seconds_total` and others.
 How many rows a query keeps in its state is not told: RocksDB counts a row again each time that it is written, until it
 compacts its files, and a true count would cost a read for each write. `ksqlpy_query_state_bytes` is the size.
 
+The same is true of the rows of copies of tables. What is told of a copy is what it has itself seen a moment ago: a
+scrape waits neither for brokers nor for pull queries.
+
 The label `reason` of dead letters is `unreadable` (a record), `unwritable` (a result), `too_large` or `skipped` (by
 SKIP). The texts of the reasons stand in the [letters](concepts.md).
 

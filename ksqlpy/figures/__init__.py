@@ -6,6 +6,7 @@ from ksqlpy.figures.metrics import PREFIX, SUM, Kind, Metric, Sample
 from ksqlpy.figures.server import (
     ENGINE_METRICS,
     SERVER_METRICS,
+    CopyFigures,
     EngineMetrics,
     JvmFigures,
     Machine,
@@ -32,6 +33,7 @@ __all__ = [
     "PREFIX",
     "SERVER_METRICS",
     "SUM",
+    "CopyFigures",
     "Counts",
     "EngineMetrics",
     "Figure",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from ksqlpy.figures.table import FIGURES, Progress, QueryFigures
 __all__ = [
     "ENGINE_METRICS",
     "SERVER_METRICS",
+    "CopyFigures",
     "EngineMetrics",
     "JvmFigures",
     "Machine",
@@ -46,6 +48,19 @@ class JvmFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyFigures:
+    """Of the copy of a table. ``lag``: in records, None before all ends are known; ``size``: in bytes."""
+
+    lag: int | None = None
+    size: int = 0
+
+    def __add__(self, other: CopyFigures) -> CopyFigures:
+        """Of two copies of the same table: the one that is further behind, and the size of both."""
+        lags = [c.lag for c in (self, other) if c.lag is not None]
+        return CopyFigures(max(lags, default=None), self.size + other.size)
+
+
+@dataclass(frozen=True, slots=True)
 class QueryMetrics:
     """A persistent query. ``since``: of its state, seconds since 1970; ``stalled``, ``behind``: see the metrics.
 
@@ -69,7 +84,7 @@ class QueryMetrics:
 class EngineMetrics:
     """What an engine tells. ``slots``: by ``used`` and ``free``; ``age``: seconds since the JVM has told figures.
 
-    ``free_bytes``: of the disk with the data folder.
+    ``free_bytes``: of the disk with the data folder; ``copies``: of tables, by their names.
     """
 
     version: str
@@ -82,6 +97,7 @@ class EngineMetrics:
     free_bytes: int | None = None
     machine: Machine = Machine()
     pull_queries: int = 0
+    copies: Mapping[str, CopyFigures] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +164,15 @@ def _seconds(ms: int | None) -> Iterable[Sample]:
     return one(None if ms is None else ms / 1000)
 
 
+COPIES = 100
+"""Tables whose copies are told: so many series at most for each metric of copies."""
+
+
+def _copies(told: EngineMetrics) -> list[tuple[str, CopyFigures]]:
+    """Of each table; of more than may be told, those that are furthest behind."""
+    return heapq.nsmallest(COPIES, told.copies.items(), key=lambda of: (-(of[1].lag or 0), of[0]))
+
+
 ENGINE_METRICS = [
     Metric[EngineMetrics](
         "info",
@@ -169,6 +194,27 @@ ENGINE_METRICS = [
         Kind.GAUGE,
         "pull queries that are being answered, without lookups",
         lambda e: one(e.pull_queries),
+    ),
+    Metric[EngineMetrics](
+        "table_copies",
+        Kind.GAUGE,
+        "tables that the server has copied for pull queries; the copies of reader processes are not among them",
+        lambda e: one(len(e.copies)),
+    ),
+    Metric[EngineMetrics](
+        "table_copy_lag_records",
+        Kind.GAUGE,
+        "records of the table's topic that its copy has not taken over, those of open transactions among them; of the "
+        f"{COPIES} tables that are furthest behind",
+        lambda e: [((table,), c.lag) for table, c in _copies(e) if c.lag is not None],
+        ("table",),
+    ),
+    Metric[EngineMetrics](
+        "table_copy_bytes",
+        Kind.GAUGE,
+        "size of the copy, on disk and not yet written to it; of the same tables",
+        lambda e: [((table,), c.size) for table, c in _copies(e)],
+        ("table",),
     ),
     Metric[EngineMetrics](
         "figures_age_seconds", Kind.GAUGE, "how old the figures of the queries are", lambda e: one(e.age)

@@ -553,7 +553,8 @@ class Engine:
     def metrics(self) -> EngineMetrics:
         """What GET /metrics tells; of figures of Spark's JVM, if it does not answer, those of before."""
         reads = self.reads
-        return self._metrics.now(self.catalog, len(reads.open), self.folder, len(reads.pulling))
+        copies = reads.copies.known(self.catalog.sources)
+        return self._metrics.now(self.catalog, len(reads.open), self.folder, len(reads.pulling), copies)
 
     def host_status(self) -> dict[str, Any]:
         """What GET /clusterStatus tells of this server; raises KsqlError."""

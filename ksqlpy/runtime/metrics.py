@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ksqlpy import __version__
 from ksqlpy.catalog import Catalog
-from ksqlpy.figures import Counts, EngineMetrics, JvmFigures, QueryFigures, QueryMetrics
+from ksqlpy.figures import CopyFigures, Counts, EngineMetrics, JvmFigures, QueryFigures, QueryMetrics
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.lagtime import LagTime
 from ksqlpy.runtime.supervisor import Supervisor
@@ -76,6 +76,7 @@ class Metrics:
         push_queries: int,
         folder: Path,
         pull_queries: int = 0,
+        copies: Mapping[str, CopyFigures] | None = None,
     ) -> EngineMetrics:
         """Those of now, with figures that may be a minute old if the JVM does not answer."""
         self._ask()
@@ -98,6 +99,7 @@ class Metrics:
             free_bytes=_free(folder),
             machine=known.machine,
             pull_queries=pull_queries,
+            copies=copies or {},
         )
 
     def _slots(self) -> Mapping[str, int]:

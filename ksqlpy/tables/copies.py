@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ksqlpy.catalog import Source
 from ksqlpy.errors import EngineProblem
+from ksqlpy.figures import CopyFigures
 from ksqlpy.registry import SchemaRegistry
 from ksqlpy.tables.copy import Copy
 from ksqlpy.tables.store import Store
@@ -97,6 +98,14 @@ class Copies:
         copies = (self._open.get((name, committed)) for committed in (True, False))
         found = next((c for c in copies if c is not None and not c.failed), None)
         return None if found is None else {"lag": found.lag(self.ends(found)), "rows": found.estimate()}
+
+    def known(self, tables: Container[str]) -> dict[str, CopyFigures]:
+        """Of those of these tables that are copied, what the copies know: at once, also while one is made or read."""
+        found: dict[str, CopyFigures] = {}
+        for (name, _), copy in tuple(self._open.items()):
+            if name in tables and not copy.failed:
+                found[name] = found[name] + copy.figures if name in found else copy.figures
+        return found
 
     def _offsets(self, topic: str, *, latest: bool, committed: bool) -> dict[int, int]:
         partitions = self._kafka.partitions([topic])

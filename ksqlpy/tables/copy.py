@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException, Message, TopicPartition
 from rocksdict import DbClosedError
 
 from ksqlpy.analysis.result import Relation
 from ksqlpy.atwork import working
 from ksqlpy.catalog import KeySpec, Source
 from ksqlpy.errors import EngineProblem
+from ksqlpy.figures import CopyFigures
 from ksqlpy.formats import JSON, Unreadable, codec, present
 from ksqlpy.formats.by_name import FORMATS
 from ksqlpy.formats.contract import DECLARED
@@ -33,6 +34,8 @@ MOST = 20_000
 """Records that are taken over at once."""
 
 _IDLE_SECONDS = 0.5
+_TOLD_SECONDS = 1.0
+"""Seconds between two looks at its figures while records come."""
 _ASK_SECONDS = 10.0
 _TOGETHER = 0.004
 _LONGEST_AWAY = 20 * 3600
@@ -73,6 +76,8 @@ class Copy:
         """Whether it had, once, all that its topic had then."""
         self.remade: str | None = None
         """Why what was there has been copied again."""
+        self.figures = CopyFigures()
+        """As its thread has seen them last: who reads them waits for nobody."""
         self._folder = folder
         self._begins = dict(begins)
         self._prefixed = source.window.key_bytes if source.window is not None else 0
@@ -86,7 +91,6 @@ class Copy:
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._problem: EngineProblem | None = None
-        self._ends: dict[int, int] = {}
         self._store, self._positions = self._opened()
         self._consumer = consumer
         self._thread = threading.Thread(target=self._run, name=f"copy {source.name}", daemon=True)
@@ -131,7 +135,7 @@ class Copy:
         try:
             consumer.assign([TopicPartition(self.source.topic, p, o) for p, o in self._positions.items()])
             self._forget(self._begins)
-            look = time.monotonic() + _FORGET_SECONDS
+            look, tell = time.monotonic() + _FORGET_SECONDS, 0.0
             while not self._stopping.is_set():
                 if time.monotonic() > look:
                     look = time.monotonic() + _FORGET_SECONDS
@@ -142,6 +146,9 @@ class Copy:
                         self._take([first, *consumer.consume(MOST, 0)])
                     # What comes meanwhile is taken together: a record alone costs as much as many.
                     self._stopping.wait(_TOGETHER)
+                if first is None or time.monotonic() > tell:
+                    tell = time.monotonic() + _TOLD_SECONDS
+                    self.figures = CopyFigures(self._behind(consumer), self._store.size())
         except Torn as e:
             self._fail(str(e), _DISK)
         except KafkaException as e:
@@ -162,6 +169,20 @@ class Copy:
                 if ends is not None:
                     found[partition] = ends[0]
         return found
+
+    def _behind(self, consumer: Consumer) -> int | None:
+        """Its lag by the ends that came with the records of before; None until those of all partitions have come.
+
+        Only the thread that polls may ask for them: a poll of another one holds the call up, and the next poll, too.
+        """
+        ends = {}
+        with contextlib.suppress(KafkaException):  # of a partition that it has not heard of
+            for partition in self._begins:
+                place = TopicPartition(self.source.topic, partition)
+                heard = consumer.get_watermark_offsets(place, cached=True)
+                if heard is not None and heard[1] != OFFSET_INVALID:
+                    ends[partition] = heard[1]
+        return self.lag(ends) if ends.keys() == self._begins.keys() else None
 
     def _forget(self, begins: Mapping[int, int]) -> None:
         """Removes the rows whose records the topic has deleted, as windows behind its retention."""

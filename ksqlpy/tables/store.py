@@ -33,6 +33,9 @@ _BUFFER = 32 * 2**20
 _FLUSHED = 60.0
 """Seconds after which what was written goes to the files: so much is read again after a crash."""
 
+_SIZES = ("live-sst-files-size", "cur-size-all-mem-tables")
+"""What RocksDB calls the bytes of its files and of what is not yet written to them."""
+
 _AT_ONCE = 20_000
 """Rows that are removed together."""
 
@@ -170,6 +173,10 @@ class Store:
     def estimate(self) -> int:
         """About how many rows it has."""
         return int(self._rows.property_int_value("rocksdb.estimate-num-keys") or 0)
+
+    def size(self) -> int:
+        """Bytes of its files, and of what is only in memory."""
+        return sum(int(self._rows.property_int_value(f"rocksdb.{name}") or 0) for name in _SIZES)
 
     def flush(self) -> None:
         """Writes what is only in memory to the files."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,7 +99,21 @@ def test_the_figures_are_those_of_the_records(engine: Engine) -> None:
         assert found["latency_seconds_count"] == found["latency_seconds_bucket +Inf"] > 0
         described = engine.execute(f"EXPLAIN {query};")[0]["queryDescription"]["figures"]
         assert abs(described["lastCommit"] / 1000 - scraped(http, query)["last_commit_timestamp_seconds"]) < 30
+        assert found["table_copies"] == 0 and not any(name.startswith("table_copy_") for name in found)
+        pull = engine.query("SELECT * FROM per_ride WHERE km > 0;")
+        rows = pull.rows()
+        with contextlib.closing(pull), contextlib.closing(rows):
+            assert next(rows) is not None, "the copy is made, and its rows are gone through"
+            making = engine.reads.copies._lock
+            with making:  # as while the copy of another table is made, which waits for brokers
+                assert until(lambda: scraped(http, query).get("table_copy_lag_records PER_RIDE") == 0)
+                found = scraped(http, query)
+            assert (found["table_copies"], found["pull_queries"]) == (1, 1)
+            assert found["table_copy_bytes PER_RIDE"] > 0
+            assert next(rows) is not None, "the scan goes on"
+        assert until(lambda: scraped(http, query)["pull_queries"] == 0)
         engine.execute(f"PAUSE {query};")
         assert until(lambda: "state PAUSED" in scraped(http, query))
         engine.execute("DROP TABLE per_ride;")
         assert until(lambda: "state PAUSED" not in scraped(http, query))
+        assert until(lambda: scraped(http, query)["table_copies"] == 0), "it went with the table"

@@ -16,6 +16,7 @@ from ksqlpy.figures import (
     ENGINE_METRICS,
     KSQLDB_METRICS,
     SERVER_METRICS,
+    CopyFigures,
     Counts,
     EngineMetrics,
     Machine,
@@ -72,8 +73,8 @@ def of_query(samples: Samples, name: str, **labels: str) -> float:
 @pytest.fixture(autouse=True)
 def told(engine: FakeEngine) -> None:
     machine = Machine(heap_used=100, heap_max=200, collections=7, collection_ms=1500, threads=60, cpu_ms=90_500)
-    slots = {"used": 3, "free": 5}
-    engine.told = EngineMetrics("1.2", "default_", (QUERY,), slots, 4, 1, 0.5, 2_000, machine, 6)
+    slots, copies = {"used": 3, "free": 5}, {"ZONES": CopyFigures(2, 4096), "NEW": CopyFigures()}
+    engine.told = EngineMetrics("1.2", "default_", (QUERY,), slots, 4, 1, 0.5, 2_000, machine, 6, copies)
 
 
 def test_a_query_has_its_figures(http: httpx.Client) -> None:
@@ -107,6 +108,24 @@ def test_engine_and_process_have_theirs(http: httpx.Client) -> None:
     assert (found["ksqlpy_jvm_cpu_seconds_total", ()], found["ksqlpy_jvm_threads", ()]) == (90.5, 60)
     assert found["ksqlpy_pull_queries", ()] == 6
     assert found["process_resident_memory_bytes", ()] > 1_000_000
+
+
+def test_copies_of_tables_have_theirs(http: httpx.Client) -> None:
+    found = scraped(http)
+    assert found["ksqlpy_table_copies", ()] == 2
+    assert found["ksqlpy_table_copy_lag_records", (("table", "ZONES"),)] == 2
+    assert found["ksqlpy_table_copy_bytes", (("table", "ZONES"),)] == 4096
+    assert ("ksqlpy_table_copy_lag_records", (("table", "NEW"),)) not in found, "nothing is known of it yet"
+
+
+def test_of_many_copies_those_furthest_behind_are_told(http: httpx.Client, engine: FakeEngine) -> None:
+    copies = {f"T{n:03}": CopyFigures(n % 250, 1) for n in range(500)} | {"NEW": CopyFigures()}
+    engine.told = replace(engine.told, copies=copies)
+    found = scraped(http)
+    assert found["ksqlpy_table_copies", ()] == 501
+    for name in ("lag_records", "bytes"):
+        told = {labels[0][1] for (metric, labels) in found if metric == f"ksqlpy_table_copy_{name}"}
+        assert told == {f"T{n:03}" for n in (*range(200, 250), *range(450, 500))}, name
 
 
 def test_ksqldbs_names_are_told_if_they_are_wanted(http: httpx.Client, engine: FakeEngine) -> None:
