@@ -20,6 +20,10 @@ FED = 10.0
 """Records a second that each of the queries reads."""
 
 
+SETTLES = 30.0
+"""Seconds between the start of the queries and the first scrape."""
+
+
 def scrape(rig: Rig) -> Iterator[str]:
     """One line. What the engine has told is kept for a moment: each scrape comes after that."""
     count = rig.queries * 5
@@ -27,6 +31,7 @@ def scrape(rig: Rig) -> Iterator[str]:
         states = rig.start_queries(server, count, TOPIC)
         took, size, series = [], 0, 0
         with rig.fed(TOPIC, FED):
+            time.sleep(SETTLES)
             for _ in range(TIMES * rig.rounds + 1):
                 time.sleep(KEPT + 0.2)
                 begin = time.perf_counter()
