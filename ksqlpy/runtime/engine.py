@@ -554,7 +554,7 @@ class Engine:
         """What GET /metrics tells; of figures of Spark's JVM, if it does not answer, those of before."""
         reads = self.reads
         copies = reads.copies.known(self.catalog.sources)
-        return self._metrics.now(self.catalog, len(reads.open), self.folder, len(reads.pulling), copies)
+        return self._metrics.now(self.catalog, len(reads.open), self.folder, reads.pulling, copies)
 
     def host_status(self) -> dict[str, Any]:
         """What GET /clusterStatus tells of this server; raises KsqlError."""

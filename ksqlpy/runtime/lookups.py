@@ -20,6 +20,7 @@ from ksqlpy.formats import Unreadable
 from ksqlpy.reading import Rows, folded, projection_of
 from ksqlpy.reading.pull import columns_of
 from ksqlpy.registry import SchemaRegistry
+from ksqlpy.runtime.audited import looked_up
 from ksqlpy.runtime.pulllimits import PullLimits
 from ksqlpy.tables import Copy
 from ksqlpy.types import ALL_DIGITS, BIGINT, DOUBLE, INTEGER, STRING, DecimalType, SqlType
@@ -88,19 +89,28 @@ class Lookups:
         """Columns and rows of a lookup whose shape is known, in a table that is copied; None for everything else.
 
         It waits for nothing but the local disk. ``analyze``: see :meth:`find`; ``copy_of``: the copy of a table, None
-        while there is none. Raises EngineProblem.
+        while there is none. Raises KsqlError. The audit log hears of it.
         """
         more = repr(sorted(properties.items())) if properties else ""  # values may be lists and objects
         found = self.find(sql, catalog, more, analyze)
         if found is None:
             return None
         lookup, values = found
-        copy = copy_of(lookup.source)
-        if copy is None:
-            return None
+        try:
+            copy = copy_of(lookup.source)
+            if copy is None:
+                return None
+            rows = self._rows(lookup, copy, values)
+        except KsqlError as e:
+            looked_up(sql, lookup.source, e)
+            raise
+        looked_up(sql, lookup.source)
+        return lookup.columns, rows
+
+    def _rows(self, lookup: Lookup, copy: Copy, values: Sequence[Value]) -> list[list[Any]]:
         self._limits.enter()
         try:
-            return lookup.columns, lookup.answer(copy, values)
+            return lookup.answer(copy, values)
         finally:
             self._limits.leave()
 

@@ -20,7 +20,6 @@ from ksqlpy.analysis.pull import PullRead
 from ksqlpy.catalog import Catalog, Column, Source
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
-from ksqlpy.runtime.audited import looked_up
 from ksqlpy.runtime.behind import Figures
 from ksqlpy.runtime.commandlog import Entry
 from ksqlpy.runtime.lookups import Lookups
@@ -91,26 +90,15 @@ class Reader:
             [parsed] = parse(text)
             return check_lookup(parsed, catalog, config)
 
-        principal, read = ASKS.get(), None
+        principal = ASKS.get()
 
         def copy_of(source: Source) -> Copy | None:
-            nonlocal read
-            read = source
             if not allowed(principal, Right.SELECT, Thing.source(source.name), catalog.grants):
                 return None  # the server says so
             return self._copy_of(source, (self.config.for_statement(given) if given else self.config).committed)
 
-        try:
-            found = self._lookups.answer(sql, catalog, given, analyze, copy_of)
-        except KsqlError as e:
-            if read is not None:
-                looked_up(sql, read, e)
-            raise
-        if found is None:
-            return None
-        if read is not None:
-            looked_up(sql, read)
-        return (*found, {})
+        found = self._lookups.answer(sql, catalog, given, analyze, copy_of)
+        return None if found is None else (*found, {})
 
     def _copy_of(self, source: Source, committed: bool) -> Copy | None:
         """The copy of a table; where there is none, it is begun, and the server answers meanwhile."""

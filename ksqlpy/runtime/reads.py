@@ -16,7 +16,6 @@ from ksqlpy.analysis.pull import PullRead
 from ksqlpy.catalog import Catalog, Column, Owner, Source, query_named
 from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.reading.push import Plain
-from ksqlpy.runtime.audited import looked_up
 from ksqlpy.runtime.behind import Behind, Figures
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.catalog_service import first_offsets
@@ -47,9 +46,7 @@ class Reads:
         self._supervisor = supervisor
         self._push: dict[str, PushQuery | PlainPush] = {}
         self._printing: dict[str, Printing] = {}
-        self.pulling: set[str] = set()
-        """The ids of pull queries that are being answered, lookups not among them."""
-        self._pulls: dict[str, PullQuery] = {}
+        self._pulls: dict[str, PullQuery | None] = {}  # None until it has begun
         self._feeds: dict[tuple[str, Source, bool], Feed] = {}
         self._feeding = threading.Lock()
         self._limits = PullLimits(brokers.config)
@@ -75,12 +72,10 @@ class Reads:
         Beside them how far the queries are that make the table.
         """
         figures: Figures = {}
-        read: Source | None = None
         principal = ASKS.get()
 
         def copy_of(source: Source) -> Copy | None:
-            nonlocal figures, read
-            read = source
+            nonlocal figures
             if not allowed(principal, Right.SELECT, Thing.source(source.name), catalog.grants):
                 return None  # which is said when it is answered as every other
             config = self._brokers.config.for_statement(properties) if properties else self._brokers.config
@@ -90,27 +85,22 @@ class Reads:
             figures = _seen(known, catalog)
             return self.copies.ready(source, committed=config.committed)
 
-        try:
-            found = self._lookups.answer(sql, catalog, properties, analyze, copy_of)
-        except KsqlError as e:
-            if read is not None:
-                looked_up(sql, read, e)
-            raise
-        if found is None:
-            return None
-        if read is not None:
-            looked_up(sql, read)
-        return (*found, figures)
+        found = self._lookups.answer(sql, catalog, properties, analyze, copy_of)
+        return None if found is None else (*found, figures)
+
+    @property
+    def pulling(self) -> int:
+        """Pull queries that are being answered, lookups not among them."""
+        return len(self._pulls)
 
     def pull(self, asked: Answering, catalog: Catalog) -> PullQuery:
         """Starts to answer a checked pull query; raises EngineProblem. The caller reads its rows and closes it."""
         closing, query_id = threading.Event(), f"pull_{uuid.uuid4().hex[:12]}"
         self._limits.enter()
-        self.pulling.add(query_id)
+        self._pulls[query_id] = None
         reading = begin("pull read", {"ksqlpy.source": asked.read.source.name, "ksqlpy.query": query_id})
 
         def ended() -> None:
-            self.pulling.discard(query_id)
             self._pulls.pop(query_id, None)
             self._limits.leave()
             reading.end()
@@ -265,7 +255,7 @@ class Reads:
     def end_forbidden(self, grants: Grants) -> None:
         """Ends what its principal may read no longer; its reader gets the refusal."""
         open_: list[PushQuery | PlainPush | Printing | PullQuery]
-        open_ = [*self.open, *self._printing.values(), *self._pulls.values()]
+        open_ = [*self.open, *self._printing.values(), *filter(None, list(self._pulls.values()))]
         for read in open_:
             principal = read.asked.principal
             lacks = [n for n in read.asked.needs if not allowed(principal, n.right, n.thing, grants)]
