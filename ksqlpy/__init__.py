@@ -1,3 +1,3 @@
 """ksqlDB's language and REST API on Apache Spark, in Python."""
 
-__version__ = "0.2.0"
+from ksqlpy.version import __version__ as __version__

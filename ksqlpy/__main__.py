@@ -12,9 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ksqlpy import __version__
 from ksqlpy.commands import COMMANDS
 from ksqlpy.commands.options import add_client, add_session, connection, limits, properties
+from ksqlpy.version import __version__
 
 __all__ = ["main"]
 

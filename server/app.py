@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from starlette.applications import Starlette
 
-from ksqlpy import __version__, tracing
+from ksqlpy import tracing
 from ksqlpy.audit import Audit
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
@@ -36,6 +36,7 @@ from ksqlpy.server.gate import ORIGINS, Gate, split
 from ksqlpy.server.lookups import LookUp, Lookups
 from ksqlpy.server.requests import HEADER, Requests
 from ksqlpy.server.traced import Traced, look_up_traced
+from ksqlpy.version import __version__
 
 __all__ = ["ROUTERS", "create_app", "guarded"]
 

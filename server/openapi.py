@@ -16,13 +16,13 @@ from fastapi.routing import APIRoute
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.routing import BaseRoute
 
-from ksqlpy import __version__
 from ksqlpy.server.deadletters import Replayed, Wanted
 from ksqlpy.server.inserts import Inserts
 from ksqlpy.server.queries import CloseQuery, OldQuery, Query
 from ksqlpy.server.statements import Statements
 from ksqlpy.server.termination import Terminate
 from ksqlpy.server.wire import DELIMITED, JSON, KSQL_V1, PROTOBUF, Body, JsonResponse, negotiate
+from ksqlpy.version import __version__
 
 __all__ = ["ENDPOINTS", "Endpoint", "described", "router"]
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ksqlpy import __version__
 from ksqlpy.backup.checkpoints import Committed, NotWhole, committed, own_files
 from ksqlpy.backup.commandtopic import entries_text, log_facts
 from ksqlpy.backup.definitions import definitions
@@ -30,6 +29,7 @@ from ksqlpy.runtime.replay import replayed
 from ksqlpy.spark.checkpoints import folder_name
 from ksqlpy.spark.folder_owner import FILE, FolderOwner, check_folder_owner
 from ksqlpy.spark.version import SPARK_VERSION
+from ksqlpy.version import __version__
 
 __all__ = ["LOGINS", "Made", "make_backup"]
 

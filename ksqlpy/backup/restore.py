@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ksqlpy import __version__
 from ksqlpy.backup.commandtopic import Standing, append_entries, entries_from, make_anew, standing
 from ksqlpy.backup.manifest import Manifest, damaged
 from ksqlpy.backup.places import LocalPlace, Place
@@ -28,6 +27,7 @@ from ksqlpy.runtime.commandlog import Entry
 from ksqlpy.runtime.replay import replayed
 from ksqlpy.spark.folder_owner import FILE, RESTORING, FolderOwner, check_folder_owner, sign_folder
 from ksqlpy.spark.version import SPARK_VERSION
+from ksqlpy.version import __version__
 
 LEAVING = 12.0
 """Seconds for which a server that was stopped or killed may still be known to the brokers."""

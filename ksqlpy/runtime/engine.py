@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ksqlpy import __version__, tracing
+from ksqlpy import tracing
 from ksqlpy.access import ASKS, Need, require
 from ksqlpy.analysis import Text
 from ksqlpy.analysis.pull import WAIT, PullRead
@@ -64,6 +64,7 @@ from ksqlpy.runtime.writing import Writing
 from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.sql import Parsed, nodes, parse
+from ksqlpy.version import __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

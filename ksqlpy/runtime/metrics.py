@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ksqlpy import __version__
 from ksqlpy.catalog import Catalog
 from ksqlpy.figures import CopyFigures, Counts, EngineMetrics, JvmFigures, QueryFigures, QueryMetrics
 from ksqlpy.runtime.brokers import Brokers
@@ -19,6 +18,7 @@ from ksqlpy.runtime.lagtime import LagTime
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.spark.figures import all_figures
 from ksqlpy.spark.query_status import State
+from ksqlpy.version import __version__
 
 __all__ = ["Metrics"]
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from ksqlpy import __version__
 from ksqlpy.errors import KsqlError, as_problem
 from ksqlpy.shell.files import Favourites, open_history
 from ksqlpy.shell.session import INTERRUPTED, Session
@@ -16,6 +15,7 @@ from ksqlpy.shell.special import match, submits
 from ksqlpy.shell.style import CONTINUED, PROMPT
 from ksqlpy.shell.text import escaped
 from ksqlpy.shell.watcher import Watcher
+from ksqlpy.version import __version__
 
 if TYPE_CHECKING:
     from prompt_toolkit.history import History

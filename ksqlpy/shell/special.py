@@ -128,7 +128,7 @@ def _history(shell: Shell, rest: str) -> None:
 
 
 def _version(shell: Shell, rest: str) -> None:
-    from ksqlpy import __version__
+    from ksqlpy.version import __version__
 
     session = shell.session
     session.printer.text(f"ksqlpy {__version__}")

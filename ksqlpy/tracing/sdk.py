@@ -20,11 +20,11 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from ksqlpy import __version__
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
 from ksqlpy.tracing.headers import ENDPOINT, TraceHeaders
 from ksqlpy.tracing.spans import NOTHING, Span, Value
+from ksqlpy.version import __version__
 
 __all__ = ["Sdk"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ksqlpy import __version__
 from ksqlpy.__main__ import main
+from ksqlpy.version import __version__
 
 ROOT = Path(__file__).parents[2]
 

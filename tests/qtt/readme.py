@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from ksqlpy import __version__
+from ksqlpy.version import __version__
 
 from .report import KINDS, Result, in_order
 
