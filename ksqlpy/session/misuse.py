@@ -1,0 +1,26 @@
+"""What a program is told that uses a session in a way that cannot work."""
+
+from __future__ import annotations
+
+from ksqlpy.errors import KsqlError
+
+__all__ = ["forked", "result_closed", "session_closed"]
+
+
+def session_closed() -> KsqlError:
+    """The session, or the result, is used after its end."""
+    hint = "keep it open as long as it is used, or open another one"
+    return KsqlError("session-closed", "the session is closed", hint=hint, error_code=40000)
+
+
+def result_closed() -> KsqlError:
+    """A result is read after it was closed."""
+    hint = "read its rows before close(), and inside of its with block"
+    return KsqlError("result-closed", "the result is closed", hint=hint, error_code=40000)
+
+
+def forked(opened_by: int) -> KsqlError:
+    """A process uses what it has from its parent by a fork."""
+    said = f"the session was opened by process {opened_by}, and cannot be used by a process that was forked from it"
+    hint = "open a session in this process, or start processes with the method spawn"
+    return KsqlError("session-forked", said, hint=hint, error_code=40000)

@@ -1,0 +1,127 @@
+"""The result of a query: its rows as they come, and its end."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+from ksqlpy.session.inbox import Given, Opened
+from ksqlpy.session.misuse import forked, result_closed
+from ksqlpy.session.rows import Column, Row
+from ksqlpy.session.values import row_maker
+
+__all__ = ["Result"]
+
+
+class Result(Iterator[Row]):
+    """The rows of a query, once, in their order; a context manager, which closes it.
+
+    A pull query ends by itself. A push query goes on until its LIMIT or :meth:`close`, which any thread may call: a
+    loop over the rows ends then. Rows are read ahead a little; a query whose rows nobody takes waits.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self.columns: tuple[Column, ...] = opened.columns
+        self.query_id: str = opened.query_id
+        self._opened = opened
+        self._made = row_maker(opened.columns)
+        self._rows: Iterator[Sequence[Any]] = iter(())
+        self._reading = threading.Lock()
+        self._pid = os.getpid()
+        self._over = self._closed = False
+        # What is all there has no end that could be forgotten.
+        self._forgotten = (
+            None if isinstance(opened, Given) else weakref.finalize(self, _end_forgotten, opened, self._pid)
+        )
+
+    # ------------------------------------------------------------ rows
+
+    def __iter__(self) -> Result:
+        """Itself. Raises KsqlError ``result-closed``."""
+        self._check()
+        return self
+
+    def __next__(self) -> Row:
+        """The next row, for which it waits. Raises KsqlError: what the query failed with."""
+        with self._reading:
+            values = next(self._rows, None)
+            if values is None:
+                values = self._next_rows()
+        return self._made(values)
+
+    def _next_rows(self) -> Sequence[Any]:
+        """The first of the next rows; raises StopIteration behind the last one."""
+        while not (self._over or self._closed):
+            try:
+                taken = self._opened.take(None)
+            except Exception:
+                self._end()
+                raise
+            if taken is None:
+                self._end()
+            elif taken:
+                self._rows = iter(taken)
+                return next(self._rows)
+        raise StopIteration
+
+    def fetchone(self) -> Row | None:
+        """The next row, for which it waits; None behind the last one. Raises KsqlError."""
+        self._check()
+        return next(self, None)
+
+    def fetchmany(self, size: int = 1) -> list[Row]:
+        """So many rows, for which it waits; fewer where no more come. Raises KsqlError."""
+        self._check()
+        found: list[Row] = []
+        while len(found) < size and (row := next(self, None)) is not None:
+            found.append(row)
+        return found
+
+    def fetchall(self) -> list[Row]:
+        """All rows that are left, at the end of the query: a push query needs a LIMIT. Raises KsqlError."""
+        self._check()
+        return list(self)
+
+    def _check(self) -> None:
+        if self._pid != os.getpid():
+            raise forked(self._pid)
+        if self._closed:
+            raise result_closed()
+
+    # ------------------------------------------------------------ end
+
+    def close(self) -> None:
+        """Ends the query; closing twice does nothing."""
+        if self._pid != os.getpid():
+            return  # it is its parent's
+        self._closed = True
+        self._rows = iter(())
+        self._end()
+
+    def _end(self) -> None:
+        self._over = True
+        if self._forgotten is not None and self._forgotten.detach() is not None:
+            self._opened.close()
+
+    def __enter__(self) -> Result:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<ksqlpy.Result of {self.query_id}: {', '.join(map(str, self.columns))}>"
+
+
+def _end_forgotten(opened: Opened, pid: int) -> None:
+    if pid != os.getpid():
+        return  # in a process that was forked; it is its parent's
+    warnings.warn(f"the result of query {opened.query_id} was not closed", ResourceWarning, stacklevel=2)
+    opened.close()

@@ -1,0 +1,159 @@
+"""A session: statements, queries and rows, with an engine in this process or with a server alike."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+import weakref
+from collections.abc import Mapping
+from decimal import Decimal
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from ksqlpy.errors import ConfigProblem, KsqlError
+from ksqlpy.session.answers import Answer
+from ksqlpy.session.inbox import Opened
+from ksqlpy.session.misuse import forked, session_closed
+from ksqlpy.session.result import Result
+
+__all__ = ["Session", "Transport"]
+
+_OF_SESSION = re.compile(r"\b(?:UN)?(?:SET|DEFINE)\b", re.IGNORECASE)
+
+
+class Transport(Protocol):
+    """The way to an engine. All may be called from any thread, and raise KsqlError."""
+
+    def run(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Runs statements; gives an entity for each that has an answer."""
+        ...
+
+    def open(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> Opened:
+        """Starts a query."""
+        ...
+
+    def close(self) -> None:
+        """Gives back all that it holds; what is open ends."""
+        ...
+
+
+class Session:
+    """Statements, queries and rows; a context manager, which closes it. All may be called from any thread.
+
+    ``properties``: of its statements and queries, as SET and UNSET in a text of :meth:`sql` change them, too.
+    ``variables``: values of ``${name}`` in texts, as DEFINE and UNDEFINE change them.
+    """
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        """``name``: what a warning calls it."""
+        self.properties: dict[str, object] = {}
+        self.variables: dict[str, str] = {}
+        self._name = name
+        self._pid = os.getpid()
+        self._transport = transport
+        self._results: weakref.WeakSet[Result] = weakref.WeakSet()
+        self._forgotten = weakref.finalize(self, _end_forgotten, transport, name, self._pid)
+
+    # ------------------------------------------------------------ statements and queries
+
+    def sql(self, text: str, **variables: object) -> list[Answer]:
+        """Runs the statements of a text, each with its semicolon; gives an answer for each that has one.
+
+        ``variables``: values of ``${name}`` in this text. Raises KsqlError; on it ``entities`` has the answers to the
+        statements that were done before.
+        """
+        transport = self._there()
+        given = {**self.variables, **{n: _text(n, v) for n, v in variables.items()}}
+        answers = transport.run(text, self.properties, given)
+        if _OF_SESSION.search(text):
+            self._keep(text, given)
+        return [Answer(a) for a in answers]
+
+    def _keep(self, text: str, variables: Mapping[str, str]) -> None:
+        """Keeps what SET and DEFINE of a text say, for what comes behind it."""
+        from ksqlpy.sql import nodes, parse
+
+        try:
+            statements = parse(text, variables)
+        except KsqlError:  # of a server with another language, which has taken it
+            return
+        for node in (s.node for s in statements):
+            if isinstance(node, nodes.SetProperty):
+                self.properties[node.this.this] = node.expression.this
+            elif isinstance(node, nodes.UnsetProperty):
+                self.properties.pop(node.this.this, None)
+            elif isinstance(node, nodes.Define):
+                self.variables[node.this.this] = node.expression.this
+            elif isinstance(node, nodes.Undefine):
+                self.variables = {n: v for n, v in self.variables.items() if n.upper() != node.this.this.upper()}
+
+    def query(self, text: str, *, properties: Mapping[str, object] | None = None) -> Result:
+        """Starts a SELECT, whose semicolon may be missing; the caller reads its rows and closes it.
+
+        With EMIT CHANGES it is a push query, whose rows come as they happen; else a pull query, which ends by itself.
+        ``properties``: of this query, beside those of the session. Raises KsqlError.
+        """
+        transport = self._there()
+        result = Result(transport.open(_ended(text), {**self.properties, **(properties or {})}, self.variables))
+        self._results.add(result)
+        return result
+
+    # ------------------------------------------------------------ end
+
+    def _there(self) -> Transport:
+        if self._pid != os.getpid():
+            raise forked(self._pid)
+        if not self._forgotten.alive:
+            raise session_closed()
+        return self._transport
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return not self._forgotten.alive
+
+    def close(self) -> None:
+        """Ends its queries and gives back all that it holds; closing twice does nothing.
+
+        Persistent queries of an embedded engine end with it, and go on when it starts again with the same data.
+        """
+        if self._pid != os.getpid() or self._forgotten.detach() is None:
+            return
+        for result in tuple(self._results):
+            result.close()
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<ksqlpy.{type(self).__name__} {'(closed)' if self.closed else self._name}>"
+
+
+def _ended(text: str) -> str:
+    """A statement with its semicolon, also behind a comment."""
+    text = text.rstrip()
+    return text if text.endswith(";") else f"{text}\n;" if "--" in text else f"{text};"
+
+
+def _text(name: str, value: object) -> str:
+    """The value of a variable as it stands in a text; raises ConfigProblem ``bad-variable``."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float | Decimal):
+        return str(value)
+    hint = "variables are texts and numbers; for values of other types there is query(…, name=value)"
+    raise ConfigProblem("bad-variable", f"variable {name} is a {type(value).__name__}", hint=hint)
+
+
+def _end_forgotten(transport: Transport, name: str, pid: int) -> None:
+    if pid != os.getpid():
+        return  # in a process that was forked; it is its parent's
+    warnings.warn(f"the session with {name} was not closed", ResourceWarning, stacklevel=2)
+    transport.close()
