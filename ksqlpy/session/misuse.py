@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksqlpy.errors import KsqlError
 
-__all__ = ["forked", "result_closed", "session_closed"]
+__all__ = ["forked", "result_closed", "row_refused", "session_closed"]
 
 
 def session_closed() -> KsqlError:
@@ -24,3 +24,11 @@ def forked(opened_by: int) -> KsqlError:
     said = f"the session was opened by process {opened_by}, and cannot be used by a process that was forked from it"
     hint = "open a session in this process, or start processes with the method spawn"
     return KsqlError("session-forked", said, hint=hint, error_code=40000)
+
+
+def row_refused(before: int, error: KsqlError) -> KsqlError:
+    """A row is not written; those before it are."""
+    error.entities = [{"@type": "rows", "inserted": before}]
+    error.message = f"row {before + 1} is not inserted: {error.message}; {before} rows before it are"
+    error.args = (error.message,)
+    return error

@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -15,6 +15,7 @@ from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.session.answers import Answer
 from ksqlpy.session.inbox import Opened
 from ksqlpy.session.misuse import forked, session_closed
+from ksqlpy.session.outgoing import lines
 from ksqlpy.session.result import Result
 
 __all__ = ["Session", "Transport"]
@@ -31,6 +32,10 @@ class Transport(Protocol):
 
     def open(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> Opened:
         """Starts a query."""
+        ...
+
+    def insert(self, target: str, lines: Iterable[bytes]) -> int:
+        """Writes rows, each a line of JSON, into a stream or table; gives how many the brokers have."""
         ...
 
     def close(self) -> None:
@@ -98,6 +103,16 @@ class Session:
         result = Result(transport.open(_ended(text), {**self.properties, **(properties or {})}, self.variables))
         self._results.add(result)
         return result
+
+    def insert(self, source: str, rows: Iterable[object] | object) -> int:
+        """Writes rows into a stream or table; gives their number when the brokers have acknowledged all of them.
+
+        ``rows``: mappings of columns and their values, rows of a result, named tuples, dataclasses, or a data frame of
+        pandas, Polars or whatever gives Arrow's streams. A column that is not named is null; ROWTIME is the time of the
+        record. Each row is written at least once. Raises KsqlError for the first row that is not written: those before
+        it are, as its message says.
+        """
+        return self._there().insert(source, lines(rows))
 
     # ------------------------------------------------------------ end
 
