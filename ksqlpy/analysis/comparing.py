@@ -60,7 +60,9 @@ def comparable_sides(
 
 
 def _time_text(value: t.Expr, other: t.Expr, node: exp.Expr, text: Text) -> t.Expr:
-    """An ISO string literal beside a time, a date or a timestamp is one."""
+    """An ISO string literal beside a time, a date or a timestamp is one; a TIMESTAMP beside ROWTIME is its number."""
+    if _is_timestamp(value) and isinstance(other, t.ColumnRef) and other.name in t.TIMES and other.type == BIGINT:
+        return t.Cast(BIGINT, value)
     if not isinstance(value, t.Literal) or value.type != STRING:
         return value
     if other.type in TEMPORAL:
@@ -68,3 +70,8 @@ def _time_text(value: t.Expr, other: t.Expr, node: exp.Expr, text: Text) -> t.Ex
     if isinstance(other, t.ColumnRef) and other.name in t.TIMES:
         return t.Cast(BIGINT, text_as(value, TIMESTAMP, node, text))
     return value
+
+
+def _is_timestamp(value: t.Expr) -> bool:
+    """Whether it is ``CAST('…' AS TIMESTAMP)``, as a program's datetime comes."""
+    return value.type == TIMESTAMP and isinstance(value, t.Cast) and isinstance(value.value, t.Literal)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -17,7 +18,19 @@ from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]  # pub
 from ksqlpy.errors import Span, SyntaxProblem
 from ksqlpy.grammar import reserved
 
-__all__ = ["IDENTIFIER", "NUMBER", "RESERVED", "STRING", "VARIABLE", "WORD", "KsqlTokenizer", "Token", "tokenize"]
+__all__ = [
+    "IDENTIFIER",
+    "NUMBER",
+    "RESERVED",
+    "STRING",
+    "VARIABLE",
+    "WORD",
+    "KsqlTokenizer",
+    "Parameter",
+    "Token",
+    "parameters",
+    "tokenize",
+]
 
 STRING = TokenType.STRING
 NUMBER = TokenType.NUMBER
@@ -99,10 +112,7 @@ def tokenize(sql: str) -> list[Token]:
             raise _bad_character(sql, position)
         kind, text, end = found.lastgroup, found.group(), found.end()
         if kind == "open":
-            code, what, hint = _UNTERMINATED[text]
-            raise SyntaxProblem(
-                code, f"the {what} that starts here never ends", span=Span(position, end), sql=sql, hint=hint
-            )
+            raise _unterminated(sql, position, end)
         if kind not in ("blank", "comment"):
             token_type = WORD
             if kind == "symbol":
@@ -124,6 +134,56 @@ def tokenize(sql: str) -> list[Token]:
                 line_start = sql.rindex("\n", position, end) + 1
         position = end
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A ``:name`` of a text. ``operand``: whether what stands before it can end an operand."""
+
+    name: str
+    span: Span
+    operand: bool
+
+
+_VALUES = frozenset(("END", "NULL", "TRUE", "FALSE"))
+"""Reserved words that end an operand."""
+_PARAMETER = re.compile(r":([A-Za-z_][A-Za-z0-9_]*)")
+
+
+def parameters(sql: str) -> list[Parameter]:
+    """Where a text has parameters ``:name``, which are not of the language: a program binds values to them.
+
+    A colon in a string, in a quoted name, in a comment, or directly behind a word or another colon is none; other
+    characters that are not of the language are left to :func:`tokenize`. Raises SyntaxProblem for what never ends.
+    """
+    result: list[Parameter] = []
+    words = reserved()
+    position, size, operand, touching = 0, len(sql), False, False
+    while position < size:
+        found = _TOKEN.match(sql, position)
+        if found is None:
+            named = None if touching else _PARAMETER.match(sql, position)
+            end = position + 1 if named is None else named.end()
+            if named is not None:
+                result.append(Parameter(named[1], Span(position, end), operand))
+            operand, touching = named is not None, named is None
+        else:
+            kind, text, end = found.lastgroup, found.group(), found.end()
+            if kind == "open":
+                raise _unterminated(sql, position, end)
+            if kind in ("blank", "comment"):
+                touching = False
+            else:
+                touching = kind in ("word", "number", "variable")
+                word = text.upper()
+                operand = text in (")", "]") if kind == "symbol" else word not in words or word in _VALUES
+        position = end
+    return result
+
+
+def _unterminated(sql: str, position: int, end: int) -> SyntaxProblem:
+    code, what, hint = _UNTERMINATED[sql[position:end]]
+    return SyntaxProblem(code, f"the {what} that starts here never ends", span=Span(position, end), sql=sql, hint=hint)
 
 
 def _bad_character(sql: str, position: int) -> SyntaxProblem:
