@@ -1,3 +1,107 @@
-"""ksqlDB's language and REST API on Apache Spark, in Python."""
+"""ksqlDB's language and REST API on Apache Spark, in Python.
 
-from ksqlpy.version import __version__ as __version__
+What stands here is what programs import; it is loaded when it is used first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ksqlpy.version import __version__
+
+if TYPE_CHECKING:
+    from ksqlpy.errors import (
+        AnalysisProblem,
+        ConfigProblem,
+        EngineProblem,
+        EnvironmentProblem,
+        KsqlError,
+        ServiceLost,
+        StatementError,
+        SyntaxProblem,
+    )
+    from ksqlpy.session.answers import Answer
+    from ksqlpy.session.asynchronous import (
+        AsyncEngine,
+        AsyncQuery,
+        AsyncResult,
+        AsyncSession,
+        AsyncTable,
+        aconnect,
+    )
+    from ksqlpy.session.embedded import Engine
+    from ksqlpy.session.persistent import Query
+    from ksqlpy.session.remote import connect
+    from ksqlpy.session.result import Result
+    from ksqlpy.session.rows import Column, Row
+    from ksqlpy.session.session import Session
+    from ksqlpy.session.tables import Table
+
+__all__ = [
+    "AnalysisProblem",
+    "Answer",
+    "AsyncEngine",
+    "AsyncQuery",
+    "AsyncResult",
+    "AsyncSession",
+    "AsyncTable",
+    "Column",
+    "ConfigProblem",
+    "Engine",
+    "EngineProblem",
+    "EnvironmentProblem",
+    "KsqlError",
+    "Query",
+    "Result",
+    "Row",
+    "ServiceLost",
+    "Session",
+    "StatementError",
+    "SyntaxProblem",
+    "Table",
+    "__version__",
+    "aconnect",
+    "connect",
+]
+
+_PLACES = {
+    "AnalysisProblem": "errors",
+    "ConfigProblem": "errors",
+    "EngineProblem": "errors",
+    "EnvironmentProblem": "errors",
+    "KsqlError": "errors",
+    "ServiceLost": "errors",
+    "StatementError": "errors",
+    "SyntaxProblem": "errors",
+    "Answer": "session.answers",
+    "AsyncEngine": "session.asynchronous",
+    "AsyncQuery": "session.asynchronous",
+    "AsyncResult": "session.asynchronous",
+    "AsyncSession": "session.asynchronous",
+    "AsyncTable": "session.asynchronous",
+    "aconnect": "session.asynchronous",
+    "Engine": "session.embedded",
+    "Query": "session.persistent",
+    "connect": "session.remote",
+    "Result": "session.result",
+    "Column": "session.rows",
+    "Row": "session.rows",
+    "Session": "session.session",
+    "Table": "session.tables",
+}
+"""The module of each name, which a test compares with the imports above."""
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    file = _PLACES.get(name)
+    if file is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{file}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,9 +13,11 @@ import contextlib
 import itertools
 import json
 import re
+import socket
 import ssl
+import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -159,6 +161,7 @@ class Client:
             timeout=httpx.Timeout(patience, connect=10),
             trust_env=urlsplit(self.url).hostname not in _LOOPBACK,
             verify=connection.trust(),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),  # push queries hold theirs
             auth=connection.login,
             headers={} if connection.token is None else {"Authorization": f"Bearer {connection.token}"},
         )
@@ -194,6 +197,7 @@ class Client:
         sql: str,
         properties: Mapping[str, object] | None = None,
         variables: Mapping[str, str] | None = None,
+        begun: Callable[[Callable[[], None]], None] = lambda cut: None,
     ) -> Generator[Any, None, None]:
         """Runs a query; gives first its header (``queryId``, ``columnNames``, ``columnTypes``), then rows as lists.
 
@@ -201,14 +205,20 @@ class Client:
         number by the query's id, None of one that has not begun.
 
         Fractions are Decimals with the digits that the server sent, save those of DOUBLE columns. Ends when the query
-        ends. Closing the iterator closes the query.
+        ends. Closing the iterator closes the query. ``begun``: is given, ahead of the header, what breaks the answer
+        off; any thread may call it, also while another one waits for rows, whose iterator raises ``connection-lost``.
         """
         body = {"sql": sql, "properties": dict(properties or {}), "sessionVariables": dict(variables or {})}
         accept = {"Accept": "application/vnd.ksqlapi.delimited.v1"}
-        with self._talking(), self._sent("POST", "/query-stream", json=body, headers=accept) as response:
+        with (
+            self._talking(),
+            self._sent("POST", "/query-stream", json=body, headers=accept) as response,
+            _Breaking(response) as breaking,
+        ):
             if response.status_code >= 400:
                 response.read()
                 raise _error(response, sql)
+            begun(breaking.cut)
             rest = b""
             doubles: list[int] = []
             for chunk in response.iter_bytes():
@@ -249,6 +259,24 @@ class Client:
                     if line.startswith(b"{"):  # lines of records begin with a word
                         raise _restored(json.loads(line), sql)
                     yield line.decode(errors="replace")
+
+    def insert(self, target: str, lines: Sequence[bytes]) -> tuple[int, KsqlError | None]:
+        """Inserts rows, each a JSON object on a line, into a stream or table; of ksqlpy's servers only.
+
+        Gives how many of them the brokers have, from the first one on, and why the one behind them is refused.
+        """
+        head = json.dumps({"target": target}).encode()
+        body, written = b"\n".join([head, *lines]), 0
+        with self._talking(), self._sent("POST", "/inserts-stream", content=body) as response:
+            response.read()
+        if response.status_code >= 400:
+            raise _error(response, None)
+        for line in response.iter_lines():
+            told = json.loads(line)
+            if told.get("status") != "ok":
+                return written, _restored(told, None)
+            written += 1
+        return written, None
 
     def close_query(self, query_id: str) -> bool:
         """Ends a push query; False if the server knows none of that id."""
@@ -376,6 +404,34 @@ def _behind(response: httpx.Response) -> dict[str, int | None]:
         if isinstance(said, dict):
             return said
     return {}
+
+
+class _Breaking:
+    """An answer that another thread may break off while its rows are waited for; a context manager around the reading.
+
+    Behind it the connection may be that of another request.
+    """
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self._lock = threading.Lock()
+        self._reading = True
+
+    def cut(self) -> None:
+        """Ends it where it is still read."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._reading:
+                connection = self._response.extensions["network_stream"].get_extra_info("socket")
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> _Breaking:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._reading = False
 
 
 def _is_refused(error: BaseException) -> bool:

@@ -7,7 +7,7 @@ import contextvars
 import itertools
 import os
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,9 @@ T = TypeVar("T")
 
 _TOKENS = {"ksql.query.push.v2.continuation.tokens.enabled": "true"}
 """A push query that gives tokens reads its topic itself, and so waits for who takes its rows."""
+
+_SHAPES = 500
+"""Lookups whose columns are remembered."""
 
 _AGAIN = 0.02
 """Seconds after which rows are tried again for which there was no room."""
@@ -122,6 +125,7 @@ class _Embedded:
 
     def __init__(self, engine: SparkEngine) -> None:
         self._engine = engine
+        self._known: dict[int, tuple[Sequence[CatalogColumn], tuple[Column, ...]]] = {}
 
     def run(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> list[dict[str, Any]]:
         """See :class:`ksqlpy.session.session.Transport`."""
@@ -132,7 +136,7 @@ class _Embedded:
         if "${" not in sql:
             found = self._engine.look_up(sql, properties)
             if found is not None:
-                return Given("", _columns(found[0]), found[1])
+                return Given("", self._columns_of(found[0]), found[1])
         query = _whole(
             partial(self._engine.query, sql, {**_TOKENS, **properties}, variables), undo=lambda query: query.close()
         )
@@ -141,6 +145,15 @@ class _Embedded:
             hint = "a consumer of Kafka reads topics as they are"
             raise StatementError("not-a-query", "PRINT gives no rows", sql=sql, hint=hint)
         return Inbox(query.id, _columns(query.columns), _rows(query), query.close)
+
+    def _columns_of(self, columns: Sequence[CatalogColumn]) -> tuple[Column, ...]:
+        """The columns of a lookup, which come again and again as the same object."""
+        known = self._known.get(id(columns))
+        if known is None or known[0] is not columns:
+            if len(self._known) > _SHAPES:
+                self._known = {}
+            known = self._known[id(columns)] = (columns, _columns(columns))
+        return known[1]
 
     def insert(self, target: str, lines: Iterable[bytes]) -> int:
         """The same."""

@@ -7,10 +7,11 @@ from ksqlpy.errors import KsqlError
 __all__ = ["forked", "result_closed", "row_refused", "session_closed"]
 
 
-def session_closed() -> KsqlError:
-    """The session, or the result, is used after its end."""
-    hint = "keep it open as long as it is used, or open another one"
-    return KsqlError("session-closed", "the session is closed", hint=hint, error_code=40000)
+def session_closed(*, before: bool = False) -> KsqlError:
+    """The session is used after its end, or ``before`` its beginning."""
+    said = "the session is not open yet" if before else "the session is closed"
+    hint = "await it, or enter it with async with" if before else "keep it open as long as it is used"
+    return KsqlError("session-closed", said, hint=hint, error_code=40000)
 
 
 def result_closed() -> KsqlError:

@@ -6,7 +6,7 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -43,40 +43,42 @@ class Result(Iterator[Row]):
 
     def __iter__(self) -> Result:
         """Itself. Raises KsqlError ``result-closed``."""
-        self._check()
+        self.check()
         return self
 
     def __next__(self) -> Row:
         """The next row, for which it waits. Raises KsqlError: what the query failed with."""
         with self._reading:
             values = next(self._rows, None)
-            if values is None:
-                values = self._next_rows()
+            while values is None:
+                taken = self._taken(None)
+                if taken is None:
+                    raise StopIteration
+                self._rows = iter(taken)
+                values = next(self._rows, None)
         return self._made(values)
 
-    def _next_rows(self) -> Sequence[Any]:
-        """The first of the next rows; raises StopIteration behind the last one."""
-        while not (self._over or self._closed):
-            try:
-                taken = self._opened.take(None)
-            except Exception:
-                self._end()
-                raise
-            if taken is None:
-                self._end()
-            elif taken:
-                self._rows = iter(taken)
-                return next(self._rows)
-        raise StopIteration
+    def _taken(self, seconds: float | None) -> Sequence[Sequence[Any]] | None:
+        """Rows that have come, see :meth:`Opened.take`; None behind the last one."""
+        if self._over or self._closed:
+            return None
+        try:
+            taken = self._opened.take(seconds)
+        except Exception:
+            self._end()
+            raise
+        if taken is None:
+            self._end()
+        return None if self._closed else taken
 
     def fetchone(self) -> Row | None:
         """The next row, for which it waits; None behind the last one. Raises KsqlError."""
-        self._check()
+        self.check()
         return next(self, None)
 
     def fetchmany(self, size: int = 1) -> list[Row]:
         """So many rows, for which it waits; fewer where no more come. Raises KsqlError."""
-        self._check()
+        self.check()
         found: list[Row] = []
         while len(found) < size and (row := next(self, None)) is not None:
             found.append(row)
@@ -84,14 +86,25 @@ class Result(Iterator[Row]):
 
     def fetchall(self) -> list[Row]:
         """All rows that are left, at the end of the query: a push query needs a LIMIT. Raises KsqlError."""
-        self._check()
+        self.check()
         return list(self)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raises KsqlError ``result-closed`` and ``session-forked`` where it cannot be read any more."""
         if self._pid != os.getpid():
             raise forked(self._pid)
         if self._closed:
             raise result_closed()
+
+    def listen(self, told: Callable[[], None]) -> None:
+        """Has ``told`` called, by any thread, when :meth:`ready` may give more."""
+        self._opened.tell = told
+
+    def ready(self) -> list[Row] | None:
+        """The rows that have come, without waiting for any; None behind the last one. Raises KsqlError."""
+        with self._reading:
+            taken: Sequence[Sequence[Any]] | None = [*self._rows] or self._taken(0.0)
+        return None if taken is None else [self._made(values) for values in taken]
 
     # ------------------------------------------------------------ end
 

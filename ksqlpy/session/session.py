@@ -13,13 +13,16 @@ from typing import Any, Protocol, Self
 
 from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.session.answers import Answer
-from ksqlpy.session.inbox import Opened
+from ksqlpy.session.inbox import Given, Opened
 from ksqlpy.session.misuse import forked, session_closed
 from ksqlpy.session.outgoing import lines
+from ksqlpy.session.persistent import Query
 from ksqlpy.session.result import Result
+from ksqlpy.session.tables import Table, described, exact_name
 
 __all__ = ["Session", "Transport"]
 
+_PARAMETER = re.compile(r":[A-Za-z_]")
 _OF_SESSION = re.compile(r"\b(?:UN)?(?:SET|DEFINE)\b", re.IGNORECASE)
 
 
@@ -88,20 +91,37 @@ class Session:
                 self.properties[node.this.this] = node.expression.this
             elif isinstance(node, nodes.UnsetProperty):
                 self.properties.pop(node.this.this, None)
-            elif isinstance(node, nodes.Define):
-                self.variables[node.this.this] = node.expression.this
-            elif isinstance(node, nodes.Undefine):
-                self.variables = {n: v for n, v in self.variables.items() if n.upper() != node.this.this.upper()}
+            elif isinstance(node, nodes.Define | nodes.Undefine):
+                for name in [n for n in self.variables if n.upper() == node.this.this.upper()]:
+                    del self.variables[name]
+                if isinstance(node, nodes.Define):
+                    self.variables[node.this.this] = node.expression.this
 
-    def query(self, text: str, *, properties: Mapping[str, object] | None = None) -> Result:
+    def query(self, text: str, *, properties: Mapping[str, object] | None = None, **values: object) -> Result:
         """Starts a SELECT, whose semicolon may be missing; the caller reads its rows and closes it.
 
         With EMIT CHANGES it is a push query, whose rows come as they happen; else a pull query, which ends by itself.
-        ``properties``: of this query, beside those of the session. Raises KsqlError.
+        ``properties``: of this query, beside those of the session. ``values``: of the parameters ``:name`` in the text,
+        where they become literals. Raises KsqlError.
         """
         transport = self._there()
-        result = Result(transport.open(_ended(text), {**self.properties, **(properties or {})}, self.variables))
-        self._results.add(result)
+        text, given = _ended(text), {**self.properties, **(properties or {})} if properties else self.properties
+        if not values and not _PARAMETER.search(text):
+            return self._kept(transport.open(text, given, self.variables))
+        from ksqlpy.session.binding import bind
+
+        # Variables are texts of the program, values are not: what a value holds is never taken for a variable.
+        bound = bind(_replaced(text, self.variables), values)
+        try:
+            return self._kept(transport.open(bound.text, given, {}))
+        except KsqlError as e:
+            bound.placed(e)
+            raise
+
+    def _kept(self, opened: Opened) -> Result:
+        result = Result(opened)
+        if not isinstance(opened, Given):
+            self._results.add(result)
         return result
 
     def insert(self, source: str, rows: Iterable[object] | object) -> int:
@@ -113,6 +133,27 @@ class Session:
         it are, as its message says.
         """
         return self._there().insert(source, lines(rows))
+
+    def table(self, name: str) -> Table:
+        """A table by its name, which means what it means in SQL: upper case, or as it is in backquotes.
+
+        Raises KsqlError where there is no such table.
+        """
+        [answer] = self.sql(f"DESCRIBE {exact_name(name)};")
+        return Table(described(answer["sourceDescription"]), self._ask, self.query)
+
+    def _ask(self, sql: str, properties: Mapping[str, object]) -> Opened:
+        transport = self._there()
+        return transport.open(sql, {**self.properties, **properties} if properties else self.properties, {})
+
+    def queries(self) -> list[Query]:
+        """The persistent queries."""
+        [answer] = self.sql("SHOW QUERIES;")
+        return [Query(self, str(q["id"])) for q in answer["queries"] if q.get("queryType") == "PERSISTENT"]
+
+    def persistent(self, query_id: str) -> Query:
+        """A persistent query by its id. Raises KsqlError ``unknown-query``."""
+        return Query(self, query_id)
 
     # ------------------------------------------------------------ end
 
@@ -155,6 +196,15 @@ def _ended(text: str) -> str:
     """A statement with its semicolon, also behind a comment."""
     text = text.rstrip()
     return text if text.endswith(";") else f"{text}\n;" if "--" in text else f"{text};"
+
+
+def _replaced(text: str, variables: Mapping[str, str]) -> str:
+    """The text with the values of its variables. Raises SyntaxProblem."""
+    if "${" not in text:
+        return text
+    from ksqlpy.sql import substitute
+
+    return substitute(text, variables).text
 
 
 def _text(name: str, value: object) -> str:

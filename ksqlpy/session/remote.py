@@ -1,0 +1,123 @@
+"""A session with a server, over its REST API."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Generator, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ksqlpy.client import DEFAULT_URL, Client, Connection, Waiting
+from ksqlpy.errors import EngineProblem, StatementError
+from ksqlpy.session.inbox import Inbox, Opened
+from ksqlpy.session.misuse import row_refused
+from ksqlpy.session.rows import Column
+from ksqlpy.session.session import Session
+from ksqlpy.session.typetexts import type_of
+
+__all__ = ["connect"]
+
+_AT_ONCE = 20_000
+"""Rows of one request of insert: when it is answered the brokers have them."""
+
+
+def connect(
+    url: str = DEFAULT_URL,
+    *,
+    user: str | None = None,
+    password: str | None = None,
+    token: str | None = None,
+    cafile: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+    insecure: bool = False,
+    wait: float = 0.0,
+) -> Session:
+    """A session with a server.
+
+    ``user``, ``password``, ``token``: who asks; a token is sent in the place of the other two. ``cafile``: certificates
+    that are trusted instead of the machine's; ``certificate``, ``key``: what this client shows; ``insecure``: any
+    certificate of the server will do. ``wait``: for how many seconds a server is waited for that is just starting.
+    Raises ConfigProblem for a URL or certificates that are none, EnvironmentProblem where the server cannot be reached
+    or does not let one in.
+    """
+    client = Client(
+        Connection(
+            url,
+            user,
+            password,
+            _path(cafile),
+            insecure,
+            Waiting(wait, wait),
+            token,
+            _path(certificate),
+            _path(key),
+        )
+    )
+    try:
+        client.info()
+    except BaseException:
+        client.close()
+        raise
+    return Session(_Remote(client), client.url)
+
+
+def _path(given: str | os.PathLike[str] | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
+class _Remote:
+    """The way to a server: requests."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def run(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> list[dict[str, Any]]:
+        """See :class:`ksqlpy.session.session.Transport`."""
+        return self._client.statements(sql, properties, variables)
+
+    def open(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> Opened:
+        """The same."""
+        cuts: list[Callable[[], None]] = []
+        items = self._client.push(sql, properties, variables, begun=cuts.append)
+        try:
+            header = next(items)
+            columns = tuple(
+                Column(name, type_of(type_))
+                for name, type_ in zip(header["columnNames"], header["columnTypes"], strict=True)
+            )
+        except ValueError as e:  # lines that are not JSON
+            items.close()
+            hint = "a consumer of Kafka reads topics as they are"
+            raise StatementError("not-a-query", "PRINT gives no rows", sql=sql, hint=hint) from e
+        except (StopIteration, LookupError, TypeError) as e:
+            items.close()
+            raise EngineProblem("bad-answer", "the server's answer has no header", hint="check the URL") from e
+        except BaseException:
+            items.close()
+            raise
+        return Inbox(str(header.get("queryId") or ""), columns, _rows(items), cuts[0])
+
+    def insert(self, target: str, lines: Iterable[bytes]) -> int:
+        """The same."""
+        left, written = iter(lines), 0
+        while batch := list(itertools.islice(left, _AT_ONCE)):
+            there, refused = self._client.insert(target, batch)
+            written += there
+            if refused is not None:
+                raise row_refused(written, refused)
+        return written
+
+    def close(self) -> None:
+        """The same."""
+        self._client.close()
+
+
+def _rows(items: Generator[Any, None, None]) -> Generator[Any, None, None]:
+    try:
+        for item in items:
+            if type(item) is list:
+                yield item
+    finally:
+        items.close()
