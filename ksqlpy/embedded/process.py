@@ -23,8 +23,11 @@ def start_whole(start: Callable[[], object], stop: Callable[[], object], progres
     """
     failures: list[Exception] = []
     ended = threading.Event()  # a join that was interrupted takes the thread for ended (CPython 3.11, bpo-45274)
+    begun = threading.Lock()
 
     def body() -> None:
+        if not begun.acquire(blocking=False):
+            return
         try:
             start()
         except Exception as e:  # carried to the main thread
@@ -32,10 +35,12 @@ def start_whole(start: Callable[[], object], stop: Callable[[], object], progres
         finally:
             ended.set()
 
-    threading.Thread(target=body, name="start").start()
     try:
+        threading.Thread(target=body, name="start").start()  # waits for its begin, and may be interrupted there
         ended.wait()
     except BaseException:
+        if begun.acquire(blocking=False):  # the thread has not begun, and does nothing any more
+            raise
         progress("stopping: what is about to start has to finish that first")
         ended.wait()
         if not failures:
