@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         EngineProblem,
         EnvironmentProblem,
         KsqlError,
+        RowProblem,
         ServiceLost,
         StatementError,
         SyntaxProblem,
@@ -27,11 +28,10 @@ if TYPE_CHECKING:
         AsyncResult,
         AsyncSession,
         AsyncTable,
-        aconnect,
     )
     from ksqlpy.session.embedded import Engine
     from ksqlpy.session.persistent import Query
-    from ksqlpy.session.remote import connect
+    from ksqlpy.session.remote import aconnect, connect
     from ksqlpy.session.result import Result
     from ksqlpy.session.rows import Column, Row
     from ksqlpy.session.session import Session
@@ -54,6 +54,7 @@ __all__ = [
     "Query",
     "Result",
     "Row",
+    "RowProblem",
     "ServiceLost",
     "Session",
     "StatementError",
@@ -70,6 +71,7 @@ _PLACES = {
     "EngineProblem": "errors",
     "EnvironmentProblem": "errors",
     "KsqlError": "errors",
+    "RowProblem": "errors",
     "ServiceLost": "errors",
     "StatementError": "errors",
     "SyntaxProblem": "errors",
@@ -79,7 +81,7 @@ _PLACES = {
     "AsyncResult": "session.asynchronous",
     "AsyncSession": "session.asynchronous",
     "AsyncTable": "session.asynchronous",
-    "aconnect": "session.asynchronous",
+    "aconnect": "session.remote",
     "Engine": "session.embedded",
     "Query": "session.persistent",
     "connect": "session.remote",

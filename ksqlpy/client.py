@@ -197,7 +197,7 @@ class Client:
         sql: str,
         properties: Mapping[str, object] | None = None,
         variables: Mapping[str, str] | None = None,
-        begun: Callable[[Callable[[], None]], None] = lambda cut: None,
+        begun: Callable[[Callable[[], None], bool], None] = lambda cut, whole: None,
     ) -> Generator[Any, None, None]:
         """Runs a query; gives first its header (``queryId``, ``columnNames``, ``columnTypes``), then rows as lists.
 
@@ -206,7 +206,8 @@ class Client:
 
         Fractions are Decimals with the digits that the server sent, save those of DOUBLE columns. Ends when the query
         ends. Closing the iterator closes the query. ``begun``: is given, ahead of the header, what breaks the answer
-        off; any thread may call it, also while another one waits for rows, whose iterator raises ``connection-lost``.
+        off, and whether the answer is whole already, as a lookup's. Any thread may break it off, also while another one
+        waits for rows, whose iterator raises ``connection-lost``.
         """
         body = {"sql": sql, "properties": dict(properties or {}), "sessionVariables": dict(variables or {})}
         accept = {"Accept": "application/vnd.ksqlapi.delimited.v1"}
@@ -218,7 +219,7 @@ class Client:
             if response.status_code >= 400:
                 response.read()
                 raise _error(response, sql)
-            begun(breaking.cut)
+            begun(breaking.cut, "content-length" in response.headers)
             rest = b""
             doubles: list[int] = []
             for chunk in response.iter_bytes():

@@ -7,6 +7,7 @@
     ├── ConfigProblem          a property or option has no valid value
     ├── EnvironmentProblem     the machine lacks something: Java, a port, a broker, a jar
     └── EngineProblem          something failed while it ran
+        ├── RowProblem         a row that a program inserts is not written
         └── ServiceLost        another engine runs the service now; the server ends
 
 Every error is a code (a stable slug), one sentence, and where there is one the SQL with a span, a hint and similar
@@ -27,6 +28,7 @@ __all__ = [
     "EngineProblem",
     "EnvironmentProblem",
     "KsqlError",
+    "RowProblem",
     "ServiceLost",
     "Span",
     "StatementError",
@@ -168,6 +170,14 @@ class EngineProblem(KsqlError):
     """Something failed while it ran."""
 
     error_code = 50000
+
+
+class RowProblem(EngineProblem):
+    """A row that a program inserts is not written; ``inserted``: how many before it are."""
+
+    def __init__(self, inserted: int, code: str, message: str, **more: Any) -> None:
+        super().__init__(code, message, **more)
+        self.inserted = inserted
 
 
 class ServiceLost(EngineProblem):

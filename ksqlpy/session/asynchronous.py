@@ -23,7 +23,7 @@ from ksqlpy.session.rows import Column, Row
 from ksqlpy.session.session import Session
 from ksqlpy.session.tables import Table
 
-__all__ = ["AsyncEngine", "AsyncQuery", "AsyncResult", "AsyncSession", "AsyncTable", "aconnect"]
+__all__ = ["AsyncEngine", "AsyncQuery", "AsyncResult", "AsyncSession", "AsyncTable"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -299,19 +299,6 @@ def _close_unwanted(opening: asyncio.Future[Any]) -> None:
     """Ends what was opened for somebody who was cancelled meanwhile; in a thread, as it may take long."""
     if not opening.cancelled() and opening.exception() is None:
         threading.Thread(target=opening.result().close, name="session end").start()
-
-
-def aconnect(url: str | None = None, **options: Any) -> AsyncSession:
-    """A session with a server for asyncio, which is opened where it is awaited or entered: see :func:`ksqlpy.connect`.
-
-    >>> async def names(url):                                                           # doctest: +SKIP
-    ...     async with aconnect(url) as session:
-    ...         return [row.name async for row in await session.query("SELECT name FROM people")]
-    """
-    from ksqlpy.client import DEFAULT_URL
-    from ksqlpy.session.remote import connect
-
-    return AsyncSession(partial(connect, url or DEFAULT_URL, **options))
 
 
 class AsyncEngine(AsyncSession):

@@ -69,9 +69,12 @@ class Engine(Session):
             given["ksqlpy.data.dir"] = os.fspath(data_dir)
             _private(Path(data_dir))
         with _taken():
-            engine = _started(given, progress or (lambda text: None))
-        super().__init__(_Embedded(engine), "an embedded engine")
-        self._engine = engine
+            self._engine = engine = _started(given, progress or (lambda text: None))
+            try:
+                super().__init__(_Embedded(engine), "an embedded engine")
+            except BaseException:  # an interruption: nobody else would end it
+                _to_its_end(engine.stop)
+                raise
 
     @property
     def bootstrap_servers(self) -> str:
@@ -125,6 +128,7 @@ class _Embedded:
 
     def __init__(self, engine: SparkEngine) -> None:
         self._engine = engine
+        self.closed = False
         self._known: dict[int, tuple[Sequence[CatalogColumn], tuple[Column, ...]]] = {}
 
     def run(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -173,9 +177,13 @@ class _Embedded:
 
     def close(self) -> None:
         """The same; takes seconds, as Spark ends in order. An interruption is raised when it is over."""
+        _to_its_end(self._end)
+
+    def _end(self) -> None:
         try:
-            _to_its_end(self._engine.stop)
+            self._engine.stop()
         finally:
+            self.closed = True
             _free()
 
 
@@ -233,8 +241,8 @@ def _whole(work: Callable[[], T], undo: Callable[[T], object] | None = None) -> 
         except BaseException as e:  # carried to the caller
             done.set_exception(e)
 
-    threading.Thread(target=body, name="session call", daemon=True).start()
     try:
+        threading.Thread(target=body, name="session call", daemon=True).start()
         return done.result()
     except BaseException:
         left.set()
@@ -246,9 +254,11 @@ def _whole(work: Callable[[], T], undo: Callable[[T], object] | None = None) -> 
 def _to_its_end(work: Callable[[], object]) -> None:
     """Does the work, also where it is interrupted meanwhile; raises what it raises, then the interruption."""
     failures: list[BaseException] = []
-    ended = threading.Event()
+    begun, ended = threading.Lock(), threading.Event()
 
     def body() -> None:
+        if not begun.acquire(blocking=False):
+            return
         try:
             work()
         except BaseException as e:  # carried to the caller
@@ -256,10 +266,11 @@ def _to_its_end(work: Callable[[], object]) -> None:
         finally:
             ended.set()
 
-    threading.Thread(target=body, name="session end").start()
     try:
+        threading.Thread(target=body, name="session end").start()
         ended.wait()
     except BaseException:
+        body()  # where not even its thread has started
         ended.wait()
         raise
     if failures:

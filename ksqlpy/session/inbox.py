@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol
 
+from ksqlpy.atwork import step, waiting
 from ksqlpy.session.rows import Column
 
 __all__ = ["AHEAD", "Given", "Inbox", "Opened"]
@@ -97,8 +98,8 @@ class Inbox:
                     come.set()
                     self.tell()
                 if len(rows) >= AHEAD:
-                    with self._space:
-                        self._space.wait_for(lambda: len(rows) < AHEAD or self._closed)
+                    self._wait_for_space()
+                step()
         except BaseException as e:  # carried to who reads
             self._failure = e
         finally:
@@ -106,6 +107,10 @@ class Inbox:
             self._over = True
             come.set()
             self.tell()
+
+    def _wait_for_space(self) -> None:
+        with waiting(), self._space:  # not the other way round: who takes rows must not wait for a turn
+            self._space.wait_for(lambda: len(self._rows) < AHEAD or self._closed)
 
     def take(self, seconds: float | None) -> Sequence[Sequence[Any]] | None:
         """See :class:`Opened`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksqlpy.errors import KsqlError
+from ksqlpy.errors import KsqlError, RowProblem
 
 __all__ = ["forked", "result_closed", "row_refused", "session_closed"]
 
@@ -27,9 +27,7 @@ def forked(opened_by: int) -> KsqlError:
     return KsqlError("session-forked", said, hint=hint, error_code=40000)
 
 
-def row_refused(before: int, error: KsqlError) -> KsqlError:
-    """A row is not written; those before it are."""
-    error.entities = [{"@type": "rows", "inserted": before}]
-    error.message = f"row {before + 1} is not inserted: {error.message}; {before} rows before it are"
-    error.args = (error.message,)
-    return error
+def row_refused(before: int, error: KsqlError) -> RowProblem:
+    """A row is not written; so many before it are."""
+    said = f"row {before + 1} is not inserted: {error.message}; those before it are"
+    return RowProblem(before, error.code, said, hint=error.hint, similar=error.similar, error_code=error.error_code)

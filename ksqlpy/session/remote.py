@@ -5,18 +5,20 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ksqlpy.client import DEFAULT_URL, Client, Connection, Waiting
 from ksqlpy.errors import EngineProblem, StatementError
-from ksqlpy.session.inbox import Inbox, Opened
+from ksqlpy.session.asynchronous import AsyncSession
+from ksqlpy.session.inbox import Given, Inbox, Opened
 from ksqlpy.session.misuse import row_refused
 from ksqlpy.session.rows import Column
 from ksqlpy.session.session import Session
 from ksqlpy.session.typetexts import type_of
 
-__all__ = ["connect"]
+__all__ = ["aconnect", "connect"]
 
 _AT_ONCE = 20_000
 """Rows of one request of insert: when it is answered the brokers have them."""
@@ -63,6 +65,32 @@ def connect(
     return Session(_Remote(client), client.url)
 
 
+def aconnect(
+    url: str = DEFAULT_URL,
+    *,
+    user: str | None = None,
+    password: str | None = None,
+    token: str | None = None,
+    cafile: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+    insecure: bool = False,
+    wait: float = 0.0,
+) -> AsyncSession:
+    """A session with a server for asyncio, which is opened where it is awaited or entered: see :func:`connect`.
+
+    >>> async def names(url):                                                           # doctest: +SKIP
+    ...     async with aconnect(url) as session:
+    ...         return [row.name async for row in await session.query("SELECT name FROM people")]
+    """
+    return AsyncSession(
+        partial(
+            connect, url, user=user, password=password, token=token, cafile=cafile, certificate=certificate, key=key,
+            insecure=insecure, wait=wait,
+        )
+    )  # fmt: skip
+
+
 def _path(given: str | os.PathLike[str] | None) -> Path | None:
     return None if given is None else Path(given)
 
@@ -72,6 +100,7 @@ class _Remote:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self.closed = False
 
     def run(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> list[dict[str, Any]]:
         """See :class:`ksqlpy.session.session.Transport`."""
@@ -79,8 +108,8 @@ class _Remote:
 
     def open(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> Opened:
         """The same."""
-        cuts: list[Callable[[], None]] = []
-        items = self._client.push(sql, properties, variables, begun=cuts.append)
+        told: list[tuple[Callable[[], None], bool]] = []
+        items = self._client.push(sql, properties, variables, begun=lambda cut, whole: told.append((cut, whole)))
         try:
             header = next(items)
             columns = tuple(
@@ -97,7 +126,10 @@ class _Remote:
         except BaseException:
             items.close()
             raise
-        return Inbox(str(header.get("queryId") or ""), columns, _rows(items), cuts[0])
+        query_id, [(cut, whole)] = str(header.get("queryId") or ""), told
+        if whole:
+            return Given(query_id, columns, [*_rows(items)])
+        return Inbox(query_id, columns, _rows(items), cut)
 
     def insert(self, target: str, lines: Iterable[bytes]) -> int:
         """The same."""
@@ -112,6 +144,7 @@ class _Remote:
     def close(self) -> None:
         """The same."""
         self._client.close()
+        self.closed = True
 
 
 def _rows(items: Generator[Any, None, None]) -> Generator[Any, None, None]:

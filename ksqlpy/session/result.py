@@ -136,5 +136,7 @@ class Result(Iterator[Row]):
 def _end_forgotten(opened: Opened, pid: int) -> None:
     if pid != os.getpid():
         return  # in a process that was forked; it is its parent's
-    warnings.warn(f"the result of query {opened.query_id} was not closed", ResourceWarning, stacklevel=2)
-    opened.close()
+    try:
+        warnings.warn(f"the result of query {opened.query_id} was not closed", ResourceWarning, stacklevel=2)
+    finally:
+        opened.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import warnings
 import weakref
 from collections.abc import Iterable, Mapping
@@ -27,7 +28,12 @@ _OF_SESSION = re.compile(r"\b(?:UN)?(?:SET|DEFINE)\b", re.IGNORECASE)
 
 
 class Transport(Protocol):
-    """The way to an engine. All may be called from any thread, and raise KsqlError."""
+    """The way to an engine. All may be called from any thread, and raise KsqlError.
+
+    ``closed``: whether :meth:`close` has done its work.
+    """
+
+    closed: bool
 
     def run(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> list[dict[str, Any]]:
         """Runs statements; gives an entity for each that has an answer."""
@@ -61,6 +67,9 @@ class Session:
         self._pid = os.getpid()
         self._transport = transport
         self._results: weakref.WeakSet[Result] = weakref.WeakSet()
+        self._keeping = threading.Lock()
+        self._closing = False
+        self._ending = threading.Lock()
         self._forgotten = weakref.finalize(self, _end_forgotten, transport, name, self._pid)
 
     # ------------------------------------------------------------ statements and queries
@@ -121,7 +130,8 @@ class Session:
     def _kept(self, opened: Opened) -> Result:
         result = Result(opened)
         if not isinstance(opened, Given):
-            self._results.add(result)
+            with self._keeping:
+                self._results.add(result)
         return result
 
     def insert(self, source: str, rows: Iterable[object] | object) -> int:
@@ -129,8 +139,8 @@ class Session:
 
         ``rows``: mappings of columns and their values, rows of a result, named tuples, dataclasses, or a data frame of
         pandas, Polars or whatever gives Arrow's streams. A column that is not named is null; ROWTIME is the time of the
-        record. Each row is written at least once. Raises KsqlError for the first row that is not written: those before
-        it are, as its message says.
+        record. Each row is written at least once. Raises RowProblem for the first row that is not written: those before
+        it are, and ``inserted`` is their number; and KsqlError.
         """
         return self._there().insert(source, lines(rows))
 
@@ -160,25 +170,36 @@ class Session:
     def _there(self) -> Transport:
         if self._pid != os.getpid():
             raise forked(self._pid)
-        if not self._forgotten.alive:
+        if self._closing:
             raise session_closed()
         return self._transport
 
     @property
     def closed(self) -> bool:
         """Whether it was closed."""
-        return not self._forgotten.alive
+        return self._closing
 
     def close(self) -> None:
         """Ends its queries and gives back all that it holds; closing twice does nothing.
 
         Persistent queries of an embedded engine end with it, and go on when it starts again with the same data.
         """
-        if self._pid != os.getpid() or self._forgotten.detach() is None:
-            return
-        for result in tuple(self._results):
-            result.close()
-        self._transport.close()
+        if self._pid != os.getpid():
+            return  # it is its parent's
+        self._closing = True
+        with self._ending:
+            if not self._forgotten.alive:
+                return
+            try:
+                with self._keeping:
+                    results = tuple(self._results)
+                for result in results:
+                    result.close()
+                self._transport.close()
+            finally:
+                # Who is interrupted ahead of the end may call it again; else it ends with the program.
+                if self._transport.closed:
+                    self._forgotten.detach()
 
     def __enter__(self) -> Self:
         return self
@@ -220,5 +241,7 @@ def _text(name: str, value: object) -> str:
 def _end_forgotten(transport: Transport, name: str, pid: int) -> None:
     if pid != os.getpid():
         return  # in a process that was forked; it is its parent's
-    warnings.warn(f"the session with {name} was not closed", ResourceWarning, stacklevel=2)
-    transport.close()
+    try:
+        warnings.warn(f"the session with {name} was not closed", ResourceWarning, stacklevel=2)
+    finally:
+        transport.close()

@@ -41,7 +41,7 @@ class Keyed:
         return f"SELECT * FROM {self.name} WHERE {self._equal(key, None)}{''.join(bounds)};"
 
     def _equal(self, key: object, start: object) -> str:
-        values = key if isinstance(key, tuple) and len(self.keys) > 1 else (key,)
+        values = key if isinstance(key, tuple) and not hasattr(key, "_fields") else (key,)  # else it is a STRUCT
         if len(values) != len(self.keys):
             hint = f"give a tuple of {len(self.keys)}" if len(self.keys) > 1 else "give one value"
             said = f"the key of {self.name} is {', '.join(self.keys)}, not {shown(key)}"

@@ -192,13 +192,20 @@ def start_session(
     the log ``spark.log``; ``java_options``: more options of the JVM; ``conf``: settings of Spark; ``archive``: whether
     it may use :func:`class_archive`.
 
-    Raises EnvironmentProblem without a fit Java or the pinned jars, and ``spark-version`` on an unfit Spark;
+    Raises EnvironmentProblem without a fit Java or the pinned jars, ``spark-version`` on an unfit Spark, and
+    ``spark-in-process`` where another has started the session of this process;
     ConfigProblem ``reserved-setting`` for a setting that must stay.
     """
     lacking = check_pyspark(progress)
     launch = _spare_taken()
     if launch is None:
         there = has_session()
+        if there and _work is None:
+            raise EnvironmentProblem(
+                "spark-in-process",
+                "this process has a Spark session of its own, without the jars and settings that queries need",
+                hint="stop it first, or run the engine in another process: ksqlpy server",
+            )
         work = _work if there else None
         launch = prepare_launch(master, memory, folder, progress, java_options, conf, archive=archive, work=work)
         if not there:

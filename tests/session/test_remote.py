@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from ksqlpy.errors import KsqlError
+from ksqlpy.errors import KsqlError, RowProblem
 from ksqlpy.server.run import ServerThread
 from ksqlpy.session.remote import connect
 from ksqlpy.session.session import Session
@@ -103,9 +103,12 @@ def test_inserted_rows(session: Session, engine: FakeEngine) -> None:
 
 
 def test_a_row_that_is_refused(session: Session) -> None:
-    with pytest.raises(KsqlError) as refused:
+    with pytest.raises(RowProblem, match=r"row 2 is not inserted: .*; those before it are") as refused:
         session.insert("s", [{"id": 1}, {"id": 2, "bad": True}, {"id": 3}])
-    assert str(refused.value).startswith("row 2 is not inserted: ") and "1 rows before it" in str(refused.value)
+    assert refused.value.inserted == 1
+    with pytest.raises(RowProblem) as later:
+        session.insert("s", [{"id": n, **({"bad": 1} if n == 20_002 else {})} for n in range(20_010)])
+    assert later.value.inserted == 20_002
 
 
 def test_another_thread_closes_a_query(session: Session, engine: FakeEngine) -> None:
