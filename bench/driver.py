@@ -10,15 +10,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import psutil
-from confluent_kafka import Producer
 
+from bench.beside import fed
 from bench.served import serve
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.embedded.spark_cluster import SparkCluster
@@ -58,7 +57,7 @@ def driver(counts: Sequence[int], rate: int, seconds: float) -> Iterator[str]:
             "CREATE STREAM rides (k STRING KEY, v INT)"
             f" WITH (KAFKA_TOPIC='rides', VALUE_FORMAT='JSON', PARTITIONS={PARTITIONS});"
         )
-        stack.enter_context(_flow(broker.bootstrap, rate))
+        stack.enter_context(fed(broker.bootstrap, "rides", rate))
         found: dict[str, list[tuple[int, float, _Used]]] = {}
         made = 0
         for count in counts:
@@ -142,28 +141,6 @@ def _wait_until_running(server: Server, count: int) -> None:
         if time.monotonic() > end:
             raise RuntimeError(f"not all {count} queries run: {server.queries()}")
         time.sleep(1)
-
-
-@contextmanager
-def _flow(bootstrap: str, rate: int) -> Iterator[None]:
-    """Records of the topic, at an even rate."""
-    producer, ended = Producer({"bootstrap.servers": bootstrap}), threading.Event()
-
-    def run() -> None:
-        number = 0
-        while not ended.wait(1 / rate):
-            producer.produce("rides", key=b"k%d" % (number % 50), value=b'{"V":%d}' % number)
-            producer.poll(0)
-            number += 1
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-        producer.flush(5)
 
 
 def _load() -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Producer, TopicPartition
 
+from bench.beside import running
 from bench.contenders import Contender, Run, spark_jvms
 from bench.jobs import Job, bulk_producer, send
 from ksqlpy.runtime import Engine
@@ -145,9 +146,9 @@ def _load(
 ) -> Iterator[list[int]]:
     """Sends records all the time; gives how many, in a list of one."""
     producer = Producer({"bootstrap.servers": engine.bootstrap})  # as clients are by default: 5 ms until a request
-    sent, over = [0], threading.Event()
+    sent = [0]
 
-    def produce() -> None:
+    def produce(over: threading.Event) -> None:
         begin = time.time()
         while not over.is_set():
             wait = begin + sent[0] / rate - time.time()
@@ -159,7 +160,7 @@ def _load(
             sent[0] += 1
         producer.flush()
 
-    with _beside(produce, over):
+    with running(produce):
         yield sent
 
 
@@ -167,32 +168,19 @@ def _load(
 def _results(engine: Engine, topic: str) -> Iterator[list[tuple[float, float]]]:
     """When the record of each new result was sent, and when the result came."""
     results: list[tuple[float, float]] = []
-    over = threading.Event()
     end = engine.kafka.offsets(engine.kafka.partitions([topic]), latest=True)[topic]["0"]
     consumer = engine.kafka.reader()
     consumer.assign([TopicPartition(topic, 0, end)])
 
-    def read() -> None:
+    def read(over: threading.Event) -> None:
         while not over.is_set():
             message = consumer.poll(0.2)
             if message is not None and message.error() is None:
                 results.append((json.loads(message.value() or b"{}")["T"], time.time()))
         consumer.close()
 
-    with _beside(read, over):
+    with running(read):
         yield results
-
-
-@contextmanager
-def _beside(body: Callable[[], None], over: threading.Event) -> Iterator[None]:
-    """Runs it in a thread, until ``over`` tells it to end."""
-    thread = threading.Thread(target=body)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def table(recoveries: list[Recovery]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from bench.beside import fed
 from bench.server.rig import Rig, spread, told
 
 __all__ = ["ddl"]
@@ -19,7 +20,7 @@ def ddl(rig: Rig) -> Iterator[str]:
     took: dict[str, list[float]] = {"CREATE STREAM": [], "DROP STREAM": []}
     with rig.serve("ddl", memory="1500m") as server:
         states = rig.start_queries(server, rig.queries, TOPIC)
-        with rig.fed(TOPIC, FED):
+        with fed(rig.bootstrap, TOPIC, FED):
             end = time.monotonic() + rig.seconds * rig.rounds
             while time.monotonic() < end:
                 for kind, sql in (

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-from confluent_kafka import Producer
 
 from bench.latency import quantile
 from ksqlpy.client import Client, Connection
@@ -86,27 +83,6 @@ class Rig:
         while (states := list(server.queries().values())).count("RUNNING") < count and time.monotonic() < end:
             time.sleep(1)
         return ", ".join(f"{states.count(state)} {state}" for state in sorted(set(states)))
-
-    @contextmanager
-    def fed(self, topic: str, rate: float) -> Iterator[None]:
-        """Records come into a topic, so many a second."""
-        producer, ended = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 0}), threading.Event()
-
-        def run() -> None:
-            number = 0
-            while not ended.wait(1 / rate):
-                producer.produce(topic, key=b"k%d" % (number % 50), value=b'{"V":%d}' % number)
-                producer.poll(0)
-                number += 1
-
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
-            producer.flush(5)
 
 
 def _query(source: str, number: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import httpx
 
+from bench.beside import fed
 from bench.server.rig import Rig, told
 from ksqlpy.server.metrics import KEPT
 
@@ -30,7 +31,7 @@ def scrape(rig: Rig) -> Iterator[str]:
     with rig.serve("scrape", memory="3g") as server, httpx.Client(base_url=server.url, trust_env=False) as web:
         states = rig.start_queries(server, count, TOPIC)
         took, size, series = [], 0, 0
-        with rig.fed(TOPIC, FED):
+        with fed(rig.bootstrap, TOPIC, FED):
             time.sleep(SETTLES)
             for _ in range(TIMES * rig.rounds + 1):
                 time.sleep(KEPT + 0.2)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import httpx
 
+from bench.beside import beside
 from bench.jobs import JOBS, bulk_producer, send
 from bench.results import watch
 from bench.server.rig import Rig, told
@@ -61,17 +61,8 @@ def _flow(rig: Rig, server: Server, sink: str) -> float:
 
 @contextmanager
 def _scraping(server: Server) -> Iterator[None]:
-    ended = threading.Event()
-
-    def run() -> None:
-        with httpx.Client(base_url=server.url, trust_env=False, timeout=60) as web:
-            while not ended.wait(1):
-                web.get("/metrics").raise_for_status()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
+    with (
+        httpx.Client(base_url=server.url, trust_env=False, timeout=60) as web,
+        beside(lambda: web.get("/metrics").raise_for_status(), every=1),
+    ):
         yield
-    finally:
-        ended.set()
-        thread.join()
