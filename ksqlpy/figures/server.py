@@ -82,7 +82,7 @@ class QueryMetrics:
 
 @dataclass(frozen=True, slots=True)
 class EngineMetrics:
-    """What an engine tells. ``slots``: by ``used`` and ``free``; ``age``: seconds since the JVM has told figures.
+    """What an engine tells. ``slots``: by ``used`` and ``free``; ``age``: of the JVM's figures, in seconds.
 
     ``free_bytes``: of the disk with the data folder; ``copies``: of tables, by their names.
     """
@@ -217,7 +217,10 @@ ENGINE_METRICS = [
         ("table",),
     ),
     Metric[EngineMetrics](
-        "figures_age_seconds", Kind.GAUGE, "how old the figures of the queries are", lambda e: one(e.age)
+        "figures_age_seconds",
+        Kind.GAUGE,
+        "how old the figures of the queries are: the time since Spark's JVM was asked for them",
+        lambda e: one(e.age),
     ),
     Metric[EngineMetrics](
         "data_free_bytes", Kind.GAUGE, "free space where the data folder is", lambda e: one(e.free_bytes)

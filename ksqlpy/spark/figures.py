@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
+import orjson
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -70,10 +72,20 @@ def follow(session: SparkSession, query_id: str, query: StreamingQuery) -> None:
     jvm_of(session).ksqlpy.metrics.Batches.follow(query_id, scala_query(query))
 
 
+_READ_ALL: WeakKeyDictionary[object, Callable[[], str]] = WeakKeyDictionary()
+"""By JVM: PySpark asks it at each dot of a name what stands there, and its answers wait for a processor, too."""
+
+
 def all_figures(session: SparkSession) -> JvmFigures | None:
-    """What the JVM tells of all queries at once, by one call; None if it does not."""
+    """What the JVM tells of all queries at once, by one call; None if it does not.
+
+    Of ``took`` and ``leads`` nothing, which no metric needs.
+    """
     try:
-        told = json.loads(jvm_of(session).ksqlpy.metrics.Figures.readAll())
+        jvm = jvm_of(session)
+        if jvm not in _READ_ALL:
+            _READ_ALL[jvm] = jvm.ksqlpy.metrics.Figures.readAll
+        told = orjson.loads(_READ_ALL[jvm]())
     except (Py4JError, ValueError, OSError) as e:
         log.warning("no figures of queries: %s", e)
         return None
@@ -99,31 +111,35 @@ def _told(session: SparkSession, query_id: str) -> Counts | None:
 
 def _total(told: Mapping[str, Any]) -> Counts:
     """The counts of all JVMs, from the JSON of jvm/metrics/Figures.java."""
+    here = _counts(told["here"])
+    if not told["executors"] and not told["gone"]:
+        return here
     executors = {name: _counts(report) for name, report in told["executors"].items()}
     gone = _counts({"sums": told["gone"]})
-    return replace(reduce(add, executors.values(), _counts(told["here"]) + gone), executors=executors)
+    return replace(reduce(add, executors.values(), here + gone), executors=executors)
 
 
 def _counts(report: Mapping[str, Any]) -> Counts:
     """The counts of one JVM, from its report."""
-    sums: Mapping[str, int] = report["sums"]
     ages = report.get("ages", {})
-
-    def of(kind: str) -> dict[str, int]:
-        return {name.removeprefix(kind): n for name, n in sums.items() if name.startswith(kind)}
+    sums: dict[str, dict[str, int]] = {"consumed": {}, "sent": {}, "took": {}, "late": {}, "failed": {}}
+    for name, n in report["sums"].items():
+        kind, _, of = name.partition(":")
+        if kind in sums:
+            sums[kind][of] = n
 
     def seen(kind: str) -> dict[str, Seen]:
         return {place: Seen(n, *([ages[place]] if place in ages else [])) for place, n in report.get(kind, {}).items()}
 
     waiting = report.get("waiting")
     return Counts(
-        consumed=of("consumed:"),
-        sent=of("sent:"),
-        late=sums.get("late", 0),
-        failed=sums.get("failed", 0),
+        consumed=sums["consumed"],
+        sent=sums["sent"],
+        late=sums["late"].get("", 0),
+        failed=sums["failed"].get("", 0),
         lags=seen("lags"),
         leads=seen("leads"),
-        durations=of("took:"),
+        durations=sums["took"],
         took={int(ms): n for ms, n in report.get("latency", {}).items()},
         waiting=None if waiting is None else Wait(waiting["partition"], waiting["since"]),
     )

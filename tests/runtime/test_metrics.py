@@ -26,6 +26,7 @@ from ksqlpy.runtime.lagtime import MOST, LagTime
 from ksqlpy.runtime.metrics import Metrics
 from ksqlpy.spark import figures
 from ksqlpy.spark.query_status import QueryStatus, State
+from tests.support.waiting import until
 
 DEAD, LATE = "dead_letters", "late_ones"
 
@@ -38,7 +39,13 @@ class Jvm:
         self.calls = 0
         self.answers = threading.Event()
         self.answers.set()
-        self.ksqlpy = SimpleNamespace(metrics=SimpleNamespace(Figures=self))
+        self.names = 0
+
+    @property
+    def ksqlpy(self) -> Any:
+        """A package, for which PySpark asks the JVM."""
+        self.names += 1
+        return SimpleNamespace(metrics=SimpleNamespace(Figures=self))
 
     def readAll(self) -> str:  # Java's name
         self.calls += 1
@@ -99,7 +106,8 @@ def jvm(monkeypatch: pytest.MonkeyPatch, queries: dict[str, dict[str, Any]]) -> 
 def test_one_question_tells_of_two_hundred_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = Parts(200)
     asked = jvm(monkeypatch, {query_id: told(n, n, n) for n, query_id in enumerate(parts.running)})
-    found = now(parts.metrics(), parts, 4)
+    metrics = parts.metrics()
+    found = now(metrics, parts, 4)
     assert asked.calls == 1
     assert (len(found.queries), found.push_queries, found.jvm_restarts) == (200, 4, 2)
     assert found.slots == {"used": 600, "free": 0}
@@ -111,6 +119,8 @@ def test_one_question_tells_of_two_hundred_queries(monkeypatch: pytest.MonkeyPat
     assert query.figures.letters == {"unreadable": 1}
     assert (found.machine.heap_max, found.machine.threads, found.machine.cpu_ms) == (200, 9, None)
     assert found.free_bytes is not None and found.free_bytes > 0
+    now(metrics, parts)
+    assert (asked.calls, asked.names) == (2, 1), "each name is a question, too"
 
 
 def test_queries_that_do_not_run_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +140,7 @@ def test_a_jvm_that_does_not_answer_holds_nobody_up(monkeypatch: pytest.MonkeyPa
     metrics = parts.metrics()
     first = now(metrics, parts)
     assert first.age is not None
+    monkeypatch.setattr(runtime_metrics, "HASTE", 0.01)
     monkeypatch.setattr(runtime_metrics, "PATIENCE", 0.01)
     asked.answers.clear()
     asked.queries["CSAS_0"] = told(6)
@@ -141,6 +152,49 @@ def test_a_jvm_that_does_not_answer_holds_nobody_up(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(runtime_metrics, "OLD", 0.0)
     assert now(metrics, parts).queries[0].figures.counts == Counts(), "old figures would mislead"
     asked.answers.set()
+
+
+def test_figures_that_are_told_again_are_no_other_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Parts(1)
+    asked = jvm(monkeypatch, {"CSAS_0": told(100, lag=50)})
+    clock = [1000.0]
+    metrics = Metrics(parts.brokers, parts.supervisor, lambda: clock[0])
+    now(metrics, parts)
+    clock[0] += 10
+    asked.queries["CSAS_0"] = told(200, lag=40)
+    before = now(metrics, parts)
+    assert (before.queries[0].read_per_second, before.age) == (10, 0)
+    monkeypatch.setattr(runtime_metrics, "HASTE", 0.0)
+    asked.answers.clear()
+    asked.queries["CSAS_0"] = told(300, lag=30)
+    clock[0] += 10
+    late = now(metrics, parts)
+    assert (late.queries, late.age) == (before.queries, 10), "no rate of 0, no longer lag: nobody has looked"
+    asked.answers.set()
+    assert until(lambda: now(metrics, parts).queries[0].figures.counts.consumed == {"s": 300})
+    assert now(metrics, parts).queries[0].read_per_second == 10
+
+
+def test_figures_that_are_not_recent_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = Parts(1)
+    asked = jvm(monkeypatch, {"CSAS_0": told(5)})
+    clock = [1000.0]
+    metrics = Metrics(parts.brokers, parts.supervisor, lambda: clock[0])
+    monkeypatch.setattr(runtime_metrics, "HASTE", 0.0)
+    monkeypatch.setattr(runtime_metrics, "PATIENCE", 60.0)
+    assert now(metrics, parts).queries[0].figures.counts.consumed == {"s": 5}, "none are known"
+    for read, seconds, shown in ((6, 29, 5), (7, 31, 7)):
+        asked.answers.clear()
+        asked.queries["CSAS_0"] = told(read)
+        clock[0] += seconds
+        calls = asked.calls
+        answering = threading.Thread(target=lambda: until(lambda: asked.calls > calls) and asked.answers.set())  # noqa: B023
+        if shown == read:
+            answering.start()
+        found = now(metrics, parts)
+        assert found.queries[0].figures.counts.consumed == {"s": shown}
+        asked.answers.set()
+        assert until(lambda: not metrics._figures.open)
 
 
 def test_a_jvm_that_fails_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,6 +251,7 @@ def test_the_lag_in_seconds_is_the_age_of_the_next_record(monkeypatch: pytest.Mo
     assert behind(10, read=3, lag=90) == 0, "another JVM counts from 0"
     assert behind(10, read=50, lag=33) == 10, "offsets without records were in the lag"
     del asked.queries["CSAS_0"]
+    clock[0] += 10
     assert now(metrics, parts).queries[0].behind is None
     parts.catalog.queries.clear()
     assert now(metrics, parts).queries == ()

@@ -1,9 +1,7 @@
 package ksqlpy.functions;
 
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
@@ -31,21 +29,14 @@ public final class Counter implements ScalarFunction<Boolean> {
     return found == null ? 0 : found.get();
   }
 
-  /** All counts of a query, by what stands behind the colon. */
-  public static Map<String, Long> counts(String query) {
-    Map<String, Long> found = new HashMap<>();
+  /** All counts, by query and by what stands behind the colon: one pass, however many queries there are. */
+  public static Map<String, Map<String, Long>> counts() {
+    Map<String, Map<String, Long>> found = new HashMap<>();
     COUNTS.forEach((name, count) -> {
-      if (name.startsWith(query + ":")) {
-        found.put(name.substring(query.length() + 1), Long.valueOf(count.get()));
-      }
+      int colon = name.lastIndexOf(':');
+      found.computeIfAbsent(name.substring(0, Math.max(0, colon)), query -> new HashMap<>())
+          .put(name.substring(colon + 1), Long.valueOf(count.get()));
     });
-    return found;
-  }
-
-  /** The queries that count anything. */
-  public static Set<String> queries() {
-    Set<String> found = new HashSet<>();
-    COUNTS.keySet().forEach(name -> found.add(name.substring(0, Math.max(0, name.lastIndexOf(':')))));
     return found;
   }
 

@@ -12,13 +12,19 @@ import org.apache.spark.sql.streaming.StreamingQueryProgress;
 
 /** The last batch of each query that runs, as Spark tells it. */
 public final class Batches {
-  private static final Map<String, WeakReference<StreamingQuery>> OF = new ConcurrentHashMap<>();
+  private static final Map<String, Batches> OF = new ConcurrentHashMap<>();
 
-  private Batches() {}
+  private final WeakReference<StreamingQuery> running;
+  private StreamingQueryProgress done;
+  private Map<String, Object> told;
+
+  private Batches(StreamingQuery running) {
+    this.running = new WeakReference<>(running);
+  }
 
   /** Spark has begun to run a query. */
   public static void follow(String query, StreamingQuery running) {
-    OF.put(query, new WeakReference<>(running));
+    OF.put(query, new Batches(running));
   }
 
   static Set<String> queries() {
@@ -31,12 +37,21 @@ public final class Batches {
 
   /** {@code committed}: in ms since 1970, {@code state}: bytes of its files; null before its first batch has ended. */
   static Map<String, Object> last(String query) {
-    WeakReference<StreamingQuery> known = OF.get(query);
-    StreamingQuery running = known == null ? null : known.get();
-    StreamingQueryProgress done = running == null ? null : running.lastProgress();
-    if (done == null) {
-      return null;
+    Batches known = OF.get(query);
+    return known == null ? null : known.last();
+  }
+
+  private synchronized Map<String, Object> last() {
+    StreamingQuery known = running.get();
+    StreamingQueryProgress last = known == null ? null : known.lastProgress();
+    if (last == null || last != done) { // else it was read before
+      done = last;
+      told = last == null ? null : read(last);
     }
+    return told;
+  }
+
+  private static Map<String, Object> read(StreamingQueryProgress done) {
     Long took = done.durationMs().get("triggerExecution");
     long state = 0;
     for (StateOperatorProgress of : done.stateOperators()) {

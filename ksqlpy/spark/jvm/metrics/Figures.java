@@ -1,9 +1,12 @@
 package ksqlpy.metrics;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import ksqlpy.functions.Counter;
@@ -15,6 +18,8 @@ import ksqlpy.functions.Counter;
 public final class Figures {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
+  private static final List<String> TOLD = List.of("sums", "lags", "ages", "waiting");
+
   private Figures() {}
 
   /**
@@ -22,26 +27,32 @@ public final class Figures {
    * the reports of this JVM and of each executor, see {@link #report}; {@code gone} the sums of executors that are gone.
    */
   public static String read(String query) throws JsonProcessingException {
-    return MAPPER.writeValueAsString(all(query));
+    return MAPPER.writeValueAsString(all(query, report(query, Counter.counts()), Reports.figures(query)));
   }
 
-  /** The same of all queries, by their ids, with their last {@code batch}, see {@link Batches}; and {@link Machine}. */
+  /**
+   * The same of all queries, by their ids, with their last {@code batch}, see {@link Batches}; and {@link Machine}. Of the
+   * reports there is what {@code GET /metrics} tells, {@link #TOLD}: with hundreds of queries the rest is half of it.
+   */
   public static String readAll() throws JsonProcessingException {
-    Set<String> queries = queries();
+    Map<String, Map<String, Long>> counted = Counter.counts();
+    Set<String> queries = queries(counted);
     queries.addAll(Batches.queries());
     Map<String, Object> found = new HashMap<>();
     for (String query : queries) {
-      Map<String, Object> one = all(query);
+      Map<String, JsonNode> executors = Reports.figures(query);
+      executors.replaceAll((executor, report) -> told(report));
+      Map<String, Object> one = all(query, told(query, counted), executors);
       one.put("batch", Batches.last(query));
       found.put(query, one);
     }
     return MAPPER.writeValueAsString(Map.of("queries", found, "machine", Machine.figures()));
   }
 
-  private static Map<String, Object> all(String query) {
+  private static Map<String, Object> all(String query, Map<String, Object> here, Map<String, JsonNode> executors) {
     Map<String, Object> found = new HashMap<>();
-    found.put("here", report(query));
-    found.put("executors", Reports.figures(query));
+    found.put("here", here);
+    found.put("executors", executors);
     found.put("gone", Reports.gone(query));
     return found;
   }
@@ -57,32 +68,44 @@ public final class Figures {
 
   /** For a report: the figures of all queries of this JVM. */
   public static Map<String, Object> here() {
+    Map<String, Map<String, Long>> counted = Counter.counts();
     Map<String, Object> all = new HashMap<>();
-    queries().forEach(query -> all.put(query, report(query)));
+    queries(counted).forEach(query -> all.put(query, report(query, counted)));
     return all;
   }
 
-  private static Set<String> queries() {
+  private static Set<String> queries(Map<String, Map<String, Long>> counted) {
     Set<String> queries = new HashSet<>(ClientFigures.queries());
-    queries.addAll(Counter.queries());
+    queries.addAll(counted.keySet());
     return queries;
   }
 
   /** What this JVM has counted of a query: {@code latency} by ms, {@code waiting} null where no partition is waited for. */
-  private static Map<String, Object> report(String query) {
-    Map<String, Object> found = new HashMap<>();
-    found.put("sums", sums(query));
-    found.put("lags", Inputs.added(ClientFigures.lags(query), query, 1));
+  private static Map<String, Object> report(String query, Map<String, Map<String, Long>> counted) {
+    Map<String, Object> found = told(query, counted);
     found.put("leads", Inputs.added(ClientFigures.leads(query), query, -1));
-    found.put("ages", ClientFigures.ages(query));
     found.put("latency", Latency.here(query));
+    return found;
+  }
+
+  private static Map<String, Object> told(String query, Map<String, Map<String, Long>> counted) {
+    Map<String, Object> found = new HashMap<>();
+    found.put("sums", sums(query, counted.getOrDefault(query, Map.of())));
+    found.put("lags", Inputs.added(ClientFigures.lags(query), query, 1));
+    found.put("ages", ClientFigures.ages(query));
     found.put("waiting", Inputs.waiting(query));
     return found;
   }
 
-  private static Map<String, Long> sums(String query) {
+  private static JsonNode told(JsonNode report) {
+    ObjectNode found = MAPPER.createObjectNode();
+    TOLD.forEach(name -> found.set(name, report.get(name)));
+    return found;
+  }
+
+  private static Map<String, Long> sums(String query, Map<String, Long> counted) {
     Map<String, Long> sums = new HashMap<>(ClientFigures.sums(query));
-    sums.putAll(Counter.counts(query));
+    sums.putAll(counted);
     Latency.addTotals(query, sums);
     return sums;
   }

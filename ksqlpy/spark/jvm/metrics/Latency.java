@@ -24,12 +24,22 @@ public final class Latency {
   /** Ms up to which results are counted together, since this JVM started. */
   private static final long[] BOUNDS = {10, 30, 100, 300, 1_000, 3_000, 10_000, 60_000, 600_000};
 
+  private static final String[] NAMES = Arrays.stream(BOUNDS).mapToObj(String::valueOf).toArray(String[]::new);
+
+  /** Where the counts of what took longer than all bounds stand, and their sum. */
+  private static final int MORE = BOUNDS.length;
+
+  private static final int SUM = MORE + 1;
+
   private static final Map<String, Latency> OF_QUERIES = new ConcurrentHashMap<>();
 
   private volatile Histogram current = made();
   private volatile long ends = Long.MIN_VALUE;
-  private Histogram before = made();
-  private final Histogram past = made();
+  private Totals now = new Totals(current);
+  private Totals last = new Totals(made());
+
+  /** Of the slots ahead of {@link #last}. */
+  private final long[] past = new long[SUM + 1];
 
   private Latency() {}
 
@@ -60,28 +70,29 @@ public final class Latency {
     current.recordValueWithCount(Math.max(0, Math.min(now - eventTime, MOST)), results);
   }
 
-  private synchronized void turn(long now) {
-    if (now < ends) {
+  private synchronized void turn(long time) {
+    if (time < ends) {
       return;
     }
-    past.add(before);
-    if (now < ends + SLOT) {
-      before = current;
+    add(past, last.counts());
+    if (time < ends + SLOT) {
+      last = now;
     } else {
-      past.add(current);
-      before = made();
+      add(past, now.counts());
+      last = new Totals(made());
     }
     current = made();
-    ends = now + SLOT;
+    now = new Totals(current);
+    ends = time + SLOT;
   }
 
-  /** How many results took how many ms, at {@code now}. */
-  synchronized Map<Long, Long> counts(long now) {
-    if (now >= ends) {
-      turn(now);
+  /** How many results took how many ms, at {@code time}. */
+  synchronized Map<Long, Long> counts(long time) {
+    if (time >= ends) {
+      turn(time);
     }
     Map<Long, Long> found = new HashMap<>();
-    addTo(found, before);
+    addTo(found, last.of);
     addTo(found, current);
     return found;
   }
@@ -91,29 +102,61 @@ public final class Latency {
    * {@code more}, and the {@code sum} of their ms. Empty without results.
    */
   synchronized Map<String, Long> totals() {
-    Histogram all = past.copy();
-    all.add(before.copy());
-    all.add(current.copy());
+    long[] all = past.clone();
+    add(all, last.counts());
+    add(all, now.counts());
     Map<String, Long> found = new HashMap<>();
-    if (all.getTotalCount() > 0) {
-      Arrays.stream(BOUNDS).forEach(bound -> found.put(String.valueOf(bound), Long.valueOf(0)));
+    if (Arrays.stream(all, 0, SUM).anyMatch(count -> count > 0)) {
+      for (int i = 0; i < BOUNDS.length; i++) {
+        found.put(NAMES[i], Long.valueOf(all[i]));
+      }
+      if (all[MORE] > 0) {
+        found.put("more", Long.valueOf(all[MORE]));
+      }
+      found.put("sum", Long.valueOf(all[SUM]));
     }
-    all.recordedValues().forEach(value -> {
-      long ms = all.lowestEquivalentValue(value.getValueIteratedTo());
-      Long results = Long.valueOf(value.getCountAtValueIteratedTo());
-      found.merge(bound(ms), results, Long::sum);
-      found.merge("sum", Long.valueOf(all.medianEquivalentValue(ms) * results), Long::sum);
-    });
     return found;
   }
 
-  private static String bound(long ms) {
-    for (long bound : BOUNDS) {
-      if (ms <= bound) {
-        return String.valueOf(bound);
-      }
+  private static void add(long[] to, long[] counts) {
+    Arrays.setAll(to, i -> to[i] + counts[i]);
+  }
+
+  /** The counts of a histogram by their bounds, and behind them the sum; they are made again once it has changed. */
+  private static final class Totals {
+    final Histogram of;
+    private long[] counts = new long[SUM + 1];
+    private long results;
+
+    Totals(Histogram of) {
+      this.of = of;
     }
-    return "more";
+
+    long[] counts() {
+      if (of.getTotalCount() == results) {
+        return counts;
+      }
+      // Of a copy: what is written meanwhile would end the loop (ConcurrentModificationException).
+      Histogram copy = of.copy();
+      long[] found = new long[SUM + 1];
+      copy.recordedValues().forEach(value -> {
+        long ms = copy.lowestEquivalentValue(value.getValueIteratedTo());
+        long count = value.getCountAtValueIteratedTo();
+        found[place(ms)] += count;
+        found[SUM] += copy.medianEquivalentValue(ms) * count;
+      });
+      counts = found;
+      results = copy.getTotalCount();
+      return counts;
+    }
+
+    private static int place(long ms) {
+      int place = 0;
+      while (place < MORE && ms > BOUNDS[place]) {
+        place++;
+      }
+      return place;
+    }
   }
 
   private static void addTo(Map<Long, Long> found, Histogram histogram) {

@@ -1,0 +1,38 @@
+package ksqlpy.metrics;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import ksqlpy.functions.Counter;
+import org.junit.jupiter.api.Test;
+
+/** What is told of all queries is what is told of each, without that which no metric needs. */
+final class FiguresTest {
+  private static JsonNode all() throws Exception {
+    return new ObjectMapper().readTree(Figures.readAll()).get("queries");
+  }
+
+  @Test
+  void eachQueryHasItsOwnCounts() throws Exception {
+    Counter.add("CSAS_A_1:late");
+    Counter.add("CSAS_A_1:late");
+    Counter.add("CSAS_A_11:failed");
+    Latency.of("CSAS_A_11").add(1_000, 1_020, 3);
+    JsonNode all = all();
+    assertEquals("{\"late\":2}", all.at("/CSAS_A_1/here/sums").toString());
+    assertEquals(1, all.at("/CSAS_A_11/here/sums/failed").asInt());
+    assertEquals(3, all.at("/CSAS_A_11/here/sums/took:30").asInt());
+    JsonNode alone = new ObjectMapper().readTree(Figures.read("CSAS_A_11"));
+    assertEquals(all.at("/CSAS_A_11/here/sums"), alone.at("/here/sums"));
+    assertTrue(alone.get("here").has("latency"));
+    assertFalse(all.at("/CSAS_A_11/here").has("latency"));
+    Figures.forget("CSAS_A_1");
+    assertFalse(all().has("CSAS_A_1"));
+    assertTrue(all().has("CSAS_A_11"));
+    Figures.forget("CSAS_A_11");
+    assertFalse(all().has("CSAS_A_11"));
+  }
+}
