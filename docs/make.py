@@ -50,13 +50,14 @@ _PROMETHEUS = """
 ## Prometheus
 
 `GET /metrics` answers in the text format of Prometheus. Spark's JVM is asked once for all queries; what it has told is
-kept for two seconds. A scrape waits for its answer: for 50 ms where the figures of before are less than 30 seconds
-old, else for a second. Then it tells those of before, for a minute; the answer that comes later is told by the next
-scrape. So a scrape is quick where queries use all processors, and exact to the moment where they do not.
-`ksqlpy_figures_age_seconds` is the age of what is told: with a JVM that has died or hangs it grows, and
-`KsqlpyNoFigures` of the alert rules fires. Rates, `ksqlpy_query_stalled_seconds` and `ksqlpy_query_lag_seconds` are
-those at that time. While the server starts or stops only its own metrics are told. A metric that is not known
-has no sample. Metrics of queries are those of persistent ones and have the label `query`.
+kept for two seconds. A scrape waits for the answer: for 50 ms where less than 30 seconds ago something was told, else
+until it is there. Then it tells what was told before; the answer that comes later is told by the next scrape. So a
+scrape is quick where queries use all processors, and exact to the moment where they do not. While the JVM does not
+answer, its figures of before are told for a minute. `ksqlpy_figures_age_seconds` is the age of the figures at the time
+of the scrape: with a JVM that has died or hangs it grows, and `KsqlpyNoFigures` of the alert rules fires. Rates,
+`ksqlpy_query_stalled_seconds` and `ksqlpy_query_lag_seconds` are those at the time of the figures. While the server
+starts or stops only its own metrics are told. A metric that is not known has no sample. Metrics of queries are those of
+persistent ones and have the label `query`.
 
     scrape_configs:
       - job_name: ksqlpy

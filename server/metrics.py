@@ -10,6 +10,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request
@@ -48,6 +49,16 @@ KSQLDB_NAMES = "ksqlpy.metrics.ksqldb.names"
 KEPT = 2.0
 """Seconds for which what an engine has told is told again: of several who scrape, one asks."""
 
+HASTE = 0.05
+"""Seconds for which a scrape waits for what an engine tells now, if what it told before is younger than RECENT.
+
+On a quiet machine 200 queries are told within half of that. Where queries use all processors, each part of the work
+waits for one, and a scrape shall not: it tells what was told before, and the next one what comes.
+"""
+
+RECENT = 30.0
+"""Seconds: two scrapes of a Prometheus that scrapes each 15 seconds."""
+
 Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 router = APIRouter()
@@ -74,9 +85,8 @@ class Scrapes:
         self._audit = audit
         self._requests: Counter[tuple[str, str]] = Counter()
         self._open: Counter[str] = Counter()
-        self._engine = b""
-        self._at = float("-inf")
-        self._turn = asyncio.Lock()
+        self._last = _Told()
+        self._asking: asyncio.Task[None] | None = None
         self._own = CollectorRegistry(auto_describe=False)
         self._own.register(_Families(lambda: _families(SERVER_METRICS, self._told())))
         ProcessCollector(registry=self._own)
@@ -85,14 +95,19 @@ class Scrapes:
         """The answer to a scrape."""
         if self._backend.state is not State.READY:
             return generate_latest(self._own)
-        if time.monotonic() - self._at >= KEPT:
-            async with self._turn:
-                if time.monotonic() - self._at >= KEPT:
-                    engine = self._backend.engine
-                    more = KSQLDB_METRICS if engine.config.get(KSQLDB_NAMES) == "true" else ()
-                    self._engine = await self._backend.ask(engine_text, engine.metrics, more)
-                    self._at = time.monotonic()
-        return self._engine + generate_latest(self._own)
+        if (old := time.monotonic() - self._last.at) >= KEPT:
+            if self._asking is None or self._asking.done():
+                self._asking = asyncio.create_task(self._ask())
+            await asyncio.wait({self._asking}, timeout=HASTE if old < RECENT else None)
+        return self._last.text + generate_latest(self._own)
+
+    async def _ask(self) -> None:
+        engine = self._backend.engine
+        more = KSQLDB_METRICS if engine.config.get(KSQLDB_NAMES) == "true" else ()
+        try:
+            self._last = await self._backend.ask(engine_text, engine.metrics, more)
+        except Exception as e:  # whatever it is, the metrics of the server are told
+            log.warning("no metrics of the engine: %s", e)
 
     def begun(self, endpoint: str) -> None:
         """A request has come."""
@@ -105,7 +120,8 @@ class Scrapes:
 
     def _told(self) -> ServerMetrics:
         lost = {} if self._audit is None else dict(self._audit.lost)
-        return ServerMetrics(is_ready(self._backend), dict(self._requests), dict(self._open), lost)
+        last = self._last if self._backend.state is State.READY else _Told()
+        return ServerMetrics(is_ready(self._backend), dict(self._requests), dict(self._open), lost, last.age_now)
 
 
 class Counted:
@@ -145,17 +161,31 @@ class _Families(Collector):
         return self._made()
 
 
-def engine_text(ask: Callable[[], EngineMetrics], more: Sequence[Metric[EngineMetrics]] = ()) -> bytes:
-    """What an engine tells, as text; nothing where it cannot."""
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What an engine has told, as text. ``at``: when; ``age``: of its figures at that time, None if there are none."""
+
+    text: bytes = b""
+    at: float = float("-inf")
+    age: float | None = None
+
+    @property
+    def age_now(self) -> float | None:
+        """Of the figures, in seconds."""
+        return None if self.age is None else self.age + time.monotonic() - self.at
+
+
+def engine_text(ask: Callable[[], EngineMetrics], more: Sequence[Metric[EngineMetrics]] = ()) -> _Told:
+    """What an engine tells; nothing where it cannot."""
     registry = CollectorRegistry(auto_describe=False)
     try:
-        told = ask()
+        told, at = ask(), time.monotonic()
         registry.register(_Families(lambda: _families((*ENGINE_METRICS, *more), told)))
         registry.register(_Families(lambda: _of_queries(told.queries)))
-        return generate_latest(registry)
+        return _Told(generate_latest(registry), at, told.age)
     except Exception as e:  # whatever it is, the metrics of the server are told
         log.warning("no metrics of the engine: %s", e)
-        return b""
+        return _Told(at=time.monotonic())
 
 
 T = TypeVar("T")

@@ -104,13 +104,15 @@ class EngineMetrics:
 class ServerMetrics:
     """What a server counts. ``requests``: by endpoint and code; ``open``: those that are answered now, by endpoint.
 
-    ``audit_lost``: lines of the audit log that were not written, by the place where they were to go.
+    ``audit_lost``: lines of the audit log that were not written, by the place where they were to go. ``age``: of the
+    figures of queries, in seconds.
     """
 
     ready: bool
     requests: Mapping[tuple[str, str], int]
     open: Mapping[str, int]
     audit_lost: Mapping[str, int] = field(default_factory=dict)
+    age: float | None = None
 
 
 _OF_QUERY = (
@@ -217,12 +219,6 @@ ENGINE_METRICS = [
         ("table",),
     ),
     Metric[EngineMetrics](
-        "figures_age_seconds",
-        Kind.GAUGE,
-        "how old the figures of the queries are: the time since Spark's JVM was asked for them",
-        lambda e: one(e.age),
-    ),
-    Metric[EngineMetrics](
         "data_free_bytes", Kind.GAUGE, "free space where the data folder is", lambda e: one(e.free_bytes)
     ),
     Metric[EngineMetrics](
@@ -257,6 +253,12 @@ ENGINE_METRICS = [
 
 SERVER_METRICS = [
     Metric[ServerMetrics]("ready", Kind.GAUGE, "1 while statements are taken, else 0", lambda s: one(float(s.ready))),
+    Metric[ServerMetrics](
+        "figures_age_seconds",
+        Kind.GAUGE,
+        "how old the figures of the queries are: the time since Spark's JVM was asked for those that are told",
+        lambda s: one(s.age),
+    ),
     Metric[ServerMetrics](
         "requests_total",
         Kind.COUNTER,

@@ -22,14 +22,7 @@ from ksqlpy.version import __version__
 __all__ = ["Metrics"]
 
 PATIENCE = 1.0
-"""Seconds for which the JVM is waited for where its last figures are older than RECENT; then these are told."""
-
-HASTE = 0.05
-"""Seconds for which it is waited for where they are younger. On a quiet machine it answers for 200 queries in a fifth
-of that. Where queries use all processors its answer waits for one, and a scrape shall not."""
-
-RECENT = 30.0
-"""Seconds: two scrapes of a Prometheus with its usual interval."""
+"""Seconds for which the JVM is waited for; then its figures of before are told."""
 
 OLD = 60.0
 """Seconds after which figures are told no more: who looks at them would take them for those of now."""
@@ -92,7 +85,7 @@ class Metrics:
         copies: Mapping[str, CopyFigures] | None = None,
     ) -> EngineMetrics:
         """Those of now; the JVM's figures are up to a minute old if it does not answer soon, as ``age`` tells."""
-        answer = self._figures.ask(HASTE if self._age(self._figures.last) < RECENT else PATIENCE)
+        answer = self._figures.ask(PATIENCE)
         age = self._age(answer)
         known = answer if age <= OLD else None
         if known is None:

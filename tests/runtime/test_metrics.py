@@ -140,7 +140,6 @@ def test_a_jvm_that_does_not_answer_holds_nobody_up(monkeypatch: pytest.MonkeyPa
     metrics = parts.metrics()
     first = now(metrics, parts)
     assert first.age is not None
-    monkeypatch.setattr(runtime_metrics, "HASTE", 0.01)
     monkeypatch.setattr(runtime_metrics, "PATIENCE", 0.01)
     asked.answers.clear()
     asked.queries["CSAS_0"] = told(6)
@@ -164,7 +163,7 @@ def test_figures_that_are_told_again_are_no_other_look(monkeypatch: pytest.Monke
     asked.queries["CSAS_0"] = told(200, lag=40)
     before = now(metrics, parts)
     assert (before.queries[0].read_per_second, before.age) == (10, 0)
-    monkeypatch.setattr(runtime_metrics, "HASTE", 0.0)
+    monkeypatch.setattr(runtime_metrics, "PATIENCE", 0.0)
     asked.answers.clear()
     asked.queries["CSAS_0"] = told(300, lag=30)
     clock[0] += 10
@@ -173,28 +172,6 @@ def test_figures_that_are_told_again_are_no_other_look(monkeypatch: pytest.Monke
     asked.answers.set()
     assert until(lambda: now(metrics, parts).queries[0].figures.counts.consumed == {"s": 300})
     assert now(metrics, parts).queries[0].read_per_second == 10
-
-
-def test_figures_that_are_not_recent_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = Parts(1)
-    asked = jvm(monkeypatch, {"CSAS_0": told(5)})
-    clock = [1000.0]
-    metrics = Metrics(parts.brokers, parts.supervisor, lambda: clock[0])
-    monkeypatch.setattr(runtime_metrics, "HASTE", 0.0)
-    monkeypatch.setattr(runtime_metrics, "PATIENCE", 60.0)
-    assert now(metrics, parts).queries[0].figures.counts.consumed == {"s": 5}, "none are known"
-    for read, seconds, shown in ((6, 29, 5), (7, 31, 7)):
-        asked.answers.clear()
-        asked.queries["CSAS_0"] = told(read)
-        clock[0] += seconds
-        calls = asked.calls
-        answering = threading.Thread(target=lambda: until(lambda: asked.calls > calls) and asked.answers.set())  # noqa: B023
-        if shown == read:
-            answering.start()
-        found = now(metrics, parts)
-        assert found.queries[0].figures.counts.consumed == {"s": shown}
-        asked.answers.set()
-        assert until(lambda: not metrics._figures.open)
 
 
 def test_a_jvm_that_fails_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,6 +141,7 @@ def fired(
 @pytest.fixture(autouse=True)
 def asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "KEPT", 0.0)
+    monkeypatch.setattr(metrics, "RECENT", 0.0)
 
 
 @pytest.fixture

@@ -71,6 +71,12 @@ def of_query(samples: Samples, name: str, **labels: str) -> float:
 
 
 @pytest.fixture(autouse=True)
+def waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scrapes wait for what is told now, however long it takes here."""
+    monkeypatch.setattr(metrics, "RECENT", 0.0)
+
+
+@pytest.fixture(autouse=True)
 def told(engine: FakeEngine) -> None:
     machine = Machine(heap_used=100, heap_max=200, collections=7, collection_ms=1500, threads=60, cpu_ms=90_500)
     slots, copies = {"used": 3, "free": 5}, {"ZONES": CopyFigures(2, 4096), "NEW": CopyFigures()}
@@ -101,8 +107,9 @@ def test_engine_and_process_have_theirs(http: httpx.Client) -> None:
     found = scraped(http)
     assert found["ksqlpy_info", (("service", "default_"), ("version", "1.2"))] == 1
     assert (found["ksqlpy_slots", (("state", "used"),)], found["ksqlpy_slots", (("state", "free"),)]) == (3, 5)
-    names = ("push_queries", "jvm_restarts_total", "figures_age_seconds", "data_free_bytes", "ready")
-    assert [found[f"ksqlpy_{name}", ()] for name in names] == [4, 1, 0.5, 2_000, 1]
+    names = ("push_queries", "jvm_restarts_total", "data_free_bytes", "ready")
+    assert [found[f"ksqlpy_{name}", ()] for name in names] == [4, 1, 2_000, 1]
+    assert found["ksqlpy_figures_age_seconds", ()] > 0.5, "and what has passed since"
     assert found["ksqlpy_jvm_heap_used_bytes", ()] == 100
     assert found["ksqlpy_jvm_collection_seconds_total", ()] == 1.5
     assert (found["ksqlpy_jvm_cpu_seconds_total", ()], found["ksqlpy_jvm_threads", ()]) == (90.5, 60)
@@ -244,6 +251,64 @@ def test_the_engine_is_asked_once_for_many_scrapes(
     monkeypatch.setattr(metrics, "KEPT", 0.0)
     http.get("/metrics")
     assert engine.scrapes == 2
+
+
+class Late:
+    """What an engine tells, which is late from the second time on until it ``answers``."""
+
+    def __init__(self, engine: FakeEngine) -> None:
+        self._engine = engine
+        self.answers = threading.Event()
+        self.calls = 0
+
+    def __call__(self) -> EngineMetrics:
+        self.calls += 1
+        if self.calls > 1:
+            self.answers.wait(60)
+        return replace(self._engine.told, push_queries=self.calls)
+
+
+def pushes(samples: Samples) -> float:
+    return samples["ksqlpy_push_queries", ()]
+
+
+def test_a_scrape_tells_what_was_told_before_where_the_engine_is_late(
+    http: httpx.Client, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Late(engine)
+    monkeypatch.setattr(engine, "metrics", late)
+    monkeypatch.setattr(metrics, "KEPT", 0.0)
+    monkeypatch.setattr(metrics, "RECENT", 3600.0)
+    ages = []
+    for _ in range(3):
+        found = scraped(http)
+        assert pushes(found) == 1
+        ages.append(found["ksqlpy_figures_age_seconds", ()])
+    assert ages == sorted(set(ages)), "it tells how old they are"
+    assert until(lambda: late.calls == 2)
+    assert scraped(http)["ksqlpy_requests_total", (("code", "200"), ("endpoint", "/metrics"))] == 3, "its own are of now"
+    assert late.calls == 2, "it is not asked again before it has answered"
+    late.answers.set()
+    assert until(lambda: pushes(scraped(http)) > 1)
+
+
+def test_what_was_told_long_ago_is_not_told_again(
+    http: httpx.Client, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Late(engine)
+    monkeypatch.setattr(engine, "metrics", late)
+    monkeypatch.setattr(metrics, "KEPT", 0.0)
+    assert pushes(scraped(http)) == 1
+    found: list[Samples] = []
+    threads = [threading.Thread(target=lambda: found.append(scraped(http))) for _ in range(2)]
+    for t in threads:
+        t.start()
+    assert until(lambda: late.calls == 2)
+    assert found == []
+    late.answers.set()
+    for t in threads:
+        t.join(60)
+    assert min(map(pushes, found)) == 2
 
 
 def test_without_the_engine_the_server_still_tells(
