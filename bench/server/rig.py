@@ -53,9 +53,9 @@ class Rig:
 
     @contextmanager
     def serve(
-        self, service: str, *, kind: type[Server] = Server, warm: bool = True, memory: str = "700m"
+        self, service: str, *, kind: type[Server] = Server, warm: bool = True, memory: str = "700m", audit: bool = False
     ) -> Iterator[Server]:
-        """A started server. ``warm``: whether its JVM warms up; ``memory``: of that."""
+        """A started server. ``warm``: whether its JVM warms up; ``memory``: of that; ``audit``: if it has a log."""
         with tempfile.TemporaryDirectory(prefix="bench-server-") as folder:
             more = {
                 "ksql.service.id": f"{service}_",
@@ -63,6 +63,7 @@ class Rig:
                 "ksqlpy.spark.memory": memory,
                 "ksql.streams.auto.offset.reset": "earliest",
                 "ksqlpy.warm.up": str(warm).lower(),
+                **({"ksqlpy.audit.file": str(Path(folder) / "audit.log")} if audit else {}),
             }
             server = kind(KafkaConnection(self.bootstrap), Path(folder), more)
             try:
