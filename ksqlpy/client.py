@@ -3,12 +3,15 @@
 >>> with Client("http://127.0.0.1:8088") as client:                               # doctest: +SKIP
 ...     client.statements("SHOW STREAMS;")
 ...     header, *rows = client.push("SELECT * FROM s EMIT CHANGES LIMIT 3;")
+...     for written in client.inserts("s", [{"id": 1}, {"id": 2}]):
+...         print(written)
 
 Source of the rules: ksqlDB manual, "ksqlDB REST API". It speaks to ksqlDB servers too.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import itertools
 import json
@@ -17,8 +20,10 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from datetime import time as clock_time
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +34,7 @@ import httpx
 
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError, file_reason
 
-__all__ = ["AT_START", "DEFAULT_URL", "NOT_YET", "STARTING", "Client", "Connection", "Waiting"]
+__all__ = ["AT_START", "DEFAULT_URL", "NOT_YET", "STARTING", "Client", "Connection", "RowRefused", "Waiting"]
 
 DEFAULT_URL = "http://127.0.0.1:8088"
 
@@ -40,6 +45,9 @@ NOT_YET, AT_START = 10.0, 300.0
 """Seconds that :class:`Waiting` gives a server to answer at all, and to start."""
 
 _PAUSE = 0.2
+
+_ROWS, _HELD = 10_000, 1.0
+"""Rows of a request, and seconds after which the next row begins another one: acknowledgements come at its end."""
 
 _UNTRUSTED = re.compile(r"certificate verify failed: (.+?)(?: \(_ssl|$)")
 _SIGNED = "name what signed it with --cacert FILE"
@@ -137,6 +145,12 @@ class Connection:
             raise ConfigProblem("bad-cacert", f"there are no certificates in {self.cafile}") from e
         except OSError as e:
             raise ConfigProblem("bad-cacert", f"{self.cafile} cannot be read: {file_reason(e)}") from e
+
+
+class RowRefused(ConfigProblem):
+    """A row that was not inserted. ``row``: its number, from 0; those before it are there."""
+
+    row = 0
 
 
 class Client:
@@ -238,6 +252,66 @@ class Client:
                             if isinstance(item[i], Decimal):
                                 item[i] = float(item[i])
                         yield item
+
+    def inserts(
+        self,
+        source: str,
+        rows: Iterable[Mapping[str, object] | str],
+        properties: Mapping[str, object] | None = None,
+        id: str | None = None,
+    ) -> Generator[int, None, None]:
+        """Inserts rows into a stream or table as they come; gives how many are there, each time that it is known.
+
+        ``rows``: columns and values, or JSON of them. ``id``: a name under which the rows are numbered: those that are
+        there from an earlier call are passed over, so that who gives all rows again has each of them once. Raises
+        RowRefused; what ``rows`` raises comes when the rows before it are there. Servers of ksqlDB take no rows over
+        HTTP/1.1.
+        """
+        first: dict[str, object] = {"target": source, "properties": dict(properties or {})}
+        there, all_rows = 0, iter(rows)
+        if id is not None:
+            first["id"] = id
+            there = self._inserted(first, _Some(iter(())), 0)
+            there = sum(1 for _ in itertools.islice(all_rows, there))
+            yield there
+        while True:
+            some = _Some(all_rows)
+            if some.over and (there or id is not None):
+                break
+            there = self._inserted(first if id is None else {**first, "seq": there}, some, there)
+            yield there
+            if some.over:
+                break
+        if some.failed is not None:
+            raise some.failed
+
+    def _inserted(self, first: Mapping[str, object], some: _Some, there: int) -> int:
+        """Sends rows by one request; gives how many are there then."""
+        content = itertools.chain((json.dumps(first).encode() + b"\n",), some)
+        with self._talking():
+            request = self._http.build_request("POST", "/inserts-stream", content=content)
+            with contextlib.closing(self._http.send(request, stream=True)) as response:
+                if response.status_code >= 400:
+                    response.read()
+                    raise _error(response, None)
+                said = [json.loads(line) for line in response.read().split(b"\n") if line]
+        if "id" in first and said and "rows" in said[0]:  # how many were there
+            before = said.pop(0)["rows"]
+            if not some.sent:
+                return int(before)
+        for number, answer in enumerate(said):
+            if answer.get("status") != "ok":
+                error = _restored(answer, None)
+                refused = RowRefused(error.code, error.message, hint=error.hint, error_code=error.error_code)
+                refused.row = there + number
+                raise refused
+        if len(said) < some.sent:
+            raise EnvironmentProblem(
+                "connection-lost",
+                f"{self.url} has acknowledged {there + len(said):,} of {there + some.sent:,} rows",
+                hint="see the server's log",
+            )
+        return there + len(said)
 
     def lines(
         self,
@@ -396,6 +470,47 @@ class Client:
                 f"the connection to {self.url} broke: {e or type(e).__name__}",
                 hint="see the server's log",
             ) from e
+
+
+class _Some:
+    """The next rows, as lines of a request. ``over``: there are no more; ``failed``: what their giver has raised."""
+
+    def __init__(self, rows: Iterator[Mapping[str, object] | str]) -> None:
+        self._rows = rows
+        self.sent = 0
+        self.over = False
+        self.failed: Exception | None = None
+        self._line = self._next()
+
+    def __iter__(self) -> Iterator[bytes]:
+        begun = time.monotonic()
+        while self._line is not None:
+            self.sent += 1
+            yield self._line
+            if self.sent == _ROWS or time.monotonic() - begun > _HELD:
+                return
+            self._line = self._next()
+
+    def _next(self) -> bytes | None:
+        try:
+            row = next(self._rows, None)
+            # A line end is white space in JSON: in texts it is escaped.
+            line = row.replace("\n", " ") if isinstance(row, str) else json.dumps(row, default=_json_value)
+        except Exception as e:  # of whoever gives them; what was sent is to be acknowledged first
+            row, self.failed = None, e
+        self.over = row is None
+        return None if row is None else line.encode() + b"\n"
+
+
+def _json_value(value: object) -> object:
+    """What JSON has not, as the server reads it: digits of a DECIMAL, ISO 8601, base64."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, date | datetime | clock_time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise TypeError(f"a row cannot hold {value!r}")
 
 
 def _behind(response: httpx.Response) -> dict[str, int | None]:

@@ -282,6 +282,12 @@ def _include(shell: Shell, file: str) -> None:
     shell.run(text)
 
 
+def _load(shell: Shell, rest: str) -> None:
+    from ksqlpy.shell.load import load
+
+    load(shell.session, rest)
+
+
 def _favourite(shell: Shell, name: str) -> None:
     kept = shell.favourites.all()
     if not name:
@@ -379,6 +385,12 @@ SPECIALS = [
     ),
     Special(("run script",), "run script 'FILE'", "Runs a file that makes and fills sources.", _run_script),
     Special(("\\i",), "\\i FILE", "Runs a file of any statements.", _include),
+    Special(
+        ("\\load",),
+        "\\load FILE INTO NAME",
+        "Inserts the rows of a file: CSV with names in its first line, else a JSON object a line.",
+        _load,
+    ),
     Special(
         ("\\watch",), "\\watch [SECONDS] [STATEMENT;]", "Runs a statement, or the last one, over and over.", _watch
     ),

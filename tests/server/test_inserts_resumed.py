@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
+from ksqlpy.client import Client, RowRefused
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.server.run import ServerThread
 from ksqlpy.spark.kafka import Kafka
-from tests.harness.server import Server
 from tests.server.test_inserts_stream import Talk
 from tests.support.real_server import real_server
+from tests.support.sent_rows import Numbers, numbers_server, post_rows
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -47,9 +46,7 @@ def numbers(server: ServerThread) -> Iterator[str]:
 
 
 def post(server: ServerThread, first: Mapping[str, object], *rows: object) -> list[dict[str, Any]]:
-    content = "\n".join(json.dumps(line) for line in ({"target": "numbers", "id": "loader", **first}, *rows))
-    answer = httpx.post(f"{server.url}/inserts-stream", content=content.encode(), timeout=60, trust_env=False)
-    return [json.loads(line) for line in answer.text.splitlines()]
+    return post_rows(server.url, {"target": "numbers", "id": "loader", **first}, *rows)
 
 
 def count(*numbers: int) -> list[dict[str, int]]:
@@ -90,6 +87,18 @@ def test_it_goes_on(server: ServerThread, numbers: str, broker: EmbeddedKafka) -
     asked = {"sql": "SELECT n FROM numbers;"}
     answer = httpx.post(f"{server.url}/query-stream", json=asked, headers=form, timeout=60, trust_env=False)
     assert answer.json()[1:] == [[n] for n in range(7)]
+
+
+def test_our_client_goes_on(server: ServerThread, numbers: str, broker: EmbeddedKafka) -> None:
+    with Client(server.url) as client:
+        assert list(client.inserts("numbers", count(0, 1, 2), id="loader")) == [0, 3]
+        assert list(client.inserts("numbers", count(*range(5)), id="loader")) == [3, 5]
+        with pytest.raises(RowRefused, match="is no number") as e:
+            list(client.inserts("numbers", [*count(*range(6)), {"n": "six"}], id="loader"))
+        assert e.value.row == 6
+        there = list(client.inserts("numbers", count(*range(25_000)), id="loader"))
+        assert (there[0], there[-1], there == sorted(there)) == (6, 25_000, True) and len(there) > 2
+    assert committed(broker) == [[*range(25_000)]]
 
 
 def test_a_bad_row_is_the_next_one(server: ServerThread, numbers: str, broker: EmbeddedKafka) -> None:
@@ -139,69 +148,17 @@ def test_queries_read_on_behind_the_marks_of_its_transactions(server: ServerThre
     engine.execute("DROP TABLE parities DELETE TOPIC;")
 
 
-class Loader(threading.Thread):
-    """Learns how far its id came, and sends the numbers behind that, up to ``end``, until the connection ends."""
-
-    def __init__(self, url: str, end: int) -> None:
-        super().__init__(daemon=True)
-        self._end = end
-        self.standing: int | None = None
-        self.acked = self.sent = 0
-        parsed = httpx.URL(url)
-        self._socket = socket.create_connection((parsed.host, parsed.port or 0), timeout=60)
-        head = "POST /inserts-stream HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-        self._socket.sendall(head.encode())
-        self._reading = threading.Thread(target=self._read, daemon=True)
-
-    def run(self) -> None:
-        self._reading.start()
-        try:
-            self._send('{"target": "numbers", "id": "loader"}\n')
-            assert until(lambda: self.standing is not None)
-            for begin in range(self.standing or 0, self._end, 100):
-                end = min(begin + 100, self._end)
-                self._send("".join(f'{{"n": {n}}}\n' for n in range(begin, end)))
-                self.sent = end
-            self._socket.sendall(b"0\r\n\r\n")
-        except OSError:
-            pass
-        self._reading.join()
-
-    def _send(self, text: str) -> None:
-        self._socket.sendall(b"%x\r\n%s\r\n" % (len(text), text.encode()))
-
-    def _read(self) -> None:
-        """Lines never end in the midst of a chunk, and its head is a line of its own."""
-        rest = b""
-        try:
-            while data := self._socket.recv(65_536):
-                *lines, rest = (rest + data).split(b"\n")
-                for line in lines:
-                    if line.startswith(b"{"):
-                        told = json.loads(line)
-                        assert told["status"] == "ok", told
-                        self.acked = told["rows"] if "rows" in told else told["seq"] + 1
-                        self.standing = self.acked if self.standing is None else self.standing
-        except OSError:
-            pass
-
-
-def _has_acked(loader: Loader, rows: int) -> bool:
+def _has_acked(loader: Numbers, rows: int) -> bool:
     return loader.acked > rows
 
 
 @pytest.mark.extended("a server as a process, killed again and again")
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_a_server_that_is_killed_again_and_again(broker: EmbeddedKafka, tmp_path: Path, partitions: int) -> None:
-    settings = {"ksqlpy.warm.up": "false", "ksql.service.id": f"killed_{partitions}_"}
-    server = Server(KafkaConnection(broker.bootstrap), tmp_path, settings)
     total, acked, sent = 150_000, 0, 0
-    server.start()
-    server.statements(
-        f"CREATE STREAM numbers (n INT) WITH (KAFKA_TOPIC='numbers', VALUE_FORMAT='JSON', PARTITIONS={partitions});"
-    )
+    server = numbers_server(broker, tmp_path, f"killed_{partitions}_", partitions)
     for kills in range(1, 4):
-        loader = Loader(server.url, total)
+        loader = Numbers(server.url, "loader", total)
         loader.start()
         assert until(partial(_has_acked, loader, kills * 25_000))
         server.kill()
@@ -210,7 +167,7 @@ def test_a_server_that_is_killed_again_and_again(broker: EmbeddedKafka, tmp_path
         acked, sent = loader.acked, loader.sent
         assert acked < total
         server.start()
-    last = Loader(server.url, total)
+    last = Numbers(server.url, "loader", total)
     last.start()
     last.join()
     assert last.acked == total

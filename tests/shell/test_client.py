@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from datetime import date
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from ksqlpy.client import Client, Connection, Waiting
-from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, Span, StatementError
+from ksqlpy import client as module
+from ksqlpy.client import Client, Connection, RowRefused, Waiting
+from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError
 from ksqlpy.server.backend import Backend, State
 from ksqlpy.server.run import ServerThread, listen
 from tests.support.fake_engine import FakeEngine
@@ -36,6 +39,66 @@ def test_push(client: Client) -> None:
     header, *rows = client.push("SELECT * FROM rows EMIT CHANGES LIMIT 2;")
     assert header["columnNames"] == ["ID", "name"]
     assert rows == [[0, "row 0"], [1, "row 1"]]
+
+
+def test_rows_are_inserted(client: Client, engine: FakeEngine) -> None:
+    rows = [{"n": 1, "fare": Decimal("12.50"), "on": date(2024, 5, 6), "raw": b"ab"}, '{\n"n": 2}']
+    assert list(client.inserts("rides", rows, {"ksqlpy.query.mode": "real-time"})) == [2]
+    [stream] = engine.inserts
+    assert stream.target == "rides"
+    assert stream.rows == [{"n": 1, "fare": "12.50", "on": "2024-05-06", "raw": "YWI="}, {"n": 2}]
+    assert list(client.inserts("rides", [])) == [0], "the server is asked whether it would take any"
+    with pytest.raises(KsqlError) as e:
+        list(client.inserts("nowhere", []))
+    assert (e.value.code, e.value.error_code) == ("unknown-source", 40000)
+
+
+@pytest.mark.parametrize(("most", "held", "known"), [(2, 60.0, [2, 4]), (3, 60.0, [3, 4]), (9, -1.0, [1, 2, 3, 4])])
+def test_rows_are_acknowledged_while_they_come(
+    client: Client,
+    engine: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    held: float,
+    known: list[int],
+) -> None:
+    monkeypatch.setattr(module, "_ROWS", most)
+    monkeypatch.setattr(module, "_HELD", held)
+    found = []
+    for there in client.inserts("rides", ({"n": n} for n in range(4))):
+        found.append(there)
+        assert [row for stream in engine.inserts for row in stream.rows] == [{"n": n} for n in range(there)]
+    assert found == known
+
+
+def test_a_row_that_is_refused_is_named(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ROWS", 2)
+    inserting = client.inserts("rides", [{"n": 0}, {"n": 1}, {"n": 2}, {"bad": 3}, {"n": 4}])
+    assert next(inserting) == 2
+    with pytest.raises(RowRefused, match="column BAD is INTEGER") as e:
+        next(inserting)
+    assert (e.value.row, e.value.error_code) == (3, 40000)
+
+
+def test_what_the_giver_of_rows_raises_comes_behind_them(client: Client, engine: FakeEngine) -> None:
+    def rows() -> Iterator[dict[str, int]]:
+        yield {"n": 0}
+        raise LookupError("no more")
+
+    inserting = client.inserts("rides", rows())
+    assert next(inserting) == 1
+    with pytest.raises(LookupError):
+        next(inserting)
+    assert [stream.rows for stream in engine.inserts] == [[{"n": 0}]]
+
+
+def test_rows_of_an_id_that_are_there_are_passed_over(client: Client, engine: FakeEngine) -> None:
+    engine.ids["loader"] = 2
+    rows = [{"n": n} for n in range(5)]
+    assert list(client.inserts("rides", rows, id="loader")) == [2, 5]
+    asked, sent = engine.inserts
+    assert (asked.rows, sent.rows) == ([], rows[2:])
+    assert list(client.inserts("rides", rows[:2], id="loader")) == [2]
 
 
 def test_print(client: Client, engine: FakeEngine) -> None:
