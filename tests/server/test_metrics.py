@@ -286,7 +286,9 @@ def test_a_scrape_tells_what_was_told_before_where_the_engine_is_late(
         ages.append(found["ksqlpy_figures_age_seconds", ()])
     assert ages == sorted(set(ages)), "it tells how old they are"
     assert until(lambda: late.calls == 2)
-    assert scraped(http)["ksqlpy_requests_total", (("code", "200"), ("endpoint", "/metrics"))] == 3, "its own are of now"
+    assert scraped(http)["ksqlpy_requests_total", (("code", "200"), ("endpoint", "/metrics"))] == 3, (
+        "its own are of now"
+    )
     assert late.calls == 2, "it is not asked again before it has answered"
     late.answers.set()
     assert until(lambda: pushes(scraped(http)) > 1)
