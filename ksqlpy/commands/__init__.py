@@ -110,6 +110,11 @@ COMMANDS = (
         "Migrations in the layout of ksql-migrations: numbered files, and on the server what was done.",
     ),
     Command(
+        "examples",
+        "list the examples, run one and compare its results, copy one",
+        "The examples that come with ksqlpy. Without a command it lists them.",
+    ),
+    Command(
         "demo",
         "taxi rides through queries, with every result checked",
         "Taxi rides through broker, server and queries; every result is checked.",

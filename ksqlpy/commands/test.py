@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ksqlpy.commands.runner import IN_MEMORY, ON_KAFKA, case_runner
 from ksqlpy.commands.values import count
 from ksqlpy.commands.variables import add_variables, variables_of
 from ksqlpy.errors import ConfigProblem, file_reason
 
 if TYPE_CHECKING:
-    from ksqlpy.testing import Case, Runner
+    from ksqlpy.testing import Case
     from ksqlpy.testing.suite import Verdict
 
 __all__ = ["add_arguments", "run"]
-
-IN_MEMORY, ON_KAFKA = 4, 6
-"""Cases at the same time: they wait for queries to start far more than they compute."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,42 +82,8 @@ def _project(options: argparse.Namespace) -> str | None:
 def _run(cases: Sequence[Case], options: argparse.Namespace) -> list[Verdict]:
     from ksqlpy.testing.suite import run_cases
 
-    with _runner(options) as runner:
+    with case_runner(kafka=options.kafka) as runner:
         return run_cases(cases, runner, options.jobs or (ON_KAFKA if options.kafka else IN_MEMORY), _show)
-
-
-@contextlib.contextmanager
-def _runner(options: argparse.Namespace) -> Iterator[Runner]:
-    """What runs the cases, with all that it needs."""
-    from ksqlpy.embedded.cache import StatusLine
-    from ksqlpy.embedded.folders import scratch_folder
-
-    tell = StatusLine()
-    with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(scratch_folder("ksqlpy-test-"))
-        if options.kafka:
-            from ksqlpy.config import Config
-            from ksqlpy.embedded.process import ended_in_order, start_whole
-            from ksqlpy.runtime import Engine
-            from ksqlpy.testing import KafkaRunner
-            from ksqlpy.testing.registry import shared_registry
-
-            stack.enter_context(ended_in_order())
-            registry, name = shared_registry()
-            properties = {
-                "ksqlpy.data.dir": str(folder),
-                "ksqlpy.warm.up": "false",
-                "ksql.schema.registry.url": registry.url(name),
-            }
-            engine = Engine(Config.of(properties), tell)
-            start_whole(engine.start, engine.stop, tell)
-            stack.callback(engine.stop)
-            yield KafkaRunner(engine)
-        else:
-            from ksqlpy.local.session import LocalSpark
-            from ksqlpy.testing import MemoryRunner
-
-            yield MemoryRunner(stack.enter_context(LocalSpark(folder, tell)), folder)
 
 
 def _complete(cases: Sequence[Case], bad: Sequence[Verdict], options: argparse.Namespace, project: str) -> int:
@@ -134,7 +97,7 @@ def _complete(cases: Sequence[Case], bad: Sequence[Verdict], options: argparse.N
     if not files:
         print("no section is empty")
         return 1 if failed else 0
-    with _runner(options) as runner:
+    with case_runner(kafka=options.kafka) as runner:
         for file in files:
             try:
                 written = complete(file, runner, project)

@@ -44,11 +44,11 @@ class Files:
 
 
 def find_files(folder: Path | None = None) -> Files:
-    """The files in ``folder``, or those of this installation: in a checkout ``taxi`` is a link to ``examples/taxi``.
+    """The files in ``folder``, or those of this installation: in a checkout ``ksqlpy/examples`` is a link.
 
     Raises EnvironmentProblem ``no-demo-files`` where one is missing.
     """
-    place = Path(__file__).parent / "taxi" if folder is None else folder
+    place = Path(__file__).parents[1] / "examples" / "taxi" if folder is None else folder
     if all((place / name).is_file() for name in _NAMES):
         return Files(*(place / name for name in _NAMES))
     where = f"in {folder}" if folder is not None else "in this installation of ksqlpy"

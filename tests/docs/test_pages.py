@@ -22,6 +22,7 @@ from ksqlpy.client import Client
 from ksqlpy.shell.commands import run_text
 from ksqlpy.shell.session import Limits
 from ksqlpy.testing import read_cases
+from ksqlpy.testing.stories import read_stories
 from tests.docs.pages import ROOT, commands, pages, pieces
 from tests.newcomer.environment import made_for
 from tests.support.waiting import until
@@ -32,16 +33,11 @@ SQL = ("docs/sql-reference.md", "docs/joins-and-windows.md", "docs/queries.md", 
 PASTED = ("README.md", "docs/quickstart.md")
 """Those that tests/newcomer pastes."""
 
-RUN = {
-    "docs/test-files.md": ".",
-    "examples/alerts/README.md": "../..",
-    "examples/clicks/README.md": "../..",
-    "examples/orders/README.md": "../..",
-    "examples/project/README.md": ".",
-    "examples/sessions/README.md": "../..",
-    "examples/taxi/README.md": "../..",
-}
-"""Pages whose commands are run, with the folder in which a reader is, from that of the page."""
+STORIES = tuple(f"examples/{s.name}/README.md" for s in read_stories() if s.runs)
+"""Examples with something to run: a reader follows their pages beside the ``ksqlpy dev`` that the page names."""
+
+RUN = ("docs/test-files.md", "examples/project/README.md", *STORIES)
+"""Pages whose commands are run."""
 
 NOT_RUN = {
     "docs/cluster.md": "a cluster of the reader's",
@@ -139,15 +135,19 @@ def test_the_statements_of_all_pages_run_on_one_server(server: str, capsys: pyte
 @pytest.mark.parametrize("page", RUN)
 def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
     """As one script of a shell that ends at the first error; what it leaves in the background ends with it."""
-    here = ROOT / Path(page).parent / RUN[page]
-    if page == "docs/test-files.md":
-        here = tmp_path / "here"
-        here.mkdir()
+    here = tmp_path / "here"
+    here.mkdir()
+    before: list[str] = []
+    if page in STORIES:
+        named = re.search(r"`(ksqlpy dev [^`]*)`", (ROOT / page).read_text(encoding="utf-8"))
+        assert named is not None, "the page names no server"
+        before = [f"{named[1]} --no-shell &"]
+    elif page == "docs/test-files.md":
         (here / "rides.test").write_text(next(x.text for x in pieces(page) if x.kind == "test") + "\n")
-    elif page == "examples/project/README.md":  # nothing is written there, but readers edit it
-        here = Path(shutil.copytree(here, tmp_path / "project"))
+    else:  # readers edit it
+        shutil.copytree(ROOT / Path(page).parent, here, dirs_exist_ok=True)
     blocks = [x.text for x in pieces(page) if x.kind == "commands"]
-    script = "\n".join(["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT", *blocks])
+    script = "\n".join(["set -e", "trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT", *before, *blocks])
     done = subprocess.run(
         ["bash", "-c", script], cwd=here, env=made_for(tmp_path), capture_output=True, text=True, timeout=900
     )

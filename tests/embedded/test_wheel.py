@@ -82,5 +82,6 @@ def test_without_a_jdk_it_has_the_sources(sources: Path, tmp_path: Path) -> None
     assert {f.split("/")[0].partition("-")[0] for f in files} == {"ksqlpy"}
     # What is a link in the repository is a folder in the wheel.
     assert {f for f in files if f.endswith(".py")} == modules(sources) > {"ksqlpy/server/app.py"}
-    taxi = {"taxi.sql", "taxi_rides.csv", "taxi_zones.csv"}
-    assert {f for f in files if f.startswith("ksqlpy/demo/taxi/")} == {f"ksqlpy/demo/taxi/{name}" for name in taxi}
+    examples = {str(f.relative_to(sources)) for f in (sources / "examples").rglob("*") if f.is_file()}
+    assert {f for f in files if f.startswith("ksqlpy/examples/")} == {f"ksqlpy/{f}" for f in examples}
+    assert {"examples/README.md", "examples/taxi/taxi_rides.csv", "examples/kubernetes/chart/values.yaml"} < examples
