@@ -56,7 +56,7 @@ ALLOWED = {
     "client": {"errors", "types", "config"},
     "shell": {"version", "errors", "figures", "grammar", "sql", "formats", "config", "client"},
     "project": {*ORDER, "client"},
-    "testing": {*ORDER, "client"},
+    "testing": {*ORDER, "client", "local"},
     "local": set(ORDER),
     "datagen": {*ORDER, "client", "local"},
     "demo": {*ORDER, "server", "client"},

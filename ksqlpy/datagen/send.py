@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TextIO
 
 from confluent_kafka import KafkaException, Producer
@@ -11,8 +11,8 @@ from ksqlpy.catalog import Source
 from ksqlpy.connection import KafkaConnection
 from ksqlpy.datagen.pace import Pacer
 from ksqlpy.errors import EngineProblem, reason_of
-from ksqlpy.formats import codec
-from ksqlpy.local.rows import Row, codec_value, shown_json
+from ksqlpy.local.encode import encoded
+from ksqlpy.local.rows import Row, shown_json
 
 __all__ = ["print_rows", "producer", "send_rows"]
 
@@ -67,7 +67,7 @@ def send_rows(
         tell(pacer.count)
 
     try:
-        for key, value, time in _encoded(rows, source):
+        for key, value, time in encoded(rows, source):
             pacer.wait(idle)
             _produce(out, source.topic, key, value, time, delivered)
             if pacer.count % 500 == 0:
@@ -99,13 +99,3 @@ def _produce(
             out.poll(0.1)
         except KafkaException as e:
             raise EngineProblem("not-written", f"a record was not written to {topic}: {reason_of(e)}") from e
-
-
-def _encoded(rows: Iterable[Row], source: Source) -> Iterator[tuple[bytes | None, bytes | None, int | None]]:
-    """Key, value and time in ms (None: now) of the record of each row."""
-    key, value = codec(source.key), codec(source.value)
-    for row in rows:
-        keys, values = (
-            [codec_value(row.columns.get(c.name), c.type) for c in columns] for columns in (source.keys, source.values)
-        )
-        yield key.encode(keys), value.encode(values), row.time

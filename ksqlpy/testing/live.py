@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from ksqlpy.catalog import Source
 from ksqlpy.deadletters import HEADERS
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
@@ -82,7 +84,12 @@ class LiveCase:
 
     def records(self) -> list[Record]:
         """The records that go in; raises FileProblem."""
-        return inputs(self._case, self.served.sources)
+        return inputs(self._case, self.served.sources, self._written)
+
+    def _written(self, source: Source) -> Source:
+        """A source of the case as it is once records are written into it."""
+        own = self._engine.catalog.sources[source.name + self._suffix]
+        return replace(self._engine.catalog_service.written(own), name=source.name, topic=source.topic)
 
     def outcome(self) -> Outcome:
         """Waits for what comes out, when all has gone in; raises CaseFailed, and FileProblem."""

@@ -72,7 +72,7 @@ class MemoryRunner:
                 engine.execute(sql, EARLIEST)
         except KsqlError as e:
             return Outcome(error=e.render())
-        for record in inputs(case, engine.catalog.sources):
+        for record in inputs(case, engine.catalog.sources, engine.catalog_service.written):
             engine.broker.append(record)
         dead: list[DeadLetter] = []
         failed: dict[str, int] = {}

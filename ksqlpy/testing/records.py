@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ksqlpy.catalog import PartSpec, Source
-from ksqlpy.errors import similar_names
+from ksqlpy.errors import KsqlError, similar_names
 from ksqlpy.formats import FORMATS, present
 from ksqlpy.formats.kafka import of_word, word
+from ksqlpy.local.encode import encoded
+from ksqlpy.local.files import read_rows
 from ksqlpy.testing.cases import Case, FileProblem, Line
 
 __all__ = ["DeadLetter", "Record", "canonical", "find_source", "inputs", "parse_record", "show_record"]
@@ -53,8 +55,12 @@ def find_source(name: str, sources: Mapping[str, Source], where: str) -> Source:
     return found
 
 
-def inputs(case: Case, sources: Mapping[str, Source]) -> list[Record]:
-    """The records of all input sections, in order; raises FileProblem."""
+def inputs(case: Case, sources: Mapping[str, Source], written: Callable[[Source], Source]) -> list[Record]:
+    """The records of all input sections, in order.
+
+    ``written``: gives a source as it is once records are written, whose schemas the registry has then. Raises
+    FileProblem, and what ``written`` raises.
+    """
     records: list[Record] = []
     time = 1
     for section in case.of_kind("input"):
@@ -65,16 +71,31 @@ def inputs(case: Case, sources: Mapping[str, Source]) -> list[Record]:
                 name, colon, text = text.partition(":")
                 if not colon:
                     raise FileProblem(where, "the line must begin with a topic and a colon, or the section name it")
-            record = parse_record(Line(line.number, text.strip()), find_source(name.strip(), sources, where), where)
-            if record.time == 0:
-                raise FileProblem(where, "the time of an input record is not 0: Kafka's clients take that for now")
-            time = time if record.time is None else record.time
-            records.append(Record(record.topic, record.key, record.value, time, record.headers))
+            source = written(find_source(name.strip(), sources, where))
+            for record in _described(Line(line.number, text.strip()), source, case, where):
+                if record.time == 0:
+                    raise FileProblem(where, "the time of an input record is not 0: Kafka's clients take that for now")
+                time = time if record.time is None else record.time
+                records.append(Record(record.topic, record.key, record.value, time, record.headers))
     return records
+
+
+def _described(line: Line, source: Source, case: Case, where: str) -> Iterator[Record]:
+    """The record of a line, or those of the file that the line names, beside that of the case; raises FileProblem."""
+    match = _ROWS.fullmatch(line.text)
+    if match is None:
+        yield parse_record(line, source, where)
+        return
+    try:
+        for key, value, time in encoded(read_rows(case.file.parent / match[1], source), source):
+            yield Record(source.topic, key, value, time)
+    except KsqlError as e:
+        raise FileProblem(where, e.message, e.hint, e.similar) from e
 
 
 # ---------------------------------------------------------------- lines to records
 
+_ROWS = re.compile(r"\(rows of (\S+)\)")
 _BYTES = re.compile(r"x'((?:[0-9A-Fa-f]{2})*)'(?=\s|$)")
 _WINDOW = re.compile(r"\[(-?\d+), ?(-?\d+)\)(?=\s|$)")
 _TIME = re.compile(r"@(-?\d+)(?=\s|$)")

@@ -10,7 +10,7 @@ from ksqlpy.catalog import Column, KeySpec, Source, ValueSpec
 from ksqlpy.testing import Case, CaseFailed, FileProblem, Outcome, check, complete, read_cases
 from ksqlpy.testing.cases import Line
 from ksqlpy.testing.live import with_suffix
-from ksqlpy.testing.records import Record, parse_record, show_record
+from ksqlpy.testing.records import Record, inputs, parse_record, show_record
 from ksqlpy.types import BIGINT, DOUBLE, INTEGER, STRING, DecimalType, SqlType
 
 SQL = "CREATE STREAM o AS SELECT * FROM s;\n"
@@ -167,3 +167,23 @@ def test_answers_are_written(tmp_path: Path) -> None:
 )
 def test_names_get_a_suffix(sql: str, renamed: str) -> None:
     assert with_suffix(sql, "_1") == renamed
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("rows.csv", "f,d\nx,1.5\n", 'rows.csv:2: column f: "x" is no DOUBLE'),
+        ("rows.csv", "a,b\n1,2\n", "none of its fields (a, b) is a column of O"),
+        ("rows.csv", None, "rows.csv cannot be read: no such file or directory"),
+        ("rows.txt", "f\n1\n", "does not say what is in it"),
+        ("rows.csv", "f,rowtime\n1,0\n", "the time of an input record is not 0"),
+    ],
+)
+def test_rows_of_a_file_that_are_none(tmp_path: Path, file: str, text: str | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / file).write_text(text)
+    [case] = read_cases(written(tmp_path, f"=== a\n{SQL}--- input o\n(rows of {file})\n--- output o\n(nothing)\n"))
+    with pytest.raises(FileProblem) as caught:
+        inputs(case, {"O": source(None)}, lambda found: found)
+    assert caught.value.message.startswith(f"{case.file}:4: ")
+    assert said in caught.value.message
