@@ -20,6 +20,7 @@ ORDER = (
     "version",
     "errors",
     "types",
+    "arrowtypes",
     "topicnames",
     "figures",
     "streamsproperties",

@@ -9,6 +9,7 @@ from decimal import Decimal
 from importlib import import_module
 from typing import IO, Any
 
+from ksqlpy.arrowtypes import arrow_type
 from ksqlpy.catalog import Column
 from ksqlpy.errors import EngineProblem, EnvironmentProblem
 from ksqlpy.formats.java import decimal_of
@@ -16,12 +17,8 @@ from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
     BYTES,
-    DATE,
     DOUBLE,
     INTEGER,
-    STRING,
-    TIME,
-    TIMESTAMP,
     ArrayType,
     DecimalType,
     MapType,
@@ -36,18 +33,6 @@ _FEW = 500
 _ROWS = 65_536
 _BYTES = 32_000_000
 """Rows, and bytes of them, after which a row group (of Arrow: a batch) is written."""
-
-_TYPES: Mapping[SqlType, Callable[[Any], Any]] = {
-    BOOLEAN: lambda arrow: arrow.bool_(),
-    INTEGER: lambda arrow: arrow.int32(),
-    BIGINT: lambda arrow: arrow.int64(),
-    DOUBLE: lambda arrow: arrow.float64(),
-    STRING: lambda arrow: arrow.string(),
-    BYTES: lambda arrow: arrow.binary(),
-    DATE: lambda arrow: arrow.date32(),
-    TIME: lambda arrow: arrow.time32("ms"),
-    TIMESTAMP: lambda arrow: arrow.timestamp("ms", tz="UTC"),
-}
 
 
 def _parquet(arrow: Any, file: IO[bytes], schema: Any) -> Any:
@@ -65,10 +50,8 @@ COLUMNAR: Mapping[str, Callable[[Any, IO[bytes], Any], Any]] = {".parquet": _par
 class ColumnarFile:
     """Writes rows to an open file of one of the forms of :data:`COLUMNAR`; :meth:`end` writes what is left.
 
-    BOOLEAN is bool, INTEGER int32, BIGINT int64, DOUBLE float64, STRING string, DECIMAL decimal128, BYTES binary, DATE
-    date32, TIME time32 in ms, TIMESTAMP timestamp in ms with the zone UTC; ARRAY list, MAP map, STRUCT struct. Raises
-    EnvironmentProblem ``missing-package`` without pyarrow, and EngineProblem ``query-failed`` for columns that the form
-    cannot hold.
+    Columns have the types of :func:`ksqlpy.arrowtypes.arrow_type`. Raises EnvironmentProblem ``missing-package``
+    without pyarrow, and EngineProblem ``query-failed`` for columns that the form cannot hold.
     """
 
     def __init__(self, file: IO[bytes], form: str, columns: Sequence[Column]) -> None:
@@ -82,7 +65,7 @@ class ColumnarFile:
             ) from e
         self._columns = columns
         self._values = [_value(c.type) for c in columns]
-        self._schema = self._arrow.schema([(c.name, _type(c.type, self._arrow)) for c in columns])
+        self._schema = self._arrow.schema([(c.name, arrow_type(c.type, self._arrow)) for c in columns])
         try:
             self._writer = COLUMNAR[form](self._arrow, file, self._schema)
         except NotImplementedError as e:  # of Parquet: a STRUCT without fields
@@ -133,19 +116,6 @@ class ColumnarFile:
         if table.num_rows:
             self._writer.write_table(table)
         self._batches, self._rows, self._bytes = [], 0, 0
-
-
-def _type(type_: SqlType, arrow: Any) -> Any:
-    match type_:
-        case DecimalType(precision, scale):
-            return arrow.decimal128(precision, scale)
-        case ArrayType(item):
-            return arrow.list_(_type(item, arrow))
-        case MapType(key, item):
-            return arrow.map_(_type(key, arrow), _type(item, arrow))
-        case StructType(fields):
-            return arrow.struct([(n, _type(t, arrow)) for n, t in fields])
-    return _TYPES[type_](arrow)
 
 
 def _value(type_: SqlType) -> Callable[[Any], Any]:

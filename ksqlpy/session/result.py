@@ -8,12 +8,17 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ksqlpy.session.inbox import Given, Opened
 from ksqlpy.session.misuse import forked, result_closed
 from ksqlpy.session.rows import Column, Row
 from ksqlpy.session.values import row_maker
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 __all__ = ["Result"]
 
@@ -88,6 +93,54 @@ class Result(Iterator[Row]):
         """All rows that are left, at the end of the query: a push query needs a LIMIT. Raises KsqlError."""
         self.check()
         return list(self)
+
+    # ------------------------------------------------------------ columns
+
+    def arrow(self) -> pyarrow.Table:
+        """All rows that are left as a table of Arrow, with exactly the values and types of the columns.
+
+        Raises EnvironmentProblem ``missing-package`` without pyarrow (the extra ``arrow``), and as :meth:`fetchall`.
+        """
+        from ksqlpy.session.arrow import table
+
+        self.check()
+        made: pyarrow.Table = table(self.columns, self._batches())
+        return made
+
+    def df(self) -> pandas.DataFrame:
+        """All rows that are left as a DataFrame of pandas. Raises as :meth:`arrow`, also without pandas."""
+        from ksqlpy.session.arrow import to_pandas
+
+        frame: pandas.DataFrame = to_pandas(self.arrow())
+        return frame
+
+    def pl(self) -> polars.DataFrame:
+        """All rows that are left as a DataFrame of Polars. Raises as :meth:`arrow`, also without Polars."""
+        from ksqlpy.session.arrow import to_polars
+
+        frame: polars.DataFrame = to_polars(self.arrow())
+        return frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows that are left as a stream of Arrow, as they come: pandas, Polars and DuckDB read it.
+
+        Raises as :meth:`arrow`.
+        """
+        from ksqlpy.session.arrow import reader
+
+        self.check()
+        stream: object = reader(self.columns, self._batches()).__arrow_c_stream__(requested_schema)
+        return stream
+
+    def _batches(self) -> Iterator[Sequence[Sequence[Any]]]:
+        """The rows that are left, as the engine has them, as they come."""
+        with self._reading:
+            rows: Sequence[Sequence[Any]] | None = list(self._rows)
+            self._rows = iter(())
+        while rows is not None:
+            yield rows
+            with self._reading:
+                rows = self._taken(None)
 
     def check(self) -> None:
         """Raises KsqlError ``result-closed`` and ``session-forked`` where it cannot be read any more."""
