@@ -62,6 +62,7 @@ ALLOWED = {
     "datagen": {*ORDER, "client", "local"},
     "demo": {*ORDER, "server", "client"},
     "session": {*ORDER, "client", "shell"},
+    "dbapi": {"errors", "types", "session"},
     "commands": {*ORDER, "server", "client", "shell", "project", "testing", "local", "datagen", "demo"},
     "__main__": {"version", "commands", "shell"},
     "__init__": {*ORDER, "session"},

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from ksqlpy.errors import AnalysisProblem, KsqlError, SyntaxProblem, shown
 from ksqlpy.sql import Substitution, nodes, to_sql
 from ksqlpy.sql.tokens import Parameter, parameters
 
-__all__ = ["Bound", "bind", "literal"]
+__all__ = ["Bound", "bind", "first_word", "literal"]
 
 _MAX_BIGINT = 2**63
 _MAX_DIGITS = 38
@@ -83,6 +84,13 @@ def bind(sql: str, values: Mapping[str, object]) -> Bound:
     return Bound(sql, Substitution("".join([*out, sql[done:]]), tuple(pieces)))
 
 
+def first_word(sql: str) -> str:
+    """The word or symbol by which a text begins, behind comments, in upper case; empty for an empty text."""
+    found = _FIRST.match(sql)
+    return "" if found is None else found[1].upper()
+
+
+_FIRST = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*(\w+|\S)", re.DOTALL)
 _APART = " \t\r\n(),;[]"
 
 
