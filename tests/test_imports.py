@@ -63,6 +63,7 @@ ALLOWED = {
     "demo": {*ORDER, "server", "client"},
     "session": {*ORDER, "client", "shell"},
     "dbapi": {"errors", "types", "session"},
+    "pytest_plugin": {*ORDER, "client", "testing", "local", "session"},
     "commands": {*ORDER, "server", "client", "shell", "project", "testing", "local", "datagen", "demo"},
     "__main__": {"version", "commands", "shell"},
     "__init__": {*ORDER, "session"},

@@ -47,7 +47,7 @@ from ksqlpy.testing.registry import shared_registry
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["MemoryEngine", "MemoryKafka", "MemoryRunner", "Stored", "run_query"]
+__all__ = ["MemoryEngine", "MemoryKafka", "MemoryRunner", "Stored", "ordered", "run_query"]
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class MemoryRunner:
             for number, (query_id, spec) in enumerate(engine.ordered_specs()):
                 counted = f"{query_id} {uuid.uuid4().hex}"  # cases that run at once name their queries alike
                 try:
-                    dead += run_query(spec, engine, folder / str(number), _ordered(spec, engine), counted_as=counted)
+                    dead += run_query(spec, engine, folder / str(number), ordered(spec, engine), counted_as=counted)
                 except Exception as e:  # whatever Spark raises belongs to the case
                     why = reason_of(e)
                     raise CaseFailed(f"{case.where()}: query {query_id} failed: {why}") from e
@@ -143,7 +143,8 @@ def _results(output: DataFrame, folder: Path) -> list[Any]:
     return rows
 
 
-def _ordered(spec: QuerySpec, engine: MemoryEngine) -> list[Stored]:
+def ordered(spec: QuerySpec, engine: MemoryEngine) -> list[Stored]:
+    """The records of the topics of a query, in the order in which it reads them."""
     found = [
         s for topic, first in spec.offsets.items() for s in engine.broker.log[topic] if s.offset >= first.get("0", 0)
     ]

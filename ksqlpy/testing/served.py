@@ -72,7 +72,8 @@ class Served:
 
     ``suffix``: behind its names of streams, tables and topics; :meth:`plain` takes it off. ``where`` begins its
     messages. ``more_topics``: plain names of topics that no source has. ``write``: puts records into topics of these
-    names, by default with the engine's producer; raises CaseFailed.
+    names, by default with the engine's producer; raises CaseFailed. ``first_dead``: the end that the topic of dead
+    letters had before its queries, if not the present one.
     """
 
     engine: Engine
@@ -81,6 +82,7 @@ class Served:
     pace: Pace = Pace()
     more_topics: frozenset[str] = frozenset()
     write: Callable[[Sequence[Record]], None] | None = None
+    first_dead: Offsets | None = None
     _begins: dict[str, Offsets] = field(default_factory=dict)
     _before: dict[str, object] = field(default_factory=dict)
 
@@ -95,7 +97,11 @@ class Served:
         topics = {s.topic + suffix for s in self.sources.values()} | {t + suffix for t in self.more_topics}
         self.partitions = self.engine.topics.partitions(topics | {t for q in self.queries for t in q.offsets})
         self._dead_topic = self.engine.topics.dead_letters
-        self._first_dead = self._ends([self._dead_topic])
+        self.first_dead = self.first_dead or self._ends([self._dead_topic])
+
+    def renewed(self) -> Served:
+        """The same behind further statements; dead letters are still those since its beginning."""
+        return replace(self)
 
     def plain(self, name: str) -> str:
         """The name that the case itself uses."""
@@ -318,7 +324,7 @@ class Served:
     def dead_letters(self) -> list[DeadLetter]:
         """Those of the case, query by query."""
         found: dict[str, list[DeadLetter]] = {q.id: [] for q in self.queries}
-        for message in self._read(self._first_dead):
+        for message in self._read(self.first_dead or {}):
             named = {n: v.decode() for n, v in message.headers if n in HEADERS.values() and v is not None}
             letters = found.get(named.get(HEADERS["query"], ""))
             if letters is not None:
