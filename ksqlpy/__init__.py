@@ -5,7 +5,7 @@ What stands here is what programs import; it is loaded when it is used first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ksqlpy.version import __version__
 
@@ -107,3 +107,17 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What ``%load_ext ksqlpy`` of IPython and Jupyter calls; see ``ksqlpy.notebook``."""
+    from ksqlpy.notebook import load_ipython_extension as load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """What ``%unload_ext ksqlpy`` calls."""
+    from ksqlpy.notebook import unload_ipython_extension as unload
+
+    unload(shell)

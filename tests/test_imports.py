@@ -63,10 +63,11 @@ ALLOWED = {
     "demo": {*ORDER, "server", "client"},
     "session": {*ORDER, "client", "shell"},
     "dbapi": {"errors", "types", "session"},
+    "notebook": {"errors", "sql", "session"},
     "pytest_plugin": {*ORDER, "client", "testing", "local", "session"},
     "commands": {*ORDER, "server", "client", "shell", "project", "testing", "local", "datagen", "demo"},
     "__main__": {"version", "commands", "shell"},
-    "__init__": {*ORDER, "session"},
+    "__init__": {*ORDER, "session", "notebook"},
 }
 """Parts that do not stand in the row, or whose place allows them less."""
 
