@@ -18,11 +18,16 @@ HEAVY = ("pyspark", "py4j", "confluent_kafka", "httpx", "pyarrow", "sqlglot", "k
 
 
 def run(pytester: pytest.Pytester, sample: str, monkeypatch: pytest.MonkeyPatch, *options: str) -> pytest.RunResult:
-    """Runs a user's file as pytest does where ksqlpy is installed."""
+    """Runs one of the files beside this one."""
+    return start(pytester, (HERE / sample).read_text(encoding="utf-8"), monkeypatch, *options)
+
+
+def start(pytester: pytest.Pytester, tests: str, monkeypatch: pytest.MonkeyPatch, *options: str) -> pytest.RunResult:
+    """Runs a user's tests as pytest does where ksqlpy is installed."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=":")
     # Its home is another one; jars and compiled classes are those of all tests.
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache_folder().parent))
-    pytester.makepyfile(test_sample=(HERE / sample).read_text(encoding="utf-8"))
+    pytester.makepyfile(test_sample=tests)
     return pytester.runpytest_subprocess("-p", "ksqlpy.pytest_plugin", "-p", "no:schemathesis", "-q", *options)
 
 
