@@ -16,6 +16,7 @@ from uuid import UUID
 import orjson
 
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem, shown
+from ksqlpy.session.result import Result
 
 __all__ = ["lines"]
 
@@ -52,6 +53,8 @@ def _rows(rows: object) -> Iterable[Any]:
     if kind == "polars" and hasattr(rows, "iter_rows"):
         found = rows.iter_rows(named=True)
         return found
+    if isinstance(rows, Result):  # whose rows are there without Arrow
+        return rows
     if hasattr(rows, "__arrow_c_stream__"):
         return _of_arrow(rows)
     if not isinstance(rows, Iterable):
@@ -66,7 +69,7 @@ def _of_arrow(rows: object) -> Iterator[Any]:
         said = f"the rows of a {type(rows).__name__} are read by pyarrow, which is not installed"
         raise EnvironmentProblem("missing-package", said, hint="pip install 'ksqlpy[parquet]'") from e
     for batch in pyarrow.RecordBatchReader.from_stream(rows):
-        yield from batch.to_pylist()
+        yield from batch.to_pylist(maps_as_pydicts="strict")
 
 
 def _mapping(row: Any) -> Mapping[Any, Any] | None:
