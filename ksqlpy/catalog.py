@@ -9,25 +9,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from ksqlpy.access import Grants, Principal, Right, Thing, allowed
 from ksqlpy.types import (
-    BIGINT,
-    BOOLEAN,
     BYTES,
-    DATE,
-    DOUBLE,
-    INTEGER,
     STRING,
-    TIME,
-    TIMESTAMP,
     ArrayType,
-    DecimalType,
-    MapType,
-    Scalar,
     SqlType,
     StructType,
+    type_from_json,
+    type_to_json,
 )
 
 __all__ = [
@@ -390,8 +382,6 @@ class Catalog:
 _VIEWS = 100
 """Views of one snapshot that are kept."""
 
-_SCALARS = {t.name for t in (BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)}
-
 
 def query_named(name: str, known: Iterable[str]) -> str | None:
     """The id, of these, that a statement means: upper and lower case are the same in ids of queries, as in ksqlDB.
@@ -399,37 +389,3 @@ def query_named(name: str, known: Iterable[str]) -> str | None:
     Those of push queries have lower case in them, and clients write them into TERMINATE as they are.
     """
     return next((k for k in known if k.upper() == name.upper()), None)
-
-
-def type_to_json(t: SqlType) -> Any:
-    """A type as plain JSON data: a name, or an object with ``kind``; the form of the command log and the readers."""
-    match t:
-        case Scalar(name):
-            return name
-        case DecimalType(precision, scale):
-            return {"kind": "DECIMAL", "precision": precision, "scale": scale}
-        case ArrayType(item):
-            return {"kind": "ARRAY", "item": type_to_json(item)}
-        case MapType(key, value):
-            return {"kind": "MAP", "key": type_to_json(key), "item": type_to_json(value)}
-        case StructType(fields):
-            return {"kind": "STRUCT", "fields": [[n, type_to_json(f)] for n, f in fields]}
-    raise TypeError(f"not a type: {t!r}")
-
-
-def type_from_json(data: Any) -> SqlType:
-    """The inverse of :func:`type_to_json`; raises ValueError for anything else."""
-    if isinstance(data, str):
-        if data not in _SCALARS:
-            raise ValueError(f"not a type: {data!r}")
-        return Scalar(data)
-    match data:
-        case {"kind": "DECIMAL", "precision": int(precision), "scale": int(scale)}:
-            return DecimalType(precision, scale)
-        case {"kind": "ARRAY", "item": item}:
-            return ArrayType(type_from_json(item))
-        case {"kind": "MAP", "key": key, "item": item}:
-            return MapType(type_from_json(key), type_from_json(item))
-        case {"kind": "STRUCT", "fields": fields}:
-            return StructType(tuple((n, type_from_json(f)) for n, f in fields))
-    raise ValueError(f"not a type: {data!r}")

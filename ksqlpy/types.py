@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Context
+from typing import Any
 
 __all__ = [
     "ALL_DIGITS",
@@ -34,6 +35,8 @@ __all__ = [
     "holds_double",
     "holds_map",
     "is_numeric",
+    "type_from_json",
+    "type_to_json",
     "widens_to",
 ]
 
@@ -238,3 +241,40 @@ def holds_map(type_: SqlType) -> bool:
         case StructType(fields):
             return any(holds_map(f) for _, f in fields)
     return isinstance(type_, MapType)
+
+
+_SCALARS = {t.name for t in (BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP)}
+
+
+def type_to_json(t: SqlType) -> Any:
+    """A type as plain JSON data: a name, or an object with ``kind``; the form of the command log and the readers."""
+    match t:
+        case Scalar(name):
+            return name
+        case DecimalType(precision, scale):
+            return {"kind": "DECIMAL", "precision": precision, "scale": scale}
+        case ArrayType(item):
+            return {"kind": "ARRAY", "item": type_to_json(item)}
+        case MapType(key, value):
+            return {"kind": "MAP", "key": type_to_json(key), "item": type_to_json(value)}
+        case StructType(fields):
+            return {"kind": "STRUCT", "fields": [[n, type_to_json(f)] for n, f in fields]}
+    raise TypeError(f"not a type: {t!r}")
+
+
+def type_from_json(data: Any) -> SqlType:
+    """The inverse of :func:`type_to_json`; raises ValueError for anything else."""
+    if isinstance(data, str):
+        if data not in _SCALARS:
+            raise ValueError(f"not a type: {data!r}")
+        return Scalar(data)
+    match data:
+        case {"kind": "DECIMAL", "precision": int(precision), "scale": int(scale)}:
+            return DecimalType(precision, scale)
+        case {"kind": "ARRAY", "item": item}:
+            return ArrayType(type_from_json(item))
+        case {"kind": "MAP", "key": key, "item": item}:
+            return MapType(type_from_json(key), type_from_json(item))
+        case {"kind": "STRUCT", "fields": fields}:
+            return StructType(tuple((n, type_from_json(f)) for n, f in fields))
+    raise ValueError(f"not a type: {data!r}")

@@ -34,6 +34,7 @@ ORDER = (
     "deadletters",
     "grammar",
     "sql",
+    "udf",
     "functions",
     "catalog",
     "formats",

@@ -1,0 +1,43 @@
+"""Functions in Python as functions of the language: a call of one is a call of a worker (``jvm/python/PythonCall``)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from ksqlpy.functions.signatures import EVERY, Scalar, Signature, TableFunction
+from ksqlpy.functions.sparktext import named
+from ksqlpy.udf.definition import Definition
+
+__all__ = ["PYTHON", "call_text", "python_function"]
+
+PYTHON = "PYTHON"
+"""The category of the functions in SHOW FUNCTIONS."""
+
+
+def python_function(definition: Definition) -> Scalar | TableFunction:
+    """The function that calls a SCALAR or TABLE definition.
+
+    Null arguments reach it as None. A call that fails is no failure of the expression around it: what its value is then
+    says ON_ERROR, and the JVM counts it.
+    """
+    signature = Signature(
+        definition.arguments,
+        definition.returns,
+        lambda a, _: call_text(definition, a),
+        nulls=EVERY,
+        names=tuple(n for n, _ in definition.parameters),
+    )
+    shown = f"{definition.name}({', '.join(n.upper() for n, _ in definition.parameters)})"
+    kind = TableFunction if definition.kind == "TABLE" else Scalar
+    return kind(definition.name, PYTHON, definition.help or "A function in Python.", shown, (signature,))
+
+
+def call_text(definition: Definition, arguments: Sequence[str], method: str = "") -> str:
+    """The Spark text of a call: of the function, or of a method of an aggregate, with the state first where it has one.
+
+    A call without arguments gets one that it does not pass on: Spark has no struct of nothing.
+    """
+    described = json.dumps({"python": definition.to_call(method)}, separators=(",", ":"))
+    fields = ", ".join(f"'{i}', {a}" for i, a in enumerate(arguments)) or "'0', 0"
+    return f"ksqlpy.{named(described)}(named_struct({fields}))"
