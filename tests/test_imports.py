@@ -34,7 +34,7 @@ ORDER = (
     "deadletters",
     "grammar",
     "sql",
-    "udf",
+    "udfs",
     "functions",
     "catalog",
     "formats",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ksqlpy.functions.signatures import EVERY, Scalar, Signature, TableFunction
 from ksqlpy.functions.sparktext import named
-from ksqlpy.udf.definition import Definition
+from ksqlpy.udfs.definition import Definition
 
 __all__ = ["PYTHON", "call_text", "python_function"]
 

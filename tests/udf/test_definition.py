@@ -9,7 +9,7 @@ import pytest
 
 from ksqlpy.functions.python import python_function
 from ksqlpy.types import BIGINT, DOUBLE, STRING, ArrayType, DecimalType, StructType
-from ksqlpy.udf.definition import Definition
+from ksqlpy.udfs.definition import Definition
 
 SHOUT = Definition("SHOUT", "SCALAR", (("text", STRING),), STRING, "def shout(text): return text.upper()", "shout")
 MEAN = Definition(
