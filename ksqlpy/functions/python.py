@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from ksqlpy.functions.signatures import EVERY, Scalar, Signature, TableFunction
 from ksqlpy.functions.sparktext import named
 from ksqlpy.udfs.definition import Definition
 
-__all__ = ["PYTHON", "call_text", "python_function"]
+__all__ = ["PYTHON", "call_text", "in_definitions", "python_function"]
 
 PYTHON = "PYTHON"
 """The category of the functions in SHOW FUNCTIONS."""
@@ -41,3 +42,11 @@ def call_text(definition: Definition, arguments: Sequence[str], method: str = ""
     described = json.dumps({"python": definition.to_call(method)}, separators=(",", ":"))
     fields = ", ".join(f"'{i}', {a}" for i, a in enumerate(arguments)) or "'0', 0"
     return f"ksqlpy.{named(described)}(named_struct({fields}))"
+
+
+_DESCRIBED = re.compile(re.escape("ksqlpy." + named('{"python":')[:-1]) + "[0-9a-f]*`")
+
+
+def in_definitions(text: str) -> int:
+    """Characters of a Spark text that describe functions in Python, source and all: each is one word to Spark."""
+    return sum(m.end() - m.start() for m in _DESCRIBED.finditer(text))

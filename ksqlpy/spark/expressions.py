@@ -20,6 +20,7 @@ from ksqlpy.errors import AnalysisProblem
 from ksqlpy.formats import text
 from ksqlpy.functions import Signature
 from ksqlpy.functions.conditional import comparable
+from ksqlpy.functions.python import in_definitions
 from ksqlpy.functions.sparktext import bound, exact, java, negative, null, once, text_key, tried
 from ksqlpy.spark.expression_failures import catches, failure, never_null, unless_failed
 from ksqlpy.spark.lambdas import breaks_at
@@ -120,12 +121,13 @@ def spark_text(expr: t.Expr, *, column: Callable[[str], str] = text.name) -> str
 
 def size(expr: t.Expr) -> int:
     """Characters of the expression's Spark text, without those of its literals; raises as :func:`spark_text`."""
-    return len(spark_text(expr)) - _in_literals(expr)
+    made = spark_text(expr)
+    return len(made) - _in_words(expr, made)
 
 
-def _in_literals(expr: t.Expr) -> int:
-    """Characters of the texts of the expression's literals."""
-    return sum(len(_literal(e)) for e in t.walk(expr) if isinstance(e, t.Literal))
+def _in_words(expr: t.Expr, made: str) -> int:
+    """Characters of the literals in the expression's text, and of the sources of its functions in Python."""
+    return sum(len(_literal(e)) for e in t.walk(expr) if isinstance(e, t.Literal)) + in_definitions(made)
 
 
 def _texts(column: Callable[[str], str] = text.name) -> Callable[[t.Expr], str]:
@@ -136,7 +138,7 @@ def _texts(column: Callable[[str], str] = text.name) -> Callable[[t.Expr], str]:
         if id(e) not in known:
             made = made_of(e)
             # A literal is one word, however long it is; whether it may be so long is for Kafka to say.
-            if len(made) > _MOST_TEXT and len(made) - _in_literals(e) > _MOST_TEXT:
+            if len(made) > _MOST_TEXT and len(made) - _in_words(e, made) > _MOST_TEXT:
                 raise AnalysisProblem(
                     "expression-too-large",
                     "an expression is too large for Spark",

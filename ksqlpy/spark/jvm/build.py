@@ -23,10 +23,14 @@ from ksqlpy.errors import EnvironmentProblem
 __all__ = ["FOLDER", "JAR", "compile_jar", "compile_with_javac", "compiler", "helper_jar", "libraries", "sources"]
 
 FOLDER = Path(__file__).parent
+_KSQLPY = FOLDER.parents[1]
 JAR = "ksqlpy-jvm.jar"
 """The file beside this one that a wheel has in place of the sources."""
 
-_LAYOUT = "2"  # to be raised when this file makes another jar of the same sources
+RESOURCES = {f"ksqlpy/python/{name}": Path("udfs", name) for name in ("values.py", "worker.py")}
+"""Files of ksqlpy that our classes need where ksqlpy is not installed, by their names in the jar."""
+
+_LAYOUT = "3"  # to be raised when this file makes another jar of the same sources
 _USED = re.compile(
     r"spark-|scala-|jackson-|avro-1|hadoop-client-api|commons-|guava|rocksdbjni-|kryo|slf4j-api|log4j-(api|core)|jsr305"
     r"|xbean-asm9-|lz4-java-|netty-(common|transport-4|buffer)"
@@ -47,6 +51,7 @@ def helper_jar(progress: Progress | None = None, *, folder: Path | None = None) 
         return root / JAR
     used = libraries(progress)
     texts = [part for s in files for part in (s.as_posix().encode(), (root / s).read_bytes())]
+    texts += [(_KSQLPY / file).read_bytes() for file in RESOURCES.values()]
     target = cache_folder("jvm") / f"ksqlpy-jvm-{digest(_LAYOUT, *(j.name for j in used), *texts)}.jar"
     if target.exists():
         return target
@@ -141,4 +146,6 @@ def _pack(classes: Path, jar: Path) -> Path:
         for file in sorted((classes / "ksqlpy").rglob("*.class")):  # not the stubs
             # A fixed date: the same sources give the same bytes.
             z.writestr(zipfile.ZipInfo(file.relative_to(classes).as_posix()), file.read_bytes())
+        for name, file in RESOURCES.items() if (classes / "ksqlpy" / "python").exists() else ():
+            z.writestr(zipfile.ZipInfo(name), (_KSQLPY / file).read_bytes())
     return jar

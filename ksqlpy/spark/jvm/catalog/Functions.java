@@ -16,6 +16,7 @@ import ksqlpy.internals.EncodedLiterals;
 import ksqlpy.once.TailAhead;
 import ksqlpy.once.TailPlace;
 import ksqlpy.once.TailPosition;
+import ksqlpy.python.PythonCall;
 import ksqlpy.read.Reader;
 import ksqlpy.sink.SinkValue;
 import ksqlpy.tasks.Attempts;
@@ -40,7 +41,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * {@code {"of":"row","tail":…}}, {@code {"of":"group",…}} and {@code {"of":"key",…}}, see {@link ksqlpy.once.Tail}, {@code {"count":name}}, see
  * {@link Counter}, {@code {"attempt":true}}, see {@link Attempts}, {@code {"clock":true}}, see {@link Clock}, {@code {"sent":tasks}}, see {@link Sent}, {@code {"exact":name}}, see {@link Exact}, {@code {"sink":true}}, see {@link SinkValue},
  * {@code {"write":"AVRO",…}}, see {@link AvroWriter} and {@link ProtobufWriter},
- * {@code {"call":function}}, see {@link ksqlpy.functions.Scalar}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
+ * {@code {"call":function}}, see {@link ksqlpy.functions.Scalar}, {@code {"python":…}}, see {@link PythonCall}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
  * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
  */
 public final class Functions implements FunctionCatalog {
@@ -88,6 +89,10 @@ public final class Functions implements FunctionCatalog {
             throw new UnsupportedOperationException("it takes a struct of the function's arguments");
           }
           return new ScalarCall(described.get("call").asText(), (StructType) given);
+        }
+        if (described.has("python")) {
+          expect(arguments, 1, "it takes one argument, the struct of the function's arguments");
+          return new PythonCall(described.get("python").toString(), (StructType) arguments.fields()[0].dataType());
         }
         if (described.has("write")) {
           return writer(described, arguments);

@@ -1,0 +1,110 @@
+package ksqlpy.python;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.spark.sql.catalyst.InternalRow;
+
+/**
+ * A function in Python, or a method of an aggregate, as this JVM calls it: what {@code Definition.to_call} describes. Equal
+ * descriptions are one.
+ */
+public final class Call {
+  /** For {@link #askOr}: what no function gives. */
+  public static final Object FAILED = new Object();
+
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final ConcurrentHashMap<String, Call> KNOWN = new ConcurrentHashMap<>();
+  private static final AtomicInteger NEXT = new AtomicInteger();
+
+  /** Ns for which a function that could not be loaded is not tried again, by whether that ended or was ended. */
+  private static final long AGAIN = 1_000_000_000L;
+
+  private static final long AGAIN_LATE = 30_000_000_000L;
+
+  /** Its number, by which the workers of this JVM know it. */
+  final int id;
+
+  public final String name;
+  public final PythonType[] takes;
+  public final PythonType gives;
+  final boolean deterministic;
+  final String onError;
+  final long limit; // ns
+  final byte[] described;
+
+  private volatile CallFailed notLoaded;
+  private volatile long notBefore;
+
+  private Call(int id, JsonNode spec) {
+    this.id = id;
+    name = spec.path("name").asText();
+    JsonNode types = spec.path("takes");
+    takes = new PythonType[types.size()];
+    for (int i = 0; i < takes.length; i++) {
+      takes[i] = PythonType.of(types.get(i));
+    }
+    gives = PythonType.of(spec.path("gives"));
+    deterministic = spec.path("deterministic").asBoolean();
+    onError = spec.path("on_error").asText();
+    limit = spec.path("timeout_ms").asLong() * 1_000_000L;
+    try {
+      described = MAPPER.writeValueAsBytes(((ObjectNode) spec).put("id", id));
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException(e.getOriginalMessage());
+    }
+  }
+
+  /** {@code spec}: JSON. Throws IllegalArgumentException for what describes no call. */
+  public static Call of(String spec) {
+    return KNOWN.computeIfAbsent(spec, text -> {
+      try {
+        return new Call(NEXT.getAndIncrement(), MAPPER.readTree(text));
+      } catch (JsonProcessingException e) {
+        throw new IllegalArgumentException(e.getOriginalMessage());
+      }
+    });
+  }
+
+  /**
+   * What the function gives, as Spark holds it; {@code arguments}: its own, and further ones that are left out. Throws
+   * CallFailed where it gives nothing.
+   */
+  public Object ask(InternalRow arguments) {
+    return Workers.here().ask(this, arguments);
+  }
+
+  /**
+   * The same; a call that fails is counted, and has the other value where ON_ERROR does not end the query. Then it throws
+   * IllegalStateException with the traceback.
+   */
+  public Object askOr(Object otherwise, InternalRow arguments) {
+    try {
+      return ask(arguments);
+    } catch (CallFailed e) {
+      Failures.failed(this, e);
+      if (onError.equals("stop")) {
+        throw new IllegalStateException("function " + name + ": " + e.getMessage() + "\n" + e.traceback);
+      }
+      return otherwise;
+    }
+  }
+
+  /** Throws CallFailed where it could not be loaded a moment ago. */
+  void checkLoaded() {
+    CallFailed known = notLoaded;
+    if (known != null && System.nanoTime() - notBefore < 0) {
+      throw known;
+    }
+  }
+
+  /** It could not be loaded. */
+  void notLoaded(CallFailed why) {
+    boolean late = why.kind.equals(CallFailed.LATE) || why.kind.equals(CallFailed.DIED);
+    notBefore = System.nanoTime() + (late ? AGAIN_LATE : AGAIN);
+    notLoaded = why;
+  }
+}

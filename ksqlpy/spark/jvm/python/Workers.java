@@ -1,0 +1,120 @@
+package ksqlpy.python;
+
+import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.Set;
+import java.util.concurrent.Semaphore;
+import org.apache.spark.sql.catalyst.InternalRow;
+
+/**
+ * The workers of this JVM, which all queries share. A call takes the one that was used last, or waits until there are less
+ * calls than there may be workers.
+ */
+final class Workers {
+  /** How often a call is made whose worker is gone without its doing: others may have killed it. */
+  private static final int ATTEMPTS = 3;
+
+  /** Ms between looks at the time limits. */
+  private static final long LOOK = 10;
+
+  private static Workers here;
+
+  private final Settings settings = Settings.here();
+  private final Semaphore free = new Semaphore(settings.workers(), true);
+  private final ConcurrentLinkedDeque<Worker> idle = new ConcurrentLinkedDeque<>();
+  private final Set<Worker> all = ConcurrentHashMap.newKeySet();
+  private Zygote zygote;
+
+  private Workers() {
+    Thread thread = new Thread(this::watch, "python time limits");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  static synchronized Workers here() {
+    if (here == null) {
+      here = new Workers();
+    }
+    return here;
+  }
+
+  /** The value of a call. Throws CallFailed, and IllegalStateException where there is no Python, or the task is to end. */
+  Object ask(Call call, InternalRow arguments) {
+    try {
+      free.acquire();
+    } catch (InterruptedException e) {
+      throw ending(e);
+    }
+    try {
+      for (int attempt = 1; ; attempt++) {
+        Worker worker = attempt == 1 ? idle.pollFirst() : null;
+        if (worker == null) {
+          worker = begin();
+        }
+        boolean whole = false;
+        try {
+          Object value = worker.ask(call, arguments);
+          whole = true;
+          return value;
+        } catch (CallFailed e) {
+          whole = true;
+          throw e;
+        } catch (ClosedByInterruptException e) {
+          throw ending(e);
+        } catch (IOException e) {
+          if (attempt == ATTEMPTS) {
+            throw new CallFailed(CallFailed.DIED, "its worker has ended " + ATTEMPTS + " times", "");
+          }
+        } finally {
+          if (whole && !worker.spent()) {
+            idle.addFirst(worker);
+          } else {
+            all.remove(worker);
+            worker.end();
+          }
+        }
+      }
+    } finally {
+      free.release();
+    }
+  }
+
+  private static IllegalStateException ending(Exception e) {
+    Thread.currentThread().interrupt();
+    return new IllegalStateException("the task is to end", e);
+  }
+
+  private Worker begin() {
+    try {
+      Worker made = zygote().fork();
+      all.add(made);
+      return made;
+    } catch (InterruptedException e) {
+      throw ending(e);
+    } catch (IOException e) {
+      throw new IllegalStateException(
+          "Python (" + settings.executable() + ") runs no functions here: " + e.getMessage(), e);
+    }
+  }
+
+  private synchronized Zygote zygote() throws IOException {
+    if (zygote == null || !zygote.alive()) {
+      zygote = new Zygote(settings);
+    }
+    return zygote;
+  }
+
+  private void watch() {
+    while (true) {
+      long now = System.nanoTime();
+      all.forEach(worker -> worker.watch(now));
+      try {
+        Thread.sleep(LOOK);
+      } catch (InterruptedException e) {
+        return;
+      }
+    }
+  }
+}

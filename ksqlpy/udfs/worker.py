@@ -1,0 +1,362 @@
+"""The processes that run functions in Python: one that forks, and the workers that it forks.
+
+This file and ``values.py`` stand alone: they run in one namespace, on executors without ksqlpy and by another Python
+than the server's. Who starts it (``jvm/python/Zygote.java``, ``udfs/pool.py``) holds its standard input: a line of
+settings as JSON, then ``fork NUMBER``, ``kill NUMBER``, and ``stop NUMBER`` to raise a TimeoutError in what a worker
+runs. At the end of the input all workers are killed. Each worker connects to the socket of the settings, says ``token
+number pid``, and answers requests.
+
+Requests and answers are frames: an int32 with the length of what follows. A request begins with an int32: -1 and a JSON
+object ``{"id":n,…}`` makes a call known; n and the arguments call it. An answer begins with a byte: 0 and the value,
+nothing for what is made known, or 1 and a failure: its kind, its reason and its traceback, a line each but the last.
+With 2 added, what was printed comes before, as a STRING with its length.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import hashlib
+import importlib
+import json
+import linecache
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from ksqlpy.udfs.values import Unfit, reader, writer
+
+MOST_PRINTED = 4000
+MOST_TRACED = 6000
+OURS = "<ksqlpy "
+"""How the names of these files begin in tracebacks."""
+
+_INT = struct.Struct(">i")
+
+
+# ---------------------------------------------------------------- functions
+
+
+def load(call: dict[str, Any]) -> Callable[..., Any]:
+    """What a call runs: the function, or the method of an aggregate. Raises what the user's code raises."""
+    if call["body"]:
+        place = f"function {call['name']}"
+        lines = call["body"].splitlines(keepends=True)
+        linecache.cache[place] = (len(call["body"]), None, lines, place)
+        module = sys.modules[place] = ModuleType(place)  # dataclasses look there
+        exec(compile(call["body"], place, "exec"), module.__dict__)
+        if not hasattr(module, call["callable"]):
+            raise NameError(f"the text defines no {call['callable']}")
+        found = getattr(module, call["callable"])
+    else:
+        name, _, inside = call["callable"].partition(":")
+        found = importlib.import_module(name)
+        _check_unchanged(name, found, call["module_digest"])
+        for part in inside.split("."):
+            found = getattr(found, part)
+    if call["method"]:
+        return cast(Callable[..., Any], getattr(found() if isinstance(found, type) else found, call["method"]))
+    if not callable(found):
+        raise TypeError(f"{call['callable']} is no function")
+    return cast(Callable[..., Any], found)
+
+
+def _check_unchanged(name: str, module: Any, wanted: str) -> None:
+    file = getattr(module, "__file__", None)
+    if wanted and file:
+        with open(file, "rb") as opened:
+            if hashlib.sha256(opened.read()).hexdigest() != wanted:
+                raise ImportError(f"module {name} is another than when the function was created")
+
+
+class Call:
+    """One function, or one method of an aggregate, with its types. Making it runs the user's imports."""
+
+    def __init__(self, described: dict[str, Any]) -> None:
+        self.name: str = described["name"]
+        self.readers = [reader(t) for t in described["takes"]]
+        self.write = writer(described["gives"])
+        self.function = load(described)
+
+    def answer(self, data: Any, out: bytearray) -> None:
+        """Appends the value to the answer."""
+        at, arguments = 8, []
+        for read in self.readers:
+            value, at = read(data, at)
+            arguments.append(value)
+        self.write(out, self.function(*arguments))
+
+
+def failure(error: BaseException, name: str) -> bytes:
+    """Kind, reason and traceback of an exception, without the frames of this file."""
+    kind = "Result" if isinstance(error, Unfit) else type(error).__name__
+    try:
+        reason = str(error)
+    except Exception as e:  # the user's own class
+        reason, error = f"its text cannot be made: {e!r}", e.with_traceback(error.__traceback__)
+    where: object = None
+    trace = error.__traceback__
+    if isinstance(error, SyntaxError) and error.filename == f"function {name}":
+        reason, where = error.msg, error.lineno
+    frames = [f for f in traceback.extract_tb(trace) if not f.filename.startswith(OURS)]
+    inner = [f for f in frames if f.filename == f"function {name}"] or frames
+    if inner and where is None:
+        where = inner[-1].lineno
+        if inner[-1].filename != f"function {name}":
+            where = f"{where} of {inner[-1].filename}"
+    told = f"{reason or 'no reason given'}{f' (line {where})' if where is not None else ''}".replace("\n", " ")
+    if not isinstance(error, Unfit):
+        told = f"{kind}: {told}"
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames[-20:])] if frames else []
+    text = "".join([*lines, *traceback.format_exception_only(type(error), error)])
+    return f"{kind}\n{told[:1000]}\n{text[-MOST_TRACED:]}".encode("utf-8", "replace")
+
+
+class Printed:
+    """What functions print: it goes with the next answer, so far as there is room for it."""
+
+    encoding, errors, closed = "utf-8", "replace", False
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: object) -> int:
+        if len(self.text) < MOST_PRINTED:
+            self.text = (self.text + str(text))[:MOST_PRINTED]
+        return len(str(text))
+
+    def writelines(self, lines: Iterable[object]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def take(self) -> bytes:
+        data, self.text = self.text.encode("utf-8", "replace"), ""
+        return data
+
+
+# ---------------------------------------------------------------- a worker
+
+_serving = False
+
+
+def _out_of_time(_number: int, _frame: FrameType | None) -> None:
+    if _serving:
+        raise TimeoutError("the time limit has passed")
+
+
+def serve(connection: socket.socket) -> None:
+    """Answers requests until the other side closes."""
+    global _serving
+    printed: Any = Printed()
+    sys.stdout = sys.stderr = printed
+    signal.signal(signal.SIGALRM, _out_of_time)
+    calls: dict[int, Call] = {}
+    receive, send, unpack = connection.recv, connection.sendall, struct.Struct(">ii").unpack_from
+    while True:
+        data: Any = receive(65536)
+        while 0 < len(data) < 8:
+            more = receive(65536)
+            data = data + more if more else b""
+        if not data:
+            return
+        length, number = unpack(data)
+        if length + 4 > len(data):
+            data = _rest(connection, data, length + 4)
+        out, name = bytearray(5), ""
+        _serving = True
+        try:
+            if number < 0:
+                described = json.loads(data[8:])
+                name = described["name"]
+                calls[described["id"]] = Call(described)
+            else:
+                call = calls[number]
+                name = call.name
+                call.answer(data, out)
+            _serving = False
+        except BaseException as e:  # also SystemExit
+            _serving = False
+            out = bytearray(b"\0\0\0\0\1") + failure(e, name)
+        if printed.text:
+            said = printed.take()
+            out[5:5] = _INT.pack(len(said)) + said
+            out[4] += 2
+        _INT.pack_into(out, 0, len(out) - 4)
+        send(out)
+
+
+def _rest(connection: socket.socket, begun: bytes, length: int) -> bytearray:
+    whole = bytearray(length)
+    whole[: len(begun)] = begun
+    view, at = memoryview(whole), len(begun)
+    while at < length:
+        got = connection.recv_into(view[at:])
+        if not got:
+            os._exit(0)
+        at += got
+    view.release()
+    return whole
+
+
+_PDEATHSIG, _NO_NEW_PRIVILEGES = 1, 38
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def limit(settings: dict[str, Any]) -> None:
+    """Makes this process one that may do little: see the settings' names."""
+    if settings.get("user"):
+        import pwd
+
+        other = pwd.getpwnam(settings["user"])
+        os.setgroups([])
+        os.setgid(other.pw_gid)
+        os.setuid(other.pw_uid)
+        _bound(resource.RLIMIT_NPROC, 256)
+    _prctl(_NO_NEW_PRIVILEGES, 1)
+    _bound(resource.RLIMIT_AS, settings["memory"])
+    _bound(resource.RLIMIT_NOFILE, 256)
+    _bound(resource.RLIMIT_FSIZE, 64 << 20)
+    _bound(resource.RLIMIT_CORE, 0)
+
+
+def _bound(which: int, most: int) -> None:
+    hard = resource.getrlimit(which)[1]
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    with contextlib.suppress(ValueError, OSError):  # a system without this limit
+        resource.setrlimit(which, (most, most))
+
+
+def work(settings: dict[str, Any], number: str, parent: int) -> None:
+    """A worker's whole life."""
+    os.setsid()  # its own children end with it
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(settings["socket"])  # as who started us: others may not reach it
+    limit(settings)
+    _prctl(_PDEATHSIG, signal.SIGKILL)  # setuid would undo it
+    if os.getppid() != parent:
+        return
+    connection.sendall(f"{settings['token']} {number} {os.getpid()}\n".encode())
+    gc.enable()
+    serve(connection)
+
+
+# ---------------------------------------------------------------- the process that forks
+
+
+def main() -> None:
+    """Forks and kills workers as standard input says, and ends them all with it."""
+    pipe = os.fdopen(0, "rb", buffering=0, closefd=False)
+    data = b""
+    while b"\n" not in data:
+        part = pipe.read(65536)
+        if not part:
+            return
+        data += part
+    first, _, data = data.partition(b"\n")
+    settings = json.loads(first)
+    sys.path[:] = [*settings["path"], *filter(None, sys.path)]
+    os.dup2(2, 1)
+    workers: dict[str, int] = {}
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_write, False)
+    os.set_blocking(wake_read, False)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    gc.collect()
+    gc.freeze()  # so that workers share what was made so far
+    gc.disable()
+    parent = os.getpid()
+    try:
+        while True:
+            *lines, data = data.split(b"\n")
+            for line in lines:
+                verb, _, number = line.decode().partition(" ")
+                if verb == "fork":
+                    _fork(settings, number, parent, workers, (wake_read, wake_write))
+                elif number in workers:
+                    with contextlib.suppress(ProcessLookupError):
+                        if verb == "kill":
+                            os.killpg(workers[number], signal.SIGKILL)
+                        else:
+                            os.kill(workers[number], signal.SIGALRM)
+            ready, _, _ = select.select([0, wake_read], [], [])
+            if wake_read in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(wake_read, 4096)
+            _reap(workers)
+            if 0 in ready:
+                part = os.read(0, 65536)
+                if not part:
+                    return
+                data += part
+    finally:
+        if os.getpid() == parent:
+            for pid in workers.values():
+                with contextlib.suppress(OSError):
+                    os.killpg(pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):  # who has started us may have been killed
+                os.unlink(settings["socket"])
+                os.rmdir(os.path.dirname(settings["socket"]))
+
+
+def _fork(settings: dict[str, Any], number: str, parent: int, workers: dict[str, int], ours: Iterable[int]) -> None:
+    try:
+        pid = os.fork()
+    except OSError as e:
+        os.write(2, f"no worker can be started: {e}\n".encode())
+        return
+    if pid:
+        workers[number] = pid
+        return
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for fd in ours:
+            os.close(fd)
+        work(settings, number, parent)
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
+    finally:
+        os._exit(0)
+
+
+def _reap(workers: dict[str, int]) -> None:
+    for number, pid in list(workers.items()):
+        # Seen before it is reaped, while its number is nobody else's.
+        if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            with contextlib.suppress(OSError):
+                os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            del workers[number]
+
+
+if __name__ == "__main__":
+    main()
