@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ksqlpy.functions.signatures import EVERY, Scalar, Signature, TableFunction
 from ksqlpy.functions.sparktext import named
@@ -16,8 +17,9 @@ PYTHON = "PYTHON"
 """The category of the functions in SHOW FUNCTIONS."""
 
 
+@lru_cache(maxsize=1000)
 def python_function(definition: Definition) -> Scalar | TableFunction:
-    """The function that calls a SCALAR or TABLE definition.
+    """The function that calls a SCALAR or TABLE definition; equal definitions have the same, so equal calls are equal.
 
     Null arguments reach it as None. A call that fails is no failure of the expression around it: what its value is then
     says ON_ERROR, and the JVM counts it.
@@ -31,7 +33,7 @@ def python_function(definition: Definition) -> Scalar | TableFunction:
     )
     shown = f"{definition.name}({', '.join(n.upper() for n, _ in definition.parameters)})"
     kind = TableFunction if definition.kind == "TABLE" else Scalar
-    return kind(definition.name, PYTHON, definition.help or "A function in Python.", shown, (signature,))
+    return kind(definition.name, PYTHON, definition.help or "A function in Python.", shown, (signature,), definition)
 
 
 def call_text(definition: Definition, arguments: Sequence[str], method: str = "") -> str:

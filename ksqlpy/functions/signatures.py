@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from ksqlpy.errors import AnalysisProblem, Span, similar_names
 from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType, common_type, widens_to
+from ksqlpy.udfs.definition import Definition
 
 __all__ = [
     "ANY",
@@ -194,13 +195,17 @@ class Signature(_Overload):
 
 @dataclass(frozen=True)
 class Scalar:
-    """A function of one row. ``help`` is one line, ``example`` a call as a user writes it."""
+    """A function of one row. ``help`` is one line, ``example`` a call as a user writes it.
+
+    ``definition``: of a function in Python, as of the other kinds.
+    """
 
     name: str
     category: str
     help: str
     example: str
     signatures: tuple[Signature, ...]
+    definition: Definition | None = None
 
     kind = "SCALAR"
 
@@ -214,6 +219,7 @@ class TableFunction:
     help: str
     example: str
     signatures: tuple[Signature, ...]
+    definition: Definition | None = None
 
     kind = "TABLE"
 
@@ -269,6 +275,7 @@ class Aggregate:
     help: str
     example: str
     signatures: tuple[AggregateSignature, ...]
+    definition: Definition | None = None
 
     kind = "AGGREGATE"
 

@@ -57,9 +57,13 @@ class Unfit(Exception):
 # ---------------------------------------------------------------- values in
 
 
-def reader(kind: Any) -> Read:
-    """From a type to a function (bytes, place) → (value, place behind it)."""
-    inner = _READERS[kind["kind"] if isinstance(kind, dict) else kind](kind)
+def reader(kind: Any, plain: bool = False) -> Read:
+    """From a type to a function (bytes, place) → (value, place behind it).
+
+    ``plain``: DATE, TIME and TIMESTAMP are numbers of days, ms and ms.
+    """
+    name = kind["kind"] if isinstance(kind, dict) else kind
+    inner = (_PLAIN_READERS.get(name, _READERS[name]) if plain else _READERS[name])(kind, plain)
 
     def read(data: Any, at: int) -> tuple[Any, int]:
         return (None, at + 1) if data[at] else inner(data, at + 1)
@@ -89,8 +93,8 @@ def _read_decimal(data: Any, at: int) -> tuple[Decimal, int]:
     return Decimal(text), end
 
 
-def _array_reader(kind: Any) -> Read:
-    item = reader(kind["item"])
+def _array_reader(kind: Any, plain: bool) -> Read:
+    item = reader(kind["item"], plain)
 
     def read(data: Any, at: int) -> tuple[Any, int]:
         count, at, found = _INT.unpack_from(data, at)[0], at + 4, []
@@ -102,8 +106,8 @@ def _array_reader(kind: Any) -> Read:
     return read
 
 
-def _map_reader(kind: Any) -> Read:
-    key, item = reader(kind["key"]), reader(kind["item"])
+def _map_reader(kind: Any, plain: bool) -> Read:
+    key, item = reader(kind["key"], plain), reader(kind["item"], plain)
 
     def read(data: Any, at: int) -> tuple[Any, int]:
         count, at, found = _INT.unpack_from(data, at)[0], at + 4, {}
@@ -115,8 +119,8 @@ def _map_reader(kind: Any) -> Read:
     return read
 
 
-def _struct_reader(kind: Any) -> Read:
-    fields = [(name, reader(t)) for name, t in kind["fields"]]
+def _struct_reader(kind: Any, plain: bool) -> Read:
+    fields = [(name, reader(t, plain)) for name, t in kind["fields"]]
 
     def read(data: Any, at: int) -> tuple[Any, int]:
         found = Struct()
@@ -131,29 +135,36 @@ def _as_time(ms: int) -> dt.time:
     return (dt.datetime.min + dt.timedelta(milliseconds=ms)).time()
 
 
-_READERS: dict[str, Callable[[Any], Read]] = {
-    "BOOLEAN": lambda _: lambda data, at: (data[at] != 0, at + 1),
-    "INTEGER": lambda _: _fixed(_INT, 4),
-    "BIGINT": lambda _: _fixed(_LONG, 8),
-    "DOUBLE": lambda _: _fixed(_DOUBLE, 8),
-    "STRING": lambda _: _read_string,
-    "BYTES": lambda _: _read_bytes,
-    "DATE": lambda _: _fixed(_INT, 4, lambda days: dt.date.fromordinal(days + _DAY_0)),
-    "TIME": lambda _: _fixed(_INT, 4, _as_time),
-    "TIMESTAMP": lambda _: _fixed(_LONG, 8, lambda us: _EPOCH + dt.timedelta(microseconds=us)),
-    "DECIMAL": lambda _: _read_decimal,
+_READERS: dict[str, Callable[[Any, bool], Read]] = {
+    "BOOLEAN": lambda *_: lambda data, at: (data[at] != 0, at + 1),
+    "INTEGER": lambda *_: _fixed(_INT, 4),
+    "BIGINT": lambda *_: _fixed(_LONG, 8),
+    "DOUBLE": lambda *_: _fixed(_DOUBLE, 8),
+    "STRING": lambda *_: _read_string,
+    "BYTES": lambda *_: _read_bytes,
+    "DATE": lambda *_: _fixed(_INT, 4, lambda days: dt.date.fromordinal(days + _DAY_0)),
+    "TIME": lambda *_: _fixed(_INT, 4, _as_time),
+    "TIMESTAMP": lambda *_: _fixed(_LONG, 8, lambda us: _EPOCH + dt.timedelta(microseconds=us)),
+    "DECIMAL": lambda *_: _read_decimal,
     "ARRAY": _array_reader,
     "MAP": _map_reader,
     "STRUCT": _struct_reader,
+}
+
+_PLAIN_READERS: dict[str, Callable[[Any, bool], Read]] = {
+    "DATE": lambda *_: _fixed(_INT, 4),
+    "TIME": lambda *_: _fixed(_INT, 4),
+    "TIMESTAMP": lambda *_: _fixed(_LONG, 8, lambda us: us // 1000),
 }
 
 
 # ---------------------------------------------------------------- values out
 
 
-def writer(kind: Any) -> Write:
-    """From a type to a function (bytearray, value) that appends the value; it raises Unfit."""
-    inner = _WRITERS[kind["kind"] if isinstance(kind, dict) else kind](kind)
+def writer(kind: Any, plain: bool = False) -> Write:
+    """From a type to a function (bytearray, value) that appends the value; it raises Unfit. ``plain``: see reader."""
+    name = kind["kind"] if isinstance(kind, dict) else kind
+    inner = (_PLAIN_WRITERS.get(name, _WRITERS[name]) if plain else _WRITERS[name])(kind, plain)
 
     def write(out: bytearray, value: Any) -> None:
         if value is None:
@@ -248,7 +259,7 @@ def _write_timestamp(out: bytearray, value: Any) -> None:
     out += _LONG.pack((there - _EPOCH) // _MILLISECOND * 1000)
 
 
-def _decimal_writer(kind: Any) -> Write:
+def _decimal_writer(kind: Any, _: bool) -> Write:
     precision, scale = kind["precision"], kind["scale"]
     least = Decimal(1).scaleb(-scale)
 
@@ -268,8 +279,8 @@ def _decimal_writer(kind: Any) -> Write:
     return write
 
 
-def _array_writer(kind: Any) -> Write:
-    item = writer(kind["item"])
+def _array_writer(kind: Any, plain: bool) -> Write:
+    item = writer(kind["item"], plain)
 
     def write(out: bytearray, value: Any) -> None:
         if isinstance(value, (str, bytes, bytearray, dict)):
@@ -289,8 +300,8 @@ def _array_writer(kind: Any) -> Write:
     return write
 
 
-def _map_writer(kind: Any) -> Write:
-    key, item = writer(kind["key"]), writer(kind["item"])
+def _map_writer(kind: Any, plain: bool) -> Write:
+    key, item = writer(kind["key"], plain), writer(kind["item"], plain)
 
     def write(out: bytearray, value: Any) -> None:
         if not isinstance(value, dict):
@@ -306,8 +317,8 @@ def _map_writer(kind: Any) -> Write:
     return write
 
 
-def _struct_writer(kind: Any) -> Write:
-    fields = [(name, name.lower(), writer(t)) for name, t in kind["fields"]]
+def _struct_writer(kind: Any, plain: bool) -> Write:
+    fields = [(name, name.lower(), writer(t, plain)) for name, t in kind["fields"]]
     known = {name for both in fields for name in both[:2]}
 
     def write(out: bytearray, value: Any) -> None:
@@ -326,18 +337,24 @@ def _struct_writer(kind: Any) -> Write:
     return write
 
 
-_WRITERS: dict[str, Callable[[Any], Write]] = {
-    "BOOLEAN": lambda _: _write_boolean,
-    "INTEGER": lambda _: _whole("INTEGER", _INT, 32),
-    "BIGINT": lambda _: _whole("BIGINT", _LONG, 64),
-    "DOUBLE": lambda _: _write_double,
-    "STRING": lambda _: _write_string,
-    "BYTES": lambda _: _write_bytes,
-    "DATE": lambda _: _write_date,
-    "TIME": lambda _: _write_time,
-    "TIMESTAMP": lambda _: _write_timestamp,
+_WRITERS: dict[str, Callable[[Any, bool], Write]] = {
+    "BOOLEAN": lambda *_: _write_boolean,
+    "INTEGER": lambda *_: _whole("INTEGER", _INT, 32),
+    "BIGINT": lambda *_: _whole("BIGINT", _LONG, 64),
+    "DOUBLE": lambda *_: _write_double,
+    "STRING": lambda *_: _write_string,
+    "BYTES": lambda *_: _write_bytes,
+    "DATE": lambda *_: _write_date,
+    "TIME": lambda *_: _write_time,
+    "TIMESTAMP": lambda *_: _write_timestamp,
     "DECIMAL": _decimal_writer,
     "ARRAY": _array_writer,
     "MAP": _map_writer,
     "STRUCT": _struct_writer,
+}
+
+_PLAIN_WRITERS: dict[str, Callable[[Any, bool], Write]] = {
+    "DATE": lambda *_: _whole("DATE", _INT, 32),
+    "TIME": lambda *_: _whole("TIME", _INT, 32),
+    "TIMESTAMP": lambda *_: lambda out, value: out.extend(_LONG.pack(value * 1000)),
 }

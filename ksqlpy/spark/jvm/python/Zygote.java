@@ -32,20 +32,8 @@ import org.slf4j.LoggerFactory;
 final class Zygote {
   private static final Logger LOG = LoggerFactory.getLogger(Zygote.class);
 
-  /** Reads both files from its input, which must not be read further than they go. */
-  private static final String BOOT =
-      """
-      import os
-      def take(n):
-          data = b''
-          while len(data) < n:
-              part = os.read(0, n - len(data))
-              if not part: os._exit(0)
-              data += part
-          return data
-      for file in ('values', 'worker'):
-          exec(compile(take(int(take(8))), '<ksqlpy ' + file + '>', 'exec'))
-      """;
+  /** What runs the others, which come over its input. */
+  private static final String BOOT = "boot.py";
 
   private static final List<String> FILES = List.of("values.py", "worker.py");
 
@@ -70,7 +58,8 @@ final class Zygote {
     Path socket = folder.resolve("w");
     server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
     server.bind(UnixDomainSocketAddress.of(socket), 64);
-    ProcessBuilder builder = new ProcessBuilder(settings.executable(), "-s", "-c", BOOT);
+    ProcessBuilder builder = new ProcessBuilder(
+        settings.executable(), "-s", "-c", new String(resource(BOOT), StandardCharsets.UTF_8));
     Map<String, String> environment = builder.environment();
     String path = environment.get("PATH");
     environment.clear(); // it may hold secrets
@@ -85,9 +74,11 @@ final class Zygote {
     process = builder.start();
     input = process.getOutputStream();
     ByteArrayOutputStream begin = new ByteArrayOutputStream();
+    begin.writeBytes((FILES.size() + "\n").getBytes(StandardCharsets.US_ASCII));
     for (String file : FILES) {
       byte[] source = resource(file);
-      begin.writeBytes(String.format("%8d", Integer.valueOf(source.length)).getBytes(StandardCharsets.US_ASCII));
+      begin.writeBytes(
+          (file.replace(".py", "") + " " + source.length + "\n").getBytes(StandardCharsets.US_ASCII));
       begin.writeBytes(source);
     }
     begin.writeBytes(new ObjectMapper().writeValueAsBytes(settings.forWorkers(socket.toString(), token)));

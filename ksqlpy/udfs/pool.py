@@ -1,0 +1,316 @@
+"""Workers of this process: functions in Python that are called without Spark, by lookups and push queries.
+
+The JVM has a pool of its own, ``jvm/python/Workers.java``, with the same rules and the same workers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import secrets
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ksqlpy.errors import EngineProblem
+from ksqlpy.udfs.definition import Definition
+from ksqlpy.udfs.values import Read, Unfit, Write, reader, writer
+
+__all__ = ["FILES", "CallFailed", "Settings", "Workers"]
+
+log = logging.getLogger(__name__)
+
+FILES = ("values.py", "worker.py")
+"""What a process of Python runs, beside ``boot.py``; all lie beside this file."""
+
+ATTEMPTS = 3
+"""How often a call is made whose worker is gone without its doing: others may have killed it."""
+
+LOADING = 30.0
+"""Seconds that importing a function's modules may take."""
+
+_COMES = 20.0
+_GRACE = 0.2
+_LONGEST_PATH = 100
+_LARGEST = 1 << 25
+_FAILED, _PRINTED = 1, 2
+_INT = struct.Struct(">i")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How workers run: the properties ``ksqlpy.functions.python.*``. ``memory``: bytes of address space of each."""
+
+    workers: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
+    memory: int = 1 << 30
+    user: str = ""
+    path: tuple[str, ...] = ()
+    executable: str = sys.executable
+
+
+class CallFailed(Exception):
+    """A call that gave no value. ``kind``: the name of the exception, or TimeLimit, Worker, Result."""
+
+    def __init__(self, kind: str, reason: str, traceback: str = "") -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.traceback = traceback
+
+
+class Workers:
+    """At most ``settings.workers`` processes, which fork from one. All methods may be called by several threads.
+
+    They wait for user code, up to its time limit: never in the thread of an event loop.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings or Settings()
+        self._free = threading.BoundedSemaphore(self._settings.workers)
+        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+        self._forks: _Forks | None = None
+        self._known: dict[Definition, _Call] = {}
+        self._closed = False
+
+    def call(self, definition: Definition, arguments: Sequence[Any]) -> Any:
+        """What the function gives: values as :mod:`ksqlpy.reading` has them, so DATE, TIME and TIMESTAMP as numbers.
+
+        Raises CallFailed where it gives nothing, and EngineProblem ``python-missing`` where no Python runs.
+        """
+        with self._lock:
+            call = self._known.get(definition)
+            if call is None:
+                call = self._known[definition] = _Call(len(self._known), definition)
+        return call.read(self._answer(call.request(arguments), definition.timeout_ms / 1000, call), 0)[0]
+
+    def close(self) -> None:
+        """Ends all workers."""
+        with self._lock:
+            self._closed = True
+            forks, self._forks, self._idle = self._forks, None, []
+        if forks is not None:
+            forks.close()
+
+    # ------------------------------------------------------------ one request
+
+    def _answer(self, request: bytes, limit: float, call: _Call) -> bytes:
+        with self._free:
+            for attempt in range(ATTEMPTS):
+                worker = self._take(new=attempt > 0)
+                try:
+                    if call.id not in worker.calls:
+                        worker.ask(call.described, LOADING, call.name)
+                        worker.calls.add(call.id)
+                    return worker.ask(request, limit, call.name)
+                except OSError:
+                    worker.end()
+                finally:
+                    if not worker.spent:
+                        with self._lock:
+                            self._idle.append(worker)
+        raise CallFailed("Worker", f"its worker has ended {ATTEMPTS} times")
+
+    def _take(self, *, new: bool) -> _Worker:
+        with self._lock:
+            if self._closed:
+                raise EngineProblem("python-missing", "functions in Python have ended with their server")
+            if self._idle and not new:
+                return self._idle.pop()
+            try:
+                if self._forks is None or not self._forks.alive:
+                    self._forks = _Forks(self._settings)
+                return self._forks.fork()
+            except (OSError, ValueError) as e:
+                raise EngineProblem(
+                    "python-missing", f"Python ({self._settings.executable}) runs no functions here: {e}"
+                ) from e
+
+
+class _Call:
+    def __init__(self, number: int, definition: Definition) -> None:
+        told = definition.to_call()
+        self.id = number
+        self.name = definition.name
+        described = json.dumps({**told, "id": number}).encode()
+        self.described = _INT.pack(len(described) + 4) + _INT.pack(-1) + described
+        self.writers: list[Write] = [writer(t, plain=True) for t in told["takes"]]
+        self.read: Read = reader(told["gives"], plain=True)
+
+    def request(self, arguments: Sequence[Any]) -> bytes:
+        out = bytearray(_INT.pack(0) + _INT.pack(self.id))
+        try:
+            for write, value in zip(self.writers, arguments, strict=True):
+                write(out, value)
+        except Unfit as e:
+            raise CallFailed("Arguments", str(e).replace("the result", "an argument")) from e
+        _INT.pack_into(out, 0, len(out) - 4)
+        return bytes(out)
+
+
+class _Worker:
+    """One worker, which one thread uses at a time."""
+
+    def __init__(self, forks: _Forks, number: int, connection: socket.socket) -> None:
+        self._forks = forks
+        self._number = number
+        self._connection = connection
+        self.calls: set[int] = set()
+        self.spent = False
+
+    def end(self) -> None:
+        """Ends it, and what it has started."""
+        self.spent = True
+        self._forks.order("kill", self._number)
+        self._connection.close()
+
+    def ask(self, request: bytes, limit: float, name: str) -> bytes:
+        """The value of an answer. Raises CallFailed, and OSError where the worker is gone."""
+        self._connection.settimeout(limit)
+        late = False
+        try:
+            self._connection.sendall(request)
+            answer = self._receive()
+        except TimeoutError:
+            late = True
+            self._forks.order("stop", self._number)  # it may say where it is
+            self._connection.settimeout(_GRACE)
+            try:
+                answer = self._receive()
+            except OSError:
+                answer = b"\1TimeLimit\n\n"
+            self.end()
+        status, answer = answer[0], answer[1:]
+        if status & _PRINTED:
+            end = 4 + _INT.unpack_from(answer)[0]
+            log.warning("function %s prints: %s", name, answer[4:end].decode())
+            answer = answer[end:]
+        if not status & _FAILED:
+            return answer
+        kind, reason, traceback = answer.decode().split("\n", 2)
+        if late:
+            raise CallFailed("TimeLimit", f"it took longer than {limit * 1000:.0f} ms", traceback)
+        if kind == "MemoryError":
+            self.end()  # it would be short of memory from now on
+        raise CallFailed(kind, reason, traceback)
+
+    def _receive(self) -> bytes:
+        data = self._connection.recv(65536)
+        while data and (len(data) < 4 or len(data) < 4 + _INT.unpack_from(data)[0]):
+            if len(data) >= 4 and not 0 < _INT.unpack_from(data)[0] <= _LARGEST:
+                break
+            more = self._connection.recv(1 << 20)
+            data = data + more if more else b""
+        if len(data) < 5:
+            raise ConnectionResetError("the worker has ended")
+        return data[4:]
+
+
+class _Forks:
+    """The process that forks workers."""
+
+    def __init__(self, settings: Settings) -> None:
+        here = Path(__file__).parent
+        parent = tempfile.gettempdir()
+        self._folder = tempfile.mkdtemp(prefix="python-", dir=parent if len(parent) < _LONGEST_PATH - 40 else "/tmp")
+        path = os.path.join(self._folder, "w")
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.settimeout(_COMES)
+        self._token = secrets.token_hex(16)
+        self._last = 0
+        self._orders = threading.Lock()
+        try:
+            self._server.bind(path)
+            self._server.listen(64)
+            self._process = subprocess.Popen(
+                [settings.executable, "-s", "-c", (here / "boot.py").read_text("utf-8")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=_environment(os.environ),
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError:
+            self._server.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        threading.Thread(target=self._log, name="python output", daemon=True).start()
+        begin = f"{len(FILES)}\n".encode()
+        for file in FILES:
+            text = (here / file).read_bytes()
+            begin += f"{file.removesuffix('.py')} {len(text)}\n".encode() + text
+        told = {"memory": settings.memory, "user": settings.user, "path": list(settings.path)}
+        self._say(begin + json.dumps({"socket": path, "token": self._token, **told}).encode() + b"\n")
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def fork(self) -> _Worker:
+        """A new worker; raises OSError. One thread at a time."""
+        self._last += 1
+        self._say(f"fork {self._last}\n".encode())
+        while True:
+            connection, _ = self._server.accept()
+            connection.settimeout(_COMES)
+            hello = b""
+            while not hello.endswith(b"\n"):
+                part = connection.recv(1)
+                if not part:
+                    break
+                hello += part
+            token, number, *_ = hello.decode().split() or [" ", "0"]
+            if token == self._token and int(number) == self._last:
+                return _Worker(self, self._last, connection)
+            connection.close()
+
+    def order(self, verb: str, number: int) -> None:
+        with contextlib.suppress(OSError, ValueError):  # it is gone, and all workers with it
+            self._say(f"{verb} {number}\n".encode())
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._server.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _say(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        with self._orders:
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+
+    def _log(self) -> None:
+        assert self._process.stderr is not None
+        with self._process.stderr as lines:
+            for line in lines:
+                log.warning("Python: %s", line.decode("utf-8", "replace").rstrip()[:1000])
+
+
+def _environment(ours: Mapping[str, str]) -> dict[str, str]:
+    """That of workers: ours may hold secrets."""
+    return {
+        "PATH": ours.get("PATH", "/usr/bin:/bin"),
+        "HOME": "/nonexistent",
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",  # sets have one order in all workers
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
