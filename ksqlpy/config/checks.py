@@ -103,6 +103,14 @@ def memory(value: str) -> str:
     return value.lower()
 
 
+def process_memory(value: str) -> str:
+    if not (value[:-1].isascii() and value[:-1].isdigit() and value[-1:] in "mgMG"):
+        raise ValueError("must be a size such as 1g or 800m")
+    if int(value[:-1]) * (1024 if value[-1] in "gG" else 1) < 64:
+        raise ValueError("must be 64m at least: Python does not start with less")
+    return value.lower()
+
+
 def prefix(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]{0,100}", value):
         raise ValueError("may hold up to 100 letters (a to z), digits, '.', '_' and '-' only")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ksqlpy.config.access import ACCESS
 from ksqlpy.config.audit import AUDIT
+from ksqlpy.config.functions import FUNCTIONS
 from ksqlpy.config.logs import LOGS
 from ksqlpy.config.property import Property
 from ksqlpy.config.queries import QUERIES
@@ -35,7 +36,7 @@ SPARK_CONF = "ksqlpy.spark.conf."
 
 PROPERTIES: Mapping[str, Property] = {
     p.name: p
-    for family in (SERVER, ACCESS, AUDIT, SPARK, QUERIES, STATEMENTS, READS, LOGS, TRACES, SCHEMA_REGISTRY)
+    for family in (SERVER, ACCESS, AUDIT, SPARK, QUERIES, STATEMENTS, FUNCTIONS, READS, LOGS, TRACES, SCHEMA_REGISTRY)
     for p in family
 }
 """All properties by name."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ksqlpy.runtime.brokers import Brokers
+from ksqlpy.runtime.pythonfunctions import for_jvm
 from ksqlpy.spark.masters import check_cluster, check_master
 from ksqlpy.spark.secret import SECRET_FILE, authenticated
 from ksqlpy.spark.session import (
@@ -93,7 +94,10 @@ class Driver:
         """What a JVM is started with, see :func:`ksqlpy.spark.session.start_session`."""
         config = self._brokers.config
         master, memory = config.get("ksqlpy.spark.master"), config.get("ksqlpy.spark.memory")
-        conf = authenticated(master, config.spark, config.get(SECRET_FILE))
+        conf = {
+            **for_jvm(config, master),
+            **authenticated(master, config.spark, config.get(SECRET_FILE)),
+        }
         return master, memory, folder, progress, config.get("ksqlpy.spark.java.options"), conf
 
     @property

@@ -176,6 +176,7 @@ class Engine:
             check=self.brokers.check_owner,
             queries=self.queries.all,
             failed=lambda query_id: self.queries.counts(query_id).failed,
+            functions=lambda: self.supervisor.function_failures(),
         )
         kept.start(make=self.config.get("ksql.logging.processing.topic.auto.create") == "true")
         stack.callback(kept.stop)

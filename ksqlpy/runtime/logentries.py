@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from ksqlpy.deadletters import Letter
 from ksqlpy.spark.failure import Failure
 
-__all__ = ["of_failed_values", "of_failure", "of_letter"]
+__all__ = ["of_failed_values", "of_failure", "of_function", "of_letter"]
 
 _KINDS = (
     "deserializationError",
@@ -61,6 +62,17 @@ def of_failed_values(query_id: str, count: int) -> dict[str, Any]:
     """The entry of so many values, or rows of WHERE, that an error made null since the entry before."""
     said = f"{count} {'expression' if count == 1 else 'expressions'} failed: the result is null, or the row left out"
     return _entry(query_id, 1, {"errorMessage": said, "record": None, "cause": []})
+
+
+def of_function(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry of a call of a function in Python that failed, with the traceback; or of what a function prints."""
+    prints = told["kind"] == "print"
+    said = f"function {told['function']} {'prints' if prints else 'failed'}: {told['reason']}"
+    if told["more"]:
+        said += f" (and {told['more']} more of this kind since the entry before)"
+    cause = [told["traceback"]] if told["traceback"] else []
+    entry = _entry(told["query"] or "functions", 1, {"errorMessage": said, "record": None, "cause": cause})
+    return {**entry, "level": "INFO"} if prints else entry
 
 
 def of_failure(query_id: str, failure: Failure) -> dict[str, Any]:

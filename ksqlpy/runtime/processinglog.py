@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from ksqlpy.deadletters import letter_of
 from ksqlpy.errors import EngineProblem, KsqlError
-from ksqlpy.runtime.logentries import of_failed_values, of_failure, of_letter
+from ksqlpy.runtime.logentries import of_failed_values, of_failure, of_function, of_letter
 from ksqlpy.spark.kafka import TIMEOUT, Kafka
 from ksqlpy.spark.query import RunningQuery
 
@@ -31,6 +31,9 @@ UP_TO = "ksqlpy.letters"
 COUNT_SECONDS = 10.0
 """Between looks at how many expressions have failed."""
 
+ASK_SECONDS = 2.0
+"""Between looks at what functions in Python have to tell."""
+
 _AGAIN = 5.0
 _LOOK = 0.5
 _TOGETHER = 500
@@ -43,6 +46,7 @@ class ProcessingLog:
 
     ``rows``: with the records that entries are about. ``check``: raises KsqlError where another engine may run the
     service. ``queries`` and ``failed``: the queries that run, and how many expressions of one have failed so far.
+    ``functions``: what is to be told of functions in Python since it was asked before.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class ProcessingLog:
         check: Callable[[], None],
         queries: Callable[[], Iterable[RunningQuery]],
         failed: Callable[[str], int],
+        functions: Callable[[], Iterable[Mapping[str, Any]]] = tuple,
     ) -> None:
         self.topic = topic
         self._kafka = kafka
@@ -63,11 +68,12 @@ class ProcessingLog:
         self._check = check
         self._queries = queries
         self._failed = failed
+        self._functions = functions
         self._next = 0
         self._refused: list[str] = []
         self._told: dict[str, float] = {}
         self._counts: dict[str, int] = {}
-        self._counted = self._began = time.time()
+        self._counted = self._asked = self._began = time.time()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="processing log", daemon=True)
 
@@ -140,6 +146,10 @@ class ProcessingLog:
             for failure in [f for f in query.failures if f.at > known] if query.status.failed else ():
                 self._told[query.spec.id] = failure.at
                 self._write(producer, of_failure(query.spec.id, failure))
+        if time.time() - self._asked >= ASK_SECONDS:
+            self._asked = time.time()
+            for told in self._functions():
+                self._write(producer, of_function(told))
         if time.time() - self._counted >= COUNT_SECONDS:
             self._counted = time.time()
             before, self._counts = self._counts, {q.spec.id: self._failed(q.spec.id) for q in queries}

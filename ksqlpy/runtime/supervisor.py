@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ksqlpy.catalog import Catalog, PersistentQuery, Source
 from ksqlpy.plan.stored import Kept
@@ -24,6 +24,7 @@ from ksqlpy.runtime.recovery.restart import Restart
 from ksqlpy.runtime.recovery.suspects import Suspects
 from ksqlpy.runtime.recovery.watch import Watch
 from ksqlpy.runtime.scratch import Scratch
+from ksqlpy.spark.figures import function_failures
 from ksqlpy.spark.masters import on_one_machine
 from ksqlpy.spark.query_status import QueryStatus, State
 from ksqlpy.spark.session import left_over
@@ -53,6 +54,10 @@ class Supervisor:
     def session(self) -> SparkSession:
         """Spark."""
         return self.driver.session
+
+    def function_failures(self) -> list[dict[str, Any]]:
+        """What is to be told of functions in Python since the last look; nothing while a JVM is started."""
+        return function_failures(self.session) if self.driver.there.is_set() else []
 
     # ------------------------------------------------------------ life
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ksqlpy.errors import KsqlError, reason_of
 
-__all__ = ["Failure", "failure_of"]
+__all__ = ["Failure", "failure_of", "is_final"]
 
 # ksqlDB's classes, by its rules: what the user's topics, data or rights bring about is USER, brokers, disks and memory
 # are SYSTEM.
@@ -23,6 +23,9 @@ _SYSTEM = re.compile(
     r"|IOException|not available|Connection|RocksDB|checkpoint|broker|ExecutorLost|FetchFailed",
     re.IGNORECASE,
 )
+
+_STOPPED = re.compile(r"ksqlpy\.python\.Stopped: (.+)")
+"""A function in Python with ON_ERROR = 'stop' has failed (``jvm/python/Stopped.java``)."""
 
 _FILES = (
     " (hint: raise ulimit -n where its tasks run, give Spark more executors, or reduce the tasks behind a shuffle by"
@@ -59,5 +62,13 @@ def failure_of(error: Exception) -> Failure:
         kind = "USER" if error.code in _USERS else "SYSTEM"
         return Failure(time.time(), kind, error.summary())
     said = str(error)
+    stopped = _STOPPED.search(said)
+    if stopped is not None:
+        return Failure(time.time(), "USER", stopped[1].strip())
     kind = "USER" if _USER.search(said) else "SYSTEM" if _SYSTEM.search(said) else "UNKNOWN"
     return Failure(time.time(), kind, reason_of(error) + (_FILES if "Too many open files" in said else ""))
+
+
+def is_final(error: Exception) -> bool:
+    """Whether the query is not to be tried again: a function in Python says so by ON_ERROR = 'stop'."""
+    return _STOPPED.search(str(error)) is not None

@@ -31,6 +31,7 @@ __all__ = [
     "counts",
     "follow",
     "forget_figures",
+    "function_failures",
     "read_up_to",
 ]
 
@@ -165,3 +166,13 @@ def forget_figures(session: SparkSession, query_id: str) -> None:
         jvm.ksqlpy.metrics.Figures.forget(query_id)
     except (Py4JError, OSError) as e:
         log.debug("the figures of query %s stay: %s", query_id, e)
+
+
+def function_failures(session: SparkSession) -> list[dict[str, Any]]:
+    """Failed calls of functions in Python since the last look, and what these print; jvm/python/Failures.java."""
+    try:
+        found: list[dict[str, Any]] = json.loads(jvm_of(session).ksqlpy.python.Failures.taken())
+    except (Py4JError, ValueError, OSError) as e:
+        log.debug("no failures of functions: %s", e)
+        return []
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -43,6 +44,7 @@ def test_junit(junit: Path, tmp_path: Path) -> None:
         f"-Dcases={HERE}",
         f"-Djava.io.tmpdir={tmp_path}",
         f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",
+        f"-Dksqlpy.functions.python.executable={sys.executable}",
     ]
     command += ["org.junit.platform.console.ConsoleLauncher", "execute", f"--scan-class-path={tests}"]
     command += ["--details=tree", "--disable-banner", "--disable-ansi-colors", f"--reports-dir={tmp_path}"]

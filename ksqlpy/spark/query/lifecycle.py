@@ -17,7 +17,7 @@ from ksqlpy.figures import Progress
 from ksqlpy.request import QUERY
 from ksqlpy.spark.checkpoint import Checkpoint, damage
 from ksqlpy.spark.executors import Losses
-from ksqlpy.spark.failure import Failure, failure_of
+from ksqlpy.spark.failure import Failure, failure_of, is_final
 from ksqlpy.spark.figures import checkpoint_progress
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.spark.query.life import Life
@@ -142,6 +142,10 @@ class RunningQuery(QueryReport):
                 failures = 1 if blameless or time.monotonic() - begun > 2 * retry.longest else failures + 1
                 failure = failure_of(damage(self.checkpoint.folder, e) or e)
                 self.failures.append(failure)
+                if is_final(e):
+                    log.error("query %s has ended: %s", self.spec.id, failure.message)
+                    self.enter(State.ERROR)
+                    return
                 self.restarts += 1
                 wait = 0.0 if blameless else retry.wait(failures)
                 log.error(

@@ -11,6 +11,7 @@ import ksqlpy.internals.Executors;
 import ksqlpy.internals.Tasks;
 import ksqlpy.metrics.Figures;
 import ksqlpy.once.Tail;
+import ksqlpy.python.Failures;
 import ksqlpy.sink.Senders;
 import ksqlpy.sink.SinkProducers;
 import ksqlpy.tasks.Attempts;
@@ -160,6 +161,7 @@ public final class Executor implements ExecutorPlugin, Runnable {
     report.put("figures", Figures.here());
     report.put("lives", SinkProducers.held());
     report.put("tails", Tail.known());
+    report.put("python", Failures.take());
     return report;
   }
 

@@ -11,12 +11,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import ksqlpy.python.Failures;
 
 /**
  * What the executors of a cluster have reported last. On a local master there are none, and nothing is added.
  *
  * <p>A report is {@code {"id":executor,"address":…,"version":…,"files":n,"now":ms,"checks":{check:…},"round":n,"busy":[task],"sending":[client id],"figures":{query:…},
- * "lives":[life],"tails":[specification]}}, its answer {@code {"round":n,"pause":ms,"checks":[check],"forget":[query],"ended":[life],
+ * "lives":[life],"tails":[specification],"python":[failure]}}, its answer {@code {"round":n,"pause":ms,"checks":[check],"forget":[query],"ended":[life],
  * "emptied":[tail],"forgotten":[tail]}}. Rounds tell how new a report is: an executor repeats the number of the last
  * answer.
  */
@@ -99,6 +100,7 @@ public final class Reports {
   /** Takes a report; gives the answer, JSON. */
   public static String take(JsonNode report) throws JsonProcessingException {
     ObjectNode answer = MAPPER.createObjectNode();
+    Failures.add(report.path("python"));
     synchronized (LAST) {
       String id = report.get("id").asText();
       if (LAST.containsKey(id)) { // else it is taken for gone

@@ -79,7 +79,7 @@ public final class Call {
 
   /**
    * The same; a call that fails is counted, and has the other value where ON_ERROR does not end the query. Then it throws
-   * IllegalStateException with the traceback.
+   * {@link Stopped}.
    */
   public Object askOr(Object otherwise, InternalRow arguments) {
     try {
@@ -87,7 +87,7 @@ public final class Call {
     } catch (CallFailed e) {
       Failures.failed(this, e);
       if (onError.equals("stop")) {
-        throw new IllegalStateException("function " + name + ": " + e.getMessage() + "\n" + e.traceback);
+        throw new Stopped(this, e);
       }
       return otherwise;
     }

@@ -39,7 +39,7 @@ final class Settings {
     Map<String, Object> all = new LinkedHashMap<>();
     all.put("socket", socket);
     all.put("token", token);
-    all.put("memory", Long.valueOf(of("memory.bytes", "1073741824")));
+    all.put("memory", Long.valueOf(of("memory", "1073741824")));
     all.put("user", of("user", ""));
     all.put("path", path.isEmpty() ? List.of() : Arrays.asList(path.split(":")));
     return all;

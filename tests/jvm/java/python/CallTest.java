@@ -1,0 +1,191 @@
+package ksqlpy.python;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.unsafe.types.UTF8String;
+import org.junit.jupiter.api.Test;
+
+/** How a call of a function in Python may end, and that the next one is well. */
+final class CallTest {
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+
+  private static Call call(String body, int ms, String... more) throws Exception {
+    Map<String, Object> spec = new TreeMap<>();
+    spec.put("name", "F");
+    spec.put("callable", "f");
+    spec.put("body", body);
+    spec.put("kind", "SCALAR");
+    spec.put("method", "");
+    spec.put("module_digest", "");
+    spec.put("takes", List.of("BIGINT"));
+    spec.put("gives", "STRING");
+    spec.put("on_error", more.length > 0 ? more[0] : "null");
+    spec.put("timeout_ms", Integer.valueOf(ms));
+    spec.put("deterministic", Boolean.TRUE);
+    return Call.of(MAPPER.writeValueAsString(spec));
+  }
+
+  private static InternalRow row(long number) {
+    return new GenericInternalRow(new Object[] {Long.valueOf(number)});
+  }
+
+  private static CallFailed failure(Call call) {
+    return assertThrows(CallFailed.class, () -> call.ask(row(1)));
+  }
+
+  private static void nextIsWell() throws Exception {
+    assertEquals(UTF8String.fromString("5"), call("def f(n):\n    return str(n)", 60_000).ask(row(5)));
+  }
+
+  @Test
+  void anExceptionHasTheUsersLine() throws Exception {
+    CallFailed failed = failure(call("def f(n):\n    x = 0\n    return 1 / x", 60_000));
+    assertEquals("ZeroDivisionError: division by zero (line 3)", failed.getMessage());
+    assertEquals("ZeroDivisionError", failed.kind);
+    assertTrue(failed.traceback.contains("line 3, in f\n    return 1 / x"), failed.traceback);
+    nextIsWell();
+  }
+
+  @Test
+  void anEndlessLoopEndsAtItsLimitAndSaysWhere() throws Exception {
+    CallFailed failed = failure(call("def f(n):\n    while True:\n        n += 1", 300));
+    assertEquals(CallFailed.LATE, failed.kind);
+    assertEquals("it took longer than 300 ms", failed.getMessage());
+    nextIsWell();
+  }
+
+  @Test
+  void whatDoesNotStopIsKilled() throws Exception {
+    String body =
+        "import os, signal\ndef f(n):\n    signal.signal(signal.SIGALRM, signal.SIG_IGN)\n    os.fork()\n"
+            + "    while True: pass";
+    assertEquals(CallFailed.LATE, failure(call(body, 300)).kind);
+    nextIsWell();
+  }
+
+  @Test
+  void aWorkerThatEndsIsReplaced() throws Exception {
+    CallFailed failed = failure(call("import os\ndef f(n):\n    os._exit(1)", 60_000));
+    assertEquals("its worker has ended 3 times", failed.getMessage());
+    assertTrue(failure(call("import sys\ndef f(n):\n    sys.exit(1)", 60_000)).getMessage().startsWith("SystemExit: 1"));
+    nextIsWell();
+  }
+
+  @Test
+  void killsLoseAndChangeNothing() throws Exception {
+    Call slow = call("import os, time\ndef f(n):\n    time.sleep(.002)\n    return f'{n} {os.getpid()}'", 60_000);
+    Set<Long> pids = new HashSet<>();
+    for (long n = 0; n < 300; n++) {
+      String[] got = slow.ask(row(n)).toString().split(" ");
+      assertEquals(n, Long.parseLong(got[0]));
+      long pid = Long.parseLong(got[1]);
+      pids.add(Long.valueOf(pid));
+      if (n % 15 == 0) {
+        ProcessHandle.of(pid).ifPresent(ProcessHandle::destroyForcibly);
+      }
+    }
+    assertTrue(pids.size() > 15, pids.toString());
+  }
+
+  @Test
+  void theProcessThatForksMayBeKilledToo() throws Exception {
+    Call parent = call("import os\ndef f(n):\n    return f'{os.getppid()}'", 60_000);
+    long forks = Long.parseLong(parent.ask(row(1)).toString());
+    ProcessHandle.of(forks).orElseThrow().destroyForcibly();
+    for (int i = 0; i < 20; i++) {
+      parent.ask(row(i));
+    }
+    assertTrue(Long.parseLong(parent.ask(row(1)).toString()) != forks);
+  }
+
+  @Test
+  void resultsAreBounded() throws Exception {
+    assertEquals("Result", failure(call("def f(n):\n    return 'x' * 10_000_001", 60_000)).kind);
+    assertEquals("MemoryError", failure(call("def f(n):\n    return 'x' * 2_000_000_000", 60_000)).kind);
+    nextIsWell();
+  }
+
+  @Test
+  void whatCannotBeLoadedFailsEachCall() throws Exception {
+    Call none = call("import nowhere\ndef f(n):\n    pass", 60_000);
+    for (int i = 0; i < 3; i++) {
+      assertTrue(failure(none).getMessage().startsWith("ModuleNotFoundError"));
+    }
+    nextIsWell();
+  }
+
+  @Test
+  void anInterruptEndsACallAndSpoilsNothing() throws Exception {
+    Call sleeping = call("import time\ndef f(n):\n    time.sleep(600)", 600_000);
+    AtomicReference<Throwable> ended = new AtomicReference<>();
+    Thread thread = new Thread(() -> {
+      try {
+        sleeping.ask(row(1));
+      } catch (Throwable e) {
+        ended.set(e);
+      }
+    });
+    thread.start();
+    Thread.sleep(300);
+    thread.interrupt();
+    thread.join();
+    assertSame(IllegalStateException.class, ended.get().getClass());
+    nextIsWell();
+  }
+
+  @Test
+  void moreCallsThanWorkersWait() throws Exception {
+    Call pid = call("import os, time\ndef f(n):\n    time.sleep(.005)\n    return str(os.getpid())", 60_000);
+    Set<String> pids = java.util.concurrent.ConcurrentHashMap.newKeySet();
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < 12; i++) {
+      Thread thread = new Thread(() -> {
+        for (int n = 0; n < 10; n++) {
+          pids.add(pid.ask(row(n)).toString());
+        }
+      });
+      thread.start();
+      threads.add(thread);
+    }
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    assertTrue(!pids.isEmpty() && pids.size() <= Settings.here().workers(), pids.toString());
+  }
+
+  @Test
+  void failuresAreToldOnceAKindAndPrintsToo() throws Exception {
+    Failures.take();
+    Call call = call("def f(n):\n    print('seen', n)\n    raise NotImplementedError", 60_000);
+    for (int i = 0; i < 5; i++) {
+      assertNull(call.askOr(null, row(0)));
+    }
+    List<Object> told = Failures.take();
+    assertEquals(2, told.size(), told.toString());
+    assertTrue(told.toString().contains("reason=seen 0"), told.toString());
+    assertTrue(told.toString().contains("line 3, in f"), told.toString());
+    assertTrue(Failures.take().isEmpty());
+  }
+
+  @Test
+  void stopEndsTheQuery() throws Exception {
+    Call call = call("def f(n):\n    return str(1 / n)", 60_000, "stop");
+    Stopped ended = assertThrows(Stopped.class, () -> call.askOr(null, row(0)));
+    assertEquals("function F: ZeroDivisionError: division by zero (line 2)", ended.getMessage());
+    assertEquals(UTF8String.fromString("1.0"), call.askOr(null, row(1)));
+  }
+}
