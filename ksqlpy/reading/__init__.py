@@ -1,7 +1,7 @@
 """Records read in Python, without Spark: their rows, plain conditions on them, and plain columns of them.
 
-For what is asked of single records or of few: lookups in tables and plain push queries. What is not plain (functions,
-arithmetic, CASE and others) is left to Spark, so that each function has one meaning.
+For what is asked of single records or of few: lookups in tables and plain push queries. What is not plain (functions
+but those in Python, arithmetic, CASE and others) is left to Spark, so that each function has one meaning.
 """
 
 from __future__ import annotations

@@ -12,11 +12,13 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.constants import constant_of
+from ksqlpy.reading.calls import Calls, call_of
 from ksqlpy.types import (
     ALL_DIGITS,
     BIGINT,
@@ -53,14 +55,20 @@ _OPS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+@dataclass(frozen=True)
+class _Known:
+    constants: Constants
+    calls: Calls | None
+
+
 class NotPlain(Exception):
     """The expression is left to Spark."""
 
 
-def condition_of(expr: t.Expr, constants: Constants | None = None) -> Condition | None:
-    """Whether a row meets a condition; None where it is not plain."""
+def condition_of(expr: t.Expr, constants: Constants | None = None, calls: Calls | None = None) -> Condition | None:
+    """Whether a row meets a condition; None where it is not plain. ``calls``: of functions in Python, if they are."""
     try:
-        return _condition(expr, constants or {})
+        return _condition(expr, _Known(constants or {}, calls))
     except NotPlain:
         return None
 
@@ -138,36 +146,43 @@ def _widened(value: Any, source: SqlType, target: SqlType) -> tuple[Any] | None:
     return None
 
 
-def _condition(expr: t.Expr, constants: Constants) -> Condition:
+def _condition(expr: t.Expr, known: _Known) -> Condition:
     match expr:
         case t.Logical(op=op, left=left, right=right):
-            a, b = _condition(left, constants), _condition(right, constants)
+            a, b = _condition(left, known), _condition(right, known)
             return (lambda row: a(row) and b(row)) if op == "AND" else (lambda row: a(row) or b(row))
-        case t.Not(value=value):
-            inner = _condition(value, constants)
+        case t.Not(value=value) if not _may_be_null(value):
+            inner = _condition(value, known)
             return lambda row: not inner(row)
         case t.IsNull(value=value):
-            of = _value(value, constants)
+            of = _value(value, known)
             return lambda row: of(row) is None
         case t.Compare(op=op, left=left, right=right):
-            return _compared(op, left, right, constants)
+            return _compared(op, left, right, known)
         case t.Between(value=value, low=low, high=high):
-            above, below = (
-                _compared(op, value, bound, constants, nan=True) for op, bound in ((">=", low), ("<=", high))
-            )
+            above, below = (_compared(op, value, bound, known, nan=True) for op, bound in ((">=", low), ("<=", high)))
             return lambda row: above(row) and below(row)
         case t.InList(value=value, items=items):
-            any_of = [_compared("=", value, item, constants, nan=True) for item in items]
+            any_of = [_compared("=", value, item, known, nan=True) for item in items]
             return lambda row: any(equal(row) for equal in any_of)
         case t.Like(value=value, pattern=pattern, escape=None):
-            return _like(value, pattern, constants)
+            return _like(value, pattern, known)
+    called = call_of(expr, lambda e: _value(e, known), known.calls)
+    if called is not None:
+        return lambda row: called(row) is True
     raise NotPlain
 
 
-def _value(expr: t.Expr, constants: Constants) -> Value:
-    if expr in constants:
-        known = constants[expr]
-        return lambda row: known
+def _may_be_null(expr: t.Expr) -> bool:
+    """Whether a condition has a call as a part, and not as a side of a comparison: NOT of null is null."""
+    parts = isinstance(expr, t.Logical | t.Not) and any(map(_may_be_null, t.children(expr)))
+    return parts or isinstance(expr, t.FunctionCall)
+
+
+def _value(expr: t.Expr, known: _Known) -> Value:
+    if expr in known.constants:
+        constant = known.constants[expr]
+        return lambda row: constant
     found = folded(expr)
     if found is not None:
         value = found[0]
@@ -176,21 +191,24 @@ def _value(expr: t.Expr, constants: Constants) -> Value:
         name = expr.name
         return lambda row: row[name]
     if isinstance(expr, t.Cast) and expr.value.type in (INTEGER, BIGINT) and expr.type in (BIGINT, DOUBLE):
-        inner, wider = _value(expr.value, constants), float if expr.type == DOUBLE else int
+        inner, wider = _value(expr.value, known), float if expr.type == DOUBLE else int
         return lambda row: None if (v := inner(row)) is None else wider(v)
+    called = call_of(expr, lambda e: _value(e, known), known.calls)
+    if called is not None:
+        return called
     raise NotPlain
 
 
-def _compared(op: str, left: t.Expr, right: t.Expr, constants: Constants, *, nan: bool = False) -> Condition:
+def _compared(op: str, left: t.Expr, right: t.Expr, known: _Known, *, nan: bool = False) -> Condition:
     """``nan``: NaN is equal to itself and above all numbers."""
     type_ = left.type
     if type_ not in _COMPARABLE and not isinstance(type_, DecimalType):
         raise NotPlain
     if type_ != right.type and not (isinstance(type_, DecimalType) and isinstance(right.type, DecimalType)):
         raise NotPlain
-    a, b = _value(left, constants), _value(right, constants)
+    a, b = _value(left, known), _value(right, known)
     if op in ("IS DISTINCT FROM", "IS NOT DISTINCT FROM"):
-        same = _compared("=", left, right, constants, nan=True)
+        same = _compared("=", left, right, known, nan=True)
         wanted = op == "IS NOT DISTINCT FROM"
         return lambda row: (same(row) or (a(row) is None and b(row) is None)) == wanted
     compare = _OPS[op]
@@ -213,11 +231,11 @@ def _units(value: str) -> bytes:
     return value.encode("utf-16-be", "surrogatepass")
 
 
-def _like(value: t.Expr, pattern: t.Expr, constants: Constants) -> Condition:
+def _like(value: t.Expr, pattern: t.Expr, known: _Known) -> Condition:
     found = folded(pattern)
     if found is None or not isinstance(found[0], str) or value.type != STRING:
         raise NotPlain
-    matches, of = re.compile(_like_form(found[0]), re.DOTALL).fullmatch, _value(value, constants)
+    matches, of = re.compile(_like_form(found[0]), re.DOTALL).fullmatch, _value(value, known)
     return lambda row: (text := of(row)) is not None and matches(text) is not None
 
 

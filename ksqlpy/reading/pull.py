@@ -8,6 +8,7 @@ from typing import Any
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.pull import PullRead, constant
 from ksqlpy.catalog import Column
+from ksqlpy.reading.calls import no_value
 from ksqlpy.reading.conditions import condition_of
 from ksqlpy.reading.records import Rows
 from ksqlpy.reading.results import projection_of
@@ -44,9 +45,9 @@ def way_of(read: PullRead) -> str:
     left = None
     if typed.order:
         left = "ORDER BY"
-    elif projection_of(typed.outputs) is None:
-        left = ", ".join(o.name for o in typed.outputs if projection_of([o]) is None)
-    elif typed.where is not None and not read.exact and condition_of(typed.where, _Any()) is None:
+    elif projection_of(typed.outputs, no_value) is None:
+        left = ", ".join(o.name for o in typed.outputs if projection_of([o], no_value) is None)
+    elif typed.where is not None and not read.exact and condition_of(typed.where, _Any(), no_value) is None:
         left = "WHERE"
     elif not Rows(typed.relations[0], used_by(read)).readable:
         left = "the event time"

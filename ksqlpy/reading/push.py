@@ -7,6 +7,7 @@ from typing import Any
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import TypedQuery
 from ksqlpy.formats import Unreadable
+from ksqlpy.reading.calls import Calls
 from ksqlpy.reading.conditions import condition_of
 from ksqlpy.reading.records import Record, Rows
 from ksqlpy.reading.results import Gone, projection_of
@@ -21,11 +22,15 @@ PLAIN_WAY = "answered in the server, without a query of Spark"
 class Plain:
     """How the rows of a plain query are made of records."""
 
-    def __init__(self, typed: TypedQuery, rows: Rows) -> None:
+    def __init__(self, typed: TypedQuery, rows: Rows, calls: Calls | None = None) -> None:
         self._rows = rows
+        exprs = [o.expr for o in typed.outputs] + ([typed.where] if typed.where is not None else [])
+        found = (e.call.function.definition for x in exprs for e in t.walk(x) if isinstance(e, t.FunctionCall))
+        self.functions = frozenset(d for d in found if d is not None)
+        """The functions in Python that it calls: the same text may mean others later."""
         self._table = typed.relations[0].source.kind == "TABLE"
-        self._condition = condition_of(typed.where) if typed.where is not None else None
-        project = projection_of(typed.outputs)
+        self._condition = condition_of(typed.where, calls=calls) if typed.where is not None else None
+        project = projection_of(typed.outputs, calls)
         assert project is not None
         self._project = project
 
@@ -41,11 +46,14 @@ class Plain:
         return self._project(row)
 
 
-def plain_of(typed: TypedQuery, registry: SchemaRegistry | None = None, *, timed: bool = False) -> Plain | None:
+def plain_of(
+    typed: TypedQuery, registry: SchemaRegistry | None = None, *, timed: bool = False, calls: Calls | None = None
+) -> Plain | None:
     """How a push query is answered without Spark; None where it needs Spark.
 
     WHERE on a table does: a row that no longer meets it is taken back, and only Spark knows whether it was there.
-    ``timed``: a record without a valid event time cannot be read, also where nobody asks for its time.
+    ``timed``: a record without a valid event time cannot be read, also where nobody asks for its time. ``calls``: of
+    functions in Python, without which they need Spark.
     """
     if len(typed.relations) != 1 or typed.relations[0].view is not None:
         return None
@@ -59,8 +67,8 @@ def plain_of(typed: TypedQuery, registry: SchemaRegistry | None = None, *, timed
     if timed:
         used.add(t.SYSTEM["ROWTIME"][0])
     rows = Rows(typed.relations[0], used, registry)
-    if not rows.readable or projection_of(typed.outputs) is None:
+    if not rows.readable or projection_of(typed.outputs, calls) is None:
         return None
-    if typed.where is not None and condition_of(typed.where) is None:
+    if typed.where is not None and condition_of(typed.where, calls=calls) is None:
         return None
-    return Plain(typed, rows)
+    return Plain(typed, rows, calls)

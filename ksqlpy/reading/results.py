@@ -10,8 +10,9 @@ from typing import Any
 
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.result import Output
+from ksqlpy.reading.calls import Calls, call_of
 from ksqlpy.reading.conditions import folded
-from ksqlpy.types import BYTES, DOUBLE, ArrayType, MapType, SqlType, StructType
+from ksqlpy.types import BIGINT, BYTES, DOUBLE, INTEGER, ArrayType, MapType, SqlType, StructType
 
 __all__ = ["Gone", "Token", "projection_of"]
 
@@ -32,38 +33,52 @@ class Gone:
     columns: list[Any]
 
 
-def projection_of(outputs: Sequence[Output]) -> Callable[[Row], list[Any]] | None:
-    """The columns of the result of a row; None where one of them is not plain: a column, a field or a constant."""
-    columns = [_column(o.expr) for o in outputs]
+def projection_of(outputs: Sequence[Output], calls: Calls | None = None) -> Callable[[Row], list[Any]] | None:
+    """The columns of the result of a row; None where one of them is not plain: a column, a field or a constant.
+
+    ``calls``: of functions in Python; without it they are not plain.
+    """
+    columns = [_column(o.expr, calls) for o in outputs]
     plain = [c for c in columns if c is not None]
     if len(plain) < len(columns):
         return None
     return lambda row: [column(row) for column in plain]
 
 
-def _column(expr: t.Expr) -> Callable[[Row], Any] | None:
+def _column(expr: t.Expr, calls: Calls | None) -> Callable[[Row], Any] | None:
     shown = _shown(expr.type)
     found = folded(expr)
     if found is not None:
         constant = None if found[0] is None else shown(found[0]) if shown is not None else found[0]
         return lambda row: constant
-    inner = _inner(expr)
+    inner = _inner(expr, calls)
     if inner is None or shown is None:
         return inner
     write, of = shown, inner
     return lambda row: None if (v := of(row)) is None else write(v)
 
 
-def _inner(expr: t.Expr) -> Callable[[Row], Any] | None:
+def _inner(expr: t.Expr, calls: Calls | None) -> Callable[[Row], Any] | None:
     match expr:
         case t.ColumnRef(name=name) if not t.computed(name):
             return lambda row: row[name]
         case t.FieldRef(value=value, name=name):
-            of = _inner(value)
+            of = _inner(value, calls)
             if of is None:
                 return None
             return lambda row: None if (v := of(row)) is None else v[name]
-    return None
+    return call_of(expr, lambda e: _argument(e, calls), calls)
+
+
+def _argument(expr: t.Expr, calls: Calls | None) -> Callable[[Row], Any] | None:
+    found = folded(expr)
+    if found is not None:
+        constant = found[0]
+        return lambda row: constant
+    if isinstance(expr, t.Cast) and expr.value.type in (INTEGER, BIGINT) and expr.type in (BIGINT, DOUBLE):
+        inner, wider = _argument(expr.value, calls), float if expr.type == DOUBLE else int
+        return None if inner is None else lambda row: None if (v := inner(row)) is None else wider(v)
+    return _inner(expr, calls)
 
 
 def _shown(type_: SqlType) -> Callable[[Any], Any] | None:

@@ -50,6 +50,7 @@ from ksqlpy.runtime.printing import Printing, check_print
 from ksqlpy.runtime.processinglog import ProcessingLog
 from ksqlpy.runtime.pull import Answering, PullQuery
 from ksqlpy.runtime.push import Asked, PushQuery
+from ksqlpy.runtime.pythonfunctions import settings_of
 from ksqlpy.runtime.queries import Queries
 from ksqlpy.runtime.reads import Reads
 from ksqlpy.runtime.sampling import Sampling
@@ -64,6 +65,7 @@ from ksqlpy.runtime.writing import Writing
 from ksqlpy.spark.clients import tell_jvm
 from ksqlpy.spark.kafka import Kafka
 from ksqlpy.sql import Parsed, nodes, parse
+from ksqlpy.udfs.pool import Workers
 from ksqlpy.version import __version__
 
 if TYPE_CHECKING:
@@ -94,7 +96,9 @@ class Engine:
         self.brokers = Brokers(config, self._progress)
         self.supervisor = Supervisor(self.brokers, self._progress)
         self.catalog_service = CatalogService(self.brokers, self.supervisor)
-        self.reads = Reads(self.brokers, self.supervisor)
+        self.python = Workers(settings_of(config))
+        """Runs functions in Python without Spark."""
+        self.reads = Reads(self.brokers, self.supervisor, lambda: self.python)
         self._metrics = Metrics(self.brokers, self.supervisor)
         self._letters = LetterBox(self.brokers)
         self._inserts = InsertStreams(self.brokers, self.catalog_service, lambda: self.session)
@@ -202,6 +206,8 @@ class Engine:
             self._inserts.close()
             self._closing.close()
         finally:
+            self.python.close()
+            self.python = Workers(settings_of(self.config))
             over.set()
 
     def cancel(self) -> None:
@@ -419,7 +425,7 @@ class Engine:
             typed, plan = check_push(parsed, sandbox)
         mode = mode_of(plan, sandbox.config)
         asked = Asked(parsed.text, plan, mode, typed.columns, typed.limit, dict(properties or {}), sandbox.principal)
-        return asked, plain_of(typed, self.brokers.registry)
+        return asked, plain_of(typed, self.brokers.registry, calls=self.reads.call_python)
 
     def close_query(self, query_id: str) -> bool:
         """Ends a push query or a PRINT; False if there is none of that id that the principal may end."""

@@ -31,6 +31,7 @@ from ksqlpy.formats import Unreadable
 from ksqlpy.plan import Plan
 from ksqlpy.reading import Change, Held, Record, Rows, Unread, condition_of, folded, projection_of
 from ksqlpy.reading.batch import Unshared
+from ksqlpy.reading.calls import Calls
 from ksqlpy.reading.messages import record_of
 from ksqlpy.reading.pull import CONDITIONS, columns_of, used_by, varies
 from ksqlpy.registry import SchemaRegistry
@@ -155,7 +156,8 @@ class PullQuery(Unshared):
 class Pulled:
     """Finds the rows of pull queries.
 
-    ``session``: gives Spark's session when it is needed; ``shared``: see :class:`ksqlpy.runtime.scratch.Scratch`.
+    ``session``: gives Spark's session when it is needed; ``shared``: see :class:`ksqlpy.runtime.scratch.Scratch`;
+    ``calls``: functions in Python.
     """
 
     def __init__(
@@ -164,7 +166,9 @@ class Pulled:
         connection: Callable[[], KafkaConnection],
         registry: SchemaRegistry | None,
         shared: Callable[[], str | None],
+        calls: Calls,
     ) -> None:
+        self._calls = calls
         self._registry = registry
         self._session = session
         self._connection = connection
@@ -265,9 +269,9 @@ class Pulled:
         """How the rows are made in Python; None where Spark makes them."""
         typed = asked.read.typed
         rows = Rows(typed.relations[0], asked.used, self._registry)
-        project = projection_of(typed.outputs)
+        project = projection_of(typed.outputs, self._calls)
         where = None if asked.read.exact else typed.where
-        condition = condition_of(where, constants) if where is not None else None
+        condition = condition_of(where, constants, self._calls) if where is not None else None
         if project is None or typed.order or not rows.readable or (where is not None and condition is None):
             return None
         return rows, condition, project

@@ -1,14 +1,22 @@
-"""The properties of functions in Python, as workers of this process and of Spark's JVMs get them."""
+"""Functions in Python: what their workers get of the properties, and their calls without Spark."""
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import Sequence
+from typing import Any
 
+from ksqlpy.atwork import waiting
 from ksqlpy.config import Config
+from ksqlpy.errors import EngineProblem
 from ksqlpy.spark.masters import on_one_machine
-from ksqlpy.udfs.pool import Settings
+from ksqlpy.udfs.definition import Definition
+from ksqlpy.udfs.pool import CallFailed, Settings, Workers
 
-__all__ = ["for_jvm", "settings_of"]
+__all__ = ["answered", "for_jvm", "settings_of"]
+
+log = logging.getLogger(__name__)
 
 _NAME = "ksqlpy.functions.python."
 _UNITS = {"m": 1 << 20, "g": 1 << 30}
@@ -37,3 +45,17 @@ def for_jvm(config: Config, master: str) -> dict[str, str]:
         "executable": executable,
     }
     return {f"spark.{_NAME}{name}": value for name, value in settings.items() if value}
+
+
+def answered(workers: Workers, definition: Definition, arguments: Sequence[Any]) -> Any:
+    """What a call gives; null where it fails. Raises EngineProblem ``function-failed`` where ON_ERROR is 'stop'."""
+    try:
+        with waiting():  # others make their rows meanwhile
+            return workers.call(definition, arguments)
+    except CallFailed as e:
+        if definition.on_error == "stop":
+            problem = EngineProblem("function-failed", f"function {definition.name}: {e}")
+            problem.add_note(e.traceback)
+            raise problem from None
+        log.warning("function %s: %s\n%s", definition.name, e, e.traceback)
+        return None

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,20 @@ from ksqlpy.runtime.printing import Printing, Wanted
 from ksqlpy.runtime.pull import Answer, Answering, Pulled, PullQuery
 from ksqlpy.runtime.pulllimits import PullLimits
 from ksqlpy.runtime.push import Asked, PushQuery
+from ksqlpy.runtime.pythonfunctions import answered
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.waiting import wait_for_inputs
 from ksqlpy.tables import Copies, Copy
 from ksqlpy.tracing import begin
+from ksqlpy.udfs.definition import Definition
+from ksqlpy.udfs.pool import Workers
 
 __all__ = ["Reads"]
 
 TOKENS = "ksql.query.push.v2.continuation.tokens.enabled"
+
+
+_FeedKey = tuple[str, Source, bool, frozenset[Definition]]
 
 
 class Reads:
@@ -41,20 +47,32 @@ class Reads:
 
     copies: Copies
 
-    def __init__(self, brokers: Brokers, supervisor: Supervisor) -> None:
+    def __init__(self, brokers: Brokers, supervisor: Supervisor, python: Callable[[], Workers]) -> None:
         self._brokers = brokers
         self._supervisor = supervisor
+        self._python = python
         self._push: dict[str, PushQuery | PlainPush] = {}
         self._printing: dict[str, Printing] = {}
         self._pulls: dict[str, PullQuery | None] = {}  # None until it has begun
-        self._feeds: dict[tuple[str, Source, bool], Feed] = {}
+        self._feeds: dict[_FeedKey, Feed] = {}
         self._feeding = threading.Lock()
         self._limits = PullLimits(brokers.config)
         self._lookups = Lookups(brokers.registry, self._limits)
         self._behind = Behind(supervisor, lambda: brokers.kafka)
         self._pulled = Pulled(
-            lambda: supervisor.session, lambda: brokers.connection, brokers.registry, supervisor.shared_folder
+            lambda: supervisor.session,
+            lambda: brokers.connection,
+            brokers.registry,
+            supervisor.shared_folder,
+            self.call_python,
         )
+
+    def call_python(self, definition: Definition, arguments: Sequence[Any]) -> Any:
+        """What a function in Python gives, as lookups and plain push queries need it: null where a call fails.
+
+        Raises EngineProblem ``function-failed`` where ON_ERROR is 'stop'.
+        """
+        return answered(self._python(), definition, arguments)
 
     def start(self, folder: Path) -> None:
         """Makes the folder of an engine the place of the copies of tables."""
@@ -167,7 +185,7 @@ class Reads:
 
     def _shared(self, query_id: str, asked: Asked, how: Plain, *, committed: bool) -> SharedPush:
         source = asked.plan.relations[0].source
-        key = (asked.statement, source, committed)
+        key = (asked.statement, source, committed, how.functions)
         with self._feeding:
             feed = self._feeds.get(key)
             push = SharedPush(query_id, asked, feed, self._forget) if feed is not None else None
@@ -181,7 +199,7 @@ class Reads:
                 push = SharedPush(query_id, asked, feed, self._forget)
         return push
 
-    def _fed(self, key: tuple[str, Source, bool], feed: Feed) -> None:
+    def _fed(self, key: _FeedKey, feed: Feed) -> None:
         with self._feeding:
             if self._feeds.get(key) is feed:
                 del self._feeds[key]

@@ -13,6 +13,7 @@ from ksqlpy.catalog import Column
 from ksqlpy.errors import AnalysisProblem
 from ksqlpy.plan import build_plan, mode_of
 from ksqlpy.plan.explain import plan_tree
+from ksqlpy.reading.calls import no_value
 from ksqlpy.reading.pull import columns_of, way_of
 from ksqlpy.reading.push import PLAIN_WAY, plain_of
 from ksqlpy.runtime import entities
@@ -83,7 +84,7 @@ def _would_run(text: str, found: _Would, context: Context) -> Entity:
     mode = mode_of(plan, context.config)
     sources = [s.name for s in query.sources]
     description = entities.query_description(found.name, text, plan, mode, sources, sinks)
-    if not sinks and plain_of(query) is not None:
+    if not sinks and plain_of(query, calls=no_value) is not None:
         description["topology"] = description["executionPlan"] = f"{plan_tree(plan)}\n{PLAIN_WAY}"
     return description
 
