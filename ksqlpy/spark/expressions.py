@@ -238,8 +238,9 @@ def _call(e: t.FunctionCall, sql: Callable[[t.Expr], str]) -> str:
         return bound(arguments[0], unbroken)
 
     called = once([sql(e.arguments[i]) for i in values], text_of)
-    # Java sees to its exceptions itself, and these families only choose.
-    if not called.startswith('ksqlpy.`{"call":') and e.call.function.category not in ("CONDITIONAL", "OTHER"):
+    # Java sees to its exceptions itself, and these families only choose. What a failed call of Python is says ON_ERROR.
+    own = called.startswith('ksqlpy.`{"call":') or e.call.function.definition is not None
+    if not own and e.call.function.category not in ("CONDITIONAL", "OTHER"):
         called = tried(called)
     if breaks is not None:
         return called

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 from ksqlpy.functions.python import call_text
+from ksqlpy.functions.sparktext import tried
 from ksqlpy.spark.expressions import spark_json
+from ksqlpy.spark.failure import failure_of, is_final
 from ksqlpy.types import (
     BIGINT,
     BOOLEAN,
@@ -107,3 +110,16 @@ def test_order_and_number_of_rows_stay(spark: SparkSession) -> None:
 def test_arguments_of_other_types_are_refused(spark: SparkSession) -> None:
     with pytest.raises(AnalysisException, match="F takes bigint as argument 1, not struct<0:int>"):
         spark.sql(f"select {call_text(same(BIGINT), ['1'])}")
+
+
+def test_stop_ends_the_query_wherever_the_call_stands(spark: SparkSession) -> None:
+    stopping = function("def f(n):\n    return str(1 // n)", [INTEGER], STRING, on_error="stop")
+    tried_call = tried(f"concat('a', {call_text(stopping, ['n'])})")
+    with pytest.raises((PySparkException, Py4JJavaError)) as caught:
+        spark.range(2).selectExpr("cast(id as int) as n").selectExpr(f"{tried_call} as made").collect()
+    assert is_final(caught.value)
+    failed = failure_of(caught.value)
+    assert (failed.kind, failed.message) == (
+        "USER",
+        "function F: ZeroDivisionError: integer division or modulo by zero (line 2)",
+    )

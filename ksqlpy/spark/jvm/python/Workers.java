@@ -40,7 +40,7 @@ final class Workers {
     return here;
   }
 
-  /** The value of a call. Throws CallFailed, and IllegalStateException where there is no Python, or the task is to end. */
+  /** The value of a call. Throws CallFailed, and Unasked where there is no Python, or the task is to end. */
   Object ask(Call call, InternalRow arguments) {
     try {
       free.acquire();
@@ -81,9 +81,9 @@ final class Workers {
     }
   }
 
-  private static IllegalStateException ending(Exception e) {
+  private static Unasked ending(Exception e) {
     Thread.currentThread().interrupt();
-    return new IllegalStateException("the task is to end", e);
+    return new Unasked("the task is to end", e);
   }
 
   private Worker begin() {
@@ -94,7 +94,7 @@ final class Workers {
     } catch (InterruptedException e) {
       throw ending(e);
     } catch (IOException e) {
-      throw new IllegalStateException(
+      throw new Unasked(
           "Python (" + settings.executable() + ") runs no functions here: " + e.getMessage(), e);
     }
   }

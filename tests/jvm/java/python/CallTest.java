@@ -143,7 +143,7 @@ final class CallTest {
     Thread.sleep(300);
     thread.interrupt();
     thread.join();
-    assertSame(IllegalStateException.class, ended.get().getClass());
+    assertSame(Unasked.class, ended.get().getClass());
     nextIsWell();
   }
 
