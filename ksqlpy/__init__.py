@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ksqlpy.session.rows import Column, Row
     from ksqlpy.session.session import Session
     from ksqlpy.session.tables import Table
+    from ksqlpy.udfs.declare import udaf, udf, udtf
 
 __all__ = [
     "AnalysisProblem",
@@ -63,6 +64,9 @@ __all__ = [
     "__version__",
     "aconnect",
     "connect",
+    "udaf",
+    "udf",
+    "udtf",
 ]
 
 _PLACES = {
@@ -90,6 +94,9 @@ _PLACES = {
     "Row": "session.rows",
     "Session": "session.session",
     "Table": "session.tables",
+    "udaf": "udfs.declare",
+    "udf": "udfs.declare",
+    "udtf": "udfs.declare",
 }
 """The module of each name, which a test compares with the imports above."""
 
