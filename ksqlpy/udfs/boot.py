@@ -1,10 +1,14 @@
 """What Python is started with, as ``-c``: it runs the files that come over its standard input, in one namespace.
 
+The file ``declare`` becomes a module: it is what users' files import as ``ksqlpy``, whether or not that is installed.
+
 First comes a line with their number, then of each a line with its name and its length, and its text. What follows
 belongs to the files: nothing is read beyond them.
 """
 
 import os
+import sys
+import types
 
 
 def _take(length: int) -> bytes:
@@ -26,4 +30,8 @@ def _line() -> str:
 
 for _ in range(int(_line()) if __name__ == "__main__" else 0):
     _name, _length = _line().split()
-    exec(compile(_take(int(_length)), f"<ksqlpy {_name}>", "exec"))
+    _space = globals()
+    if _name == "declare":
+        sys.modules["ksqlpy"] = types.ModuleType("ksqlpy")
+        _space = vars(sys.modules["ksqlpy"])
+    exec(compile(_take(int(_length)), f"<ksqlpy {_name}>", "exec"), _space)

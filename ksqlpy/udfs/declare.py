@@ -68,8 +68,9 @@ class Declared:
 
     def _check_options(self) -> None:
         on_error, timeout = self.options["on_error"], self.options["timeout"]
-        if on_error not in ("null", "dead-letter", "stop"):
-            raise self.refuse("bad-declaration", f"on_error is 'null', 'dead-letter' or 'stop', not {on_error!r}")
+        known = ("null", "stop") if self.kind == "AGGREGATE" else ("null", "dead-letter", "stop")
+        if on_error not in known:
+            raise self.refuse("bad-declaration", f"on_error is {' or '.join(map(repr, known))}, not {on_error!r}")
         number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
         if not number or not 0.001 <= timeout <= 3600:
             raise self.refuse("bad-declaration", f"timeout is in seconds, 0.001 to 3600, not {timeout!r}")
@@ -274,9 +275,10 @@ def _hint_of(annotation: Any, inside: tuple[Any, ...] = ()) -> _Hint:
         said = [m for m in annotation.__metadata__ if isinstance(m, str)]
         if not said:
             return _hint_of(arguments[0], inside)
-        if arguments[0] is Decimal:
+        try:
+            return dataclasses.replace(_hint_of(arguments[0], inside), sql=said[0])
+        except ValueError:  # such as Decimal, which alone does not say its digits
             return _Hint(said[0])
-        return dataclasses.replace(_hint_of(arguments[0], inside), sql=said[0])
     if origin in (typing.Union, types.UnionType):
         others = [a for a in arguments if a is not type(None)]
         if len(others) == 1:
@@ -446,12 +448,18 @@ def udtf(
 @overload
 def udaf(of: _C, /) -> _C: ...
 @overload
-def udaf(*, name: str | None = None, on_error: OnError = "null", timeout: float = 1.0) -> Callable[[_C], _C]: ...
-def udaf(of: Any = None, /, *, name: str | None = None, on_error: OnError = "null", timeout: float = 1.0) -> Any:
+def udaf(
+    *, name: str | None = None, on_error: Literal["null", "stop"] = "null", timeout: float = 1.0
+) -> Callable[[_C], _C]: ...
+def udaf(
+    of: Any = None, /, *, name: str | None = None, on_error: Literal["null", "stop"] = "null", timeout: float = 1.0
+) -> Any:
     """Makes a class an aggregate of SQL. Its methods take the state of a group and give the new one.
 
     ``init()`` gives the state of no rows, ``add(state, …)`` that with one more row, ``result(state)`` the value.
     ``undo(state, …)`` takes a row back, which GROUP BY of a table needs; ``merge(one, other)`` makes one state of two,
     which WINDOW SESSION needs. The state is a value of SQL: nothing else is kept, not even ``self``.
+
+    ``on_error``: a row whose call fails leaves the state as it is, or stops the query.
     """
     return _declared("AGGREGATE", of, name=name, deterministic=True, on_error=on_error, timeout=timeout)

@@ -14,6 +14,9 @@ __all__ = ["METHODS", "Definition", "Kind", "OnError"]
 Kind = Literal["SCALAR", "AGGREGATE", "TABLE"]
 OnError = Literal["null", "dead-letter", "stop"]
 
+MOST_STATE = 1 << 20
+"""Bytes of the state of a group: it is written for each of its rows."""
+
 METHODS = ("init", "add", "undo", "merge", "result")
 """What a worker can be asked for of an AGGREGATE; of the other kinds there is one call, without a name."""
 
@@ -120,6 +123,7 @@ class Definition:
         The texts of plans have it, so that it has nothing that does not change a call.
         """
         takes, gives = self.signature(method)
+        most = {"most": MOST_STATE} if method and method != "result" else {}
         return {
             "name": self.name,
             "callable": self.callable,
@@ -129,6 +133,7 @@ class Definition:
             "method": method,
             "takes": [type_to_json(t) for t in takes],
             "gives": type_to_json(gives),
+            **most,
             "names": [] if method else [n for n, _ in self.parameters],
             "on_error": self.on_error,
             "timeout_ms": self.timeout_ms,

@@ -30,7 +30,7 @@ __all__ = ["FILES", "CallFailed", "Settings", "Workers"]
 
 log = logging.getLogger(__name__)
 
-FILES = ("values.py", "worker.py")
+FILES = ("declare.py", "values.py", "worker.py")
 """What a process of Python runs, beside ``boot.py``; all lie beside this file."""
 
 ATTEMPTS = 3
@@ -92,6 +92,24 @@ class Workers:
             if call is None:
                 call = self._known[definition] = _Call(len(self._known), definition)
         return call.read(self._answer(call.request(arguments), definition.timeout_ms / 1000, call), 0)[0]
+
+    def describe(self, wanted: Mapping[str, Any]) -> str:
+        """What a file or a module declares, as ``worker.py``, ``describe``, says it. It is run in a worker of its own.
+
+        Raises as :meth:`call`.
+        """
+        data = json.dumps({"describe": dict(wanted)}).encode()
+        request = _INT.pack(len(data) + 4) + _INT.pack(-1) + data
+        with self._free:
+            worker = self._take(new=True)
+            try:
+                answer = worker.ask(request, LOADING, wanted.get("filename") or wanted["module"])
+            except OSError as e:
+                raise CallFailed("Worker", "its worker has ended") from e
+            finally:
+                worker.end()
+        text: str = reader("STRING")(answer, 0)[0]
+        return text
 
     def close(self) -> None:
         """Ends all workers."""

@@ -7,8 +7,9 @@ runs. At the end of the input all workers are killed. Each worker connects to th
 number pid``, and answers requests.
 
 Requests and answers are frames: an int32 with the length of what follows. A request begins with an int32: -1 and a JSON
-object ``{"id":n,…}`` makes a call known; n and the arguments call it. An answer begins with a byte: 0 and the value,
-nothing for what is made known, or 1 and a failure: its kind, its reason and its traceback, a line each but the last.
+object ``{"id":n,…}`` makes a call known; n and the arguments call it. ``{"describe":…}`` asks what a file declares. An
+answer begins with a byte: 0 and the value, nothing for what is made known, a STRING for what is described, or 1 and a
+failure: its kind, its reason and its traceback, a line each but the last.
 With 2 added, what was printed comes before, as a STRING with its length.
 """
 
@@ -34,7 +35,7 @@ from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from ksqlpy.udfs.values import Unfit, reader, writer
+    from ksqlpy.udfs.values import LONGEST, Unfit, reader, writer
 
 MOST_PRINTED = 4000
 MOST_TRACED = 6000
@@ -50,11 +51,7 @@ _INT = struct.Struct(">i")
 def load(call: dict[str, Any]) -> Callable[..., Any]:
     """What a call runs: the function, or the method of an aggregate. Raises what the user's code raises."""
     if call["body"]:
-        place = f"function {call['name']}"
-        lines = call["body"].splitlines(keepends=True)
-        linecache.cache[place] = (len(call["body"]), None, lines, place)
-        module = sys.modules[place] = ModuleType(place)  # dataclasses look there
-        exec(compile(call["body"], place, "exec"), module.__dict__)
+        module = _module(call["name"], call["body"])
         if not hasattr(module, call["callable"]):
             raise NameError(f"the text defines no {call['callable']}")
         found = getattr(module, call["callable"])
@@ -64,11 +61,32 @@ def load(call: dict[str, Any]) -> Callable[..., Any]:
         _check_unchanged(name, found, call["module_digest"])
         for part in inside.split("."):
             found = getattr(found, part)
+    declared = getattr(found, "__ksqlpy__", None)
     if call["method"]:
-        return cast(Callable[..., Any], getattr(found() if isinstance(found, type) else found, call["method"]))
+        methods = declared.methods(found) if declared is not None else None
+        made = found() if methods is None and isinstance(found, type) else found
+        return cast(Callable[..., Any], getattr(made, call["method"]) if methods is None else methods[call["method"]])
+    if declared is not None:
+        return cast(Callable[..., Any], declared.call(found))
     if not callable(found):
         raise TypeError(f"{call['callable']} is no function")
     return cast(Callable[..., Any], found)
+
+
+_loaded: dict[str, tuple[str, ModuleType]] = {}
+
+
+def _module(name: str, body: str) -> ModuleType:
+    """The text as a module, which all methods of an aggregate share."""
+    known = _loaded.get(name)
+    if known is not None and known[0] == body:
+        return known[1]
+    place = f"function {name}"
+    linecache.cache[place] = (len(body), None, body.splitlines(keepends=True), place)
+    module = sys.modules[place] = ModuleType(place)  # dataclasses look there
+    exec(compile(body, place, "exec"), module.__dict__)
+    _loaded[name] = body, module
+    return module
 
 
 def _check_unchanged(name: str, module: Any, wanted: str) -> None:
@@ -79,6 +97,38 @@ def _check_unchanged(name: str, module: Any, wanted: str) -> None:
                 raise ImportError(f"module {name} is another than when the function was created")
 
 
+def describe(wanted: dict[str, Any]) -> str:
+    """What a text, or a module, declares with the decorators of ``declare.py``, as JSON: ``functions`` or ``error``."""
+    place: str = wanted.get("filename") or wanted["module"]
+    try:
+        if "module" in wanted:
+            module = importlib.import_module(place)
+        else:
+            text = wanted["text"]
+            linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+            module = sys.modules[place] = ModuleType(place)
+            exec(compile(text, place, "exec"), module.__dict__)
+        functions = sys.modules["ksqlpy"].described(module.__dict__)
+        if "module" in wanted:
+            with open(str(module.__file__), "rb") as opened:
+                own = {"file": module.__file__, "digest": hashlib.sha256(opened.read()).hexdigest()}
+            functions = [{**f, **own} for f in functions]
+        return json.dumps({"functions": functions})
+    except BaseException as e:  # also SystemExit
+        return json.dumps({"error": _placed(e, place)})
+
+
+def _placed(error: BaseException, place: str) -> dict[str, Any]:
+    """Code, message, file and line of what describing a file has raised."""
+    if isinstance(error, sys.modules["ksqlpy"].DeclarationError):
+        return {name: getattr(error, name) for name in ("code", "message", "file", "line")}
+    if isinstance(error, SyntaxError):
+        return {"code": "", "message": f"SyntaxError: {error.msg}", "file": error.filename, "line": error.lineno}
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == place]
+    message = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " ")
+    return {"code": "", "message": message[:1000], "file": place, "line": lines[-1] if lines else None}
+
+
 class Call:
     """One function, or one method of an aggregate, with its types. Making it runs the user's imports."""
 
@@ -86,6 +136,7 @@ class Call:
         self.name: str = described["name"]
         self.readers = [reader(t) for t in described["takes"]]
         self.write = writer(described["gives"])
+        self.most: int = described.get("most", LONGEST)
         self.function = load(described)
 
     def answer(self, data: Any, out: bytearray) -> None:
@@ -95,6 +146,8 @@ class Call:
             value, at = read(data, at)
             arguments.append(value)
         self.write(out, self.function(*arguments))
+        if len(out) > self.most:
+            raise Unfit(f"the state is too large: {len(out):,} bytes, and {self.most:,} are allowed")
 
 
 def failure(error: BaseException, name: str) -> bytes:
@@ -189,8 +242,11 @@ def serve(connection: socket.socket) -> None:
         try:
             if number < 0:
                 described = json.loads(data[8:])
-                name = described["name"]
-                calls[described["id"]] = Call(described)
+                name = described.get("name", "")
+                if "describe" in described:
+                    writer("STRING")(out, describe(described["describe"]))
+                else:
+                    calls[described["id"]] = Call(described)
             else:
                 call = calls[number]
                 name = call.name

@@ -27,7 +27,8 @@ _KSQLPY = FOLDER.parents[1]
 JAR = "ksqlpy-jvm.jar"
 """The file beside this one that a wheel has in place of the sources."""
 
-RESOURCES = {f"ksqlpy/python/{name}": Path("udfs", name) for name in ("boot.py", "values.py", "worker.py")}
+_FILES = ("boot.py", "declare.py", "values.py", "worker.py")
+RESOURCES = {f"ksqlpy/python/{name}": Path("udfs", name) for name in _FILES}
 """Files of ksqlpy that our classes need where ksqlpy is not installed, by their names in the jar."""
 
 _LAYOUT = "3"  # to be raised when this file makes another jar of the same sources

@@ -35,7 +35,7 @@ final class Zygote {
   /** What runs the others, which come over its input. */
   private static final String BOOT = "boot.py";
 
-  private static final List<String> FILES = List.of("values.py", "worker.py");
+  private static final List<String> FILES = List.of("declare.py", "values.py", "worker.py");
 
   /** Bytes of the path of a socket. */
   private static final int LONGEST_PATH = 100;
