@@ -382,8 +382,8 @@ class ExpressionAnalyzer:
             self._inside_aggregate, self._tables = before[0] or aggregate, False
             self._place = f"inside {function.name}" if table else self._place
         values = [] if star and aggregate else [self._argument(a, function, i) for i, a in enumerate(arguments)]
-        if aggregate and not values and function.name != "COUNT":
-            # Elsewhere than in COUNT, * or nothing means ROWTIME (ksqlDB, aggregate functions).
+        if aggregate and not values and all(s.parameters for s in function.signatures):
+            # Where it is no form of its own, as of COUNT, * or nothing means ROWTIME (ksqlDB, aggregate functions).
             values = [t.ROWTIME]
         time = time_of_text(function, values)
         if time is not None:

@@ -33,7 +33,7 @@ from ksqlpy.analysis.order import order_of
 from ksqlpy.analysis.over import limited, ranking_of, taken_out
 from ksqlpy.analysis.result import RANK, Grouping, JoinSpec, Output, Ranking, Relation, TypedQuery, View
 from ksqlpy.analysis.scope import Scope, Text, find_source
-from ksqlpy.analysis.undo import check_undo
+from ksqlpy.analysis.undo import check_merge, check_undo
 from ksqlpy.analysis.views import as_query, check_inner, read_with, union_view, view_of
 from ksqlpy.analysis.windows import FORGETFUL, IDLE, LATE_TOPIC, check_final, read_window
 from ksqlpy.catalog import Catalog, SourceKind
@@ -380,6 +380,8 @@ class _QueryAnalyzer:
             refuse("no-aggregate", "GROUP BY needs an aggregate function in SELECT or HAVING", args["group"])
         if self.kind == "TABLE":
             check_undo(aggregates, self.first.source, self.node, self.text)
+        if window is not None and window.kind == "SESSION":
+            check_merge(aggregates, self.node, self.text)
         idle = self.config.number(IDLE) if final and self.config.get(IDLE) else None
         forgetful = final and self.config.get(FORGETFUL) == "true"
         limited = tuple(map(self._limited, aggregates))

@@ -1,4 +1,4 @@
-"""Aggregates of tables: a row may change, or go, so that they must take values back."""
+"""What aggregates must be able to do: take values back, of tables; make one state of two, in sessions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import Source
 from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
 
-__all__ = ["check_undo"]
+__all__ = ["check_merge", "check_undo"]
 
 
 def check_undo(aggregates: Sequence[t.AggregateCall], table: Source, query: exp.Expr, text: Text) -> None:
@@ -20,14 +20,31 @@ def check_undo(aggregates: Sequence[t.AggregateCall], table: Source, query: exp.
         assert isinstance(call.call.signature, AggregateSignature)
         if not call.call.signature.undo:
             name = call.call.function.name
-            at = next((n for n in query.find_all(exp.Anonymous) if n.this.upper() == name), None)
             able = [f.name for f in FUNCTIONS.functions.values() if isinstance(f, Aggregate) and _undoes(f)]
             text.refuse(
                 "no-undo",
                 f"{name} cannot be used on table {table.name}: it cannot take values back",
-                at,
+                _place(name, query),
                 hint=f"{', '.join(able)} can; or group the stream from which the table is made",
             )
+
+
+def check_merge(aggregates: Sequence[t.AggregateCall], query: exp.Expr, text: Text) -> None:
+    """Refuses aggregates of which two states cannot become one; raises AnalysisProblem ``no-merge``."""
+    for call in aggregates:
+        assert isinstance(call.call.signature, AggregateSignature)
+        if not call.call.signature.merges:
+            name = call.call.function.name
+            text.refuse(
+                "no-merge",
+                f"{name} cannot be used in SESSION windows: it cannot make one session of two",
+                _place(name, query),
+                hint="give its class the method merge(one, other), which makes one state of two",
+            )
+
+
+def _place(name: str, query: exp.Expr) -> exp.Expr | None:
+    return next((n for n in query.find_all(exp.Anonymous) if n.this.upper() == name), None)
 
 
 def _undoes(function: Aggregate) -> bool:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ksqlpy.functions.signatures import EVERY, Scalar, Signature, TableFunction
+from ksqlpy.functions.python_aggregates import aggregate_signature
+from ksqlpy.functions.signatures import EVERY, Aggregate, Function, Scalar, Signature, TableFunction
 from ksqlpy.functions.sparktext import named
 from ksqlpy.udfs.definition import Definition
 
@@ -18,12 +19,16 @@ PYTHON = "PYTHON"
 
 
 @lru_cache(maxsize=1000)
-def python_function(definition: Definition) -> Scalar | TableFunction:
-    """The function that calls a SCALAR or TABLE definition; equal definitions have the same, so equal calls are equal.
+def python_function(definition: Definition) -> Function:
+    """The function that calls a definition; equal definitions have the same, so equal calls are equal.
 
     Null arguments reach it as None. A call that fails is no failure of the expression around it: what its value is then
     says ON_ERROR, and the JVM counts it.
     """
+    shown = f"{definition.name}({', '.join(n.upper() for n, _ in definition.parameters)})"
+    about = definition.name, PYTHON, definition.help or "A function in Python.", shown
+    if definition.kind == "AGGREGATE":
+        return Aggregate(*about, (aggregate_signature(definition),), definition)
     signature = Signature(
         definition.arguments,
         definition.returns,
@@ -31,9 +36,8 @@ def python_function(definition: Definition) -> Scalar | TableFunction:
         nulls=EVERY,
         names=tuple(n for n, _ in definition.parameters),
     )
-    shown = f"{definition.name}({', '.join(n.upper() for n, _ in definition.parameters)})"
     kind = TableFunction if definition.kind == "TABLE" else Scalar
-    return kind(definition.name, PYTHON, definition.help or "A function in Python.", shown, (signature,), definition)
+    return kind(*about, (signature,), definition)
 
 
 def call_text(definition: Definition, arguments: Sequence[str], method: str = "") -> str:

@@ -232,6 +232,7 @@ class Change:
     table also ``old`` and ``goes``, for the row that goes out before; of a stream ``goes`` is None. Constant arguments
     are their own text. ``limit``: how many values may be kept, None for all. ``by_bits``: whether DOUBLEs are compared
     by their bits, as Java's ``Double.equals`` and ``compareTo`` do: -0.0 is less than 0.0, and all NaN are one.
+    ``sessions``: a row changes the state of its session; elsewhere a state is made of it, and merged into its group's.
     """
 
     new: Sequence[str]
@@ -240,6 +241,7 @@ class Change:
     goes: str | None = None
     limit: int | None = None
     by_bits: bool = False
+    sessions: bool = False
 
 
 @dataclass(frozen=True)
@@ -251,6 +253,7 @@ class AggregateSignature(_Overload):
     the group again, as the rows of a table do. ``constants``: how many of the last arguments must be literals.
     ``variadic``: the last parameter before them may be repeated. ``limit``: the property that says how many values are
     kept at most. ``compares``: whether it compares values with each other, which ``Change.by_bits`` concerns.
+    ``merges``: whether two states can become one, as those of sessions do.
     """
 
     state: Callable[[Change, ArgTypes], Mapping[str, str]]
@@ -260,6 +263,7 @@ class AggregateSignature(_Overload):
     variadic: bool = False
     limit: str | None = None
     compares: bool = False
+    merges: bool = True
 
     @property
     def repeated_at(self) -> int | None:

@@ -16,6 +16,7 @@ __all__ = [
     "decimal",
     "exact",
     "field",
+    "folded",
     "in_order",
     "java",
     "json_fields",
@@ -101,6 +102,11 @@ def named(name: str) -> str:
 def field(value: str, number: int) -> str:
     """The field of a struct with this number, from 0: its name is the user's, and stands in no text."""
     return f"ksqlpy_field({value}, {number})"
+
+
+def folded(described: object, row: str) -> str:
+    """The state of an aggregate in Python, and its value: an aggregate of the rows (``Folding.java``)."""
+    return f"ksqlpy_folded('{_digits(json.dumps(described, separators=(',', ':')))}', {row})"
 
 
 def null(described: object) -> str:

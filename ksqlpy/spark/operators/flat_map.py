@@ -22,7 +22,8 @@ def build(node: FlatMap, context: Context, records: Rows) -> Rows:
         signature = call.call.signature
         assert isinstance(signature, Signature)
         array = signature.spark([spark_text(a) for a in call.arguments], call.call.arguments)
-        array = f"coalesce({tried(array)}, array())"
+        # A function in Python sees to its exceptions itself: one may be to stop the query.
+        array = f"coalesce({array if call.call.function.definition is not None else tried(array)}, array())"
         failed = [f for a in call.arguments if (f := failure_text(a)) is not None]
         if failed:
             condition = counted(context.name + ":failed", " OR ".join(failed))

@@ -60,7 +60,8 @@ def grouped(
             old = [*(f"{Cell.REPLACED}{n}" for n in values), *constants]
             changes.append(Change(new, Cell.COMES, old, Cell.GOES, call.limit, plan.by_bits))
         else:
-            changes.append(Change(new, READ, limit=call.limit, by_bits=plan.by_bits))
+            sessions = isinstance(node, SessionAggregate)
+            changes.append(Change(new, READ, limit=call.limit, by_bits=plan.by_bits, sessions=sessions))
     signed = signs_zero(node.relations[0], node.group)
 
     def keyed(texts: Iterable[str]) -> list[str]:

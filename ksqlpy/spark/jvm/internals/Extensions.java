@@ -7,6 +7,7 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.TryEval;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.types.DataType;
@@ -19,7 +20,7 @@ import scala.runtime.BoxedUnit;
 
 /**
  * What each session knows besides Spark's functions, by {@code spark.sql.extensions=ksqlpy.internals.Extensions}: {@code
- * ksqlpy_last_two}, see {@link LastTwo}, {@code ksqlpy_text}, {@code ksqlpy_null} and {@code ksqlpy_field}, see {@link
+ * ksqlpy_last_two}, see {@link LastTwo}, {@code ksqlpy_folded}, see {@link Folded}, {@code ksqlpy_text}, {@code ksqlpy_null} and {@code ksqlpy_field}, see {@link
  * EncodedLiterals}, {@code ksqlpy_try}, which is null where its argument throws, {@code
  * ksqlpy_bounded}, {@code ksqlpy_replace}, {@code ksqlpy_joined} and {@code ksqlpy_joined_with}, see {@link Bounded}, and expressions without Spark's grammar, see
  * {@link QuickParser}.
@@ -31,6 +32,7 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
       extensions.injectParser(new QuickParser.Maker());
     }
     add(extensions, "ksqlpy_last_two", LastTwo.class, new Of(LastTwo::new));
+    add(extensions, "ksqlpy_folded", Folded.class, new Fold());
     add(extensions, "ksqlpy_text", EncodedLiterals.class, new EncodedLiterals.Text());
     add(extensions, "ksqlpy_null", EncodedLiterals.class, new EncodedLiterals.Null());
     add(extensions, "ksqlpy_field", EncodedLiterals.class, new EncodedLiterals.Field());
@@ -67,6 +69,14 @@ public final class Extensions extends AbstractFunction1<SparkSessionExtensions, 
 
     public Expression apply(Seq<Expression> arguments) {
       return invoke(method, DataTypes.StringType, arguments);
+    }
+  }
+
+  /** {@code ksqlpy_folded('digits', row)}: an aggregate in Python, by the bytes of its specification. */
+  private static final class Fold extends AbstractFunction1<Seq<Expression>, Expression> {
+    public Expression apply(Seq<Expression> arguments) {
+      Literal digits = (Literal) EncodedLiterals.argument(arguments, 0);
+      return new Folded(EncodedLiterals.text(digits.value().toString()), EncodedLiterals.argument(arguments, 1));
     }
   }
 
