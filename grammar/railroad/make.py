@@ -29,6 +29,7 @@ _LEAVES = {
     "CALL_NAME": "name of a function",
     "TYPE_NAME": "name of a type",
     "STRING": "'string'",
+    "SOURCE_TEXT": "$$ text $$",
     "DIGIT_STRING": "'digits'",
     "INTEGER": "whole number",
     "PRECISION": "1 or more",

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 
 from ksqlpy.errors import SyntaxProblem
-from ksqlpy.sql.tokens import IDENTIFIER, NUMBER, STRING, tokenize
+from ksqlpy.sql.tokens import IDENTIFIER, NUMBER, SOURCE_TEXT, STRING, tokenize
 
 __all__ = ["digest", "masked"]
 
@@ -30,7 +30,7 @@ def masked(text: str, *, names: bool = False) -> str | None:
     for token in tokens:
         if pieces and token.start > end:
             pieces.append(" ")
-        if token.token_type is STRING:
+        if token.token_type in (STRING, SOURCE_TEXT):
             pieces.append(TEXT)
         elif token.token_type is NUMBER:
             pieces.append(VALUE)

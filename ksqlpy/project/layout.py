@@ -209,6 +209,18 @@ class _Reader:
                 self.layout.unless[with_] = group
             self._pad(columns, group)
 
+    def _create_function(self, node: exp.Expr) -> None:
+        """RETURNS and WITH begin lines; AS one that stands as far out as CREATE, as the text does."""
+        places = [self._first(node.args["returns"]) - 1]
+        properties = node.args.get("properties")
+        if properties:
+            places.append(self._first(properties[0]) - 2)
+        body = self._first(node.args["body"]) - 1
+        for place in (*places, body):
+            self.layout.breaks[place] = self._owner
+        self.layout.indents.append(Indent(places[0], body - 1))
+        self.layout.calls.add(self._first(node.this))
+
     def _pad(self, columns: Sequence[exp.Expr], group: Group) -> None:
         """Brings the types of declared columns under each other."""
         widths = {}
@@ -339,6 +351,7 @@ class _Reader:
         {
             nodes.CreateSource: _create,
             nodes.CreateConnector: _create,
+            nodes.CreateFunction: _create_function,
             nodes.InsertSelect: _insert,
             nodes.InsertValues: _values,
             nodes.AssertValues: _values,

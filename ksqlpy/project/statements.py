@@ -23,8 +23,8 @@ __all__ = ["Refused", "Statement", "in_order", "only_define", "statements_of"]
 class Statement:
     """A statement of a file.
 
-    ``properties``: those that SET has made for it in its file; ``makes``, ``uses``: names of sources, and of types as
-    ``type NAME``; ``variables``: names of those that have a value.
+    ``properties``: those that SET has made for it in its file; ``makes``, ``uses``: names of sources, of types as
+    ``type NAME``, and of functions as ``function NAME``; ``variables``: names of those that have a value.
     """
 
     file: File
@@ -161,20 +161,22 @@ def _one_by_one(file: File, variables: dict[str, str]) -> Iterator[Parsed | Refu
 
 
 def _promised(tokens: Sequence[Token]) -> Iterator[str]:
-    """The names behind CREATE STREAM, TABLE and TYPE in what could not be parsed."""
+    """The names behind CREATE STREAM, TABLE, TYPE and FUNCTION in what could not be parsed."""
     words = [(t.text if t.token_type == IDENTIFIER else t.text.upper()) for t in tokens]
     for index, word in enumerate(words):
         if word != "CREATE":
             continue
         rest = words[index + 1 : index + 9]
-        kind = next((w for w in rest if w in ("STREAM", "TABLE", "TYPE")), None)
+        kind = next((w for w in rest if w in ("STREAM", "TABLE", "TYPE", "FUNCTION")), None)
         if kind is None:
             continue
         rest = rest[rest.index(kind) + 1 :]
+        if kind == "TABLE" and rest[:1] == ["FUNCTION"] and rest[1:2] not in ([], ["("], ["WITH"], ["AS"]):
+            kind, rest = "FUNCTION", rest[1:]
         if rest[:3] == ["IF", "NOT", "EXISTS"]:
             rest = rest[3:]
         if rest:
-            yield f"type {rest[0]}" if kind == "TYPE" else rest[0]
+            yield {"TYPE": f"type {rest[0]}", "FUNCTION": f"function {rest[0].upper()}"}.get(kind, rest[0])
 
 
 # ---------------------------------------------------------------- names
@@ -185,6 +187,8 @@ def _made(node: exp.Expr) -> Iterable[str]:
         yield node.this.this
     elif isinstance(node, nodes.CreateType):
         yield f"type {node.this.this}"
+    elif isinstance(node, nodes.CreateFunction):
+        yield f"function {node.this.this.upper()}"
 
 
 def _used(node: exp.Expr) -> Iterator[str]:
@@ -207,3 +211,5 @@ def _used(node: exp.Expr) -> Iterator[str]:
             yield part.this.this
         elif isinstance(part, nodes.TypeName) and part.args.get("user"):
             yield f"type {part.this}"
+        elif isinstance(part, exp.Anonymous):
+            yield f"function {part.this.upper()}"

@@ -14,7 +14,8 @@ class Piece:
     """A statement of a text.
 
     ``text``: as written, with its semicolon; ``start``: where it begins; ``words``: its words in upper case and its
-    symbols, with '' for a string and a backtick for a quoted name; ``literals``: its strings and where they stand.
+    symbols, with '' for a string, a backtick for a quoted name and $$ for a text of Python; ``literals``: its strings
+    and where they stand.
     """
 
     text: str
@@ -28,9 +29,9 @@ def split(sql: str, complete: bool = False) -> list[Piece]:
 
     ``complete``: adds the last semicolon if it is missing. Raises SyntaxProblem for what has no tokens.
     """
-    from ksqlpy.sql.tokens import IDENTIFIER, STRING, SYMBOLS, tokenize
+    from ksqlpy.sql.tokens import IDENTIFIER, SOURCE_TEXT, STRING, SYMBOLS, tokenize
 
-    special = {STRING: "", IDENTIFIER: "`"}
+    special = {STRING: "", IDENTIFIER: "`", SOURCE_TEXT: "$$"}
     pieces = []
     tokens = tokenize(sql)
     first = 0

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from ksqlpy.errors import Span, SyntaxProblem, similar_names
 from ksqlpy.grammar import reserved
-from ksqlpy.sql.tokens import IDENTIFIER, NUMBER, RESERVED, STRING, VARIABLE, WORD, Token
+from ksqlpy.sql.tokens import IDENTIFIER, NUMBER, RESERVED, SOURCE_TEXT, STRING, VARIABLE, WORD, Token
 
 __all__ = ["Cursor"]
 
@@ -35,7 +35,7 @@ class Cursor:
         self.tokens = tokens
         self.sql = sql
         self.index = 0
-        quiet = (STRING, IDENTIFIER, NUMBER, VARIABLE)
+        quiet = (STRING, SOURCE_TEXT, IDENTIFIER, NUMBER, VARIABLE)
         # Two empty texts at the end save the bounds checks of a look-ahead.
         self._texts = ["" if t.token_type in quiet else t.text.upper() for t in tokens] + ["", "", "", ""]
         self._wanted: list[str] = []

@@ -215,6 +215,28 @@ class KsqlGenerator(generator.Generator):
         exists = self._flag(e, "exists", "IF NOT EXISTS")
         return self._words("CREATE TYPE", exists, self.sql(e, "this"), self._optional(e, "type", "AS"))
 
+    def _create_function(self, e: nodes.CreateFunction) -> str:
+        kind = e.args["kind"]
+        return self._words(
+            "CREATE",
+            self._flag(e, "replace", "OR REPLACE"),
+            "" if kind == "SCALAR" else kind,
+            "FUNCTION",
+            self._flag(e, "exists", "IF NOT EXISTS"),
+            f"{self.sql(e, 'this')}({self._list(e.args['parameters'])})",
+            self._optional(e, "returns", "RETURNS"),
+            self._optional(e, "state", "STATE"),
+            "LANGUAGE PYTHON",
+            e.args.get("determinism"),
+            self._in_brackets(e, "properties", "WITH "),
+            self._optional(e, "body", "AS"),
+        )
+
+    def _source_text(self, e: nodes.SourceText) -> str:
+        if "$$" in e.this:
+            raise ValueError("a text with $$ in it cannot stand between $$ and $$")
+        return f"$${e.this}$$"
+
     def _create_connector(self, e: nodes.CreateConnector) -> str:
         exists = self._flag(e, "exists", "IF NOT EXISTS")
         properties = self._in_brackets(e, "properties", "WITH ")
@@ -347,6 +369,9 @@ class KsqlGenerator(generator.Generator):
         nodes.InsertValues: lambda self, e: self._rows(e, "INSERT INTO", "VALUES"),
         nodes.DeleteFrom: lambda self, e: f"DELETE FROM {self.sql(e, 'this')} {self.sql(e, 'where')}",
         nodes.DropSource: _drop,
+        nodes.CreateFunction: _create_function,
+        nodes.SourceText: _source_text,
+        nodes.DropFunction: lambda self, e: self._drop_other(e, "FUNCTION"),
         nodes.CreateConnector: _create_connector,
         nodes.CreateRole: lambda self, e: self._words(
             "CREATE ROLE", self._flag(e, "exists", "IF NOT EXISTS"), self.sql(e, "this")

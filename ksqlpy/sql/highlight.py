@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-from pygments.lexer import RegexLexer, words
+from pygments.lexer import RegexLexer, bygroups, using, words
+from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
 from ksqlpy.grammar import by_place, non_reserved, reserved
@@ -28,6 +29,10 @@ def _words(kind: Any, *which: str) -> tuple[Any, Any]:
     return words(sorted(which), suffix=_END), kind
 
 
+_python: Any = bygroups(String.Heredoc, using(PythonLexer), String.Heredoc)  # type: ignore[no-untyped-call]
+"""The colours of Python for what stands between $$ and $$."""
+
+
 class KsqlLexer(RegexLexer):
     """Colours statements; text that is no statement comes out as written, with the errors marked."""
 
@@ -42,6 +47,7 @@ class KsqlLexer(RegexLexer):
             (r"--@[^\n]*", Comment.Special),
             (r"--[^\n]*", Comment.Single),
             (r"/\*.*?(?:\*/|\Z)", Comment.Multiline),
+            (r"(\$\$)(.*?)(\$\$|\Z)", _python),
             (r"'", String.Single, "string"),
             (r"`", Name, "backtick"),
             (r'"', Name, "quoted"),

@@ -1,5 +1,7 @@
 """The nodes of the language that sqlglot does not have; one class a statement.
 
+Longer than other files: it is the closed list of what a statement can be made of.
+
 Nodes of sqlglot that are used as they are: Identifier, Column (``this``, ``table``; ``source.*`` is a Column of Star),
 Star, Alias, Literal, Boolean, Null, Paren, Not, And, Or, EQ NEQ LT LTE GT GTE, NullSafeEQ, NullSafeNEQ, Is (with Null),
 Between (``this``, ``low``, ``high``), In (``this``, ``expressions``), Like, Escape (``this`` a Like, ``expression``),
@@ -55,6 +57,7 @@ __all__ = [
     "AssertValues",
     "ColumnSpec",
     "CreateConnector",
+    "CreateFunction",
     "CreateRole",
     "CreateSource",
     "CreateType",
@@ -66,6 +69,7 @@ __all__ = [
     "DescribeSource",
     "DescribeStreams",
     "DropConnector",
+    "DropFunction",
     "DropRole",
     "DropSource",
     "DropType",
@@ -91,6 +95,7 @@ __all__ = [
     "SetProperty",
     "Show",
     "Skip",
+    "SourceText",
     "StreamJoin",
     "StructStar",
     "Terminate",
@@ -381,6 +386,33 @@ class CreateType(Statement):
 
 class DropType(Statement):
     """DROP TYPE. ``this``: Identifier; ``exists``: IF EXISTS."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False}
+
+
+class SourceText(exp.Expression):
+    """``$$ … $$``. ``this``: str, what stands between them."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class CreateFunction(Statement):
+    """CREATE FUNCTION.
+
+    ``this``: Identifier; ``kind``: 'SCALAR', 'AGGREGATE' or 'TABLE'; ``parameters``: ColumnSpecs; ``returns``, of an
+    aggregate also ``state``: TypeNames; ``determinism``: 'DETERMINISTIC', 'NOT DETERMINISTIC' or absent;
+    ``properties``: Property nodes or absent; ``body``: SourceText, or string Literal of 'module:callable'; ``exists``:
+    IF NOT EXISTS; ``replace``: OR REPLACE.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        **dict.fromkeys(("this", "kind", "returns", "body"), True),
+        **dict.fromkeys(("parameters", "state", "determinism", "properties", "exists", "replace"), False),
+    }
+
+
+class DropFunction(Statement):
+    """DROP FUNCTION. ``this``: Identifier; ``exists``: IF EXISTS."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False}
 

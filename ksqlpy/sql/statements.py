@@ -16,12 +16,13 @@ from ksqlpy.errors import SyntaxProblem, similar_names
 from ksqlpy.sql import nodes
 from ksqlpy.sql.expressions import MAX_HEIGHT
 from ksqlpy.sql.queries import Queries
-from ksqlpy.sql.tokens import NUMBER, STRING
+from ksqlpy.sql.tokens import NUMBER, SOURCE_TEXT, STRING
 
 __all__ = ["Statements"]
 
 
 ROLE = "the name of the role"
+FUNCTION = "the name of the function"
 
 
 class Statements(Queries):
@@ -144,7 +145,60 @@ class Statements(Queries):
                 name = self.name("the name of the connector")
                 self.expect("WITH")
                 return nodes.CreateConnector(this=name, kind=kind, properties=self._properties(), exists=exists)
-        return self._create_source()
+        return self._create_function() or self._create_source()
+
+    def _create_function(self) -> nodes.CreateFunction | None:
+        """Reads CREATE FUNCTION; None where something else is made, such as a table that is called FUNCTION."""
+        begin = self.index
+        replace = self.accept("OR", "REPLACE")
+        kind = self.accept_any(("AGGREGATE", "TABLE")) or "SCALAR"
+        if not (self.at("FUNCTION") and (kind != "TABLE" or self.is_name(1))):
+            self.index = begin
+            return None
+        self.index += 1
+        exists = self.accept("IF", "NOT", "EXISTS")
+        name = self.name(FUNCTION)
+        self.expect("(")
+        parameters = [] if self.at(")") else self.comma_list(self._parameter)
+        self.expect(")")
+        self.expect("RETURNS")
+        returns, state = self.type_name(), None
+        if kind == "AGGREGATE":
+            self.expect("STATE")
+            state = self.type_name()
+        self.expect("LANGUAGE", "PYTHON")
+        determinism = "DETERMINISTIC" if self.accept("DETERMINISTIC") else None
+        if determinism is None and self.accept("NOT", "DETERMINISTIC"):
+            determinism = "NOT DETERMINISTIC"
+        properties = self._properties() if self.accept("WITH") else None
+        self.expect("AS")
+        return nodes.CreateFunction(
+            this=name,
+            kind=kind,
+            parameters=parameters,
+            returns=returns,
+            state=state,
+            determinism=determinism,
+            properties=properties,
+            body=self._source_text(),
+            exists=exists,
+            replace=replace,
+        )
+
+    def _parameter(self) -> exp.Expr:
+        begin = self.index
+        name = self.name("a parameter")
+        return self.placed(nodes.ColumnSpec(this=name, type=self.type_name()), begin)
+
+    def _source_text(self) -> exp.Expr:
+        if self.is_type(STRING):
+            return self.string()
+        if not self.is_type(SOURCE_TEXT):
+            self.want("a text in $$ … $$")
+            self.want("'module:callable'")
+            self.fail()
+        begin = self.index
+        return self.placed(nodes.SourceText(this=self.next().text), begin)
 
     def _create_source(self) -> nodes.CreateSource:
         replace = self.accept("OR", "REPLACE")
@@ -269,6 +323,9 @@ class Statements(Queries):
         if self.accept("ROLE"):
             exists = self.accept("IF", "EXISTS")
             return nodes.DropRole(this=self.name(ROLE), exists=exists)
+        if self.accept("FUNCTION"):
+            exists = self.accept("IF", "EXISTS")
+            return nodes.DropFunction(this=self.name(FUNCTION), exists=exists)
         if self.accept("CONNECTOR"):
             exists = self.accept("IF", "EXISTS")
             return nodes.DropConnector(this=self.name("the name of the connector"), exists=exists)

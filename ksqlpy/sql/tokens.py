@@ -22,6 +22,7 @@ __all__ = [
     "IDENTIFIER",
     "NUMBER",
     "RESERVED",
+    "SOURCE_TEXT",
     "STRING",
     "VARIABLE",
     "WORD",
@@ -38,6 +39,8 @@ IDENTIFIER = TokenType.IDENTIFIER
 WORD = TokenType.VAR
 VARIABLE = TokenType.PARAMETER
 """A reference ``${name}``."""
+SOURCE_TEXT = TokenType.HEREDOC_STRING
+"""A text between $$ and $$, exactly as it stands there: no quote in it is doubled, no variable replaced."""
 RESERVED = TokenType.COMMAND
 """One type for all reserved words: the parser tells them apart by their text."""
 
@@ -77,7 +80,8 @@ _TOKEN = re.compile(
     | (?P<comment>--[^\n]*|/\*.*?\*/)
     | (?P<string>'[^']*(?:''[^']*)*'(?!'))
     | (?P<quoted>`[^`]*(?:``[^`]*)*`(?!`)|"[^"]*(?:""[^"]*)*"(?!"))
-    | (?P<open>'|`|"|/\*)
+    | (?P<source>\$\$.*?\$\$)
+    | (?P<open>'|`|"|/\*|\$\$)
     | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z0-9_@]))
     | (?P<word>[A-Za-z0-9_][A-Za-z0-9_@]*)
     | (?P<variable>\$\{[A-Za-z0-9_][A-Za-z0-9_@]*\})
@@ -93,6 +97,7 @@ _UNTERMINATED: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "`": ("unterminated-identifier", "quoted name", "close it with `, and write a quote inside it twice"),
         '"': ("unterminated-identifier", "quoted name", 'close it with ", and write a quote inside it twice'),
         "/*": ("unterminated-comment", "comment", "close it with */"),
+        "$$": ("unterminated-source", "text", "close it with $$"),
     }
 )
 
@@ -123,11 +128,13 @@ def tokenize(sql: str) -> list[Token]:
                 token_type = VARIABLE
             elif kind == "word":
                 token_type = RESERVED if text.upper() in words else WORD
+            elif kind == "source":
+                token_type, text = SOURCE_TEXT, text[2:-2]
             else:
                 token_type = STRING if kind == "string" else IDENTIFIER
                 text = text[1:-1].replace(text[0] * 2, text[0])
             result.append(Token(token_type, text, line, end - line_start, position, end - 1))
-        if kind in ("blank", "comment", "string", "quoted"):
+        if kind in ("blank", "comment", "string", "quoted", "source"):
             breaks = sql.count("\n", position, end)
             if breaks:
                 line += breaks

@@ -13,6 +13,7 @@ SAMPLES = {
     "NAME": ["a", "b1", "Total", "_x", "date", "map", "Array", "STRUCT", "emit", "key", "2nd", "if", "day", "a@b"],
     "QUOTED_NAME": ["`a b`", '"Quoted"', "`x``y`", "`ARRAY`", "`SELECT`", "`ok`", "`OK`"],
     "STRING": ["'x'", "''", "'it''s'", "'-- no comment'"],
+    "SOURCE_TEXT": ["$$ return a $$", "$$\ndef f(x):\n    return 'a''b;'\n$$", "$$$$"],
     "CALL_NAME": ["f", "Count", "array", "if", "date", "_g"],
     "TYPE_NAME": ["int", "BIGINT", "string", "Boolean", "address", "time", "date"],
     "PRECISION": ["20", "38"],

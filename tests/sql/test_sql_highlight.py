@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -65,9 +66,25 @@ def test_every_word_of_the_lists_is_coloured(word: str) -> None:
 
 
 def test_words_and_numbers_are_cut_as_the_tokenizer_cuts_them() -> None:
-    plain = [part for kind, part in colours(TEXT) if kind in Keyword or kind in Number or kind in Operator]
-    cut = {TEXT[t.start : t.end + 1] for t in tokenize(TEXT)}
+    text = re.sub(r"\$\$.*?\$\$", "$$$$", TEXT, flags=re.DOTALL)  # without what is Python
+    plain = [part for kind, part in colours(text) if kind in Keyword or kind in Number or kind in Operator]
+    cut = {text[t.start : t.end + 1] for t in tokenize(text)}
     assert set(plain) <= cut
+
+
+def test_python_between_dollars_has_pythons_colours() -> None:
+    sql = "CREATE FUNCTION f(x INT) RETURNS INT LANGUAGE PYTHON AS $$ return x - 1  # it's -- less $$;"
+    assert [(kind, part) for kind, part in colours(sql) if not part.isspace()][-9:] == [
+        (Keyword, "AS"),
+        (String.Heredoc, "$$"),
+        (Keyword, "return"),
+        (Name, "x"),
+        (Operator, "-"),
+        (Number.Integer, "1"),
+        (Comment.Single, "# it's -- less "),
+        (String.Heredoc, "$$"),
+        (Punctuation, ";"),
+    ]
     assert Error not in {kind for kind, _ in colours(TEXT)}
 
 
