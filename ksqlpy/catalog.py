@@ -8,10 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
 from ksqlpy.access import Grants, Principal, Right, Thing, allowed
+from ksqlpy.functions import FUNCTIONS, Functions
+from ksqlpy.functions.python import python_function
 from ksqlpy.types import (
     BYTES,
     STRING,
@@ -21,6 +24,7 @@ from ksqlpy.types import (
     type_from_json,
     type_to_json,
 )
+from ksqlpy.udfs.definition import Definition
 
 __all__ = [
     "HEADERS_TYPE",
@@ -46,7 +50,7 @@ __all__ = [
 SourceKind = Literal["STREAM", "TABLE"]
 Nulls = Literal["", "OPTIONAL", "WRAPPER"]
 Envelope = Literal["", "DEBEZIUM"]
-BlockedKind = Literal["source", "type", "query"]
+BlockedKind = Literal["source", "type", "query", "function"]
 
 
 @dataclass(frozen=True)
@@ -257,20 +261,26 @@ class PersistentQuery:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Sources, queries and user types by name.
+    """Sources, queries, user types and functions in Python by name.
 
-    ``blocked``: why a source, type or query cannot be used, by kind and name: its entry of the command log is odd.
-    Such queries stand among the others, and do not run; such sources and types do not. ``grants``: who may do what.
+    ``blocked``: why a source, type, query or function cannot be used, by kind and name: its entry of the command log is
+    odd. Such queries stand among the others, and do not run; all else does not. ``grants``: who may do what.
     ``viewer``: whose view it is, from which what he may not see is left out; None: it is whole (:meth:`seen_by`).
     """
 
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
     queries: Mapping[str, PersistentQuery] = field(default_factory=lambda: MappingProxyType({}))
     types: Mapping[str, SqlType] = field(default_factory=lambda: MappingProxyType({}))
+    functions: Mapping[str, Definition] = field(default_factory=lambda: MappingProxyType({}))
     blocked: Mapping[tuple[BlockedKind, str], str] = field(default_factory=lambda: MappingProxyType({}))
     grants: Grants = field(default_factory=Grants)
     viewer: Principal | None = None
     _views: dict[Principal, Catalog] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def calls(self) -> Functions:
+        """All that statements may call: the functions of the language, and those in Python."""
+        return FUNCTIONS.beside(map(python_function, self.functions.values())) if self.functions else FUNCTIONS
 
     def seen_by(self, principal: Principal | None) -> Catalog:
         """What somebody sees: sources and types on which he has a right, and queries of which he sees all sources.
@@ -326,7 +336,8 @@ class Catalog:
 
     def with_blocked(self, kind: BlockedKind, name: str, reason: str) -> Catalog:
         """A snapshot in which this name cannot be used; what has it is left out, save a query."""
-        without = {"source": self.without_source, "type": self.without_type}.get(kind)
+        removers = {"source": self.without_source, "type": self.without_type, "function": self.without_function}
+        without = removers.get(kind)
         before = without(name) if without is not None else self
         return replace(before, blocked=MappingProxyType({**before.blocked, (kind, name): reason}))
 
@@ -369,6 +380,16 @@ class Catalog:
         return replace(
             self.unblocked("type", name), types=MappingProxyType({n: t for n, t in self.types.items() if n != name})
         )
+
+    def with_function(self, definition: Definition) -> Catalog:
+        """A snapshot with this function added or replaced."""
+        functions = {**self.functions, definition.name: definition}
+        return replace(self.unblocked("function", definition.name), functions=MappingProxyType(functions))
+
+    def without_function(self, name: str) -> Catalog:
+        """A snapshot without this function."""
+        functions = {n: f for n, f in self.functions.items() if n != name}
+        return replace(self.unblocked("function", name), functions=MappingProxyType(functions))
 
     def readers(self, name: str) -> tuple[str, ...]:
         """Ids of the queries that read the source."""

@@ -22,7 +22,6 @@ from ksqlpy.analysis.scope import Scope, Text
 from ksqlpy.analysis.typenames import data_type
 from ksqlpy.errors import similar_names
 from ksqlpy.functions import (
-    FUNCTIONS,
     Aggregate,
     AggregateSignature,
     Function,
@@ -266,7 +265,7 @@ class ExpressionAnalyzer:
                 "simple-case", "CASE takes conditions", node.this, hint="write CASE WHEN value = … THEN … END"
             )
         for call in node.find_all(exp.Anonymous):
-            if isinstance(FUNCTIONS.find(call.this), TableFunction):
+            if isinstance(self.text.functions.find(call.this), TableFunction):
                 self._misplaced_table_function(call.this.upper(), "inside CASE", call)
         ifs = node.args["ifs"]
         conditions = [self._boolean(self._type(i.this), i.this) for i in ifs]
@@ -364,7 +363,7 @@ class ExpressionAnalyzer:
     def _call(self, name: str, arguments: Sequence[exp.Expr], node: exp.Expr) -> t.Expr:
         if name in nodes.OVER_FUNCTIONS:
             self.text.refuse("no-over-clause", f"{name} needs OVER", node, hint=f"{name}(…) OVER (PARTITION BY …)")
-        function = FUNCTIONS.get(name, self.text.span(node), self.text.sql)
+        function = self.text.functions.get(name, self.text.span(node), self.text.sql)
         aggregate = isinstance(function, Aggregate)
         if aggregate and not self._aggregates:
             self.text.refuse(
@@ -392,7 +391,7 @@ class ExpressionAnalyzer:
                 for v, a in zip(values, arguments, strict=True)
             ]
         types = [v.argument if isinstance(v, TypedLambda) else None if v.type == NULL else v.type for v in values]
-        call = FUNCTIONS.resolve(name, types, self.text.span(node), self.text.sql)
+        call = self.text.functions.resolve(name, types, self.text.span(node), self.text.sql)
         self._inside_aggregate, self._tables, self._place = before
         brought = tuple(
             v.typed(a) if isinstance(v, TypedLambda) else coerce(v, a)

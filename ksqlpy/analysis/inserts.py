@@ -65,7 +65,7 @@ def streamed_name(target: str) -> str:
 def streamed_target(target: str, catalog: Catalog) -> Source:
     """The source into which a client sends rows, by the name that it writes. Raises AnalysisProblem."""
     node = exp.to_identifier(streamed_name(target), quoted=True)
-    text = Text("", catalog.types)
+    text = Text.of("", catalog)
     source = find_source(catalog, node, text)
     refuse_read_only(source, text, node)
     _refuse_windowed(source, text, node)
@@ -79,7 +79,7 @@ def _refuse_windowed(source: Source, text: Text, node: exp.Expr) -> None:
 
 def analyze_insert(parsed: Parsed, catalog: Catalog) -> Insert:
     """What an INSERT … VALUES writes; raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql, catalog.types)
+    node, text = parsed.node, Text.of(parsed.sql, catalog)
     assert isinstance(node, nodes.InsertValues)
     source = find_source(catalog, node.this, text)
     refuse_read_only(source, text, node.this)

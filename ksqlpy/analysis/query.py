@@ -39,7 +39,7 @@ from ksqlpy.analysis.windows import FORGETFUL, IDLE, LATE_TOPIC, check_final, re
 from ksqlpy.catalog import Catalog, SourceKind
 from ksqlpy.config import Config
 from ksqlpy.formats import FORMATS
-from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
+from ksqlpy.functions import Aggregate, AggregateSignature
 from ksqlpy.sql import nodes
 from ksqlpy.types import INTEGER
 
@@ -68,10 +68,6 @@ def analyze_query(
     return _QueryAnalyzer(as_query(node), catalog, text, persistent, config).analyze(check_kind)
 
 
-def _is_aggregate(call: exp.Anonymous) -> bool:
-    return isinstance(FUNCTIONS.find(call.this), Aggregate)
-
-
 class _QueryAnalyzer:
     """Analyzes one SELECT; ``views``: what WITH names around it, ``inner``: whether it stands in another query."""
 
@@ -95,7 +91,7 @@ class _QueryAnalyzer:
         self.kind: SourceKind = self.first.source.kind
         # Who looks on may have all rows as one group; a table must have a key.
         calls = (c for e in node.expressions for c in e.find_all(exp.Anonymous))
-        self.whole = not persistent and args.get("group") is None and any(map(_is_aggregate, calls))
+        self.whole = not persistent and args.get("group") is None and any(map(self._is_aggregate, calls))
         self.grouped = args.get("group") is not None or self.whole
         self.synthetic: t.ColumnRef | None = None
         self.unnamed: tuple[str, t.ColumnRef] | None = None
@@ -103,6 +99,9 @@ class _QueryAnalyzer:
         self.near = self.bounds_known = False
         self.key_names: tuple[t.Expr, ...] = ()
         """The columns that name the key of a join; any of them will do."""
+
+    def _is_aggregate(self, call: exp.Anonymous) -> bool:
+        return isinstance(self.text.functions.find(call.this), Aggregate)
 
     def _view(self, node: exp.Expr, views: Mapping[str, View], name: str | None) -> View:
         """The query in brackets, in FROM or in WITH."""
@@ -243,7 +242,7 @@ class _QueryAnalyzer:
 
     def _no_aggregate(self, node: exp.Expr) -> None:
         for call in node.find_all(exp.Anonymous):
-            if _is_aggregate(call):
+            if self._is_aggregate(call):
                 self.text.refuse("no-group-by", f"aggregate function {call.this} needs GROUP BY", call)
 
     def _joins(self, nodes_: Sequence[exp.Expr]) -> tuple[tuple[JoinSpec, ...], tuple[Relation, ...]]:

@@ -13,7 +13,7 @@ from ksqlpy.analysis.result import Relation
 from ksqlpy.analysis.typed import SYSTEM, ColumnRef
 from ksqlpy.catalog import Catalog, Source
 from ksqlpy.errors import AnalysisProblem, Span, similar_names
-from ksqlpy.functions import FUNCTIONS, Aggregate
+from ksqlpy.functions import FUNCTIONS, Aggregate, Functions
 from ksqlpy.sql import nodes, span_of
 from ksqlpy.types import SqlType
 
@@ -25,10 +25,19 @@ PSEUDO = ("ROWTIME", "ROWPARTITION", "ROWOFFSET")
 
 @dataclass(frozen=True)
 class Text:
-    """The SQL that nodes are positions in, and the user types it may name; raises refusals that point at a node."""
+    """The SQL that nodes are positions in, and the user types and functions that it may name.
+
+    Raises refusals that point at a node.
+    """
 
     sql: str
     types: Mapping[str, SqlType] = field(default_factory=dict)
+    functions: Functions = FUNCTIONS
+
+    @classmethod
+    def of(cls, sql: str, catalog: Catalog) -> Text:
+        """A text with all that a catalog knows."""
+        return cls(sql, catalog.types, catalog.calls)
 
     def span(self, node: exp.Expr | None) -> Span | None:
         """Where the node stands."""
@@ -46,12 +55,12 @@ class Text:
         raise AnalysisProblem(code, message, span=self.span(node), sql=self.sql, hint=hint, similar=similar)
 
 
-def check_blocked(catalog: Catalog, kind: Literal["source", "type"], node: exp.Expr, text: Text) -> None:
+def check_blocked(catalog: Catalog, kind: Literal["source", "type", "function"], node: exp.Expr, text: Text) -> None:
     """Raises AnalysisProblem ``command-log`` for a name whose entry of the command log is odd."""
     name: str = node.this
     reason = catalog.blocked.get((kind, name))
     if reason is not None:
-        drop = "DROP STREAM or DROP TABLE gives" if kind == "source" else "DROP TYPE gives"
+        drop = "DROP STREAM or DROP TABLE gives" if kind == "source" else f"DROP {kind.upper()} gives"
         hint = f"{drop} the name free; the version of ksqlpy that wrote the entry may still read it"
         text.refuse("command-log", f"{name} cannot be used: {reason}", node, hint=hint)
 
@@ -189,7 +198,7 @@ def _behind_alias(column: exp.Column, text: Text) -> str | None:
         if span is None or any(node is column for node in item.walk()):
             return None
         meant = text.sql[span.start : span.end]
-        calls = (FUNCTIONS.functions.get(call.this.upper()) for call in item.this.find_all(exp.Anonymous))
+        calls = (text.functions.functions.get(call.this.upper()) for call in item.this.find_all(exp.Anonymous))
         if not any(isinstance(f, Aggregate) for f in calls) or column.find_ancestor(exp.Having):
             return f"write {meant} instead"
         return f"conditions on {meant} stand in HAVING, behind GROUP BY" if column.find_ancestor(exp.Where) else None

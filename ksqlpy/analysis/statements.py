@@ -91,7 +91,7 @@ def analyze_create(
     ``samples``: records of topics, for a statement that leaves out formats or columns; None where there are none to be
     had. Raises AnalysisProblem or ConfigProblem, and EngineProblem where brokers or schema registry do not answer.
     """
-    node, text = parsed.node, Text(parsed.sql, catalog.types)
+    node, text = parsed.node, Text.of(parsed.sql, catalog)
     assert isinstance(node, nodes.CreateSource)
     name: str = node.this.this
     if not _SOURCE_NAME.match(name):

@@ -9,7 +9,7 @@ from sqlglot import exp
 from ksqlpy.analysis import typed as t
 from ksqlpy.analysis.scope import Text
 from ksqlpy.catalog import Source
-from ksqlpy.functions import FUNCTIONS, Aggregate, AggregateSignature
+from ksqlpy.functions import Aggregate, AggregateSignature
 
 __all__ = ["check_merge", "check_undo"]
 
@@ -20,7 +20,7 @@ def check_undo(aggregates: Sequence[t.AggregateCall], table: Source, query: exp.
         assert isinstance(call.call.signature, AggregateSignature)
         if not call.call.signature.undo:
             name = call.call.function.name
-            able = [f.name for f in FUNCTIONS.functions.values() if isinstance(f, Aggregate) and _undoes(f)]
+            able = [f.name for f in text.functions.functions.values() if isinstance(f, Aggregate) and _undoes(f)]
             text.refuse(
                 "no-undo",
                 f"{name} cannot be used on table {table.name}: it cannot take values back",

@@ -49,7 +49,7 @@ class InsertInto:
 
 def analyze_insert_select(parsed: Parsed, catalog: Catalog, config: Config) -> InsertInto:
     """What an INSERT INTO … SELECT runs; raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql, catalog.types)
+    node, text = parsed.node, Text.of(parsed.sql, catalog)
     assert isinstance(node, nodes.InsertSelect)
     written = node.args.get("properties") or []
     properties = read_properties(written, text, declares=False)
@@ -147,7 +147,7 @@ def _shown(columns: tuple[Column, ...]) -> str:
 
 def analyze_alter(parsed: Parsed, catalog: Catalog) -> Source:
     """The source with the columns of ALTER … ADD appended; raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql, catalog.types)
+    node, text = parsed.node, Text.of(parsed.sql, catalog)
     assert isinstance(node, nodes.AlterSource)
     source = find_source(catalog, node.this, text)
     if source.kind != node.args["kind"]:
@@ -221,7 +221,7 @@ def _window_text(source: Source) -> str | None:
 
 def analyze_delete(parsed: Parsed, catalog: Catalog) -> Insert:
     """What a DELETE FROM … WHERE key = value writes: the key, and no value. Raises AnalysisProblem."""
-    node, text = parsed.node, Text(parsed.sql, catalog.types)
+    node, text = parsed.node, Text.of(parsed.sql, catalog)
     assert isinstance(node, nodes.DeleteFrom)
     source = find_source(catalog, node.this, text)
     refuse_read_only(source, text, node.this)
@@ -263,7 +263,7 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
 
 def analyze_type(parsed: Parsed, catalog: Catalog) -> SqlType:
     """The type that CREATE TYPE names, with the types in it looked up; raises AnalysisProblem ``unknown-type``."""
-    text = Text(parsed.sql, catalog.types)
+    text = Text.of(parsed.sql, catalog)
     name: str = parsed.node.this.this
     if name in nodes.BUILT_IN_TYPES:
         text.refuse("built-in-type", f"{name} is a type of the language", parsed.node.this)

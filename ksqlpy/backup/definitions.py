@@ -10,6 +10,7 @@ from ksqlpy.access.grants import Grant
 from ksqlpy.catalog import Catalog, PersistentQuery
 from ksqlpy.sql import to_sql
 from ksqlpy.sql.cursor import needs_quotes
+from ksqlpy.udfs.statement import create_statement
 
 __all__ = ["definitions"]
 
@@ -20,13 +21,15 @@ _HEAD = """\
 
 
 def definitions(catalog: Catalog, service: str, end: int) -> str:
-    """Types, streams and tables with their queries, roles and grants, in an order in which they can be created."""
+    """Types, functions, streams and tables with queries, roles and grants, in an order in which they can be created."""
     return _HEAD.format(service=service, end=end - 1) + "".join(f"\n{text}\n" for text in _texts(catalog))
 
 
 def _texts(catalog: Catalog) -> Iterator[str]:
     for name, type_ in catalog.types.items():
         yield f"CREATE TYPE {_name(name)} AS {type_};"
+    for definition in catalog.functions.values():
+        yield create_statement(definition)
     made = set()
     for source in catalog.sources.values():
         query = catalog.queries.get(source.query or "")

@@ -141,7 +141,14 @@ def _config(options: argparse.Namespace, more: Mapping[str, str] = MappingProxyT
     sample = {"auto.offset.reset": "earliest"} if options.sample is not None else {}
     named = {name: value for name, value in flags.items() if value is not None}
     given = {**sample, **Config.from_environment(), **more, **dict(options.define), **named}
-    return with_data(options, Config.of(given))
+    # Who reaches this machine's own server only is the one who started it.
+    own = {"ksqlpy.functions.python.enabled": "true"} if _own(Config.of(given)) else {}
+    return with_data(options, Config.of({**own, **given}))
+
+
+def _own(config: Config) -> bool:
+    """Whether only this machine reaches the server."""
+    return config.get("ksqlpy.host") in ("localhost", "127.0.0.1", "::1") and not config.is_set("listeners")
 
 
 def _paced(rate: float | None) -> Callable[[Iterable[tuple[bytes, bytes]]], Iterator[tuple[bytes, bytes]]] | None:

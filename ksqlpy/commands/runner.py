@@ -37,6 +37,7 @@ def case_runner(*, kafka: bool) -> Iterator[Runner]:
                 "ksqlpy.data.dir": str(folder),
                 "ksqlpy.warm.up": "false",
                 "ksql.schema.registry.url": registry.url(name),
+                "ksqlpy.functions.python.enabled": "true",
             }
             engine = Engine(Config.of(properties), tell)
             start_whole(engine.start, engine.stop, tell)

@@ -12,8 +12,8 @@ FUNCTIONS = (
         "ksqlpy.functions.python.enabled",
         "false",
         "Whether CREATE FUNCTION may make functions in Python. They run as programs on the server's machines: their "
-        "processes have limits, but are no sandbox. ksqlpy dev and ksqlpy test switch it on. Functions that are there "
-        "work without it.",
+        "processes have limits, but are no sandbox. ksqlpy test switches it on, and so does ksqlpy dev where only this "
+        "machine reaches it. Functions that are there work without it.",
         one_of("true", "false"),
     ),
     Property(

@@ -313,6 +313,11 @@ class Functions:
             by_name[f.name] = f
         self.functions = MappingProxyType(dict(sorted(by_name.items())))
 
+    def beside(self, functions: Iterable[Function]) -> Functions:
+        """These and others. One of the others is found first: a later version may know a function of its name."""
+        others = tuple(functions)
+        return Functions((*(f for n, f in self.functions.items() if all(n != o.name for o in others)), *others))
+
     def find(self, name: str) -> Function | None:
         """The function, or None."""
         return self.functions.get(name.upper())

@@ -45,7 +45,7 @@ def read_question(declared: Declared) -> Question:
     if declared.query is None:
         raise AnalysisProblem("no-query", "there is no SELECT among the statements")
     parsed = declared.query
-    text = Text(parsed.sql, declared.catalog.types)
+    text = Text.of(parsed.sql, declared.catalog)
     with no_server("declare it with -f FILE.sql or -e, or name a file with its rows: --input NAME=FILE"):
         typed = analyze_query(parsed.node, declared.catalog, text, persistent=False, config=declared.config)
     if typed.order:

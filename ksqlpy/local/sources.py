@@ -89,7 +89,7 @@ class Declared:
         return found
 
     def _take(self, parsed: Parsed, *, queries: bool) -> None:
-        node, text = parsed.node, Text(parsed.sql, self.catalog.types)
+        node, text = parsed.node, Text.of(parsed.sql, self.catalog)
         if self.query is not None:
             text.refuse("one-query", "the SELECT must be the last statement, and the only one", node)
         reads = isinstance(node, nodes.Query | nodes.UnionAll)

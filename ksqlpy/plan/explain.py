@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ksqlpy.plan.calls import unrepeatable
 from ksqlpy.plan.mode import REAL_TIME, Mode
 from ksqlpy.plan.operators import Operator
 from ksqlpy.plan.plan import Plan
@@ -13,7 +14,19 @@ __all__ = ["plan_json", "plan_text", "plan_tree"]
 
 def plan_text(plan: Plan, mode: Mode = REAL_TIME) -> str:
     """The tree, then the mode and what a restart may repeat, and why."""
-    return f"{plan_tree(plan)}\nmode: {_mode(plan, mode)}\nexactly once: {plan.guarantee}"
+    return f"{plan_tree(plan)}\nmode: {_mode(plan, mode)}\nexactly once: {_guarantee(plan)}"
+
+
+def _guarantee(plan: Plan) -> str:
+    """With what a function that is not deterministic makes of it."""
+    names = unrepeatable(plan)
+    if not names:
+        return plan.guarantee
+    why = f"{' and '.join(names)} may give another value where a record is read again after a restart"
+    if plan.retraced:
+        why += ", so that what is remembered may differ from a result that was written"
+    way = "CREATE STREAM … AS SELECT with the function alone first, and go on from its topic"
+    return f"{plan.guarantee}; but {why}. The way out: {way}"
 
 
 def plan_tree(plan: Plan) -> str:
@@ -44,7 +57,7 @@ def plan_json(plan: Plan, mode: Mode = REAL_TIME) -> dict[str, Any]:
         **data(plan.root),
         "mode": _mode(plan, mode),
         "notRealTime": list(mode.reasons),
-        "exactlyOnce": plan.guarantee,
+        "exactlyOnce": _guarantee(plan),
     }
 
 

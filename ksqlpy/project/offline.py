@@ -7,16 +7,20 @@ partitions, and what two statements say of one topic must agree.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ksqlpy.analysis import TopicSpec
 from ksqlpy.catalog import Catalog
 from ksqlpy.config import Config
 from ksqlpy.plan import Plan
 from ksqlpy.runtime.context import OpenPush, Sandbox
+from ksqlpy.runtime.pythonfunctions import settings_of
 from ksqlpy.runtime.statements import check
+from ksqlpy.runtime.statements.functions import ENABLED
 from ksqlpy.runtime.statements.select import check_push
 from ksqlpy.runtime.topic_requirements import check_requirement
 from ksqlpy.sql import Parsed, nodes
+from ksqlpy.udfs.pool import Workers
 
 __all__ = ["AssumedTopics", "Offline", "check_statement"]
 
@@ -44,12 +48,17 @@ class AssumedTopics:
 
 
 class Offline:
-    """Stands in for the engine; ``config``: the properties of the server, the defaults if none are given."""
+    """Stands in for the engine; ``config``: the properties of the server, the defaults if none are given.
+
+    Functions in Python may be made, whatever the server says: it is asked before anything is done.
+    """
 
     def __init__(self, config: Config | None = None) -> None:
-        self.config = config or Config.of({})
+        given = config or Config.of({})
+        self.config = replace(given, values={**given.values, ENABLED: "true"})
         self.topics = AssumedTopics()
         self.open_push_queries: tuple[OpenPush, ...] = ()
+        self.python = Workers(settings_of(self.config))
 
     def plan_of(self, query_id: str) -> Plan:
         """There is none that a sandbox does not know itself."""

@@ -24,11 +24,13 @@ from ksqlpy.plan import Plan, going_on, stored
 from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
 from ksqlpy.runtime.commandlog import Entry, grant_to_json, query_to_json, source_to_json
+from ksqlpy.runtime.functionuse import going_on_with
 from ksqlpy.runtime.query_specs import Planned
 from ksqlpy.runtime.replay import replayed
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.spark.spec import fingerprint_of
 from ksqlpy.types import SqlType
+from ksqlpy.udfs.definition import Definition
 
 __all__ = ["CatalogLock", "CatalogService", "first_offsets"]
 
@@ -251,6 +253,32 @@ class CatalogService:
                 return self._log({"op": "drop-type", "name": name}, self.catalog.without_type(name))
             entry = {"op": "type", "name": name, "type": type_to_json(type_)}
             return self._log(entry, self.catalog.with_type(name, type_))
+
+    # ------------------------------------------------------------ functions
+
+    def make_function(self, definition: Definition, query_ids: Sequence[str] = ()) -> int:
+        """Makes or replaces a function in Python; returns the command's number.
+
+        The queries, which call the one that is replaced, go on with the new one at their checkpoints; one entry of the
+        log says so of all of them.
+        """
+        with self.lock:
+            entry = {"op": "function", "definition": definition.to_json(), "queries": list(query_ids)}
+            catalog, plans = self.catalog.with_function(definition), {}
+            for query_id in query_ids:
+                query, plans[query_id] = going_on_with(definition, catalog.queries[query_id], self._plans[query_id])
+                catalog = catalog.with_query(query)
+            sequence = self._log(entry, catalog)
+            self._plans |= plans
+            for query_id in query_ids:
+                if not catalog.queries[query_id].paused:
+                    self._run(query_id)
+            return sequence
+
+    def drop_function(self, name: str) -> int:
+        """Forgets a function in Python that no query calls; returns the command's number."""
+        with self.lock:
+            return self._log({"op": "drop-function", "function": name}, self.catalog.without_function(name))
 
     # ------------------------------------------------------------ roles
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # who only checks statements needs neither Kafka's clients no
     from ksqlpy.runtime.supervisor import Supervisor
     from ksqlpy.runtime.writing import Writing
     from ksqlpy.spark.query_status import QueryStatus
+    from ksqlpy.udfs.pool import Workers
 
 __all__ = ["Context", "OpenPush", "Sandbox", "Surroundings", "TopicFacts"]
 
@@ -72,6 +73,11 @@ class Surroundings(Protocol):
     @property
     def open_push_queries(self) -> Iterable[OpenPush]:
         """The push queries that are open."""
+        ...
+
+    @property
+    def python(self) -> Workers:
+        """What runs functions in Python."""
         ...
 
     def plan_of(self, query_id: str) -> Plan:

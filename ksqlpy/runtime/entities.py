@@ -8,11 +8,12 @@ from typing import Any
 from ksqlpy.catalog import Catalog, Column, Owner, PersistentQuery, Source
 from ksqlpy.config import PROPERTIES, Config
 from ksqlpy.connection import HIDDEN, hidden
-from ksqlpy.functions import FUNCTIONS
+from ksqlpy.functions import Functions
 from ksqlpy.functions.signatures import Function
 from ksqlpy.plan import Mode, Plan, plan_json, plan_text
 from ksqlpy.spark.query_status import QueryStatus
 from ksqlpy.types import ArrayType, DecimalType, MapType, SqlType, StructType
+from ksqlpy.udfs.definition import Definition
 
 __all__ = [
     "Entity",
@@ -27,6 +28,7 @@ __all__ = [
     "listed_types",
     "listed_variables",
     "properties",
+    "python_function",
     "status",
     "warning",
 ]
@@ -270,14 +272,14 @@ def properties(statement: str, config: Config, overrides: Mapping[str, object]) 
     )
 
 
-def functions(statement: str) -> Entity:
+def functions(statement: str, known: Functions) -> Entity:
     """``function_names``."""
-    listed = [{"name": f.name, "type": f.kind, "category": f.category} for f in FUNCTIONS.functions.values()]
+    listed = [{"name": f.name, "type": f.kind, "category": f.category} for f in known.functions.values()]
     return entity("function_names", statement, functions=listed)
 
 
-def described_function(statement: str, function: Function) -> Entity:
-    """``describe_function``: every overload with its types."""
+def described_function(statement: str, function: Function, python: Entity | None = None) -> Entity:
+    """``describe_function``: every overload with its types; ``python``: what there is to say of one in Python."""
     overloads = [
         {
             "arguments": [
@@ -299,10 +301,29 @@ def described_function(statement: str, function: Function) -> Entity:
         statement,
         name=function.name,
         description=function.help,
-        author="ksqlpy",
+        author="ksqlpy" if python is None else "",
         version="",
-        path="internal",
+        path="internal" if python is None else "python",
         functions=overloads,
         type=function.kind,
         example=function.example,
+        **({} if python is None else {"python": python}),
     )
+
+
+def python_function(definition: Definition, queries: Iterable[str], *, source: bool) -> Entity:
+    """What DESCRIBE FUNCTION tells of a function in Python; ``source``: with its code. ``queries``: that call it."""
+    code: Entity = {"source": definition.body} if definition.body else {"callable": definition.callable}
+    told = definition.to_json()
+    if not source:
+        del told["body"], told["callable"]
+    return {
+        "deterministic": definition.deterministic,
+        "onError": definition.on_error,
+        "timeoutMs": definition.timeout_ms,
+        "stateType": None if definition.state is None else str(definition.state),
+        "hash": definition.hash,
+        **(code if source else {}),
+        "queries": list(queries),
+        "definition": told,
+    }

@@ -24,6 +24,7 @@ from ksqlpy.runtime.audited import looked_up
 from ksqlpy.runtime.pulllimits import PullLimits
 from ksqlpy.tables import Copy
 from ksqlpy.types import ALL_DIGITS, BIGINT, DOUBLE, INTEGER, STRING, DecimalType, SqlType
+from ksqlpy.udfs.definition import Definition
 
 __all__ = ["Lookup", "Lookups"]
 
@@ -43,13 +44,21 @@ Value = str | int
 
 @dataclass(frozen=True)
 class Lookup:
-    """A shape: how the rows of its keys are found and made. ``keys``: of each key, the value of each column."""
+    """A shape: how the rows of its keys are found and made. ``keys``: of each key, the value of each column.
+
+    ``functions``: those in Python that were there.
+    """
 
     source: Source
+    functions: Mapping[str, Definition]
     columns: tuple[Column, ...]
     keys: tuple[tuple[Callable[[Sequence[Value]], Any], ...], ...]
     rows: Rows
     project: Callable[[Mapping[str, Any]], list[Any]]
+
+    def holds_in(self, catalog: Catalog) -> bool:
+        """Whether the shape still means that."""
+        return catalog.functions is self.functions and catalog.sources.get(self.source.name) is self.source
 
     def answer(self, copy: Copy, values: Sequence[Value]) -> list[list[Any]]:
         """The rows of the keys with these constants."""
@@ -133,17 +142,19 @@ class Lookups:
             return None
         shape = (_CONSTANT.sub(take, sql), more)
         known = self._known.get(shape)
-        if isinstance(known, Lookup) and catalog.sources.get(known.source.name) is known.source:
+        if isinstance(known, Lookup) and known.holds_in(catalog):
             return known, values
         if known is catalog or not values:
             return None  # as it was when it was looked at
-        made = None if _ODD.search(shape[0]) else self._made(sql, len(values), analyze)
+        made = None if _ODD.search(shape[0]) else self._made(sql, len(values), catalog, analyze)
         if len(self._known) >= MOST:
             self._known = {}
         self._known[shape] = made if made is not None else catalog
         return None if made is None else (made, values)
 
-    def _made(self, sql: str, count: int, analyze: Callable[[str], tuple[PullRead, set[str]]]) -> Lookup | None:
+    def _made(
+        self, sql: str, count: int, catalog: Catalog, analyze: Callable[[str], tuple[PullRead, set[str]]]
+    ) -> Lookup | None:
         numbered = iter(range(count))
 
         def put(match: re.Match[str]) -> str:
@@ -171,7 +182,7 @@ class Lookups:
             keys.append(tuple(_taken(n, e.type) for n, e in zip(numbers, wanted, strict=True)))
         if sorted(places) != list(range(count)) or not all(_possible(e.type) for k in read.keys for e in k):
             return None
-        return Lookup(read.source, columns_of(read), tuple(keys), rows, project)
+        return Lookup(read.source, catalog.functions, columns_of(read), tuple(keys), rows, project)
 
 
 def _place(expr: t.Expr) -> int | None:

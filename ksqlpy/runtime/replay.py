@@ -26,8 +26,10 @@ from ksqlpy.plan import Plan, build_plan
 from ksqlpy.plan.stored import Kept
 from ksqlpy.plan.stored.source import StoredSource
 from ksqlpy.runtime.commandlog import FORMAT_VERSION, Entry, grant_from_json, query_from_json, source_from_json
+from ksqlpy.runtime.functionuse import going_on_with
 from ksqlpy.runtime.shapes import checked, named
 from ksqlpy.sql import nodes, parse
+from ksqlpy.udfs.definition import Definition
 
 __all__ = ["Replay", "replayed"]
 
@@ -84,6 +86,10 @@ class Replay:
             self.catalog = self.catalog.with_type(_text(data, "name"), made)
         elif op == "drop-type":
             self.catalog = self.catalog.without_type(_text(data, "name"))
+        elif op == "function":
+            self._function(data)
+        elif op == "drop-function":
+            self.catalog = self.catalog.without_function(_text(data, "function"))
         elif op in ("role", "drop-role", "grant", "revoke"):
             self._grant(op, data)
         elif op == "drop":
@@ -108,6 +114,21 @@ class Replay:
         else:
             what = f"the op {op!r} that this version does not know" if "op" in data else "no op"
             raise ValueError(f"it has {what}")
+
+    def _function(self, data: Mapping[str, Any]) -> None:
+        """Makes or replaces a function; queries that called it go on with the new one."""
+        if not isinstance(data.get("definition"), dict):
+            raise ValueError("it has no definition")
+        try:
+            definition = Definition.from_json(data["definition"])
+        except ValueError as e:
+            raise ValueError("its definition cannot be read") from e
+        self.catalog = self.catalog.with_function(definition)
+        for query_id in data.get("queries") or ():
+            query, kept = self.catalog.queries.get(query_id), self.plans.get(query_id)
+            if query is not None and kept is not None:  # else its own entry is odd
+                query, self.plans[query_id] = going_on_with(definition, query, kept)
+                self.catalog = self.catalog.with_query(query)
 
     def _grant(self, op: str, data: Mapping[str, Any]) -> None:
         role, grants = _text(data, "role"), self.catalog.grants
@@ -207,6 +228,13 @@ class Replay:
         name = _name(data.get("source"), "name")
         if name is not None:
             self.catalog = self.catalog.with_blocked("source", name, reason)
+        function = _name(data.get("definition"), "name") or _name(data.get("function"), "name")
+        if function is not None:
+            self.catalog = self.catalog.with_blocked("function", function, reason)
+            for query_id in data.get("queries") or ():  # they went on with what is not known here
+                if query_id in self.catalog.queries:
+                    self.plans.pop(query_id, None)
+                    self.catalog = self.catalog.with_blocked("query", query_id, reason)
         if isinstance(data.get("name"), str):
             self.catalog = self.catalog.with_blocked("type", data["name"], reason)
         self._block_query(data, reason)

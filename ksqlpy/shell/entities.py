@@ -217,6 +217,25 @@ def _function(out: Output, e: Entity) -> None:
         out.text(f"\n{e['name']}({arguments}) -> {f['returnType']}")
         if f.get("description"):
             out.text(f"    {f['description']}")
+    python = e.get("python")
+    if python is not None:
+        _python(out, python)
+
+
+def _python(out: Output, p: Entity) -> None:
+    out.text("")
+    facts = {
+        "Results": "the same for the same arguments" if p["deterministic"] else "may differ for the same arguments",
+        "On error": p["onError"],
+        "Time limit": f"{p['timeoutMs']:,} ms",
+        "State": p.get("stateType"),
+        "Module": p.get("callable"),
+        "Hash": p["hash"][:12],
+        "Queries": ", ".join(p["queries"]) or "none",
+    }
+    out.facts(facts)
+    if p.get("source"):
+        out.text(f"\n{p['source'].strip(chr(10))}")
 
 
 def _types(out: Output, e: Entity) -> None:

@@ -43,6 +43,7 @@ from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import CaseFailed, Outcome
 from ksqlpy.testing.records import DeadLetter, Record, inputs
 from ksqlpy.testing.registry import shared_registry
+from ksqlpy.udfs.pool import Workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -334,6 +335,10 @@ class _Waiting(Queries):
         return QueryStatus(State.RUNNING)
 
 
+_PYTHON = Workers()
+"""Of all engines of the process: they end with it."""
+
+
 class MemoryEngine(Engine):
     """The engine over the stand-ins; needs no start and no stop.
 
@@ -343,7 +348,9 @@ class MemoryEngine(Engine):
 
     def __init__(self, session: SparkSession, *, number_queries: bool = False) -> None:
         registry, name = shared_registry()
-        super().__init__(Config.of({"ksql.schema.registry.url": registry.url(name)}))
+        given = {"ksql.schema.registry.url": registry.url(name), "ksqlpy.functions.python.enabled": "true"}
+        super().__init__(Config.of(given))
+        self.python = _PYTHON
         self.supervisor.driver.session = session
         self.specs: dict[str, QuerySpec] = {}
         self.broker = MemoryKafka()

@@ -87,11 +87,19 @@ class Workers:
 
         Raises CallFailed where it gives nothing, and EngineProblem ``python-missing`` where no Python runs.
         """
+        call = self._call(definition)
+        return call.read(self._answer(call.request(arguments), definition.timeout_ms / 1000, call), 0)[0]
+
+    def load(self, definition: Definition) -> None:
+        """Has a worker run what stands outside of the function, such as its imports; raises as :meth:`call`."""
+        self._answer(None, LOADING, self._call(definition))
+
+    def _call(self, definition: Definition) -> _Call:
         with self._lock:
             call = self._known.get(definition)
             if call is None:
                 call = self._known[definition] = _Call(len(self._known), definition)
-        return call.read(self._answer(call.request(arguments), definition.timeout_ms / 1000, call), 0)[0]
+            return call
 
     def describe(self, wanted: Mapping[str, Any]) -> str:
         """What a file or a module declares, as ``worker.py``, ``describe``, says it. It is run in a worker of its own.
@@ -121,7 +129,7 @@ class Workers:
 
     # ------------------------------------------------------------ one request
 
-    def _answer(self, request: bytes, limit: float, call: _Call) -> bytes:
+    def _answer(self, request: bytes | None, limit: float, call: _Call) -> bytes:
         with self._free:
             for attempt in range(ATTEMPTS):
                 worker = self._take(new=attempt > 0)
@@ -129,7 +137,7 @@ class Workers:
                     if call.id not in worker.calls:
                         worker.ask(call.described, LOADING, call.name)
                         worker.calls.add(call.id)
-                    return worker.ask(request, limit, call.name)
+                    return b"" if request is None else worker.ask(request, limit, call.name)
                 except OSError:
                     worker.end()
                 finally:
@@ -156,7 +164,7 @@ class Workers:
 
 class _Call:
     def __init__(self, number: int, definition: Definition) -> None:
-        told = definition.to_call()
+        told = definition.to_call("init" if definition.kind == "AGGREGATE" else "")
         self.id = number
         self.name = definition.name
         described = json.dumps({**told, "id": number}).encode()

@@ -29,6 +29,7 @@ CREATE STREAM pay_out WITH (QUERY_ID='pay_q') AS SELECT * FROM pay_in;
 CREATE STREAM hush_out WITH (QUERY_ID='hush_q') AS SELECT * FROM hush_in;
 CREATE STREAM hush_mix WITH (QUERY_ID='hush_reads_pay') AS SELECT * FROM pay_in;
 CREATE STREAM pay_mix WITH (QUERY_ID='hush_into_pay') AS SELECT id, hushcol AS paycol FROM hush_in;
+CREATE FUNCTION twice(x INT) RETURNS INT LANGUAGE PYTHON AS $$ return x * 2 $$;
 CREATE ROLE payments;
 GRANT ALL ON ALL LIKE 'pay%' TO payments;
 GRANT ALL ON ALL TOPICS LIKE 'pay%' TO payments;

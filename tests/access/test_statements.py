@@ -35,6 +35,9 @@ def line(entity: dict[str, Any]) -> str:
         case {"sourceDescription": d}:
             readers = ", ".join(f"{q['id']} of {q.get('owner', 'nobody')}" for q in d["readQueries"])
             return f"{d['name']}: {', '.join(f['name'] for f in d['fields'])}; read by {readers or 'no query'}"
+        case {"@type": "describe_function", "name": name, "python": told}:
+            source = "with" if "source" in told and told["definition"].get("body") else "without"
+            return f"{name}: {source} its source; called by {', '.join(told['queries']) or 'no query'}"
         case {"@type": "rows"}:
             return "rows"
     kind, listed = next((k, v) for k, v in entity.items() if k in ("streams", "tables", "topics", "roles"))

@@ -18,7 +18,7 @@ from types import MappingProxyType
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NAMES = {"Avro", "Java", "Kafka", "Protobuf", "PySpark", "Spark"}
+NAMES = {"Avro", "Java", "Kafka", "Protobuf", "PySpark", "Python", "Spark"}
 SECTIONS = tomllib.loads((ROOT / "grammar" / "errors.toml").read_text(encoding="utf-8"))
 CODES = {code: texts for section in SECTIONS.values() for code, texts in section.items()}
 DRAWN = re.compile(r"^.*?error\[[a-z0-9-]+\]: (.+)$|^ = hint: (.+)$", re.MULTILINE)

@@ -47,15 +47,22 @@ def _message(entity: dict[str, Any]) -> str:
             return f"schema {subject} {number} {'is there' if exists else 'is not there'}"
         case {"topicName": topic, "exists": exists}:
             return f"topic {topic} {'is there' if exists else 'is not there'}"
+        case {"@type": "function_names", "functions": functions}:
+            return "functions: " + ", ".join(f"{f['name']} {f['type']}" for f in functions if f["category"] == "PYTHON")
+        case {"@type": "describe_function", "name": name, "python": python, "description": about}:
+            told = {
+                key: value for key, value in python.items() if key not in ("hash", "definition") and value is not None
+            }
+            return "\n".join([f"{name}: {about}", *(f"{key}: {value}" for key, value in told.items())])
         case {"queryDescription": d}:
             return str(d["topology"])
     raise AssertionError(entity)
 
 
-def answer(sql: str) -> str:
+def answer(sql: str, start: str = START) -> str:
     # Nothing is run, so that no Spark session is needed.
     engine = MemoryEngine(None, number_queries=True)  # type: ignore[arg-type]
-    engine.execute(START, {"auto.offset.reset": "earliest"})
+    engine.execute(start, {"auto.offset.reset": "earliest"})
     try:
         return "\n".join(map(line, engine.execute(sql, {"auto.offset.reset": "earliest"}))) or "nothing"
     except KsqlError as e:

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from ksqlpy.analysis import CreateAs, Declare, TypedQuery, analyze_create, analyze_insert_select
+from ksqlpy.analysis.functions import analyze_function
 from ksqlpy.catalog import Catalog, PersistentQuery
 from ksqlpy.config import Config
 from ksqlpy.plan import build_plan, stored
+from ksqlpy.plan.calls import definitions_of
 from ksqlpy.runtime.commandlog import FORMAT_VERSION, Entry, query_to_json, source_to_json
 from ksqlpy.runtime.replay import Replay, replayed
 from ksqlpy.sql import nodes, parse
@@ -41,6 +43,8 @@ class Log:
         self._planned = planned
         self.entries: list[Entry] = []
         self._catalog = Catalog()
+        self._callers: dict[str, list[str]] = {}
+        """By the name of a function in Python, the ids of the queries that call it."""
 
     def add(self, line: str) -> None:
         offset = len(self.entries)
@@ -59,6 +63,11 @@ class Log:
 
     def _logged(self, statement: str, offset: int) -> dict[str, Any]:
         [parsed] = parse(statement)
+        if isinstance(parsed.node, nodes.CreateFunction):
+            definition = analyze_function(parsed, self._catalog)
+            self._catalog = self._catalog.with_function(definition)
+            queries = list(self._callers.get(definition.name, ()))
+            return {"op": "function", "definition": definition.to_json(), "queries": queries}
         if isinstance(parsed.node, nodes.InsertSelect):
             into = analyze_insert_select(parsed, self._catalog, Config.of())
             query = self._query(f"INSERTQUERY_{offset}", statement, into.source.name, into.query)
@@ -69,6 +78,8 @@ class Log:
             query = self._query(f"CSAS_{source.name}_{offset}", statement, source.name, made.query)
             source = replace(source, query=query["id"])
             plan = {"plan": stored.write(build_plan(made.query))}
+            for name in definitions_of(build_plan(made.query)):
+                self._callers.setdefault(name, []).append(query["id"])
         else:
             assert isinstance(made, Declare)
         self._catalog = self._catalog.with_source(source)

@@ -1,8 +1,9 @@
 """Values that a plan is made of ⇄ JSON data.
 
 An object is ``{"@": name, field: value, …}``, with the names of :mod:`ksqlpy.plan.stored.names`; a field that has its
-default is left out. Types are as in :func:`ksqlpy.catalog.type_to_json`. A function call names its function and the
-parameter types of the overload; both are looked up again when it is read.
+default is left out. Types are as in :func:`ksqlpy.types.type_to_json`. A function call names its function and the
+parameter types of the overload; both are looked up again when it is read. The call of a function in Python has its
+definition as a whole, so that a plan means the same whatever becomes of the function.
 """
 
 from __future__ import annotations
@@ -16,14 +17,19 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ksqlpy.catalog import Source
 from ksqlpy.functions import FUNCTIONS, AggregateSignature, Call, Function, Signature
+from ksqlpy.functions.python import python_function
 from ksqlpy.plan.stored.names import CLASSES, FIELDS
 from ksqlpy.plan.stored.source import StoredSource
 from ksqlpy.types import ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+from ksqlpy.udfs.definition import Definition
 
 __all__ = ["from_data", "to_data"]
 
 KIND = "@"
 """The field that says what an object is."""
+
+PYTHON = "python"
+"""The field of a call that has the definition of its function in Python."""
 
 _NAMES = {kind: name for name, kind in CLASSES.items()}
 _SCALARS = frozenset(
@@ -78,7 +84,8 @@ def to_data(value: object) -> Any:
         case Call(function, signature, arguments, returns):
             types_ = [_type_data(a) for a in arguments]
             named = {"function": function.name, "parameters": str(signature)}
-            return {KIND: "call", **named, "arguments": types_, "returns": _type_data(returns)}
+            python = {} if function.definition is None else {PYTHON: function.definition.to_json()}
+            return {KIND: "call", **named, "arguments": types_, "returns": _type_data(returns), **python}
     if isinstance(value, Source):
         value = StoredSource.of(value)
     kind = type(value)
@@ -245,12 +252,12 @@ def _member(data: Any) -> tuple[str, SqlType]:
 
 
 def _call(data: dict[str, Any]) -> Call:
-    function, signature = _overload(data["function"], data["parameters"])
+    function, signature = _overload(data["function"], data["parameters"], data.get(PYTHON))
     return Call(function, signature, tuple([_type(a) for a in data["arguments"]]), _type(data["returns"]))
 
 
-def _overload(name: str, parameters: str) -> tuple[Function, Signature | AggregateSignature]:
-    function = FUNCTIONS.functions.get(name)
+def _overload(name: str, parameters: str, python: Any = None) -> tuple[Function, Signature | AggregateSignature]:
+    function = FUNCTIONS.functions.get(name) if python is None else python_function(Definition.from_json(python))
     if function is None:
         raise ValueError(f"there is no function {name} any more")
     signatures: tuple[Signature | AggregateSignature, ...] = function.signatures

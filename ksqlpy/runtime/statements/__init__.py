@@ -20,6 +20,7 @@ from ksqlpy.runtime.statements import (
     describe,
     drop,
     explain,
+    functions,
     grant,
     insert,
     select,
@@ -45,6 +46,7 @@ STATEMENTS: dict[type[exp.Expr], Statement[Any]] = {
     **session.STATEMENTS,
     **system.STATEMENTS,
     **grant.STATEMENTS,
+    **functions.STATEMENTS,
     **select.STATEMENTS,
 }
 

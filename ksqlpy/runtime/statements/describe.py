@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ksqlpy.access import Need
+from ksqlpy.access import EVERYTHING, Need, Right
 from ksqlpy.analysis import Text, find_source
 from ksqlpy.catalog import Owner, Source
 from ksqlpy.figures import Counts, lag_text, latency_text
-from ksqlpy.functions import FUNCTIONS
 from ksqlpy.functions.signatures import Function
 from ksqlpy.plan import mode_of
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.described import Described, described_query
 from ksqlpy.runtime.entities import Entity
+from ksqlpy.runtime.functionuse import users
 from ksqlpy.runtime.statements.entry import Effect, Statement, Table, free, legal
 from ksqlpy.spark.query_status import QueryStatus
 from ksqlpy.sql import Parsed, nodes
@@ -160,11 +160,17 @@ def described_sources(parsed: Parsed, context: Context) -> Entity:
 
 
 def _check_function(parsed: Parsed, sandbox: Sandbox) -> Function:
-    return FUNCTIONS.get(parsed.node.this.this, Text(parsed.sql).span(parsed.node.this), parsed.sql)
+    return sandbox.visible.calls.get(parsed.node.this.this, Text(parsed.sql).span(parsed.node.this), parsed.sql)
 
 
 def _function(parsed: Parsed, function: Function, context: Context) -> Entity:
-    return entities.described_function(parsed.text, function)
+    """The code of one in Python is shown to those only who may create it: it may hold what is not for all."""
+    definition = function.definition
+    if definition is None:
+        return entities.described_function(parsed.text, function)
+    found = users(definition.name, context.visible.queries, context.catalog_service.plan_of)
+    python = entities.python_function(definition, found, source=context.may(Right.ADMIN, EVERYTHING))
+    return entities.described_function(parsed.text, function, python)
 
 
 STATEMENTS: Table = {

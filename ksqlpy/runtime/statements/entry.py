@@ -103,6 +103,7 @@ class Checked(Generic[F]):
         return (
             names is not None
             and catalog.types == self.catalog.types
+            and catalog.functions == self.catalog.functions
             and all(catalog.sources.get(n) == self.catalog.sources.get(n) for n in names)
         )
 

@@ -19,6 +19,7 @@ from ksqlpy.reading.push import PLAIN_WAY, plain_of
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
+from ksqlpy.runtime.functionuse import check_keys
 from ksqlpy.runtime.statements.control import find_query
 from ksqlpy.runtime.statements.describe import push_description, query_description
 from ksqlpy.runtime.statements.entry import Effect, Statement, Table
@@ -39,7 +40,7 @@ class _Would:
 def _check(parsed: Parsed, sandbox: Sandbox) -> _Would | str:
     """What to explain: a statement, or the query of an id."""
     node, catalog, config = parsed.node, sandbox.visible, sandbox.config
-    text, statement = Text(parsed.sql, catalog.types), node.args.get("statement")
+    text, statement = Text.of(parsed.sql, catalog), node.args.get("statement")
     if statement is None:
         return find_query(node.this, catalog, text, sandbox.pushes)
     inner = Parsed(statement, parsed.text, parsed.sql, parsed.start)
@@ -47,14 +48,18 @@ def _check(parsed: Parsed, sandbox: Sandbox) -> _Would | str:
         made = analyze_create(inner, catalog, config)
         if not isinstance(made, CreateAs):
             text.refuse("not-a-query", "this statement has no query to explain", statement)
+        check_keys(build_plan(made.query), inner)
         return _Would(made.query, made.source.name, (made.source.name,))
     if isinstance(statement, nodes.InsertSelect):
         into = analyze_insert_select(inner, catalog, config)
+        check_keys(build_plan(into.query), inner)
         return _Would(into.query, "", (into.source.name,))
     if isinstance(statement, nodes.Query) and statement.args.get("emit") is None:
         with contextlib.suppress(AnalysisProblem):  # what only a push query can be is explained as one
             return _Would(analyze_pull(statement, catalog, text, config))
-    return _Would(analyze_query(statement, catalog, text, persistent=False))
+    typed = analyze_query(statement, catalog, text, persistent=False)
+    check_keys(build_plan(typed), inner)
+    return _Would(typed)
 
 
 def _needs(parsed: Parsed, found: _Would | str, sandbox: Sandbox) -> list[Need]:

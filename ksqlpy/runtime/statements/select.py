@@ -14,6 +14,7 @@ from ksqlpy.errors import EngineProblem, StatementError
 from ksqlpy.plan import Plan, build_plan
 from ksqlpy.reading.pull import used_by
 from ksqlpy.runtime.context import Sandbox
+from ksqlpy.runtime.functionuse import check_keys
 from ksqlpy.runtime.internal import check_read
 from ksqlpy.runtime.statements.entry import Statement, Table, free
 from ksqlpy.spark.check import check_plan
@@ -25,10 +26,11 @@ __all__ = ["STATEMENTS", "check_lookup", "check_pull", "check_push", "refuse_con
 def check_push(parsed: Parsed, sandbox: Sandbox) -> tuple[TypedQuery, Plan]:
     """SELECT … EMIT CHANGES, typed and planned; raises KsqlError."""
     catalog = sandbox.visible
-    text = Text(parsed.sql, catalog.types)
+    text = Text.of(parsed.sql, catalog)
     typed = analyze_query(parsed.node, catalog, text, persistent=False, config=sandbox.config)
     sandbox.ask(_selected(parsed, typed, sandbox), parsed)
     plan = build_plan(typed)
+    check_keys(plan, parsed)
     check_plan(plan)
     check_read(plan, sandbox.config, parsed)
     return typed, plan
@@ -37,7 +39,7 @@ def check_push(parsed: Parsed, sandbox: Sandbox) -> tuple[TypedQuery, Plan]:
 def check_pull(parsed: Parsed, sandbox: Sandbox) -> tuple[PullRead, Plan]:
     """SELECT without EMIT, typed, with the plan that makes its rows of records; raises KsqlError."""
     catalog, config = sandbox.visible, sandbox.config
-    read = analyze_pull(parsed.node, catalog, Text(parsed.sql, catalog.types), config)
+    read = analyze_pull(parsed.node, catalog, Text.of(parsed.sql, catalog), config)
     sandbox.ask(_selected(parsed, read.typed, sandbox), parsed)
     return _planned(read, config, parsed)
 
@@ -58,7 +60,7 @@ def check_lookup(parsed: Parsed, catalog: Catalog, config: Config) -> tuple[Pull
         raise EngineProblem("not-a-query", "not a pull query")
     if config.number(WAIT):
         raise EngineProblem("not-a-query", "a pull query that waits")
-    read = analyze_pull(parsed.node, catalog, Text(parsed.sql, catalog.types), config)
+    read = analyze_pull(parsed.node, catalog, Text.of(parsed.sql, catalog), config)
     return _planned(read, config, parsed)[0], used_by(read)
 
 

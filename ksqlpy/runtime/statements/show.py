@@ -122,7 +122,7 @@ _SHOWN = {
     "QUERIES": _Shown(_queries, _described_queries, logged=True),
     "TOPICS": _Shown(_topics),
     "PROPERTIES": _Shown(_properties),
-    "FUNCTIONS": _Shown(lambda p, c: entities.functions(p.text)),
+    "FUNCTIONS": _Shown(lambda p, c: entities.functions(p.text, c.visible.calls), logged=True),
     "TYPES": _Shown(lambda p, c: entities.listed_types(p.text, c.visible.types), logged=True),
     "ROLES": _Shown(_roles, logged=True),
     "GRANTS": _Shown(_grants, logged=True),
