@@ -70,6 +70,8 @@ class Mirror:
         catalog = self.sandbox.catalog
         for name, type_ in state.types.items():
             catalog = catalog.with_type(name, type_)
+        for function in state.functions.values():
+            catalog = catalog.with_function(function.definition)
         self.sandbox.catalog = catalog
         known = {n: s for n, source in state.sources.items() if (s := _definition(source)) is not None}
         for name, source in state.sources.items():

@@ -25,6 +25,8 @@ from ksqlpy.project.statements import Refused, Statement, in_order, statements_o
 from ksqlpy.runtime.context import Sandbox
 from ksqlpy.runtime.statements.drop import cascade
 from ksqlpy.sql import nodes, to_sql
+from ksqlpy.udfs.definition import Definition
+from ksqlpy.udfs.statement import create_statement
 
 __all__ = ["OTHERS", "Action", "Change", "Plan", "Step", "make_plan"]
 
@@ -49,9 +51,9 @@ class Action(Enum):
 class Change:
     """An object and what becomes of it.
 
-    ``kind``: ``stream``, ``table``, ``type`` or ``query``; ``reason``: why, where it is not plain; ``before``,
-    ``after``: its definition on the server and in the files; ``loses_state``: a query ends, with what it remembers and
-    its place in what it reads.
+    ``kind``: ``stream``, ``table``, ``type``, ``function`` or ``query``; ``reason``: why, where it is not plain;
+    ``before``, ``after``: its definition on the server and in the files; ``loses_state``: a query ends, with what it
+    remembers and its place in what it reads.
     """
 
     action: Action
@@ -137,6 +139,7 @@ class _Planner:
         statements = self._read(files, variables)
         self._sources = {n for s in statements for n in s.makes if isinstance(s.parsed.node, nodes.CreateSource)}
         self._types = {s.parsed.node.this.this for s in statements if isinstance(s.parsed.node, nodes.CreateType)}
+        self._functions = {n.removeprefix("function ") for s in statements for n in s.makes if " " in n}
         self._ids = {i for s in statements if (i := _query_id(s.parsed.node)) is not None}
         self._strangers()
         for statement in in_order(statements):
@@ -190,17 +193,26 @@ class _Planner:
         found += [
             Change(Action.REMOVE, "type", n, before=str(t)) for n, t in state.types.items() if n not in self._types
         ]
+        found += [
+            Change(Action.REMOVE, "function", n, before=_text(f.definition))
+            for n, f in state.functions.items()
+            if n not in self._functions
+        ]
         if not self._prune:
             self.plan.strangers = found
             return
+        keeps = ("type", "function")
         self.plan.changes += [
-            replace(c, reason="not in this project", loses_state=c.kind != "type" and c.name in self._ending)
+            replace(c, reason="not in this project", loses_state=c.kind not in keeps and c.name in self._ending)
             for c in found
         ]
         for change in found:
             if change.kind == "type":
                 self.plan.drops.append(Step(f"DROP TYPE {quoted(change.name)};"))
                 self._sandbox.catalog = self._sandbox.catalog.without_type(change.name)
+            elif change.kind == "function":
+                self.plan.drops.append(Step(f"DROP FUNCTION {quoted(change.name)};"))
+                self._sandbox.catalog = self._sandbox.catalog.without_function(change.name)
             elif change.kind == "query":
                 self._end(change.name)
             elif change.name in self._sandbox.catalog.sources:
@@ -214,6 +226,8 @@ class _Planner:
             self._source(statement)
         elif isinstance(node, nodes.CreateType):
             self._type(statement)
+        elif isinstance(node, nodes.CreateFunction):
+            self._function(statement)
         elif isinstance(node, nodes.InsertSelect):
             self._insert(statement)
         else:
@@ -226,11 +240,13 @@ class _Planner:
         """Makes it in the sandbox too; raises KsqlError where it cannot be made."""
         parsed = plain(statement.parsed)
         own = statement.parsed.text  # what the server shows of it later
-        if action is Action.REPLACE and kind in ("stream", "table"):
+        if action is Action.REPLACE and kind in ("stream", "table", "function"):
             parsed.node.set("replace", True)
             own = replacing(own)
         check_statement(parsed, self._sandbox, self._properties(statement))
-        after = to_sql(plain(statement.parsed).node)
+        after: str | None = to_sql(plain(statement.parsed).node)
+        if kind == "function":
+            after = _text(self._sandbox.catalog.functions[name])
         self.plan.makes.append(Step(own, self._properties(statement), f"{to_sql(parsed.node)};"))
         loses = action is Action.REMAKE and name in self._ending
         self.plan.changes.append(Change(action, kind, name, reason, self._before(kind, name), after, loses))
@@ -240,6 +256,8 @@ class _Planner:
             return str(self._state.types[name]) if name in self._state.types else None
         if kind == "query":
             return self._state.queries[name].statement if name in self._state.queries else None
+        if kind == "function":
+            return _text(self._state.functions[name].definition) if name in self._state.functions else None
         return self._state.sources[name].statement if name in self._state.sources else None
 
     def _type(self, statement: Statement) -> None:
@@ -255,6 +273,17 @@ class _Planner:
             self._sandbox.catalog = self._sandbox.catalog.without_type(name)
             reason = "sources that were made with it keep what it stood for"
         self._make(statement, Action.CREATE if old is None else Action.REPLACE, name, "type", reason)
+
+    def _function(self, statement: Statement) -> None:
+        """Queries that call one which is replaced go on with it; the server refuses what they cannot go on with."""
+        name = statement.parsed.node.this.this.upper()
+        trial = Sandbox(self._sandbox.engine, self._sandbox.catalog.without_function(name), {}, plans={})
+        check_statement(plain(statement.parsed), trial, self._properties(statement))
+        made, old = trial.catalog.functions[name], self._state.functions.get(name)
+        if old is not None and old.is_as(made):
+            self.plan.changes.append(Change(Action.KEEP, "function", made.name))
+        else:
+            self._make(statement, Action.CREATE if old is None else Action.REPLACE, made.name, "function")
 
     def _insert(self, statement: Statement) -> None:
         node, catalog = statement.parsed.node, self._sandbox.catalog
@@ -385,6 +414,14 @@ class _Planner:
 def _meaning(plan: QueryPlan) -> str:
     """A plan without the aliases of its sources."""
     return re.sub(r"(?m)^( *Scan \S+ \S+) AS \S+ \[", r"\1 [", plan_tree(plan))
+
+
+def _text(definition: Definition) -> str | None:
+    """The statement of a function; None where the server does not show its source, or it cannot be written so."""
+    try:
+        return create_statement(definition) if definition.callable else None
+    except ValueError:
+        return None
 
 
 def _query_id(node: object) -> str | None:

@@ -1,6 +1,7 @@
-"""What a server has: sources, queries and types, read with statements that every ksqlDB server answers.
+"""What a server has: sources, queries, types and functions, read with statements that every ksqlDB server answers.
 
-They are SHOW STREAMS, TABLES, QUERIES, TYPES, TOPICS and PROPERTIES, then a DESCRIBE of each source.
+They are SHOW STREAMS, TABLES, QUERIES, TYPES, TOPICS, PROPERTIES and FUNCTIONS, then a DESCRIBE of each source, and of
+each function in Python.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from sqlglot import exp
 from ksqlpy.catalog import Column, Header
 from ksqlpy.config import PROPERTIES, Config
 from ksqlpy.errors import ConfigProblem
+from ksqlpy.functions.python import PYTHON
 from ksqlpy.sql import to_sql
 from ksqlpy.types import STRING, ArrayType, DecimalType, MapType, Scalar, SqlType, StructType
+from ksqlpy.udfs.definition import Definition
 
-__all__ = ["Server", "ServerQuery", "ServerSource", "State", "quoted", "read_state"]
+__all__ = ["Server", "ServerFunction", "ServerQuery", "ServerSource", "State", "quoted", "read_state"]
 
 
 class Server(Protocol):
@@ -56,6 +59,22 @@ class ServerQuery:
     sink: str
 
 
+@dataclass(frozen=True)
+class ServerFunction:
+    """A function in Python; of one whose source the server does not show, ``hash`` alone tells what it is.
+
+    ``definition``: without source it has neither a body nor a callable.
+    """
+
+    definition: Definition
+    hash: str
+
+    def is_as(self, other: Definition) -> bool:
+        """Whether it is the same."""
+        own, told = self.definition, ("help", "timeout_ms", "deterministic")
+        return self.hash == other.hash and all(getattr(own, key) == getattr(other, key) for key in told)
+
+
 @dataclass
 class State:
     """All of it, by name or id.
@@ -66,6 +85,7 @@ class State:
     sources: dict[str, ServerSource] = field(default_factory=dict)
     queries: dict[str, ServerQuery] = field(default_factory=dict)
     types: dict[str, SqlType] = field(default_factory=dict)
+    functions: dict[str, ServerFunction] = field(default_factory=dict)
     topics: dict[str, int] = field(default_factory=dict)
     config: Config = field(default_factory=lambda: Config.of({}))
 
@@ -75,13 +95,14 @@ def quoted(name: str) -> str:
     return to_sql(exp.Identifier(this=name, quoted=True))
 
 
-_ASKED = "SHOW STREAMS; SHOW TABLES; SHOW QUERIES; SHOW TYPES; SHOW TOPICS; SHOW PROPERTIES;"
+_ASKED = "SHOW STREAMS; SHOW TABLES; SHOW QUERIES; SHOW TYPES; SHOW TOPICS; SHOW PROPERTIES; SHOW FUNCTIONS;"
 
 
 def read_state(server: Server) -> State:
     """Asks the server; raises KsqlError."""
     state = State()
     names: list[str] = []
+    functions: list[str] = []
     properties: dict[str, str] = {}
     for entity in server.statements(_ASKED):
         match entity:
@@ -98,11 +119,19 @@ def read_state(server: Server) -> State:
                 state.topics = {t["name"]: len(t["replicaInfo"]) for t in listed}
             case {"properties": listed}:
                 properties = {p["name"]: p["value"] for p in listed if _known(p)}
+            case {"@type": "function_names", "functions": listed}:
+                functions = [f["name"] for f in listed if f.get("category") == PYTHON]
     state.config = _config(properties)
     if names:
         for entity in server.statements(" ".join(f"DESCRIBE {quoted(n)};" for n in names)):
             source = _source(entity["sourceDescription"])
             state.sources[source.name] = source
+    if functions:
+        for entity in server.statements(" ".join(f"DESCRIBE FUNCTION {quoted(n)};" for n in functions)):
+            told = entity["python"]
+            hidden = {"body": "", "callable": ""}
+            definition = Definition.from_json({**hidden, **told["definition"]})
+            state.functions[definition.name] = ServerFunction(definition, told["hash"])
     return state
 
 
