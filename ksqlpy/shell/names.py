@@ -106,7 +106,7 @@ def functions() -> Mapping[str, Function]:
 
 
 def listed(names: Names, entities: Sequence[Entity]) -> Names:
-    """The names after SHOW STREAMS, TABLES, QUERIES, TOPICS, TYPES and ROLES.
+    """The names after SHOW STREAMS, TABLES, QUERIES, TOPICS, TYPES, ROLES and FUNCTIONS.
 
     Columns of sources that are as they were stay. Entities of other kinds and shapes are passed over.
     """
@@ -126,6 +126,10 @@ def listed(names: Names, entities: Sequence[Entity]) -> Names:
             names = replace(names, topics=tuple(t["name"] for t in e["topics"]))
         elif e.get("@type") == "type_list":
             names = replace(names, types={n: _field(n, s).type for n, s in e["types"].items()})
+        elif e.get("@type") == "function_names":
+            python = [f for f in e["functions"] if f.get("category") == "PYTHON"]
+            own = {f["name"]: Function(f["name"], f["type"], help="in Python") for f in python}
+            names = replace(names, functions={**functions(), **own})
         elif e.get("@type") == "roles":
             names = replace(names, roles={r["name"]: bool(r.get("builtIn")) for r in e["roles"]})
     return names if sources is None else replace(names, sources=sources)

@@ -160,9 +160,9 @@ class Watcher:
                 self._say(_state(e))
 
     def _list(self, client: Client, round: int, *, roles: bool) -> None:
-        """``roles``: whether the server has them; ksqlDB's would log a statement that it cannot read."""
+        """``roles``: whether the server has them, and functions in Python; ksqlDB's would log what it cannot read."""
         entities = []
-        for kind in ("STREAMS", "TABLES", "QUERIES", "TOPICS", "TYPES", *(("ROLES",) if roles else ())):
+        for kind in ("STREAMS", "TABLES", "QUERIES", "TOPICS", "TYPES", *(("ROLES", "FUNCTIONS") if roles else ())):
             entities += self._ask(client, f"SHOW {kind};")
         if self._round != round:
             return

@@ -27,7 +27,13 @@ from tests.docs.pages import ROOT, commands, pages, pieces
 from tests.newcomer.environment import made_for
 from tests.support.waiting import until
 
-SQL = ("docs/sql-reference.md", "docs/joins-and-windows.md", "docs/queries.md", "docs/roles.md")
+SQL = (
+    "docs/sql-reference.md",
+    "docs/joins-and-windows.md",
+    "docs/queries.md",
+    "docs/python-functions.md",
+    "docs/roles.md",
+)
 """Pages whose statements are run one after the other, in the order of docs/README.md."""
 
 PASTED = ("README.md", "docs/quickstart.md")
@@ -102,6 +108,7 @@ def test_the_statements_of_all_pages_stand_beside_each_other(
 def server(tmp_path: Path) -> Iterator[str]:
     """The URL of a server as a process, which ends with the test."""
     command = [sys.executable, "-m", "ksqlpy", "server", "--temporary", "--port", "0", "-D", "ksqlpy.warm.up=false"]
+    command += ["-D", "ksqlpy.functions.python.enabled=true"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
         ready = next((line for line in process.stdout if "is ready at" in line), "")

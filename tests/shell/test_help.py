@@ -105,7 +105,7 @@ def test_syntax_is_drawn(topic: Topic) -> None:
 def test_syntax() -> None:
     assert syntax("drop") == [
         "DROP {STREAM | TABLE} [IF EXISTS] name [DELETE TOPIC] [CASCADE]",
-        "DROP {TYPE | CONNECTOR} [IF EXISTS] name",
+        "DROP {TYPE | CONNECTOR | FUNCTION} [IF EXISTS] name",
     ]
     assert syntax("names") == ["( name [, name …] )"]
 
