@@ -27,11 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints all errors: 0 none, 1 some. Raises ConfigProblem for files that cannot be read."""
     from ksqlpy.project.check import check_files
-    from ksqlpy.project.files import read_files
+    from ksqlpy.project.functions import read_project
     from ksqlpy.shell.output import Printer, escaped
 
     as_json = form(options, "check", "table", "json") == "json"
-    report = check_files(read_files(options.paths), variables_of(options), dict(options.define))
+    report = check_files(read_project(options.paths), variables_of(options), dict(options.define))
     if as_json:
         for fault in report.faults:
             Printer("json").data(fault.as_json())

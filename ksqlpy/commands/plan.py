@@ -52,11 +52,11 @@ def run(options: argparse.Namespace) -> int:
 
 def planned(options: argparse.Namespace, client: Server) -> Plan:
     """The plan for the folder; raises KsqlError."""
-    from ksqlpy.project.files import read_files
+    from ksqlpy.project.functions import read_project
     from ksqlpy.project.plan import make_plan
     from ksqlpy.project.state import read_state
 
-    files, variables = read_files([options.folder]), variables_of(options)
+    files, variables = read_project([options.folder]), variables_of(options)
     return make_plan(files, read_state(client), variables, dict(options.define), prune=options.prune)
 
 

@@ -68,11 +68,11 @@ def _project(options: argparse.Namespace) -> str | None:
     if not options.project:
         return ""
     from ksqlpy.project.check import check_files
-    from ksqlpy.project.files import read_files
+    from ksqlpy.project.functions import read_project
     from ksqlpy.project.script import script
     from ksqlpy.shell.text import escaped
 
-    files, variables = read_files(options.project), variables_of(options)
+    files, variables = read_project(options.project), variables_of(options)
     report = check_files(files, variables)
     for fault in report.faults:
         print(escaped(fault.render(), keep="\n"), end="\n\n", file=sys.stderr)

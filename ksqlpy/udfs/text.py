@@ -58,7 +58,8 @@ def source_of(text: str, name: str, parameters: Sequence[str], kind: Kind) -> So
         raise TextProblem(f"the text has {len(text):,} characters, and {LARGEST:,} are the most", hint=hint)
     text = text.replace("\r\n", "\n")
     block = _Block(text)
-    found = next((s for s in block.statements if _names(s, name, kind)), None)
+    called = _alias(block, name)
+    found = next((s for s in block.statements if _names(s, called or name, kind)), None)
     if found is None:
         return _wrapped(block, name, parameters, kind)
     assert isinstance(found, ast.FunctionDef | ast.ClassDef)
@@ -70,6 +71,16 @@ def source_of(text: str, name: str, parameters: Sequence[str], kind: Kind) -> So
     body = block.moved(-len(block.indent))
     _compiled(body)
     return Source(body, found.name, _help(found), methods)
+
+
+def _alias(block: _Block, name: str) -> str | None:
+    """What stands behind ``name =``, as where a function has another name in SQL."""
+    for s in block.statements:
+        if isinstance(s, ast.Assign) and isinstance(s.value, ast.Name) and len(s.targets) == 1:
+            target = s.targets[0]
+            if isinstance(target, ast.Name) and target.id.upper() == name.upper():
+                return s.value.id
+    return None
 
 
 def _names(statement: ast.stmt, name: str, kind: Kind) -> bool:
