@@ -1,6 +1,6 @@
 """Who runs the jobs: ksqlpy, and Kafka Streams programs (``bench/peers``), each in a JVM of its own.
 
-``bench/flink_sql.py`` has one more.
+``bench/flink_sql.py`` and ``bench/python_peers`` have more.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -32,6 +32,7 @@ __all__ = [
     "built",
     "kafka_streams",
     "ours",
+    "process",
     "program",
     "spark_jvms",
     "stolen",
@@ -190,7 +191,7 @@ def ours() -> list[Contender]:
     return [_Ours("exactly_once"), _Ours("at_least_once")]
 
 
-# ------------------------------------------------------------ programs in JVMs of their own
+# ------------------------------------------------------------ programs in processes of their own
 
 
 @contextlib.contextmanager
@@ -199,10 +200,9 @@ def program(what: str, java: Sequence[str], jar: Path, arguments: Sequence[str])
 
     ``what``: what errors call it. ``java``: the command, and options that only this program needs.
     """
-    folder = Path(tempfile.mkdtemp(prefix="ksqlpy-peer-"))
-    log = folder / "log"
-    child = Guarded(
-        [
+
+    def command(folder: Path) -> Sequence[str]:
+        return [
             *java,
             "-Xmx700m",  # what Spark's JVM has by default
             f"-Djava.io.tmpdir={folder}",  # here its state goes
@@ -210,10 +210,24 @@ def program(what: str, java: Sequence[str], jar: Path, arguments: Sequence[str])
             "-jar",
             str(jar),
             *arguments,
-        ],
-        log=log,
-        remove=[folder],
-    )
+        ]
+
+    with process(what, command) as run:
+        yield run
+
+
+@contextlib.contextmanager
+def process(
+    what: str, command: Callable[[Path], Sequence[str]], variables: Mapping[str, str] | None = None
+) -> Iterator[Run]:
+    """Runs a command that prints RUNNING once it processes records.
+
+    ``what``: what errors call it. ``command``: made of a folder for its state. ``variables``: its environment, by
+    default that of this process.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="ksqlpy-peer-"))
+    log = folder / "log"
+    child = Guarded(command(folder), log=log, env=variables, remove=[folder])
     try:
         yield _ProgramRun(what, child, log)
     finally:
@@ -244,7 +258,8 @@ class _ProgramRun:
         return _cpu(self.processes())
 
     def processes(self) -> Sequence[psutil.Process]:
-        return [psutil.Process(self.child.pid)]
+        child = psutil.Process(self.child.pid)
+        return [child, *child.children(recursive=True)]
 
     def boundaries(self) -> list[float]:
         return []

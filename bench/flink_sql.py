@@ -21,11 +21,11 @@ from ksqlpy.embedded.java import find_java
 from ksqlpy.errors import EnvironmentProblem
 from ksqlpy.runtime import Engine
 
-__all__ = ["FLINK", "flink"]
+__all__ = ["BATCH", "FLINK", "PROJECT", "flink"]
 
 FLINK = "Flink at_least_once"
 
-_PROJECT = Path(__file__).with_name("flink")
+PROJECT = Path(__file__).with_name("flink")
 
 _OPENS = tuple(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -194,7 +194,7 @@ def flink() -> list[Contender]:
     An empty list, and one line that says why, where that cannot be done.
     """
     try:
-        return [_Flink(built(_PROJECT), find_java().executable)]
+        return [_Flink(built(PROJECT), find_java().executable)]
     except (EnvironmentProblem, NotBuilt) as e:
         print(f"no Flink to compare with: {e.args[0]}", flush=True)
         return []

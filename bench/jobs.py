@@ -48,7 +48,7 @@ class Job:
     how many keys. ``tables``: the tables beside them, whose topics are ``bench_d{n}`` and ``bench_e{n}``. ``results``:
     how many results each record gives; ``held``: how many fewer there are in the end, at most. ``timed``: how many of
     the results of a record, if any, carry the time from which on their latency counts (``T``, seconds). ``dsl``:
-    whether Kafka Streams' DSL has such an operation.
+    whether Kafka Streams' DSL has such an operation. ``partitions``: of its topics and its sink.
     ``bench/peers`` and ``bench/flink_sql.py`` know the jobs by their names.
     """
 
@@ -62,6 +62,7 @@ class Job:
     keys: int = KEYS
     held: int = 0
     dsl: bool = True
+    partitions: int = 1
 
     @property
     def even(self) -> bool:

@@ -87,7 +87,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
     Before that it gets records for ``SETTLE`` seconds, whose results are waited for: a first batch has to be set up,
     and a JVM that has just been started compiles what it runs. Jobs run for weeks.
     """
-    engine.execute(job.setup.format(n=suffix, p=1))
+    engine.execute(job.setup.format(n=suffix, p=job.partitions))
     job.send_tables(engine.bootstrap, suffix, int(time.time() * 1000))
     producer = Producer({"bootstrap.servers": engine.bootstrap, "linger.ms": 0})
     sink = f"O{suffix}"
@@ -141,7 +141,7 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, *, rate: int,
 def _read(engine: Engine, job: Job, topic: str, samples: list[tuple[float, float]], done: threading.Event) -> None:
     sink = engine.catalog.sources.get(topic)
     consumer = engine.kafka.reader(committed=True)  # as peers write in transactions
-    consumer.assign([TopicPartition(topic, 0, 0)])
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(job.partitions)])
     while not done.is_set():
         message = consumer.poll(0.2)
         if message is None or message.error() is not None:

@@ -35,7 +35,7 @@ def fill(engine: Engine, job: Job, suffix: str, records: int) -> float:
 
     The records are a millisecond apart and end about now: so windows of some seconds come and go.
     """
-    engine.execute(job.setup.format(n=suffix, p=1))
+    engine.execute(job.setup.format(n=suffix, p=job.partitions))
     first = int(time.time() * 1000) - records
     job.send_tables(engine.bootstrap, suffix, first - 1)
     producer = bulk_producer(engine.bootstrap)
@@ -52,7 +52,8 @@ def measure(engine: Engine, who: Contender, job: Job, suffix: str, sink: str, re
     begin = time.monotonic()
     with who.run(engine, job, suffix, sink, quick=False) as run:
         due = int(records * job.results) - job.held
-        found = watch(engine.bootstrap, sink, due, begin, transactional=who.transactional, check=run.check)
+        many, marked = job.partitions, who.transactional
+        found = watch(engine.bootstrap, sink, due, begin, partitions=many, transactional=marked, check=run.check)
         return Backlog(due, found.seen, job.name, who, begin, run.cpu(), os.getloadavg()[0])
 
 
