@@ -1,5 +1,5 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats] [format-latency] [reads] [pauses] [cluster] [growth] [driver] [server]`.
+[formats] [format-latency] [reads] [pauses] [cluster] [growth] [driver] [server] [functions]`.
 
 Without arguments the first four.
 
@@ -7,6 +7,9 @@ Figures depend on the machine and on what else runs: each table names the load. 
 sends and receives them, so there is one clock. Kafka Streams, to compare with, needs `mvn` and a JDK; without them
 there are only ksqlpy's figures. Flink SQL takes part if --who names it, as in --who 'ksqlpy|Flink': Maven fetches
 100 MB for it. Jobs that it has no comparable program for are left out, with a line that says why.
+
+`functions` measures a Python function; with --peers beside Faust, Quix Streams and PyFlink, of which --who leaves some
+out. pip installs each on first use, below ~/.cache/ksqlpy/bench and not here; PyFlink is 400 MB, and needs `mvn` too.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from bench import latency, pauses, throughput
 from bench.churn import churn
@@ -30,10 +34,13 @@ from bench.cost import table as costs
 from bench.driver import driver
 from bench.flink_sql import FLINK, flink
 from bench.formats import format_jobs, formats
+from bench.functions import JOBS as FUNCTION_JOBS
+from bench.functions import Rounds, functions
 from bench.growth import growth
 from bench.jobs import JOBS, Job
 from bench.join_state import join_state
 from bench.many import many, warm_start
+from bench.python_peers import python_peers
 from bench.reads import reads
 from bench.recovery import Recovery, large_state, recover
 from bench.recovery import table as recoveries
@@ -44,7 +51,7 @@ from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-ON_CLUSTERS = ("cluster", "growth", "driver", "server")
+ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions")
 """These start servers of their own."""
 LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency", "reads", "pauses", *ON_CLUSTERS)
 
@@ -181,14 +188,34 @@ def _told(steps: Iterator[str | Recovery]) -> Iterator[str | Recovery]:
         yield step
 
 
+def _of_functions(arguments: argparse.Namespace) -> Iterator[str]:
+    seconds = arguments.intervals * arguments.interval
+    partitions = arguments.partitions or 1
+    how = Rounds(arguments.rounds, arguments.records, arguments.rate, seconds, arguments.seed)
+    live = (
+        f"{arguments.rate} records/s for {latency.SETTLE:g} s, not counted, and {seconds} s"
+        if seconds
+        else "no latency"
+    )
+    yield f"{arguments.rounds} rounds in orders of seed {arguments.seed}; {partitions} partitions and processes; {live}"
+    jobs = [replace(job, partitions=partitions) for job in FUNCTION_JOBS if arguments.jobs.search(job.name)]
+    wanted = arguments.who.search
+    who = [w for w in ours() if wanted(w.name)] + (python_peers(wanted) if arguments.peers else [])
+    properties = {"commit.interval.ms": arguments.interval * 1000, "ksqlpy.spark.master": arguments.master}
+    for line in functions(who, jobs, how, properties):
+        yield f"{line} ({_load()})" if line.startswith("round") else line
+
+
 def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
     if part == "cluster":
         return cluster(arguments.rate, arguments.intervals * 2, arguments.records, arguments.rounds)
     if part == "growth":
-        return growth(arguments.records, arguments.rounds, arguments.partitions)
+        return growth(arguments.records, arguments.rounds, arguments.partitions or 8)
     if part == "server":
         many = {"queries": arguments.queries, "records": arguments.records, "rounds": arguments.rounds}
         return server(arguments.jobs, seconds=arguments.seconds, master=arguments.master, **many)
+    if part == "functions":
+        return _of_functions(arguments)
     counts = [arguments.queries // 4, arguments.queries // 2, arguments.queries]
     return driver(counts, rate=arguments.rate, seconds=arguments.interval * 2.0)
 
@@ -208,7 +235,8 @@ def main() -> int:
         "--who", type=re.compile, default=re.compile(""), help="who runs them (regex); Flink only if named"
     )
     parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
-    parser.add_argument("--partitions", type=int, default=8, help="of the topic of growth (8)")
+    parser.add_argument("--partitions", type=int, help="of the topics of growth (8) and functions (1)")
+    parser.add_argument("--seed", type=int, default=1, help="of the orders of the contenders of functions (1)")
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     parser.add_argument("--seconds", type=float, default=10, help="of a round of a job of server (10)")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")

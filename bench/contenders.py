@@ -42,6 +42,9 @@ GUARANTEE = "processing.guarantee"
 READY_WITHIN = 60.0
 """Seconds that a job may take from its start to being able to process records."""
 
+ENDS_WITHIN = 10.0
+"""Seconds that what a program has started may take to end behind it."""
+
 PEERS = {"Kafka Streams at_least_once": 30_000, "Kafka Streams exactly_once_v2": 100}
 """Kafka Streams with either guarantee, and its own commit interval then (ms)."""
 
@@ -228,10 +231,14 @@ def process(
     folder = Path(tempfile.mkdtemp(prefix="ksqlpy-peer-"))
     log = folder / "log"
     child = Guarded(command(folder), log=log, env=variables, remove=[folder])
+    run = _ProgramRun(what, child, log)
     try:
-        yield _ProgramRun(what, child, log)
+        yield run
     finally:
+        own = run.processes()
         child.stop()
+        for left in psutil.wait_procs(own, ENDS_WITHIN)[1]:
+            left.kill()
         shutil.rmtree(folder, ignore_errors=True)  # the guard leaves it where the child had ended by itself
 
 
@@ -258,8 +265,11 @@ class _ProgramRun:
         return _cpu(self.processes())
 
     def processes(self) -> Sequence[psutil.Process]:
-        child = psutil.Process(self.child.pid)
-        return [child, *child.children(recursive=True)]
+        try:
+            child = psutil.Process(self.child.pid)
+            return [child, *child.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
 
     def boundaries(self) -> list[float]:
         return []

@@ -67,7 +67,7 @@ _MEASURES: tuple[tuple[str, Callable[[Backlog], float]], ...] = (
 
 LEGEND = """results a second, medians of the rounds
   flow: from the first result to the last; 2nd half: from half of them to the last; whole: from the start to the last,
-  where ksqlpy starts by a statement in a server that runs, the others by the launch of their JVM"""
+  where ksqlpy starts by a statement in a server that runs, the others by the launch of their processes"""
 
 
 def _median(values: Sequence[float]) -> float:

@@ -1,0 +1,1 @@
+"""Programs of the peers: scripts for environments that have neither ksqlpy nor bench."""
