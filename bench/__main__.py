@@ -1,5 +1,5 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats] [format-latency] [reads] [pauses] [cluster] [growth] [driver] [server] [functions]`.
+[formats] [format-latency] [reads] [pauses] [calls] [cluster] [growth] [driver] [server] [functions]`.
 
 Without arguments the first four.
 
@@ -7,6 +7,8 @@ Figures depend on the machine and on what else runs: each table names the load. 
 sends and receives them, so there is one clock. Kafka Streams, to compare with, needs `mvn` and a JDK; without them
 there are only ksqlpy's figures. Flink SQL takes part if --who names it, as in --who 'ksqlpy|Flink': Maven fetches
 100 MB for it. Jobs that it has no comparable program for are left out, with a line that says why.
+
+`calls` measures calls of a Python function alone, in one task and in a query.
 
 `functions` measures a Python function; with --peers beside Faust, Quix Streams and PyFlink, of which --who leaves some
 out. pip installs each on first use, below ~/.cache/ksqlpy/bench and not here; PyFlink is 400 MB, and needs `mvn` too.
@@ -26,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from bench import latency, pauses, throughput
+from bench.calls import alone, function_jobs, in_a_task
 from bench.churn import churn
 from bench.cluster import cluster
 from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
@@ -53,7 +56,19 @@ from ksqlpy.testing.registry import shared_registry
 PARTS = ("start", "many", "latency", "throughput")
 ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions")
 """These start servers of their own."""
-LONG = ("churn", "recovery", "keys", "cost", "join-state", "formats", "format-latency", "reads", "pauses", *ON_CLUSTERS)
+LONG = (
+    "churn",
+    "recovery",
+    "keys",
+    "cost",
+    "join-state",
+    "formats",
+    "format-latency",
+    "reads",
+    "pauses",
+    "calls",
+    *ON_CLUSTERS,
+)
 
 _STOLEN = stolen()
 
@@ -300,6 +315,11 @@ def main() -> int:
                 _cost(engine, arguments)
             elif part == "latency":
                 _latency(engine, arguments, _jobs(arguments))
+            elif part == "calls":
+                print(alone(arguments.records // 5), flush=True)
+                for line in in_a_task(engine, arguments.records, arguments.rounds):
+                    print(line, flush=True)
+                _latency(engine, arguments, function_jobs())
             elif part == "format-latency":
                 _latency(engine, arguments, format_jobs(engine, registry))
             else:
