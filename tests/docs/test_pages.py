@@ -148,7 +148,7 @@ def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
     if page in STORIES:
         named = re.search(r"`(ksqlpy dev [^`]*)`", (ROOT / page).read_text(encoding="utf-8"))
         assert named is not None, "the page names no server"
-        before = [f"{named[1]} --no-shell &"]
+        before = [f"{named[1]} --no-shell &", 'ksqlpy --wait 300 -e "SHOW STREAMS;"']  # a reader sees when it is there
     elif page == "docs/test-files.md":
         (here / "rides.test").write_text(next(x.text for x in pieces(page) if x.kind == "test") + "\n")
     else:  # readers edit it
