@@ -35,14 +35,13 @@ def ksql_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSessio
 
 
 @pytest.fixture
-def ksql(ksql_spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Scenario]:
+def ksql(ksql_spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     """Statements and records in memory, without Kafka; each test begins with nothing."""
-    from ksqlpy.embedded.folders import scratch_folder
     from ksqlpy.pytest_plugin.memory import InMemory
     from ksqlpy.pytest_plugin.scenario import Scenario
 
-    with scratch_folder("ksqlpy-pytest-") as folder:
-        yield Scenario(InMemory(ksql_spark, folder))
+    # Not removed behind the test: Spark writes files of a state a little later. pytest removes it.
+    return Scenario(InMemory(ksql_spark, tmp_path_factory.mktemp("ksql")))
 
 
 @pytest.fixture(scope="session")
