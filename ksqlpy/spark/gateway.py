@@ -65,6 +65,7 @@ def launch_jvm(settings: Mapping[str, str], secrets: Mapping[str, str]) -> Any:
     made = launch_gateway(conf)  # type: ignore[no-untyped-call]
     for name, value in secrets.items():
         made.jvm.System.setProperty(name, value)
+    made.jvm.ksqlpy.internals.Guards.begin()  # ahead of all that the archive of classes is made of, too
     return made
 
 

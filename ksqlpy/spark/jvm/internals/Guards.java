@@ -29,8 +29,14 @@ public final class Guards {
             NETWORK + "TransportContext.createClientFactory()L" + NETWORK + "client/TransportClientFactory;", "clients");
     String writer = "org.apache.spark.shuffle.streaming.StreamingShuffleWriter";
     String reader = "org.apache.spark.shuffle.streaming.StreamingShuffleReader";
+    String manager = "org.apache.spark.shuffle.streaming.StreamingShuffleManager";
     Class<?> beside = StreamingShuffleHandle.class;
-    return Changed.load(beside, writer, "", ShuffleGuard.class, List.of(server))
-        && Changed.load(beside, reader, "", ShuffleGuard.class, List.of(clients));
+    boolean changed =
+        Changed.load(beside, writer, "", ShuffleGuard.class, List.of(server))
+            && Changed.load(beside, reader, "", ShuffleGuard.class, List.of(clients));
+    // The manager stays as it is, but a class that is defined here is in no archive of classes. Those of an archive
+    // Java links ahead of all else; to check the manager, which gives a writer, it would load the writer.
+    Changed.load(beside, manager, "", ShuffleGuard.class, List.of());
+    return changed;
   }
 }
