@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,6 +156,7 @@ class Workers:
             try:
                 if self._forks is None or not self._forks.alive:
                     self._forks = _Forks(self._settings)
+                    weakref.finalize(self, self._forks.close)  # nobody may have closed this
                 return self._forks.fork()
             except (OSError, ValueError) as e:
                 raise EngineProblem(

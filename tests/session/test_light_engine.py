@@ -22,6 +22,14 @@ from tests.support.fake_engine import FakeEngine
 from tests.support.waiting import until
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """A process in the background of a shell ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     made = FakeEngine()
