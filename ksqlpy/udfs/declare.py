@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeVar, get_type_hints, overload
 
 __all__ = ["DeclarationError", "Declared", "described", "udaf", "udf", "udtf"]
 
-OnError = Literal["null", "dead-letter", "stop"]
+OnError = Literal["null", "stop"]
 _MARK = "__ksqlpy__"
 _STATES = {"init": 0, "add": 1, "undo": 1, "merge": 2, "result": 1}
 """The methods of an aggregate, and how many states each takes."""
@@ -68,7 +68,7 @@ class Declared:
 
     def _check_options(self) -> None:
         on_error, timeout = self.options["on_error"], self.options["timeout"]
-        known = ("null", "stop") if self.kind == "AGGREGATE" else ("null", "dead-letter", "stop")
+        known = ("null", "stop")
         if on_error not in known:
             raise self.refuse("bad-declaration", f"on_error is {' or '.join(map(repr, known))}, not {on_error!r}")
         number = isinstance(timeout, int | float) and not isinstance(timeout, bool)

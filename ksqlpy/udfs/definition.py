@@ -12,7 +12,7 @@ from ksqlpy.types import ArrayType, SqlType, type_from_json, type_to_json
 __all__ = ["METHODS", "Definition", "Kind", "OnError"]
 
 Kind = Literal["SCALAR", "AGGREGATE", "TABLE"]
-OnError = Literal["null", "dead-letter", "stop"]
+OnError = Literal["null", "stop"]
 
 MOST_STATE = 1 << 20
 """Bytes of the state of a group: it is written for each of its rows."""
