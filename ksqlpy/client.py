@@ -11,7 +11,6 @@ Source of the rules: ksqlDB manual, "ksqlDB REST API". It speaks to ksqlDB serve
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import itertools
 import json
@@ -20,10 +19,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
-from datetime import time as clock_time
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +30,7 @@ from urllib.parse import quote, unquote, urlsplit
 import httpx
 
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError, file_reason
+from ksqlpy.somerows import SomeRows
 
 __all__ = ["AT_START", "DEFAULT_URL", "NOT_YET", "STARTING", "Client", "Connection", "RowRefused", "Waiting"]
 
@@ -45,9 +43,6 @@ NOT_YET, AT_START = 10.0, 300.0
 """Seconds that :class:`Waiting` gives a server to answer at all, and to start."""
 
 _PAUSE = 0.2
-
-_ROWS, _HELD = 10_000, 1.0
-"""Rows of a request, and seconds after which the next row begins another one: acknowledgements come at its end."""
 
 _UNTRUSTED = re.compile(r"certificate verify failed: (.+?)(?: \(_ssl|$)")
 _SIGNED = "name what signed it with --cacert FILE"
@@ -271,11 +266,11 @@ class Client:
         there, all_rows = 0, iter(rows)
         if id is not None:
             first["id"] = id
-            there = self._inserted(first, _Some(iter(())), 0)
+            there = self._inserted(first, SomeRows(iter(())), 0)
             there = sum(1 for _ in itertools.islice(all_rows, there))
             yield there
         while True:
-            some = _Some(all_rows)
+            some = SomeRows(all_rows)
             if some.over and (there or id is not None):
                 break
             there = self._inserted(first if id is None else {**first, "seq": there}, some, there)
@@ -285,7 +280,7 @@ class Client:
         if some.failed is not None:
             raise some.failed
 
-    def _inserted(self, first: Mapping[str, object], some: _Some, there: int) -> int:
+    def _inserted(self, first: Mapping[str, object], some: SomeRows, there: int) -> int:
         """Sends rows by one request; gives how many are there then."""
         content = itertools.chain((json.dumps(first).encode() + b"\n",), some)
         with self._talking():
@@ -334,24 +329,6 @@ class Client:
                     if line.startswith(b"{"):  # lines of records begin with a word
                         raise _restored(json.loads(line), sql)
                     yield line.decode(errors="replace")
-
-    def insert(self, target: str, lines: Sequence[bytes]) -> tuple[int, KsqlError | None]:
-        """Inserts rows, each a JSON object on a line, into a stream or table; of ksqlpy's servers only.
-
-        Gives how many of them the brokers have, from the first one on, and why the one behind them is refused.
-        """
-        head = json.dumps({"target": target}).encode()
-        body, written = b"\n".join([head, *lines]), 0
-        with self._talking(), self._sent("POST", "/inserts-stream", content=body) as response:
-            response.read()
-        if response.status_code >= 400:
-            raise _error(response, None)
-        for line in response.iter_lines():
-            told = json.loads(line)
-            if told.get("status") != "ok":
-                return written, _restored(told, None)
-            written += 1
-        return written, None
 
     def close_query(self, query_id: str) -> bool:
         """Ends a push query; False if the server knows none of that id."""
@@ -470,47 +447,6 @@ class Client:
                 f"the connection to {self.url} broke: {e or type(e).__name__}",
                 hint="see the server's log",
             ) from e
-
-
-class _Some:
-    """The next rows, as lines of a request. ``over``: there are no more; ``failed``: what their giver has raised."""
-
-    def __init__(self, rows: Iterator[Mapping[str, object] | str]) -> None:
-        self._rows = rows
-        self.sent = 0
-        self.over = False
-        self.failed: Exception | None = None
-        self._line = self._next()
-
-    def __iter__(self) -> Iterator[bytes]:
-        begun = time.monotonic()
-        while self._line is not None:
-            self.sent += 1
-            yield self._line
-            if self.sent == _ROWS or time.monotonic() - begun > _HELD:
-                return
-            self._line = self._next()
-
-    def _next(self) -> bytes | None:
-        try:
-            row = next(self._rows, None)
-            # A line end is white space in JSON: in texts it is escaped.
-            line = row.replace("\n", " ") if isinstance(row, str) else json.dumps(row, default=_json_value)
-        except Exception as e:  # of whoever gives them; what was sent is to be acknowledged first
-            row, self.failed = None, e
-        self.over = row is None
-        return None if row is None else line.encode() + b"\n"
-
-
-def _json_value(value: object) -> object:
-    """What JSON has not, as the server reads it: digits of a DECIMAL, ISO 8601, base64."""
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, date | datetime | clock_time):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    raise TypeError(f"a row cannot hold {value!r}")
 
 
 def _behind(response: httpx.Response) -> dict[str, int | None]:

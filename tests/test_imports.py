@@ -55,7 +55,8 @@ ORDER = (
 ALLOWED = {
     "embedded": {"errors"},
     "server": {*ORDER, "server"},
-    "client": {"errors", "types", "config"},
+    "somerows": set(),
+    "client": {"errors", "types", "config", "somerows"},
     "shell": {"version", "errors", "figures", "grammar", "sql", "formats", "config", "client"},
     "project": {*ORDER, "client"},
     "testing": {*ORDER, "client", "local"},

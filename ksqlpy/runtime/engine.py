@@ -96,8 +96,7 @@ class Engine:
         self.brokers = Brokers(config, self._progress)
         self.supervisor = Supervisor(self.brokers, self._progress)
         self.catalog_service = CatalogService(self.brokers, self.supervisor)
-        self.python = Workers(settings_of(config))
-        """Runs functions in Python without Spark."""
+        self.python = Workers(settings_of(config))  # functions in Python, without Spark
         self.reads = Reads(self.brokers, self.supervisor, lambda: self.python)
         self._metrics = Metrics(self.brokers, self.supervisor)
         self._letters = LetterBox(self.brokers)

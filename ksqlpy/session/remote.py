@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ksqlpy.client import DEFAULT_URL, Client, Connection, Waiting
+from ksqlpy.client import DEFAULT_URL, Client, Connection, RowRefused, Waiting
 from ksqlpy.errors import EngineProblem, StatementError
 from ksqlpy.session.asynchronous import AsyncSession
 from ksqlpy.session.inbox import Given, Inbox, Opened
@@ -19,9 +18,6 @@ from ksqlpy.session.session import Session
 from ksqlpy.session.typetexts import type_of
 
 __all__ = ["aconnect", "connect"]
-
-_AT_ONCE = 20_000
-"""Rows of one request of insert: when it is answered the brokers have them."""
 
 
 def connect(
@@ -133,12 +129,12 @@ class _Remote:
 
     def insert(self, target: str, lines: Iterable[bytes]) -> int:
         """The same."""
-        left, written = iter(lines), 0
-        while batch := list(itertools.islice(left, _AT_ONCE)):
-            there, refused = self._client.insert(target, batch)
-            written += there
-            if refused is not None:
-                raise row_refused(written, refused)
+        written = 0
+        try:
+            for there in self._client.inserts(target, (line.decode() for line in lines)):
+                written = there
+        except RowRefused as e:
+            raise row_refused(e.row, e) from e
         return written
 
     def close(self) -> None:
