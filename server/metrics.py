@@ -40,7 +40,7 @@ from ksqlpy.server.backend import Backend, State, backend_of
 from ksqlpy.server.endpoints import LEFT, code_of, endpoint_of, endpoints_of
 from ksqlpy.server.probes import is_ready
 
-__all__ = ["Counted", "Scrapes", "engine_text", "router"]
+__all__ = ["Counted", "EngineText", "Scrapes", "engine_text", "router"]
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ class Scrapes:
         self._audit = audit
         self._requests: Counter[tuple[str, str]] = Counter()
         self._open: Counter[str] = Counter()
-        self._last = _Told()
+        self._last = EngineText()
         self._asking: asyncio.Task[None] | None = None
         self._own = CollectorRegistry(auto_describe=False)
         self._own.register(_Families(lambda: _families(SERVER_METRICS, self._told())))
@@ -120,7 +120,7 @@ class Scrapes:
 
     def _told(self) -> ServerMetrics:
         lost = {} if self._audit is None else dict(self._audit.lost)
-        last = self._last if self._backend.state is State.READY else _Told()
+        last = self._last if self._backend.state is State.READY else EngineText()
         return ServerMetrics(is_ready(self._backend), dict(self._requests), dict(self._open), lost, last.age_now)
 
 
@@ -162,7 +162,7 @@ class _Families(Collector):
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class EngineText:
     """What an engine has told, as text. ``at``: when; ``age``: of its figures at that time, None if there are none."""
 
     text: bytes = b""
@@ -175,17 +175,17 @@ class _Told:
         return None if self.age is None else self.age + time.monotonic() - self.at
 
 
-def engine_text(ask: Callable[[], EngineMetrics], more: Sequence[Metric[EngineMetrics]] = ()) -> _Told:
+def engine_text(ask: Callable[[], EngineMetrics], more: Sequence[Metric[EngineMetrics]] = ()) -> EngineText:
     """What an engine tells; nothing where it cannot."""
     registry = CollectorRegistry(auto_describe=False)
     try:
         told, at = ask(), time.monotonic()
         registry.register(_Families(lambda: _families((*ENGINE_METRICS, *more), told)))
         registry.register(_Families(lambda: _of_queries(told.queries)))
-        return _Told(generate_latest(registry), at, told.age)
+        return EngineText(generate_latest(registry), at, told.age)
     except Exception as e:  # whatever it is, the metrics of the server are told
         log.warning("no metrics of the engine: %s", e)
-        return _Told(at=time.monotonic())
+        return EngineText(at=time.monotonic())
 
 
 T = TypeVar("T")

@@ -42,6 +42,14 @@ TOKENS = "ksql.query.push.v2.continuation.tokens.enabled"
 _FeedKey = tuple[str, Source, bool, frozenset[Definition]]
 
 
+def _answered(python: Callable[[], Workers], definition: Definition, arguments: Sequence[Any]) -> Any:
+    """What a function in Python gives, as lookups and plain push queries need it: null where a call fails.
+
+    Raises EngineProblem ``function-failed`` where ON_ERROR is 'stop'.
+    """
+    return answered(python(), definition, arguments)
+
+
 class Reads:
     """The push queries and PRINTs that are open, and the copies of tables for pull queries."""
 
@@ -50,7 +58,7 @@ class Reads:
     def __init__(self, brokers: Brokers, supervisor: Supervisor, python: Callable[[], Workers]) -> None:
         self._brokers = brokers
         self._supervisor = supervisor
-        self._python = python
+        self.call_python = partial(_answered, python)
         self._push: dict[str, PushQuery | PlainPush] = {}
         self._printing: dict[str, Printing] = {}
         self._pulls: dict[str, PullQuery | None] = {}  # None until it has begun
@@ -66,13 +74,6 @@ class Reads:
             supervisor.shared_folder,
             self.call_python,
         )
-
-    def call_python(self, definition: Definition, arguments: Sequence[Any]) -> Any:
-        """What a function in Python gives, as lookups and plain push queries need it: null where a call fails.
-
-        Raises EngineProblem ``function-failed`` where ON_ERROR is 'stop'.
-        """
-        return answered(self._python(), definition, arguments)
 
     def start(self, folder: Path) -> None:
         """Makes the folder of an engine the place of the copies of tables."""

@@ -63,6 +63,6 @@ def test_the_shell_shows_it(engine: MemoryEngine) -> None:
 def test_a_scrape_has_it() -> None:
     figures = QueryFigures(Counts(sent={"ALL_RIDES": 11_000, "copy": 1}))
     query = QueryMetrics("CSAS_1", "ALL_RIDES", "RUNNING", None, 0, 0.0, figures)
-    text = engine_text(lambda: EngineMetrics("1", "default_", (query,))).decode()
+    text = engine_text(lambda: EngineMetrics("1", "default_", (query,))).text.decode()
     assert "# HELP ksqlpy_query_topics_written topics to which it has written results\n" in text
     assert 'ksqlpy_query_topics_written{query="CSAS_1"} 2.0\n' in text
