@@ -6,6 +6,7 @@ Calls raise Py4JError or OSError when the JVM is gone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,9 @@ __all__ = [
     "scala_session",
     "use_gateway",
 ]
+
+# Of whoever has pandas installed; nothing here uses it.
+warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
 def jvm_of(session: SparkSession) -> Any:

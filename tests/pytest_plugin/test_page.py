@@ -16,6 +16,7 @@ CALLS = re.compile(r"^\| `(\w+)", re.MULTILINE)
 
 @pytest.mark.spark
 @pytest.mark.kafka
+@pytest.mark.extended("a run of pytest with an engine of its own")
 def test_the_page(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     [shown] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)

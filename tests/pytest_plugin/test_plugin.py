@@ -28,7 +28,7 @@ def start(pytester: pytest.Pytester, tests: str, monkeypatch: pytest.MonkeyPatch
     # Its home is another one; jars and compiled classes are those of all tests.
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache_folder().parent))
     pytester.makepyfile(test_sample=tests)
-    return pytester.runpytest_subprocess("-p", "ksqlpy.pytest_plugin", "-p", "no:schemathesis", "-q", *options)
+    return pytester.runpytest_subprocess("-p", "no:schemathesis", "-q", *options)
 
 
 @pytest.mark.spark
@@ -42,6 +42,7 @@ def test_in_memory(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.spark
 @pytest.mark.kafka
+@pytest.mark.extended("a run of pytest with an engine of its own")
 def test_on_kafka(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     run(pytester, "sample_kafka.py", monkeypatch).assert_outcomes(passed=3)
 
@@ -62,6 +63,6 @@ def test_pytest_pays_nothing_for_it() -> None:
 
 def test_its_fixtures_are_listed_and_no_more(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=":")
-    result = pytester.runpytest_subprocess("-p", "ksqlpy.pytest_plugin", "-p", "no:schemathesis", "--fixtures")
+    result = pytester.runpytest_subprocess("-p", "no:schemathesis", "--fixtures")
     own = [line for line in result.outlines if "/ksqlpy/pytest_plugin/" in line and " -- " in line]
     assert sorted(line.split()[0] for line in own) == ["ksql", "ksql_engine", "ksql_kafka", "ksql_spark"]
