@@ -57,5 +57,7 @@ def answered(workers: Workers, definition: Definition, arguments: Sequence[Any])
             problem = EngineProblem("function-failed", f"function {definition.name}: {e}")
             problem.add_note(e.traceback)
             raise problem from None
-        log.warning("function %s: %s\n%s", definition.name, e, e.traceback)
+        if (more := workers.seldom.more(definition.name, e.kind)) is not None:
+            said = f" ({more:,} more since the last entry)" if more else ""
+            log.warning("function %s: %s%s\n%s", definition.name, e, said, e.traceback)
         return None

@@ -18,13 +18,14 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ksqlpy.errors import EngineProblem
 from ksqlpy.udfs.definition import Definition
+from ksqlpy.udfs.seldom import Seldom
 from ksqlpy.udfs.values import Read, Unfit, Write, reader, writer
 
 __all__ = ["FILES", "CallFailed", "Settings", "Workers"]
@@ -71,15 +72,18 @@ class CallFailed(Exception):
 class Workers:
     """At most ``settings.workers`` processes, which fork from one. All methods may be called by several threads.
 
-    They wait for user code, up to its time limit: never in the thread of an event loop.
+    ``seldom``: which failures and prints are logged. Calls wait for user code, up to its time limit: never in the
+    thread of an event loop.
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = settings or Settings()
+        self.seldom = Seldom()
         self._free = threading.BoundedSemaphore(self._settings.workers)
         self._lock = threading.Lock()
         self._idle: list[_Worker] = []
         self._forks: _Forks | None = None
+        self._end_forks: Callable[[], object] = lambda: None
         self._known: dict[Definition, _Call] = {}
         self._closed = False
 
@@ -124,9 +128,8 @@ class Workers:
         """Ends all workers."""
         with self._lock:
             self._closed = True
-            forks, self._forks, self._idle = self._forks, None, []
-        if forks is not None:
-            forks.close()
+            self._forks, self._idle = None, []
+        self._end_forks()
 
     # ------------------------------------------------------------ one request
 
@@ -134,17 +137,25 @@ class Workers:
         with self._free:
             for attempt in range(ATTEMPTS):
                 worker = self._take(new=attempt > 0)
+                whole = False
                 try:
                     if call.id not in worker.calls:
                         worker.ask(call.described, LOADING, call.name)
                         worker.calls.add(call.id)
-                    return b"" if request is None else worker.ask(request, limit, call.name)
+                    answer = b"" if request is None else worker.ask(request, limit, call.name)
+                    whole = True
+                    return answer
+                except CallFailed:
+                    whole = True
+                    raise
                 except OSError:
-                    worker.end()
+                    pass
                 finally:
-                    if not worker.spent:
+                    if whole and not worker.spent:
                         with self._lock:
                             self._idle.append(worker)
+                    else:  # what it still answers, to a call that was interrupted, would be the next one's
+                        worker.end()
         raise CallFailed("Worker", f"its worker has ended {ATTEMPTS} times")
 
     def _take(self, *, new: bool) -> _Worker:
@@ -155,8 +166,9 @@ class Workers:
                 return self._idle.pop()
             try:
                 if self._forks is None or not self._forks.alive:
-                    self._forks = _Forks(self._settings)
-                    weakref.finalize(self, self._forks.close)  # nobody may have closed this
+                    self._end_forks()
+                    self._forks = _Forks(self._settings, self.seldom)
+                    self._end_forks = weakref.finalize(self, self._forks.close)  # nobody may have closed this
                 return self._forks.fork()
             except (OSError, ValueError) as e:
                 raise EngineProblem(
@@ -220,7 +232,8 @@ class _Worker:
         status, answer = answer[0], answer[1:]
         if status & _PRINTED:
             end = 4 + _INT.unpack_from(answer)[0]
-            log.warning("function %s prints: %s", name, answer[4:end].decode())
+            if (more := self._forks.seldom.more(name, "print")) is not None:
+                log.warning("function %s prints%s: %s", name, _and(more), answer[4:end].decode())
             answer = answer[end:]
         if not status & _FAILED:
             return answer
@@ -235,7 +248,7 @@ class _Worker:
         data = self._connection.recv(65536)
         while data and (len(data) < 4 or len(data) < 4 + _INT.unpack_from(data)[0]):
             if len(data) >= 4 and not 0 < _INT.unpack_from(data)[0] <= _LARGEST:
-                break
+                raise ConnectionResetError("the worker answers what it must not")
             more = self._connection.recv(1 << 20)
             data = data + more if more else b""
         if len(data) < 5:
@@ -246,7 +259,8 @@ class _Worker:
 class _Forks:
     """The process that forks workers."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, seldom: Seldom) -> None:
+        self.seldom = seldom
         here = Path(__file__).parent
         parent = tempfile.gettempdir()
         self._folder = tempfile.mkdtemp(prefix="python-", dir=parent if len(parent) < _LONGEST_PATH - 40 else "/tmp")
@@ -329,6 +343,10 @@ class _Forks:
         with self._process.stderr as lines:
             for line in lines:
                 log.warning("Python: %s", line.decode("utf-8", "replace").rstrip()[:1000])
+
+
+def _and(more: int) -> str:
+    return f" (and {more:,} times since the last entry)" if more else ""
 
 
 def _environment(ours: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -33,8 +34,10 @@ from ksqlpy.types import (
     SqlType,
     StructType,
 )
+from ksqlpy.udfs import pool
 from ksqlpy.udfs.definition import Definition
 from ksqlpy.udfs.pool import CallFailed, Settings, Workers
+from ksqlpy.udfs.seldom import Seldom
 
 POINT = StructType((("X", DOUBLE), ("NAMES", ArrayType(STRING))))
 
@@ -260,11 +263,12 @@ def test_a_call_without_end_ends_at_its_limit(workers: Workers, body: str, line:
     assert workers.call(function("def f():\n    return 'well'"), ()) == "well"
 
 
-def test_what_is_printed_is_logged(workers: Workers, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_printed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     printing = function(
         "import sys\ndef f():\n    print('here')\n    print('x' * 9000, file=sys.stderr)\n    return 'well'"
     )
-    assert workers.call(printing, ()) == "well"
+    with contextlib.closing(Workers(Settings(workers=1))) as workers:
+        assert [workers.call(printing, ()) for _ in range(3)] == ["well"] * 3
     (line,) = [r.getMessage() for r in caplog.records if "prints" in r.getMessage()]
     assert line.startswith("function F prints: here\nxxx")
     assert len(line) < 5000
@@ -322,6 +326,47 @@ def test_kills_lose_and_change_nothing(workers: Workers) -> None:
     finally:
         over.set()
         killer.join()
+
+
+def test_an_interrupted_call_leaves_its_answer_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    echo = function("def f(a0):\n    return str(a0)\n", takes=(BIGINT,))
+    with contextlib.closing(Workers(Settings(workers=1))) as workers:
+        assert workers.call(echo, [1]) == "1"
+        usual = pool._Worker._receive
+
+        def interrupted(worker: pool._Worker) -> bytes:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(pool._Worker, "_receive", interrupted)
+            workers.call(echo, [2])
+        assert pool._Worker._receive is usual
+        assert workers.call(echo, [3]) == "3"
+
+
+def test_of_failures_and_prints_one_a_minute_is_told() -> None:
+    times = iter([0.0, 1.0, 2.0, 3.0, 60.5, 61.0])
+    seldom = Seldom(lambda: next(times))
+    assert seldom.more("F", "ValueError") == 0
+    assert seldom.more("F", "ValueError") is None
+    assert seldom.more("F", "ValueError") is None
+    assert seldom.more("F", "print") == 0
+    assert seldom.more("F", "ValueError") == 2
+    assert seldom.more("F", "ValueError") is None
+
+
+def test_a_process_that_forks_and_is_killed_leaves_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    echo = function("def f(a0):\n    return str(a0)\n", takes=(BIGINT,))
+    with tempfile.TemporaryDirectory(dir="/tmp") as name, contextlib.closing(Workers(Settings(workers=1))) as workers:
+        monkeypatch.setattr("tempfile.tempdir", name)  # the path of a socket is short
+        for number in range(3):
+            assert workers.call(echo, [number]) == str(number)
+            assert len([*Path(name).iterdir()]) == 1
+            assert workers._forks is not None
+            workers._forks._process.kill()
+            workers._forks._process.wait()
+        workers.close()
+        assert [*Path(name).iterdir()] == []
 
 
 def test_many_threads_share_few_workers() -> None:
