@@ -30,7 +30,7 @@ from urllib.parse import quote, unquote, urlsplit
 import httpx
 
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError, file_reason
-from ksqlpy.somerows import SomeRows
+from ksqlpy.insertlines import InsertLines
 
 __all__ = ["AT_START", "DEFAULT_URL", "NOT_YET", "STARTING", "Client", "Connection", "RowRefused", "Waiting"]
 
@@ -266,11 +266,11 @@ class Client:
         there, all_rows = 0, iter(rows)
         if id is not None:
             first["id"] = id
-            there = self._inserted(first, SomeRows(iter(())), 0)
+            there = self._inserted(first, InsertLines(iter(())), 0)
             there = sum(1 for _ in itertools.islice(all_rows, there))
             yield there
         while True:
-            some = SomeRows(all_rows)
+            some = InsertLines(all_rows)
             if some.over and (there or id is not None):
                 break
             there = self._inserted(first if id is None else {**first, "seq": there}, some, there)
@@ -280,7 +280,7 @@ class Client:
         if some.failed is not None:
             raise some.failed
 
-    def _inserted(self, first: Mapping[str, object], some: SomeRows, there: int) -> int:
+    def _inserted(self, first: Mapping[str, object], some: InsertLines, there: int) -> int:
         """Sends rows by one request; gives how many are there then."""
         content = itertools.chain((json.dumps(first).encode() + b"\n",), some)
         with self._talking():

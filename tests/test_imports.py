@@ -55,8 +55,8 @@ ORDER = (
 ALLOWED = {
     "embedded": {"errors"},
     "server": {*ORDER, "server"},
-    "somerows": set(),
-    "client": {"errors", "types", "config", "somerows"},
+    "insertlines": set(),
+    "client": {"errors", "types", "config", "insertlines"},
     "shell": {"version", "errors", "figures", "grammar", "sql", "formats", "config", "client"},
     "project": {*ORDER, "client"},
     "testing": {*ORDER, "client", "local"},

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from ksqlpy import somerows as module
+from ksqlpy import insertlines as module
 from ksqlpy.client import Client, Connection, RowRefused, Waiting
 from ksqlpy.errors import ConfigProblem, EngineProblem, EnvironmentProblem, KsqlError, Span, StatementError
 from ksqlpy.server.backend import Backend, State

@@ -10,13 +10,13 @@ from datetime import date, datetime
 from datetime import time as clock_time
 from decimal import Decimal
 
-__all__ = ["SomeRows"]
+__all__ = ["InsertLines"]
 
 _ROWS, _HELD = 10_000, 1.0
 """Rows of a request, and seconds after which the next row begins another one: acknowledgements come at its end."""
 
 
-class SomeRows:
+class InsertLines:
     """The next rows, as lines of a request. ``over``: there are no more; ``failed``: what their giver has raised."""
 
     def __init__(self, rows: Iterator[Mapping[str, object] | str]) -> None:
