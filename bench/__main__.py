@@ -8,7 +8,7 @@ sends and receives them, so there is one clock. Kafka Streams, to compare with, 
 there are only ksqlpy's figures. Flink SQL takes part if --who names it, as in --who 'ksqlpy|Flink': Maven fetches
 100 MB for it. Jobs that it has no comparable program for are left out, with a line that says why.
 
-`calls` measures calls of a Python function alone, in one task and in a query.
+`calls` measures calls of a Python function alone, and in one task.
 
 `functions` measures a Python function; with --peers beside Faust, Quix Streams and PyFlink, of which --who leaves some
 out. pip installs each on first use, below ~/.cache/ksqlpy/bench and not here; PyFlink is 400 MB, and needs `mvn` too.
@@ -28,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from bench import latency, pauses, throughput
-from bench.calls import alone, function_jobs, in_a_task
+from bench.calls import alone, in_a_task
 from bench.churn import churn
 from bench.cluster import cluster
 from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
@@ -319,7 +319,6 @@ def main() -> int:
                 print(alone(arguments.records // 5), flush=True)
                 for line in in_a_task(engine, arguments.records, arguments.rounds):
                     print(line, flush=True)
-                _latency(engine, arguments, function_jobs())
             elif part == "format-latency":
                 _latency(engine, arguments, format_jobs(engine, registry))
             else:

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from ksqlpy.catalog import Source
 
-__all__ = ["JOBS", "LEFT_JOIN", "STREAM", "Job", "bulk_producer", "send"]
+__all__ = ["JOBS", "LEFT_JOIN", "Job", "bulk_producer", "send"]
 
 KEYS = 50
 MANY = 5000
@@ -111,29 +111,29 @@ def _source(kind: str, key: str, topic: str, columns: str) -> str:
     return f"CREATE {kind} {name}{{n}} (K STRING {key}, {columns}) {with_}"
 
 
-STREAM = _source("STREAM", "KEY", "s", "V INT, T DOUBLE")
+_STREAM = _source("STREAM", "KEY", "s", "V INT, T DOUBLE")
 _CHANGES = _source("TABLE", "PRIMARY KEY", "s", "V INT, T DOUBLE, G STRING")
 _OTHER = _source("STREAM", "KEY", "r", "V INT, T DOUBLE")
 _D, _E = (_source("TABLE", "PRIMARY KEY", t, "NAME STRING") for t in "de")
 
 JOBS = (
-    Job("filter + project", STREAM, "CREATE STREAM {o} AS SELECT K, V, T FROM S{n} WHERE V >= 0;", timed=1),
+    Job("filter + project", _STREAM, "CREATE STREAM {o} AS SELECT K, V, T FROM S{n} WHERE V >= 0;", timed=1),
     Job(
         "GROUP BY",
-        STREAM,
+        _STREAM,
         "CREATE TABLE {o} AS SELECT K, COUNT(*) AS N, MAX(T) AS T FROM S{n} GROUP BY K;",
         timed=1,
     ),
     Job(
         "stream-table join",
-        STREAM + _D,
+        _STREAM + _D,
         "CREATE STREAM {o} AS SELECT S{n}.K AS K, V, T, NAME FROM S{n} JOIN D{n} ON S{n}.K = D{n}.K;",
         tables="d",
         timed=1,
     ),
     Job(
         "hopping count",
-        STREAM,
+        _STREAM,
         "CREATE TABLE {o} AS SELECT K, COUNT(*) AS N, MAX(T) AS T FROM S{n}"
         " WINDOW HOPPING (SIZE 10 SECONDS, ADVANCE BY 5 SECONDS, GRACE PERIOD 1 MINUTE) GROUP BY K;",
         results=2,
@@ -151,7 +151,7 @@ JOBS = (
     ),
     Job(
         "three-way join",
-        STREAM + _D + _E,
+        _STREAM + _D + _E,
         "CREATE STREAM {o} AS SELECT S{n}.K AS K, V, T, D{n}.NAME AS NAME, E{n}.NAME AS OTHER FROM S{n}"
         " JOIN D{n} ON S{n}.K = D{n}.K JOIN E{n} ON S{n}.K = E{n}.K;",
         tables="de",
@@ -159,7 +159,7 @@ JOBS = (
     # One session a key, which grows with each record: its row before goes out as a tombstone.
     Job(
         "session count",
-        STREAM,
+        _STREAM,
         "CREATE TABLE {o} AS SELECT K, COUNT(*) AS N, MAX(T) AS T FROM S{n}"
         " WINDOW SESSION (10 SECONDS, GRACE PERIOD 1 MINUTE) GROUP BY K;",
         results=2,
@@ -169,7 +169,7 @@ JOBS = (
     # The later of two records has the time.
     Job(
         "stream-stream join",
-        STREAM + _OTHER,
+        _STREAM + _OTHER,
         "CREATE STREAM {o} AS SELECT S{n}.K AS K, S{n}.V AS V, R{n}.T AS T FROM S{n} JOIN R{n}"
         " WITHIN 1 SECOND GRACE PERIOD 10 SECONDS ON S{n}.K = R{n}.K;",
         results=0.5,
@@ -180,7 +180,7 @@ JOBS = (
     # Each record has a window of its own, whose result counts from the window's end: until a later record closes it.
     Job(
         "EMIT FINAL",
-        STREAM,
+        _STREAM,
         "CREATE TABLE {o} AS SELECT K, COUNT(*) AS N, CAST(WINDOWEND AS DOUBLE) / 1000 AS T FROM S{n}"
         " WINDOW TUMBLING (SIZE 100 MILLISECONDS, GRACE PERIOD 0 SECONDS) GROUP BY K EMIT FINAL;",
         timed=1,
@@ -199,7 +199,7 @@ JOBS = (
     ),
     Job(
         "LAG",
-        STREAM,
+        _STREAM,
         "CREATE STREAM {o} AS SELECT K, V, T, LAG(V) OVER (PARTITION BY K) AS B FROM S{n};",
         timed=1,
         dsl=False,
@@ -207,7 +207,7 @@ JOBS = (
     # Each row is the new first one of its group.
     Job(
         "first of each group",
-        STREAM,
+        _STREAM,
         "CREATE TABLE {o} WITH (KEY_FORMAT='JSON') AS SELECT K, P, V, T FROM"
         " (SELECT K, V, T, ROW_NUMBER() OVER (PARTITION BY K ORDER BY V DESC) AS P FROM S{n}) WHERE P <= 1;",
         timed=1,
@@ -218,7 +218,7 @@ JOBS = (
 # ``bench/pauses.py`` has records for it: each two of one time have one key of their own.
 LEFT_JOIN = Job(
     "stream-stream left join",
-    STREAM + _OTHER,
+    _STREAM + _OTHER,
     "CREATE STREAM {o} AS SELECT S{n}.K AS K, S{n}.V AS V, R{n}.T AS T FROM S{n} LEFT JOIN R{n}"
     " WITHIN 1 SECOND GRACE PERIOD 2 SECONDS ON S{n}.K = R{n}.K;",
     topics="sr",

@@ -1,4 +1,4 @@
-"""What a function in Python costs: a call alone, rows a second in one task, and how late results are with one."""
+"""What a function in Python costs: a call alone, and rows a second in one task; ``bench functions`` has queries."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.jobs import STREAM, Job
 from ksqlpy.embedded.jars import pyspark_jars_folder, spark_jars
 from ksqlpy.embedded.java import find_java
-from ksqlpy.functions import FUNCTIONS
-from ksqlpy.functions.python import call_text, python_function
+from ksqlpy.functions.python import call_text
 from ksqlpy.runtime import Engine
 from ksqlpy.spark.jvm import build
 from ksqlpy.types import BIGINT, STRING
 from ksqlpy.udfs.definition import Definition
 
-__all__ = ["alone", "function_jobs", "in_a_task"]
+__all__ = ["alone", "in_a_task"]
 
 CALLED = Definition(
     "BENCH_SHOUT",
@@ -32,21 +30,7 @@ CALLED = Definition(
     "shout",
 )
 
-_QUERY = "CREATE STREAM {o} AS SELECT K, V, T, "
-_OF = " AS U FROM S{n};"
-_JOBS = (
-    Job("built-in function", STREAM, f"{_QUERY}UCASE(K) + '-' + CAST(V * 2 AS STRING){_OF}", timed=1),
-    Job("Python function", STREAM, f"{_QUERY}BENCH_SHOUT(K, V){_OF}", timed=1),
-)
-
 _OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
-
-
-def function_jobs() -> tuple[Job, ...]:
-    """A query with a built-in function, and one with a function in Python in its place."""
-    if FUNCTIONS.find(CALLED.name) is None:
-        FUNCTIONS.add(python_function(CALLED))
-    return _JOBS
 
 
 def alone(calls: int) -> str:
