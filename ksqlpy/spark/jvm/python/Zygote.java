@@ -46,16 +46,17 @@ final class Zygote {
   /** Lines of a process that are logged in a second. */
   private static final int MOST_LINES = 20;
 
-  private final Process process;
+  final Process process;
   private final OutputStream input;
   private final ServerSocketChannel server;
+  final Path socket;
   private final String token = HexFormat.of().formatHex(new SecureRandom().generateSeed(16));
   private final Map<Integer, CompletableFuture<SocketChannel>> awaited = new ConcurrentHashMap<>();
   private int last;
 
   Zygote(Settings settings) throws IOException {
     Path folder = folder();
-    Path socket = folder.resolve("w");
+    socket = folder.resolve("w");
     server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
     server.bind(UnixDomainSocketAddress.of(socket), 64);
     ProcessBuilder builder = new ProcessBuilder(
@@ -217,6 +218,8 @@ final class Zygote {
     } finally {
       try {
         server.close();
+        Files.deleteIfExists(socket); // a process that was killed leaves them
+        Files.deleteIfExists(socket.getParent());
       } catch (IOException e) {
         LOG.debug("not closed", e);
       }

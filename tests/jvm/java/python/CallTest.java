@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -105,11 +107,25 @@ final class CallTest {
   void theProcessThatForksMayBeKilledToo() throws Exception {
     Call parent = call("import os\ndef f(n):\n    return f'{os.getppid()}'", 60_000);
     long forks = Long.parseLong(parent.ask(row(1)).toString());
-    ProcessHandle.of(forks).orElseThrow().destroyForcibly();
+    ProcessHandle process = ProcessHandle.of(forks).orElseThrow();
+    process.destroyForcibly();
+    process.onExit().join();
     for (int i = 0; i < 20; i++) {
       parent.ask(row(i));
     }
     assertTrue(Long.parseLong(parent.ask(row(1)).toString()) != forks);
+  }
+
+  @Test
+  void aProcessThatForksAndIsKilledLeavesNoFolder() throws Exception {
+    Zygote forks = new Zygote(Settings.here());
+    Path folder = forks.socket.getParent();
+    assertTrue(Files.exists(forks.socket));
+    forks.process.destroyForcibly();
+    for (int i = 0; i < 1000 && Files.exists(folder); i++) {
+      Thread.sleep(10);
+    }
+    assertTrue(!Files.exists(folder), folder.toString());
   }
 
   @Test
