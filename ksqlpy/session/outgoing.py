@@ -67,7 +67,7 @@ def _of_arrow(rows: object) -> Iterator[Any]:
         pyarrow = import_module("pyarrow")
     except ImportError as e:
         said = f"the rows of a {type(rows).__name__} are read by pyarrow, which is not installed"
-        raise EnvironmentProblem("missing-package", said, hint="pip install 'ksqlpy[parquet]'") from e
+        raise EnvironmentProblem("missing-package", said, hint="pip install 'ksqlpy[arrow]'") from e
     for batch in pyarrow.RecordBatchReader.from_stream(rows):
         yield from batch.to_pylist(maps_as_pydicts="strict")
 
