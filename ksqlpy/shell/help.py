@@ -11,8 +11,8 @@ from functools import cache
 from importlib.resources import files
 from itertools import chain
 
+from ksqlpy.completion.names import functions
 from ksqlpy.errors import ConfigProblem, similar_names
-from ksqlpy.shell.names import functions
 from ksqlpy.shell.syntax import syntax
 
 __all__ = ["Topic", "clauses", "overview", "page", "topics"]

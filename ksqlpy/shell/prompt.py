@@ -22,8 +22,8 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.lexers import Lexer, SimpleLexer
 from prompt_toolkit.styles import Style
 
+from ksqlpy.completion.names import Names
 from ksqlpy.errors import as_problem
-from ksqlpy.shell.names import Names
 from ksqlpy.shell.special import submits
 from ksqlpy.shell.style import CONTINUED, PROMPT, STYLE
 
@@ -175,7 +175,7 @@ class _Names(Completer):
         return self._names
 
     def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
-        from ksqlpy.shell.completion import complete
+        from ksqlpy.completion.complete import complete
 
         before = document.text_before_cursor
         file = _FILE.fullmatch(before)

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ksqlpy.completion.names import Names, functions
 from ksqlpy.errors import EnvironmentProblem, KsqlError
-from ksqlpy.shell.names import Names, functions, listed, read_source
+from ksqlpy.shell.listed import listed, read_source
 
 if TYPE_CHECKING:
     from ksqlpy.client import Client, Connection
@@ -109,7 +110,7 @@ class Watcher:
 
     def _watch(self) -> None:
         self.names = self._local()
-        import ksqlpy.shell.completion  # the first key finds it loaded
+        import ksqlpy.completion.complete  # the first key finds it loaded
         import ksqlpy.sql.highlight  # noqa: F401
 
         self.loaded = True

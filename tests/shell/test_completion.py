@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from ksqlpy.analysis.properties import _READERS
+from ksqlpy.completion.complete import complete
+from ksqlpy.completion.names import Field, Names, Source, functions
+from ksqlpy.completion.vocabulary import WITH_PROPERTIES
 from ksqlpy.config import PROPERTIES
-from ksqlpy.shell.completion import complete
 from ksqlpy.shell.help import topics
-from ksqlpy.shell.names import Field, Names, Source, functions, listed, read_source
+from ksqlpy.shell.listed import listed, read_source
 from ksqlpy.shell.special import arguments, commands
-from ksqlpy.shell.vocabulary import WITH_PROPERTIES
 
 FILE = Path(__file__).with_name("completion.txt")
 HEAD, *BLOCKS = FILE.read_text(encoding="utf-8").strip("\n").split("\n\n")

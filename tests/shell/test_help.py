@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from ksqlpy.completion.names import functions
 from ksqlpy.errors import ConfigProblem
 from ksqlpy.functions import FUNCTIONS
 from ksqlpy.shell.help import Topic, clauses, overview, page, topics
-from ksqlpy.shell.names import functions
 from ksqlpy.shell.special import SPECIALS, commands, match
 from ksqlpy.shell.syntax import rules, syntax
 from ksqlpy.sql import parse

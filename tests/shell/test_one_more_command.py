@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from ksqlpy.completion.complete import complete
+from ksqlpy.completion.names import Names, Source
 from ksqlpy.errors import ConfigProblem
-from ksqlpy.shell.completion import complete
 from ksqlpy.shell.help import overview, page
-from ksqlpy.shell.names import Names, Source
 from ksqlpy.shell.special import SPECIALS, arguments, commands, match, submits
 from tests.shell.first_rows import FIRST
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from ksqlpy.completion.names import Names
+from ksqlpy.completion.scope import Scope, scope_of
+from ksqlpy.completion.vocabulary import AFTER_OPERAND, CLAUSES, FORMATS, TYPES, WHOLE, WITH_PROPERTIES
 from ksqlpy.errors import SyntaxProblem
 from ksqlpy.grammar import reserved
-from ksqlpy.shell.names import Names
-from ksqlpy.shell.scope import Scope, scope_of
-from ksqlpy.shell.vocabulary import AFTER_OPERAND, CLAUSES, FORMATS, TYPES, WHOLE, WITH_PROPERTIES
 from ksqlpy.sql.cursor import needs_quotes
 from ksqlpy.sql.statements import Statements
 from ksqlpy.sql.tokens import IDENTIFIER, NUMBER, RESERVED, STRING, WORD, Token, tokenize

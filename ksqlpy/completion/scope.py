@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ksqlpy.shell.names import Field, Names, Source
+from ksqlpy.completion.names import Field, Names, Source
 from ksqlpy.sql.tokens import IDENTIFIER, RESERVED, STRING, WORD, Token
 
 __all__ = ["Scope", "scope_of"]

@@ -1,6 +1,6 @@
 """What there is to name: sources with their columns, functions, topics and the rest, as completion and help need them.
 
-Values only; :mod:`ksqlpy.shell.watcher` asks the server.
+Values only: the shell has them of the server's answers, the server of its catalog.
 """
 
 from __future__ import annotations
@@ -10,11 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any
 
-__all__ = ["Field", "Function", "Names", "Source", "functions", "listed", "read_source"]
-
-Entity = Mapping[str, Any]
+__all__ = ["Field", "Function", "Names", "Source", "functions"]
 
 
 @dataclass(frozen=True)
@@ -103,55 +100,3 @@ def functions() -> Mapping[str, Function]:
         )
         for f in data["function"]
     }
-
-
-def listed(names: Names, entities: Sequence[Entity]) -> Names:
-    """The names after SHOW STREAMS, TABLES, QUERIES, TOPICS, TYPES, ROLES and FUNCTIONS.
-
-    Columns of sources that are as they were stay. Entities of other kinds and shapes are passed over.
-    """
-    sources: dict[str, Source] | None = None
-    for e in entities:
-        for kind, key in (("STREAM", "streams"), ("TABLE", "tables")):
-            if e.get("@type") == key:
-                sources = {} if sources is None else sources
-                for s in e.get(key) or ():
-                    new = Source(s["name"], kind, s.get("topic") or "")
-                    old = names.sources.get(new.name)
-                    same = old is not None and (old.kind, old.topic) == (new.kind, new.topic)
-                    sources[new.name] = old if same and old is not None else new
-        if e.get("@type") == "queries":
-            names = replace(names, queries={q["id"]: q.get("state") or "" for q in e["queries"]})
-        elif str(e.get("@type")).startswith("kafka_topics"):
-            names = replace(names, topics=tuple(t["name"] for t in e["topics"]))
-        elif e.get("@type") == "type_list":
-            names = replace(names, types={n: _field(n, s).type for n, s in e["types"].items()})
-        elif e.get("@type") == "function_names":
-            python = [f for f in e["functions"] if f.get("category") == "PYTHON"]
-            own = {f["name"]: Function(f["name"], f["type"], help="in Python") for f in python}
-            names = replace(names, functions={**functions(), **own})
-        elif e.get("@type") == "roles":
-            names = replace(names, roles={r["name"]: bool(r.get("builtIn")) for r in e["roles"]})
-    return names if sources is None else replace(names, sources=sources)
-
-
-def read_source(entity: Entity) -> Source | None:
-    """The source that DESCRIBE tells of; None for another kind of entity."""
-    d = entity.get("sourceDescription")
-    if not isinstance(d, dict):
-        return None
-    columns = tuple(_field(f["name"], f["schema"], key=f.get("type") == "KEY") for f in d["fields"])
-    return Source(d["name"], d.get("type") or "STREAM", d.get("topic") or "", columns)
-
-
-def _field(name: str, schema: Entity, key: bool = False) -> Field:
-    from ksqlpy.shell.entities import type_text
-
-    member = schema.get("memberSchema")
-    return Field(
-        name,
-        type_text(schema),
-        tuple(_field(f["name"], f["schema"]) for f in schema.get("fields") or ()),
-        _field("", member) if member else None,
-        key,
-    )
