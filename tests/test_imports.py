@@ -38,8 +38,8 @@ ORDER = (
     "functions",
     "catalog",
     "formats",
-    "completion",
     "config",
+    "completion",
     "logs",
     "audit",
     "tracing",
@@ -55,7 +55,7 @@ ORDER = (
 
 ALLOWED = {
     "embedded": {"errors"},
-    "server": {*ORDER, "server"},
+    "server": {*ORDER, "server", "project"},
     "insertlines": set(),
     "client": {"errors", "types", "config", "insertlines"},
     "shell": {"version", "errors", "figures", "grammar", "sql", "formats", "completion", "config", "client"},

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from ksqlpy.completion.names import Names
@@ -22,7 +22,7 @@ from ksqlpy.sql.cursor import needs_quotes
 from ksqlpy.sql.statements import Statements
 from ksqlpy.sql.tokens import IDENTIFIER, NUMBER, RESERVED, STRING, WORD, Token, tokenize
 
-__all__ = ["LIMIT", "Suggestion", "complete"]
+__all__ = ["KINDS", "LIMIT", "Suggestion", "complete"]
 
 LIMIT = 300
 """Suggestions at most; who types another letter sees others."""
@@ -31,13 +31,36 @@ _WORD = re.compile(r"[A-Za-z0-9_@]*\Z")
 _VARIABLE = re.compile(r"\$\{([A-Za-z0-9_@]*)\Z")
 
 
+KINDS = (
+    "keyword",
+    "source",
+    "column",
+    "function",
+    "type",
+    "property",
+    "value",
+    "topic",
+    "query",
+    "role",
+    "variable",
+    "condition",
+    "command",
+)
+"""What a suggestion may be; ``value``: of a property, ``command``: of the shell."""
+
+
 @dataclass(frozen=True)
 class Suggestion:
-    """A text for the cursor: it takes the place of the ``length`` characters before; ``note`` says what it is."""
+    """A text for the cursor: it takes the place of the ``length`` characters before; ``note`` says what it is.
+
+    ``kind``: one of :data:`KINDS`; ``label``: the text without what only belongs to writing it, as a parenthesis.
+    """
 
     text: str
     length: int
     note: str = ""
+    kind: str = "keyword"
+    label: str = ""
 
 
 WORDS, NAMES = "words", "names"
@@ -54,12 +77,13 @@ class _Offer:
     note: str = ""
     text: str = ""
     fold: str = ""
+    kind: str = "keyword"
 
 
 def complete(before: str, names: Names, after: str = "") -> list[Suggestion]:
     """What can stand between two texts, best first; nothing inside of a comment."""
     if (found := _VARIABLE.search(before)) is not None:
-        offers = [_Offer(n, _short(v), f"${{{n}}}") for n, v in sorted(names.variables.items())]
+        offers = [_Offer(n, _short(v), f"${{{n}}}", kind="variable") for n, v in sorted(names.variables.items())]
         return _fitting(offers, found[1], found[0], before)
     command = _command(before, names)
     if command is not None:
@@ -93,7 +117,8 @@ def _command(before: str, names: Names) -> list[Suggestion] | None:
     if "\n" in line:
         return None
     if line.startswith("\\") and " " not in line:
-        return _fitting([_Offer(n, h) for n, h in names.commands.items() if n[0] == "\\"], line, line, before)
+        own = [_Offer(n, h, kind="command") for n, h in names.commands.items() if n[0] == "\\"]
+        return _fitting(own, line, line, before)
     for name, arguments in names.arguments.items():
         if line.lower().startswith(f"{name.lower()} "):
             typed = line[len(name) + 1 :].lstrip()
@@ -105,13 +130,13 @@ def _command(before: str, names: Names) -> list[Suggestion] | None:
 def _argument(kind: str, names: Names) -> Iterator[_Offer]:
     match kind:
         case "{sources}":
-            yield from (_Offer(_quoted(s.name), s.kind.lower(), fold=NAMES) for s in names.sources.values())
+            yield from _sources(names, None)
         case "{functions}":
-            yield from (_Offer(f.name, f.help, fold=WORDS) for f in names.functions.values())
+            yield from (_Offer(f.name, f.help, fold=WORDS, kind="function") for f in names.functions.values())
         case "{topics}":
             yield from (_Offer(n, fold=WORDS) for n in names.statements)
         case _:
-            yield _Offer(kind, fold=WORDS)
+            yield _Offer(kind, fold=WORDS, kind="command")
 
 
 def _inside(before: str, problem: SyntaxProblem, names: Names) -> list[Suggestion]:
@@ -124,20 +149,20 @@ def _inside(before: str, problem: SyntaxProblem, names: Names) -> list[Suggestio
     quote = before[start]
     if quote != "'":
         scope = scope_of(tokens, [], names)
-        words = [*(s.name for s in names.sources.values()), *(c.name for c, _ in scope.columns())]
-        return _fitting([_Offer(w, text=f"{quote}{w}{quote}") for w in words], typed, before[start:], before)
-    return _fitting(
-        [_Offer(o.name, o.note, f"'{o.name}'") for o in _strings(tokens, names)], typed, before[start:], before
-    )
+        sources = [_Offer(s.name, text=f"{quote}{s.name}{quote}", kind="source") for s in names.sources.values()]
+        columns = [_Offer(c.name, text=f"{quote}{c.name}{quote}", kind="column") for c, _ in scope.columns()]
+        return _fitting([*sources, *columns], typed, before[start:], before)
+    offers = [replace(o, text=f"'{o.name}'") for o in _strings(tokens, names)]
+    return _fitting(offers, typed, before[start:], before)
 
 
 def _strings(tokens: Sequence[Token], names: Names) -> Iterator[_Offer]:
     """What a string may hold behind these tokens."""
     words = [t.text.upper() for t in tokens]
     if words[:1] in (["SET"], ["UNSET"]) and len(words) == 1:
-        yield from (_Offer(n, h) for n, h in names.properties.items())
+        yield from (_Offer(n, h, kind="property") for n, h in names.properties.items())
     elif words[:1] == ["PRINT"] or words[-1:] == ["TOPIC"]:
-        yield from (_Offer(t, "topic") for t in names.topics)
+        yield from (_Offer(t, "topic", kind="topic") for t in names.topics)
     elif words[-1:] == ["="] and len(words) > 1:
         yield from _values(words[-2], names)
 
@@ -145,19 +170,19 @@ def _strings(tokens: Sequence[Token], names: Names) -> Iterator[_Offer]:
 def _values(name: str, names: Names) -> Iterator[_Offer]:
     """The values of a property of WITH or of SET, where there are a few only."""
     if name.endswith("FORMAT") and name != "TIMESTAMP_FORMAT":
-        yield from (_Offer(f, "format") for f in FORMATS)
+        yield from (_Offer(f, "format", kind="value") for f in FORMATS)
     elif name == "KAFKA_TOPIC":
-        yield from (_Offer(t, "topic") for t in names.topics)
+        yield from (_Offer(t, "topic", kind="topic") for t in names.topics)
     elif name == "WINDOW_TYPE":
-        yield from (_Offer(w) for w in Statements.WINDOWS)
+        yield from (_Offer(w, kind="value") for w in Statements.WINDOWS)
     elif name == "VALUE_ENVELOPE":
-        yield _Offer("DEBEZIUM")
+        yield _Offer("DEBEZIUM", kind="value")
     elif name == "AUTO.OFFSET.RESET":
-        yield from (_Offer(w) for w in ("earliest", "latest"))
+        yield from (_Offer(w, kind="value") for w in ("earliest", "latest"))
     elif name == "PROCESSING.GUARANTEE":
-        yield from (_Offer(w) for w in ("exactly_once", "at_least_once"))
+        yield from (_Offer(w, kind="value") for w in ("exactly_once", "at_least_once"))
     elif name == "ISOLATION.LEVEL":
-        yield from (_Offer(w) for w in ("read_committed", "read_uncommitted"))
+        yield from (_Offer(w, kind="value") for w in ("read_committed", "read_uncommitted"))
 
 
 # ------------------------------------------------------------ places that the parser knows
@@ -192,13 +217,13 @@ class _Reader(Statements):
 def _offers(tokens: list[Token], names: Names, after: str, prefix: str) -> Iterator[_Offer]:
     if not tokens:
         yield from (_Offer(w, "statement", fold=WORDS) for w in Statements.STATEMENTS)
-        yield from (_Offer(n, h, fold=WORDS) for n, h in names.commands.items() if n[0] != "\\")
+        yield from (_Offer(n, h, fold=WORDS, kind="command") for n, h in names.commands.items() if n[0] != "\\")
         return
     scope = scope_of(tokens, _rest(after), names)
     last = tokens[-1].text if tokens[-1].token_type is not STRING else ""
     if last in ("->", "."):
         fields = scope.fields(tokens)
-        yield from (_Offer(_quoted(f.name), f.type, fold=NAMES) for f in fields)
+        yield from (_Offer(_quoted(f.name), f.type, fold=NAMES, kind="column") for f in fields)
         if last == "." or fields:
             yield _Offer("*", "all of them")
         return
@@ -220,7 +245,7 @@ def _offers(tokens: list[Token], names: Names, after: str, prefix: str) -> Itera
             yield _Offer("*", "all columns")
         elif want in ("a string", "a literal", "a value in '…'"):
             if len(tokens) > 1:
-                yield from (_Offer(o.name, o.note, f"'{o.name}'") for o in _values(tokens[-2].text.upper(), names))
+                yield from (replace(o, text=f"'{o.name}'") for o in _values(tokens[-2].text.upper(), names))
         else:
             yield from _named(want, words, names, scope, prefix)
     if words == ["DESCRIBE"]:
@@ -257,38 +282,38 @@ def _named(want: str, words: Sequence[str], names: Names, scope: Scope, prefix: 
                 yield from _conditions(scope)
             yield from _columns(scope, names, prefix)
             yield from (
-                _Offer(f.name, f.signatures[0] if f.signatures else f.kind.lower(), f"{f.name}(", fold=WORDS)
+                _Offer(f.name, f.signatures[0] if f.signatures else f.kind.lower(), f"{f.name}(", WORDS, "function")
                 for f in names.functions.values()
             )
             yield from (_Offer(w, fold=WORDS) for w in ("CASE", "CAST", "NULL", "TRUE", "FALSE", "NOT"))
         case "a stream or table" | "a table":
             tables_only = want == "a table"
-            yield from (_Offer(n, "query in WITH", fold=NAMES) for n in scope.common)
+            yield from (_Offer(n, "query in WITH", fold=NAMES, kind="source") for n in scope.common)
             yield from _sources(names, "TABLE" if tables_only else None)
         case "the name of the stream" | "the name of the table" if words[0] in ("DROP", "ALTER", "ASSERT"):
             yield from _sources(names, want.split()[-1].upper())
         case "the name of the type" if words[0] == "DROP":
-            yield from (_Offer(_quoted(n), t, fold=NAMES) for n, t in names.types.items())
+            yield from (_Offer(_quoted(n), t, fold=NAMES, kind="type") for n, t in names.types.items())
         case "a column name" if words[0] in ("INSERT", "ASSERT"):
             yield from _columns(scope, names, prefix)
         case "a query id":
-            yield from (_Offer(q, s.lower(), fold=NAMES) for q, s in names.queries.items())
+            yield from (_Offer(q, s.lower(), fold=NAMES, kind="query") for q, s in names.queries.items())
         case "the name of the role" if words[0] != "CREATE":
             # GRANT, REVOKE and DROP are of those that are made here; the others have the rights that they have.
             every = words[0] in ("SHOW", "LIST")
             offered = ((r, built_in) for r, built_in in names.roles.items() if every or not built_in)
-            yield from (_Offer(_quoted(r), "built in" if b else "role", fold=NAMES) for r, b in offered)
+            yield from (_Offer(_quoted(r), "built in" if b else "role", "", NAMES, "role") for r, b in offered)
         case "a topic":
-            yield from (_Offer(t, "topic", f"'{t}'") for t in names.topics)
+            yield from (_Offer(t, "topic", f"'{t}'", kind="topic") for t in names.topics)
         case "a variable" if words[0] == "UNDEFINE":
-            yield from (_Offer(n, _short(v), fold=NAMES) for n, v in names.variables.items())
+            yield from (_Offer(n, _short(v), fold=NAMES, kind="variable") for n, v in names.variables.items())
         case "a property":
-            yield from (_Offer(p, h, fold=WORDS) for p, h in WITH_PROPERTIES.items())
+            yield from (_Offer(p, h, fold=WORDS, kind="property") for p, h in WITH_PROPERTIES.items())
         case "a property in '…'":
-            yield from (_Offer(p, h, f"'{p}'") for p, h in names.properties.items())
+            yield from (_Offer(p, h, f"'{p}'", kind="property") for p, h in names.properties.items())
         case "a type":
-            yield from (_Offer(t, "type", fold=WORDS) for t in TYPES)
-            yield from (_Offer(_quoted(n), t, fold=NAMES) for n, t in names.types.items())
+            yield from (_Offer(t, "type", fold=WORDS, kind="type") for t in TYPES)
+            yield from (_Offer(_quoted(n), t, fold=NAMES, kind="type") for n, t in names.types.items())
         case "a time unit":
             yield from (_Offer(u, fold=WORDS) for u in Statements.UNITS if u.endswith("S"))
 
@@ -296,7 +321,7 @@ def _named(want: str, words: Sequence[str], names: Names, scope: Scope, prefix: 
 def _sources(names: Names, kind: str | None) -> Iterator[_Offer]:
     for s in names.sources.values():
         if kind is None or s.kind == kind:
-            yield _Offer(_quoted(s.name), s.kind.lower(), fold=NAMES)
+            yield _Offer(_quoted(s.name), s.kind.lower(), fold=NAMES, kind="source")
 
 
 def _columns(scope: Scope, names: Names, prefix: str) -> Iterator[_Offer]:
@@ -304,20 +329,20 @@ def _columns(scope: Scope, names: Names, prefix: str) -> Iterator[_Offer]:
     if scope.empty:
         sought = prefix.upper()
         fitting = ((c, of) for c, of in names.columns if sought in c.name.upper())
-        yield from (_Offer(_quoted(c.name), f"{c.type}, {of}", fold=NAMES) for c, of in islice(fitting, LIMIT))
+        yield from (_Offer(_quoted(c.name), f"{c.type}, {of}", "", NAMES, "column") for c, of in islice(fitting, LIMIT))
         return
     for column, alias in scope.columns():
         text = f"{_quoted(alias)}.{_quoted(column.name)}" if alias else _quoted(column.name)
-        yield _Offer(_quoted(column.name), column.type + (" key" if column.key else ""), text, fold=NAMES)
+        yield _Offer(_quoted(column.name), column.type + (" key" if column.key else ""), text, NAMES, "column")
     if scope.many:
-        yield from (_Offer(_quoted(a), "source", f"{_quoted(a)}.", fold=NAMES) for a in scope.aliases)
+        yield from (_Offer(_quoted(a), "source", f"{_quoted(a)}.", NAMES, "source") for a in scope.aliases)
 
 
 def _conditions(scope: Scope) -> Iterator[_Offer]:
     """Whole conditions of a join."""
     for alias, ours, joined, theirs in scope.joins():
         text = f"{_quoted(alias)}.{_quoted(ours.name)} = {_quoted(joined)}.{_quoted(theirs.name)}"
-        yield _Offer(text, f"{ours.type}, key of {joined if theirs.key else alias}", fold=NAMES)
+        yield _Offer(text, f"{ours.type}, key of {joined if theirs.key else alias}", fold=NAMES, kind="condition")
 
 
 def _ends_operand(token: Token) -> bool:
@@ -345,12 +370,12 @@ def _fitting(offers: Iterable[_Offer], typed: str, replaced: str, before: str) -
         rank = _rank(offer.name.upper().strip("`"), sought) if sought else 0
         if rank is None:
             continue
-        text = offer.text or offer.name
+        text, label = offer.text or offer.name, offer.name
         if low.get(offer.fold) and "`" not in text:
-            text = text.lower()
+            text, label = text.lower(), label.lower()
         if text not in seen and text != replaced:
             seen.add(text)
-            ranked.append((rank, Suggestion(text, len(replaced), offer.note)))
+            ranked.append((rank, Suggestion(text, len(replaced), offer.note, offer.kind, label)))
     ranked.sort(key=lambda r: r[0])
     worst = 2 if ranked and ranked[0][0] < 3 else 3
     return [s for rank, s in ranked[:LIMIT] if rank <= worst]
