@@ -15,10 +15,14 @@ from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
 from ksqlpy.server import (
     deadletters,
+    editors,
+    figures,
+    graph,
     info,
     inserts,
     metrics,
     openapi,
+    page,
     probes,
     queries,
     statements,
@@ -35,6 +39,7 @@ from ksqlpy.server.errors import Failures, add_handlers
 from ksqlpy.server.gate import ORIGINS, Gate, split
 from ksqlpy.server.lookups import LookUp, Lookups
 from ksqlpy.server.requests import HEADER, Requests
+from ksqlpy.server.sampler import Sampler
 from ksqlpy.server.traced import Traced, look_up_traced
 from ksqlpy.version import __version__
 
@@ -49,8 +54,12 @@ ROUTERS = [
     inserts.router,
     status.router,
     deadletters.router,
+    editors.router,
+    figures.router,
+    graph.router,
     termination.router,
     websocket.router,
+    page.router,
     openapi.router,
 ]
 """Extension point: the endpoints, a router a family."""
@@ -73,6 +82,8 @@ def create_app(engine: Engine | Backend, secret: str = "") -> FastAPI:
     app.state.audit = audit = Audit.of(lambda: backend.engine.config)
     guarded(app, backend.engine.config, backend.engine.look_up, backend.problem, secret=secret, audit=audit)
     app.state.scrapes = metrics.Scrapes(backend, audit)
+    app.state.page = page.Files()
+    app.state.sampler = Sampler(backend, app.state.scrapes.open_requests)
     app.add_middleware(metrics.Counted, scrapes=app.state.scrapes, paths=_paths())
     return app
 

@@ -10,7 +10,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fastapi import Request
 
@@ -24,6 +24,9 @@ from ksqlpy.reading.batch import Batch
 from ksqlpy.server.bodies import disconnected
 from ksqlpy.server.wire import negotiate
 from ksqlpy.server.workers import Workers
+
+if TYPE_CHECKING:
+    from ksqlpy.runtime.editing import Editing
 
 __all__ = ["Backend", "Engine", "InsertStream", "PushQuery", "State", "Stream", "backend_of", "begin"]
 
@@ -110,6 +113,8 @@ class Engine(Protocol):
     def config(self) -> Config: ...
     @property
     def commands(self) -> Commands: ...
+    @property
+    def editing(self) -> Editing: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
     def cancel(self) -> None: ...

@@ -7,22 +7,34 @@ from typing import Any
 from fastapi import APIRouter, Request
 from pydantic import Field
 
-from ksqlpy.server.backend import begin
+from ksqlpy.server.backend import Engine, begin
 from ksqlpy.server.wire import JSON, KSQL_V1, Body, JsonResponse, parse_body
 
-__all__ = ["Replayed", "Wanted", "router"]
+__all__ = ["GROUPS", "Counted", "Replayed", "Wanted", "router"]
 
 router = APIRouter()
 
+GROUPS = 1000
+"""Groups of letters at most, those with the most letters: reasons may tell of single records."""
 
-class Wanted(Body):
-    """Which letters: of a ``query``, about records of a ``topic``, the last ``limit``, those in ``lettersTopic``."""
 
-    example = '{"query": "CTAS_N_1", "limit": 10}'
+class Counted(Body):
+    """Which letters: of a ``query``, about records of a ``topic``, those in ``lettersTopic``."""
+
+    example = '{"query": "CTAS_N_1"}'
 
     query: str | None = None
     topic: str | None = None
     letters_topic: str | None = Field(None, alias="lettersTopic")
+
+
+class Wanted(Counted):
+    """Which letters, as above; with a ``reason``, of an ``id``, and of these the last ``limit``."""
+
+    example = '{"query": "CTAS_N_1", "limit": 10}'
+
+    reason: str | None = None
+    id: str | None = None
     limit: int | None = Field(None, ge=1)
 
 
@@ -44,8 +56,39 @@ async def dead_letters(request: Request) -> JsonResponse:
     """Letters whose topics one may read."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     body = parse_body(await request.body() or b"{}", Wanted)
-    found = await backend.call(backend.engine.dead_letters, body.query, body.topic, body.letters_topic, body.limit)
-    return JsonResponse({"deadLetters": found}, media_type=media_type)
+    return JsonResponse({"deadLetters": await backend.call(_chosen, backend.engine, body)}, media_type=media_type)
+
+
+def _chosen(engine: Engine, body: Wanted) -> list[dict[str, Any]]:
+    if body.reason is None and body.id is None:
+        return engine.dead_letters(body.query, body.topic, body.letters_topic, body.limit)
+    found = engine.dead_letters(body.query, body.topic, body.letters_topic, None)
+    chosen = [one for one in found if body.reason in (None, one["reason"]) and body.id in (None, one["id"])]
+    return chosen if body.limit is None else chosen[-body.limit :]
+
+
+@router.post("/deadletters/summary")
+async def summary(request: Request) -> JsonResponse:
+    """How many letters there are whose topics one may read, by query, topic and reason."""
+    backend, media_type = await begin(request, (KSQL_V1, JSON))
+    body = parse_body(await request.body() or b"{}", Counted)
+    return JsonResponse(await backend.call(_counted, backend.engine, body), media_type=media_type)
+
+
+def _counted(engine: Engine, body: Counted) -> dict[str, Any]:
+    found = engine.dead_letters(body.query, body.topic, body.letters_topic, None)
+    groups: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for one in found:
+        query, topic, reason, at = one["query"], one["topic"], one["reason"], one["timestamp"]
+        group = groups.get((query, topic, reason))
+        if group is None:
+            named = {"query": query, "topic": topic, "reason": reason}
+            group = groups[query, topic, reason] = {**named, "count": 0, "replayed": 0, "first": at, "last": at}
+        group["count"] += 1
+        group["replayed"] += one["replayed"]
+        group["first"], group["last"] = min(group["first"], at), max(group["last"], at)
+    most = sorted(groups.values(), key=lambda group: (-group["count"], group["reason"]))
+    return {"total": len(found), "groups": most[:GROUPS]}
 
 
 @router.post("/deadletters/replay")

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from ksqlpy.config import PROPERTIES
 from ksqlpy.server.backend import begin
-from ksqlpy.server.paths import TEXT
+from ksqlpy.server.paths import PAGE, TEXT, wants_page
 from ksqlpy.server.wire import JSON, KSQL_V1, JsonResponse
 
 __all__ = ["router"]
@@ -20,9 +20,11 @@ router = APIRouter()
 
 
 @router.get("/")
-async def root() -> Response:
-    """Sends people to /info."""
-    return RedirectResponse("/info", 307)
+async def root(request: Request) -> Response:
+    """Sends browsers to the web page, and all others to /info."""
+    if wants_page(request.scope):  # the address is relative, since a proxy may have put a path ahead of it
+        return RedirectResponse(f"{PAGE[1:]}/", 307, {"Vary": "Accept"})
+    return RedirectResponse("/info", 307, {"Vary": "Accept"})
 
 
 @router.get("/info")

@@ -118,6 +118,10 @@ class Scrapes:
         self._open[endpoint] -= 1
         self._requests[endpoint, code] += 1
 
+    def open_requests(self) -> int:
+        """Requests that are answered now."""
+        return sum(self._open.copy().values())
+
     def _told(self) -> ServerMetrics:
         lost = {} if self._audit is None else dict(self._audit.lost)
         last = self._last if self._backend.state is State.READY else EngineText()

@@ -16,7 +16,9 @@ from fastapi.routing import APIRoute
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.routing import BaseRoute
 
-from ksqlpy.server.deadletters import Replayed, Wanted
+from ksqlpy.server.deadletters import Counted, Replayed, Wanted
+from ksqlpy.server.editors import Check, Complete
+from ksqlpy.server.figures import NDJSON
 from ksqlpy.server.inserts import Inserts
 from ksqlpy.server.queries import CloseQuery, OldQuery, Query
 from ksqlpy.server.statements import Statements
@@ -36,8 +38,9 @@ class Endpoint:
     """What a route does not say of itself.
 
     ``summary``: in some words; ``answers``: media types, the usual one first; ``schema``: of the answer as JSON;
-    ``body``: of the request, ``sent``: an example of it, ``place``: one of the parameters in the path; ``status``: of
-    the answer to the example. ``always``: it also answers while the server starts or stops.
+    ``body``: of the request, ``sent``: an example of it, ``place``, ``query``: one of the parameters in the
+    path, and behind it; ``status``: of the answer to the example. ``always``: it also answers while the server starts
+    or stops.
     """
 
     summary: str
@@ -46,6 +49,7 @@ class Endpoint:
     body: type[Body] | None = None
     sent: str | None = None
     place: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
     always: bool = False
 
@@ -53,6 +57,7 @@ class Endpoint:
 _TEXT: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "integer"}
 _MAP: Schema = {"type": "object"}
+_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 
 
 def _object(**properties: Schema) -> Schema:
@@ -69,7 +74,7 @@ _ENTITY: Schema = {
     "properties": {"@type": _TEXT, "statementText": _TEXT, "warnings": _list(_object(message=_TEXT))},
     "required": ["@type"],
 }
-_STATUS = _object(status=_TEXT, message=_TEXT, queryId={"type": ["string", "null"]})
+_STATUS = _object(status=_TEXT, message=_TEXT, queryId=_TEXT_OR_NULL)
 _CLUSTER = _object(scope=_object(path=_list(_TEXT), clusters=_MAP), id=_TEXT)
 _ACK: Schema = {
     "type": "object",
@@ -94,8 +99,29 @@ _OLD_ROWS: Schema = {"type": "array", "prefixItems": [_object(header=_MAP)], "it
 _HEALTH = _object(isHealthy={"type": "boolean"}, details=_MAP, serverState=_TEXT)
 _INFO = _object(KsqlServerInfo=_object(version=_TEXT, kafkaClusterId=_TEXT, ksqlServiceId=_TEXT, serverStatus=_TEXT))
 
+_DIAGNOSTIC = _object(
+    start=_NUMBER,
+    end=_NUMBER,
+    line=_NUMBER,
+    column=_NUMBER,
+    severity={"enum": ["error", "warning"]},
+    code=_TEXT,
+    message=_TEXT,
+    hint=_TEXT_OR_NULL,
+)
+_PART = _object(start=_NUMBER, end=_NUMBER, kind=_TEXT, name=_TEXT, checked={"type": "boolean"})
+_OPTION: Schema = {
+    **_object(label=_TEXT, type=_TEXT, detail=_TEXT_OR_NULL),
+    "description": "apply, where there is one, is written in the place of label.",
+}
+_SIGNATURE: Schema = {
+    **_object(name=_TEXT, signatures=_list(_MAP), parameters=_list(_TEXT), active=_NUMBER, doc=_TEXT),
+    "type": ["object", "null"],
+}
+_GRAPH = _object(version=_TEXT, nodes=_list(_object(id=_TEXT, kind=_TEXT, name=_TEXT)), edges=_list(_MAP))
+
 ENDPOINTS: dict[tuple[str, str], Endpoint] = {
-    ("GET", "/"): Endpoint("Go to /info", {}, (), status=307, always=True),
+    ("GET", "/"): Endpoint("Go to the web page, or to /info", {}, (), status=307, always=True),
     ("GET", "/info"): Endpoint("Version and names of the server", _INFO),
     ("GET", "/healthcheck"): Endpoint("Health of the parts", _HEALTH),
     ("GET", "/is_valid_property/{name}"): Endpoint(
@@ -144,12 +170,38 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
     ("POST", "/deadletters"): Endpoint(
         "What queries could not read", _object(deadLetters=_list(_MAP)), body=Wanted, sent='{"limit": 10}'
     ),
+    ("POST", "/deadletters/summary"): Endpoint(
+        "How many there are, by reason", _object(total=_NUMBER, groups=_list(_MAP)), body=Counted, sent="{}"
+    ),
     ("POST", "/deadletters/replay"): Endpoint(
         "Write records of dead letters again",
         _object(records=_NUMBER, before=_NUMBER, returned=_NUMBER, cut=_NUMBER),
         body=Replayed,
         sent='{"dryRun": true}',
     ),
+    ("POST", "/check"): Endpoint(
+        "What is wrong with a text, which is not run",
+        _object(diagnostics=_list(_DIAGNOSTIC), statements=_list(_PART)),
+        body=Check,
+        sent='{"text": "SELECT * FROM rides EMIT CHANGES;"}',
+    ),
+    ("POST", "/complete"): Endpoint(
+        "What can stand at a place of a text",
+        _object(**{"from": _NUMBER}, options=_list(_OPTION), signature=_SIGNATURE),
+        body=Complete,
+        sent='{"text": "SELECT ROUND(fa FROM rides EMIT CHANGES;", "offset": 15}',
+    ),
+    ("GET", "/graph"): Endpoint("What there is, and what flows between it", _GRAPH),
+    ("GET", "/whoami"): Endpoint(
+        "Who asks, and what he may do",
+        _object(name=_TEXT, login=_TEXT, roles=_list(_TEXT), grants=_list(_MAP), may=_MAP),
+    ),
+    ("GET", "/figures"): Endpoint("What goes on, once a second", _TEXT, (NDJSON,), query={"limit": "1"}),
+    ("GET", "/figures/history"): Endpoint(
+        "The last hour", _object(query=_TEXT, times=_list(_NUMBER), series=_MAP), query={"query": "server"}
+    ),
+    ("GET", "/ui"): Endpoint("Go to the web page", {}, (), status=307, always=True),
+    ("GET", "/ui/{path}"): Endpoint("A file of the web page", {}, (), place={"path": "flow"}, always=True),
     ("POST", "/ksql/terminate"): Endpoint(
         "End the service", _list(_ENTITY), body=Terminate, sent='{"deleteTopicList": ["FOO", "bar.*"]}'
     ),
@@ -223,10 +275,11 @@ def _operation(route: APIRoute, method: str, told: Endpoint) -> dict[str, Any]:
         "operationId": f"{method.lower()}_{re.sub('[^A-Za-z0-9]+', '_', route.path).strip('_') or 'root'}",
         "responses": responses,
     }
-    if told.place:
+    if told.place or told.query:
         found["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": _TEXT, "example": example}
-            for name, example in told.place.items()
+            {"name": name, "in": place, "required": place == "path", "schema": _TEXT, "example": example}
+            for place, given in (("path", told.place), ("query", told.query))
+            for name, example in given.items()
         ]
     if told.body is not None:
         lines = told.body is Inserts

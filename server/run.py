@@ -118,6 +118,7 @@ async def _serve(
         progress("")
         if not stop.is_set():
             backend.state = State.READY
+            app.state.sampler.begin()
             gc.freeze()  # a full collection of what the start has made would hold all threads for tenths of a second
             readers.start(backend.engine.config, listeners.sockets)
             config = backend.engine.config  # with the address of a broker that the engine has started

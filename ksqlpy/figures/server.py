@@ -64,7 +64,7 @@ class CopyFigures:
 class QueryMetrics:
     """A persistent query. ``since``: of its state, seconds since 1970; ``stalled``, ``behind``: see the metrics.
 
-    Rates are those since the look before.
+    Rates are those since the look before. ``error``: why it does not run.
     """
 
     id: str
@@ -78,6 +78,7 @@ class QueryMetrics:
     written_per_second: float = 0.0
     letters_per_second: float = 0.0
     behind: float | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

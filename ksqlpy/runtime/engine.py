@@ -38,6 +38,7 @@ from ksqlpy.runtime.catalog_service import CatalogService
 from ksqlpy.runtime.clusterstatus import host_status
 from ksqlpy.runtime.commandstatus import CommandStatuses
 from ksqlpy.runtime.context import Context, OpenPush, Sandbox
+from ksqlpy.runtime.editing import Editing
 from ksqlpy.runtime.health import service_health
 from ksqlpy.runtime.inserting import InsertStreams
 from ksqlpy.runtime.insertrows import INSERTS_STREAM, InsertStream
@@ -85,11 +86,7 @@ SHOWS, SHOWS_SECONDS = 4, 1.0
 
 
 class Engine:
-    """Runs statements. All methods may be called from any thread; changes happen one at a time.
-
-    Its parts: ``catalog_service`` decides what exists, ``supervisor`` runs queries, ``reads`` gives results to clients,
-    all over ``brokers``.
-    """
+    """Runs statements. All methods may be called from any thread; changes happen one at a time."""
 
     def __init__(self, config: Config, progress: Callable[[str], None] | None = None) -> None:
         self._progress = progress or (lambda text: None)
@@ -108,6 +105,7 @@ class Engine:
         self._ready = False
         self._terminated: KsqlError | None = None
         self.commands = CommandStatuses()
+        self.editing = Editing(self, lambda: self.kafka.topics(), lambda query_id: self.queries.get(query_id))
 
     # ------------------------------------------------------------ life
 

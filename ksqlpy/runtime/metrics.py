@@ -137,6 +137,7 @@ class Metrics:
             figures,
             *look.rates,
             behind=look.behind,
+            error=catalog.blocked.get(("query", query_id)) or (running.error if running is not None else None),
         )
 
     def _look(self, query_id: str, figures: QueryFigures, known: Answer[JvmFigures] | None) -> _Look:

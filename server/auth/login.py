@@ -23,6 +23,7 @@ from ksqlpy.server.auth.session import Method, Session, refused
 from ksqlpy.server.auth.tokens import KIND as TOKEN
 from ksqlpy.server.auth.tokens import Tokens
 from ksqlpy.server.auth.vouch import taken
+from ksqlpy.server.paths import is_page
 
 __all__ = ["SKIPPED", "TOKENS", "USERS", "Login", "is_configured", "tried"]
 
@@ -96,6 +97,8 @@ class Login:
         if not self._methods:
             return _OPEN
         if self._skipped is not None and self._skipped.fullmatch(scope["path"]):
+            return _EXEMPT
+        if is_page(scope):
             return _EXEMPT
         _check_url(scope)
         values = [value for name, value in scope["headers"] if name == b"authorization"]

@@ -21,6 +21,7 @@ from starlette.routing import Route, WebSocketRoute
 from ksqlpy.client import Connection
 from ksqlpy.config import Config
 from ksqlpy.deadletters import Letter, Letters
+from ksqlpy.figures import Counts, EngineMetrics, QueryFigures, QueryMetrics
 from ksqlpy.runtime import letterbox
 from ksqlpy.server.app import ROUTERS
 from ksqlpy.server.auth.users import add_user
@@ -71,10 +72,35 @@ ASKED: dict[str, list[Ask]] = {
         ("POST", "/deadletters", {"topic": "{x}-in"}),
         ("POST", "/deadletters", {"lettersTopic": "{x}-in"}),
     ],
+    "/deadletters/summary": [
+        ("POST", "/deadletters/summary", {}),
+        ("POST", "/deadletters/summary", {"query": "{x}_q"}),
+        ("POST", "/deadletters/summary", {"topic": "{x}-in"}),
+    ],
     "/deadletters/replay": [
         ("POST", "/deadletters/replay", {"query": "{x}_q"}),
         ("POST", "/deadletters/replay", {"topic": "{x}-in"}),
     ],
+    "/check": [("POST", "/check", {"text": text}) for text in TEXTS],
+    "/complete": [
+        ("POST", "/complete", {"text": text, "offset": len(text.format(x="hush"))})
+        for text in (
+            "SELECT * FROM ",
+            "SELECT {x}",
+            "SELECT {x}col FROM {x}_in WHERE {x}",
+            "SELECT * FROM {x}_in WHERE ",
+            "PRINT '",
+            "DROP TYPE ",
+            "TERMINATE ",
+            "GRANT SELECT ON {x}_in TO ",
+        )
+    ],
+    "/figures": [("GET", "/figures?limit=1", None)],
+    "/figures/history": [("GET", f"/figures/history?query={of}", None) for of in ("{x}_q", "{x}_Q", "server")],
+    "/graph": [("GET", "/graph", None)],
+    "/whoami": [("GET", "/whoami", None)],
+    "/ui": [("GET", "/ui", None)],
+    "/ui/{path:text}": [("GET", "/ui/", None), ("GET", "/ui/source/{x}_in", None)],
     "/openapi.json": [("GET", "/openapi.json", None)],
 }
 
@@ -103,6 +129,11 @@ def letters() -> Iterator[None]:
         yield
 
 
+def figures_of(query: str) -> QueryMetrics:
+    counts = Counts(consumed={"hush-in": 1, "pay-in": 2}, sent={"hush-in": 1})
+    return QueryMetrics(query, "HUSH_OUT", "RUNNING", 1.0, 0, 0.0, QueryFigures(counts))
+
+
 def made(users: Path) -> AccessEngine:
     """An engine that asks for a login, and whose commands and servers can be asked for."""
     engine = AccessEngine()
@@ -113,6 +144,7 @@ def made(users: Path) -> AccessEngine:
     seams.reads._behind = SimpleNamespace(known=lambda source, catalog: {"PAY_Q": 1, "HUSH_Q": 2})
     seams.brokers.problem = lambda: None
     seams.brokers.cluster_id = "cluster"
+    seams.metrics = lambda: EngineMetrics("0", "s", tuple(map(figures_of, ("PAY_Q", "HUSH_Q", "HUSH_READS_PAY"))))
     done = {"status": "SUCCESS", "message": "Stream created", "queryId": None}
     for command in ("stream/`PAY_IN`/create", "stream/`HUSH_IN`/create", "terminate/HUSH_Q/execute"):
         engine.commands.note(command, done)

@@ -42,7 +42,7 @@ def test_it_has_the_form_of_openapi() -> None:
     assert len(set(names)) == len(names)
     for path, methods in TEXT["paths"].items():
         for operation in methods.values():
-            named = {p["name"] for p in operation.get("parameters", ())}
+            named = {p["name"] for p in operation.get("parameters", ()) if p["in"] == "path"}
             assert named == {part[1:-1] for part in path.split("/") if part.startswith("{")}
             assert operation["summary"] and operation["description"]
             for body in (operation.get("requestBody", {"content": {}}), *operation["responses"].values()):
@@ -56,12 +56,13 @@ def run(http: httpx.Client, method: str, path: str, *, once: bool = False) -> No
     ``once``: with the first one only.
     """
     operation = TEXT["paths"][path][method]
-    for parameter in operation.get("parameters", ()):
+    parameters = operation.get("parameters", ())
+    for parameter in parameters:
         path = path.replace(f"{{{parameter['name']}}}", quote(parameter["example"]))
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"params": {p["name"]: p["example"] for p in parameters if p["in"] == "query"}}
     for content in operation.get("requestBody", {"content": {}})["content"].values():
         example = content["example"]
-        more = {"content": example} if isinstance(example, str) else {"json": example}
+        more |= {"content": example} if isinstance(example, str) else {"json": example}
         if not isinstance(example, str):
             Draft202012Validator(content["schema"]).validate(example)
     wanted = ENDPOINTS[method.upper(), TEXT_PATHS.get(path, path)].status
@@ -81,6 +82,7 @@ def run(http: httpx.Client, method: str, path: str, *, once: bool = False) -> No
 TEXT_PATHS = {
     "/is_valid_property/auto.offset.reset": "/is_valid_property/{name}",
     "/status/stream/%60RIDES%60/create": "/status/{kind}/{entity}/{action}",
+    "/ui/flow": "/ui/{path}",
 }
 """Paths of examples, and what they are examples of."""
 

@@ -25,10 +25,10 @@ PAGE = "docs/rest.md"
 URL = "http://localhost:8088"
 
 
-def examples() -> list[tuple[str, str]]:
+def examples(page: str = PAGE) -> list[tuple[str, str]]:
     """The commands, each with what it prints; ``…`` stands for anything."""
     found: list[tuple[str, str]] = []
-    for piece in pieces(PAGE):
+    for piece in pieces(page):
         if piece.kind == "console":
             for part in re.split(r"^\$ ", piece.text, flags=re.MULTILINE)[1:]:
                 lines = part.split("\n")
@@ -37,11 +37,19 @@ def examples() -> list[tuple[str, str]]:
     return found
 
 
-def test_all_endpoints_stand_on_the_page() -> None:
-    text = (ROOT / PAGE).read_text(encoding="utf-8")
+def test_all_endpoints_stand_on_the_pages() -> None:
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in (PAGE, "docs/rest-editors.md"))
     for _, path in ENDPOINTS:
         assert path.split("/{")[0] in text, path
     assert len(examples()) > 15
+
+
+def run(command: str, printed: str, url: str) -> None:
+    typed = command.replace(URL, url).replace("curl -s", "curl -s --noproxy '*'")
+    done = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, timeout=60)
+    expected = printed.replace("localhost:8088", url.removeprefix("http://"))
+    pattern = ".*".join(map(re.escape, expected.split("…")))
+    assert re.fullmatch(pattern, done.stdout.strip(), re.DOTALL), f"{command}\n{done.stdout}{done.stderr}"
 
 
 @pytest.mark.kafka
@@ -51,11 +59,7 @@ def test_examples(spark: SparkSession, fresh_broker: EmbeddedKafka, tmp_path: Pa
         pytest.skip("curl is not installed")
     with real_server(fresh_broker, tmp_path / "data", "page_") as server:
         for command, printed in examples():
-            typed = command.replace(URL, server.url).replace("curl -s", "curl -s --noproxy '*'")
-            done = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, timeout=60)
-            expected = printed.replace("localhost:8088", server.url.removeprefix("http://"))
-            pattern = ".*".join(map(re.escape, expected.split("…")))
-            assert re.fullmatch(pattern, done.stdout.strip(), re.DOTALL), f"{command}\n{done.stdout}{done.stderr}"
+            run(command, printed, server.url)
         problem = server.backend.engine.fatal()
         assert problem is not None
         assert (problem.code, problem.exit_code) == ("service-terminated", 0)

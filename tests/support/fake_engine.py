@@ -7,16 +7,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ksqlpy.access import Need
-from ksqlpy.catalog import Column
+from ksqlpy.catalog import Catalog, Column
 from ksqlpy.config import Config
 from ksqlpy.errors import AnalysisProblem, ConfigProblem, EngineProblem, KsqlError, ServiceLost, Span, StatementError
 from ksqlpy.figures import EngineMetrics
 from ksqlpy.reading.batch import Unshared
 from ksqlpy.types import BIGINT, STRING
 from tests.support.fake_inserts import FakeInserts
+
+if TYPE_CHECKING:
+    from ksqlpy.runtime.editing import Editing
 
 
 class FakePush(Unshared):
@@ -234,7 +238,8 @@ class FakeEngine:
         self, query: str | None = None, topic: str | None = None, letters: str | None = None, limit: int | None = None
     ) -> list[dict[str, Any]]:
         self.letters.append((query, topic, letters, limit))
-        return [{"id": "0-7", "query": "CTAS_N_1", "topic": "rides", "reason": "no JSON", "replayed": False}]
+        about = {"id": "0-7", "query": "CTAS_N_1", "topic": "rides", "reason": "no JSON", "replayed": False}
+        return [{**about, "timestamp": 1000}]
 
     def replay_letters(
         self,
@@ -247,6 +252,16 @@ class FakeEngine:
     ) -> dict[str, int]:
         self.letters.append((query, topic, letters, mended, again, dry))
         return {"records": 3, "before": 2, "returned": 1, "cut": 0}
+
+    @cached_property
+    def editing(self) -> Editing:
+        """That of an engine with nothing in its catalog; it brings the language with it, as :meth:`_one` says."""
+        from ksqlpy.project.offline import Offline
+        from ksqlpy.runtime.editing import Editing
+
+        nothing: Any = Offline(self.config)
+        nothing.catalog, nothing.state = Catalog(), lambda query_id: "RUNNING"
+        return Editing(nothing, lambda: {"rides": [1]}, lambda query_id: None)
 
     def wait_for(self, sequence: int) -> None:
         self.waited = sequence

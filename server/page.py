@@ -1,0 +1,136 @@
+"""GET /ui: the files of the web page, which need no login; all data that it shows does."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import mimetypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+import ksqlpy
+from ksqlpy.errors import KsqlError, cut
+from ksqlpy.server.paths import PAGE, TEXT
+
+__all__ = ["FOLDER", "HEADERS", "Files", "router"]
+
+router = APIRouter()
+
+FOLDER = Path(ksqlpy.__file__).parent / "web" / "static"
+"""Where ``make web`` puts the page; a wheel has it."""
+
+INDEX = "index.html"
+
+KEPT = "assets/"
+"""What files begin with whose names are made of their content."""
+
+HEADERS: Mapping[str, str] = {
+    # No script stands in the page itself, and none comes from elsewhere. Editors make their styles while they run.
+    "Content-Security-Policy": (
+        "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+        " font-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self';"
+        " frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""Of every file of the page."""
+
+_UNBUILT = b"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>ksqlpy</title>
+<h1>The web page is not built</h1>
+<p>This server runs from its sources. <code>make web</code> builds the page (it needs Node); a wheel has it.
+<p>The <a href="../openapi.json">REST API</a> works without it, and so does the shell: <code>ksqlpy</code>.
+</html>
+"""
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of the page: its media type and its content."""
+
+    media_type: str
+    content: bytes
+    keep: bool = False
+
+    @cached_property
+    def packed(self) -> bytes | None:
+        """The content by gzip; None where that is no smaller."""
+        packed = gzip.compress(self.content, 6, mtime=0)
+        return packed if len(packed) < len(self.content) * 0.9 else None
+
+    @cached_property
+    def tag(self) -> str:
+        """By which a browser asks whether it has changed."""
+        return f'"{hashlib.sha256(self.content).hexdigest()[:24]}"'
+
+
+class Files:
+    """The files of a folder, in memory; they are read again when the page was built again."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._folder = folder
+        self._built = 0
+        self._files: dict[str, _File] = {}
+
+    def find(self, path: str) -> _File | None:
+        """The file of a path; the page itself for addresses that the page has made, which have no dot."""
+        self._look()
+        if not self._files:
+            return _File("text/html; charset=utf-8", _UNBUILT)
+        found = self._files.get(path or INDEX)
+        if found is None and "." not in path.rpartition("/")[2] and not path.startswith(KEPT):
+            found = self._files[INDEX]
+        return found
+
+    def _look(self) -> None:
+        try:
+            built = (self._folder / INDEX).stat().st_mtime_ns
+        except OSError:
+            built = 0
+        if built != self._built:
+            self._files = _read(self._folder) if built else {}
+            self._built = built
+
+
+def _read(folder: Path) -> dict[str, _File]:
+    found = {}
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            name = file.relative_to(folder).as_posix()
+            guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            text = guessed.startswith("text/") or guessed.endswith(("javascript", "json", "xml"))
+            media_type = f"{guessed}; charset=utf-8" if text else guessed
+            found[name] = _File(media_type, file.read_bytes(), keep=name.startswith(KEPT))
+    return found
+
+
+@router.get(PAGE)
+async def entrance() -> Response:
+    """Leads to the page: addresses in it begin at its folder."""
+    return RedirectResponse(f"{PAGE[1:]}/", 307)
+
+
+@router.get(f"{PAGE}/{{path:{TEXT}}}")
+async def file(request: Request, path: str) -> Response:
+    """A file of the web page, also while the server starts."""
+    files: Files = request.app.state.page
+    found = files.find(path)
+    if found is None:
+        raise KsqlError("http-404", f"the web page has no file {cut(path)}", error_code=40400)
+    headers = {**HEADERS, "ETag": found.tag, "Vary": "Accept-Encoding"}
+    headers["Cache-Control"] = "public, max-age=31536000, immutable" if found.keep else "no-cache"
+    if request.headers.get("if-none-match") == found.tag:
+        return Response(status_code=304, headers=headers)
+    content = found.content
+    if "gzip" in request.headers.get("accept-encoding", "") and found.packed is not None:
+        content, headers["Content-Encoding"] = found.packed, "gzip"
+    return Response(content, headers={**headers, "Content-Type": found.media_type})
