@@ -20,6 +20,7 @@ from ksqlpy.server.deadletters import Counted, Replayed, Wanted
 from ksqlpy.server.editors import Check, Complete
 from ksqlpy.server.figures import NDJSON
 from ksqlpy.server.inserts import Inserts
+from ksqlpy.server.plans import Apply, Project
 from ksqlpy.server.queries import CloseQuery, OldQuery, Query
 from ksqlpy.server.statements import Statements
 from ksqlpy.server.termination import Terminate
@@ -200,6 +201,27 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
     ("GET", "/figures/history"): Endpoint(
         "The last hour", _object(query=_TEXT, times=_list(_NUMBER), series=_MAP), query={"query": "server"}
     ),
+    ("POST", "/plan"): Endpoint(
+        "What a project would change",
+        _object(
+            id=_TEXT,
+            changes=_list(_object(action=_TEXT, kind=_TEXT, name=_TEXT, diff=_list(_TEXT))),
+            notInProject=_list(_MAP),
+            statements=_list(_TEXT),
+            losesState={"type": "boolean"},
+            errors=_list(_MAP),
+            summary=_TEXT,
+        ),
+        body=Project,
+        sent='{"files": [{"name": "rides.sql", "sql": "-- CREATE STREAM rides …;"}]}',
+    ),
+    ("POST", "/plan/apply"): Endpoint(
+        "Change it",
+        _object(done=_list(_TEXT)),
+        body=Apply,
+        sent='{"id": "…", "files": [{"name": "rides.sql", "sql": "-- CREATE STREAM rides …;"}]}',
+        status=409,
+    ),
     ("GET", "/ui"): Endpoint("Go to the web page", {}, (), status=307, always=True),
     ("GET", "/ui/{path}"): Endpoint("A file of the web page", {}, (), place={"path": "flow"}, always=True),
     ("POST", "/ksql/terminate"): Endpoint(
@@ -228,6 +250,7 @@ _FAILS = {
     "404": "There is no such thing.",
     "406": "The endpoint has no answer in a media type that is accepted.",
     "408": "The body does not come.",
+    "409": "What was shown is not so any more.",
     "413": "The body, or a line of it, is too large.",
     "421": "The server does not go by the name in the header Host.",
     "429": "There were too many attempts to log in, or too much is waited for already.",
@@ -268,6 +291,7 @@ def _operation(route: APIRoute, method: str, told: Endpoint) -> dict[str, Any]:
     fails |= {"503"} if not told.always else set()
     fails |= {"404"} if "{entity" in route.path else set()
     fails |= {"408", "413"} if told.body is not None else set()
+    fails |= {str(told.status)} if told.status >= 400 else set()
     responses |= {code: _failure(code) for code in sorted(fails)}
     found: dict[str, Any] = {
         "summary": told.summary,

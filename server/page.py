@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
 import ksqlpy
-from ksqlpy.errors import KsqlError, cut
 from ksqlpy.server.paths import PAGE, TEXT
 
 __all__ = ["FOLDER", "HEADERS", "Files", "router"]
@@ -125,7 +124,7 @@ async def file(request: Request, path: str) -> Response:
     files: Files = request.app.state.page
     found = files.find(path)
     if found is None:
-        raise KsqlError("http-404", f"the web page has no file {cut(path)}", error_code=40400)
+        raise HTTPException(404)
     headers = {**HEADERS, "ETag": found.tag, "Vary": "Accept-Encoding"}
     headers["Cache-Control"] = "public, max-age=31536000, immutable" if found.keep else "no-cache"
     if request.headers.get("if-none-match") == found.tag:

@@ -36,6 +36,11 @@ SERVER = (
         one_of("true", "false"),
     ),
     Property(
+        "ksqlpy.project.folders",
+        "",
+        "Folders of this machine, with commas between them, below which POST /plan may read projects; empty: none.",
+    ),
+    Property(
         "ksql.server.command.response.timeout.ms",
         "5000",
         "How long a request waits for the command of its commandSequenceNumber; then it fails with 50301.",

@@ -12,7 +12,7 @@ from ksqlpy.project.format import format_sql
 from ksqlpy.project.mirror import canonical
 from ksqlpy.project.plan import Action, Change, Plan
 
-__all__ = ["as_json", "summary", "text"]
+__all__ = ["as_json", "difference", "summary", "text"]
 
 _WORDS = {
     Action.CREATE: "to create",
@@ -38,14 +38,15 @@ def _lines(plan: Plan) -> Iterator[str]:
         notes = ": ".join(filter(None, (effect, change.reason)))
         yield f"{change.action.value} {change.kind} {change.name}{f' ({notes})' if notes else ''}"
         if change.action in (Action.REPLACE, Action.REMAKE) and change.kind != "type":
-            yield from (f"    {line}" for line in _difference(change))
+            yield from (f"    {line}" for line in difference(change))
     for change in plan.strangers:
         yield f"  {change.kind} {change.name} is not in this project and stays (--prune removes it)"
     if plan.strangers or any(c.action is not Action.KEEP for c in plan.changes):
         yield ""
 
 
-def _difference(change: Change) -> Iterator[str]:
+def difference(change: Change) -> Iterator[str]:
+    """The lines of its definition that go and come, with their signs."""
     before, after = (_laid_out(s or "") for s in (change.before, change.after))
     for number, line in enumerate(unified_diff(before, after, lineterm="", n=0)):
         if number > 1 and not line.startswith("@@"):

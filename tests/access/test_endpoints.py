@@ -45,6 +45,8 @@ TEXTS = [sql for sql, _ in CASES if "{x}" in sql]
 
 LINES = '{{"target": "{x}_in"}}\n{{"id": 1}}\n'
 
+PROJECT = {"files": [{"name": "a.sql", "sql": "CREATE STREAM {x}_new AS SELECT * FROM {x}_in;"}]}
+
 ASKED: dict[str, list[Ask]] = {
     "/": [("GET", "/", None)],
     "/info": [("GET", "/info", None)],
@@ -99,6 +101,12 @@ ASKED: dict[str, list[Ask]] = {
     "/figures/history": [("GET", f"/figures/history?query={of}", None) for of in ("{x}_q", "{x}_Q", "server")],
     "/graph": [("GET", "/graph", None)],
     "/whoami": [("GET", "/whoami", None)],
+    "/plan": [
+        ("POST", "/plan", PROJECT),
+        ("POST", "/plan", {**PROJECT, "prune": True}),
+        ("POST", "/plan", {"folder": "/"}),
+    ],
+    "/plan/apply": [("POST", "/plan/apply", {"id": "x", **PROJECT})],
     "/ui": [("GET", "/ui", None)],
     "/ui/{path:text}": [("GET", "/ui/", None), ("GET", "/ui/source/{x}_in", None)],
     "/openapi.json": [("GET", "/openapi.json", None)],

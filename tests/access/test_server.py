@@ -99,6 +99,7 @@ ENDPOINTS = {
     "/figures/history": SEEN,
     "/graph": SEEN,
     "/whoami": "tells one's own",
+    **dict.fromkeys(("/plan", "/plan/apply"), STATEMENTS),
     **dict.fromkeys(("/ui", "/ui/{path:text}"), NOTHING),
     "/ksql/terminate": "needs ADMIN",
     "/ws/query": STATEMENTS,

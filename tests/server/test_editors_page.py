@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -38,7 +37,6 @@ LETTER = Letter("0-12", QUERY, "rides", 0, 7, 1000, "no JSON", b"Oslo", b"{", ((
 def server() -> Iterator[ServerThread]:
     engine: Any = AccessEngine(START)
     engine.metrics = lambda: engine_tells(query(QUERY))
-    engine.queries.get = lambda query_id: SimpleNamespace(error=None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(letterbox, "read_letters", lambda connection, topic: Letters(topic, [LETTER]))
         with ServerThread(engine) as running:
