@@ -193,6 +193,12 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
         sent='{"text": "SELECT ROUND(fa FROM rides EMIT CHANGES;", "offset": 15}',
     ),
     ("GET", "/graph"): Endpoint("What there is, and what flows between it", _GRAPH),
+    ("GET", "/queries/{query}/log"): Endpoint(
+        "The last log lines of a query",
+        _object(query=_TEXT, lines=_list(_object(time=_NUMBER, level=_TEXT, logger=_TEXT, message=_TEXT))),
+        place={"query": "CTAS_N_1"},
+        status=404,
+    ),
     ("GET", "/whoami"): Endpoint(
         "Who asks, and what he may do",
         _object(name=_TEXT, login=_TEXT, roles=_list(_TEXT), grants=_list(_MAP), may=_MAP),

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from ksqlpy.config import Config
 from ksqlpy.logs.form import JsonLines, TextLines
+from ksqlpy.logs.kept import KEPT
 from ksqlpy.logs.levels import LEVELS, parsed
 
 __all__ = ["begin"]
@@ -36,4 +37,5 @@ def begin(config: Config, file: Path | None = None) -> None:
     own.setFormatter(JsonLines() if LEVELS.form == "json" else TextLines())
     _own[:] = [own]
     root.addHandler(own)
+    root.addHandler(KEPT)  # once, however often it is added
     LEVELS.set(parsed(config.get("ksqlpy.log.levels")))

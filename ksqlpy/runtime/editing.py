@@ -177,6 +177,14 @@ class Editing:
         """Whether the principal sees a persistent query of that id."""
         return query_id in self._host.catalog.seen_by(ASKS.get()).queries
 
+    def may_operate(self, query_id: str) -> bool:
+        """Whether the principal sees the query and may PAUSE it and the like."""
+        who, catalog = ASKS.get(), self._host.catalog
+        query = catalog.seen_by(who).queries.get(query_id)
+        if query is None:
+            return False
+        return query.is_of(who) or catalog.allows(who, Right.OPERATE, Thing.source(query.sink))
+
     def sees_topics(self) -> frozenset[str] | None:
         """The topics of the sources that the principal sees; None: all."""
         view = self._host.catalog.seen_by(ASKS.get())

@@ -100,6 +100,7 @@ ASKED: dict[str, list[Ask]] = {
     "/figures": [("GET", "/figures?limit=1", None)],
     "/figures/history": [("GET", f"/figures/history?query={of}", None) for of in ("{x}_q", "{x}_Q", "server")],
     "/graph": [("GET", "/graph", None)],
+    "/queries/{query:text}/log": [("GET", f"/queries/{of}/log", None) for of in ("{x}_q", "{x}_Q", "{x}/log")],
     "/whoami": [("GET", "/whoami", None)],
     "/plan": [
         ("POST", "/plan", PROJECT),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
+import logging
 import threading
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -16,6 +18,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ksqlpy.access import ASKS, EXEMPT, Principal, asking
 from ksqlpy.errors import KsqlError
+from ksqlpy.logs.kept import Lines
+from ksqlpy.request import QUERY
 from ksqlpy.server.app import ROUTERS, create_app
 from ksqlpy.server.asks import ACCESS, PRINCIPAL, asked_by
 from ksqlpy.server.backend import Engine
@@ -98,6 +102,7 @@ ENDPOINTS = {
     "/figures": SEEN,
     "/figures/history": SEEN,
     "/graph": SEEN,
+    "/queries/{query:text}/log": "needs OPERATE on what the query writes",
     "/whoami": "tells one's own",
     **dict.fromkeys(("/plan", "/plan/apply"), STATEMENTS),
     **dict.fromkeys(("/ui", "/ui/{path:text}"), NOTHING),
@@ -194,6 +199,26 @@ def test_commands_and_servers_are_for_those_who_operate_all(engine: AccessEngine
     for path in ("/status", "/clusterStatus"):
         for who, status in (("ann", 403), ("exempt", 403), ("op", 200), ("root", 200), ("", 200)):
             assert ask(engine, who, path).status_code == status
+
+
+def test_the_log_of_a_query_is_for_those_who_operate_it(engine: AccessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ksqlpy.server.graph.KEPT", lines := Lines())
+    logger = logging.Logger("ksqlpy.spark")
+    logger.addHandler(lines)
+    told = contextvars.copy_context()
+    told.run(QUERY.set, "PAY_Q")
+    told.run(logger.warning, "tried again")
+    found = {
+        who: [ask(engine, who, f"/queries/{query}/log").status_code for query in ("PAY_Q", "HUSH_Q", "NONE_Q")]
+        for who in ("ann", "exempt", "op", "root", "")
+    }
+    assert found["ann"] == [200, 404, 404] and found["exempt"] == [404] * 3
+    assert found["op"] == found["root"] == found[""] == [200, 200, 404]
+    engine.execute("REVOKE OPERATE ON ALL LIKE 'pay%' FROM payments;")
+    assert ask(engine, "ann", "/queries/PAY_Q/log").status_code == 403
+    [line] = ask(engine, "op", "/queries/PAY_Q/log").json()["lines"]
+    assert (line["level"], line["logger"], line["message"]) == ("WARN", "ksqlpy.spark", "tried again")
+    assert ask(engine, "op", "/queries/HUSH_Q/log").json()["lines"] == []
 
 
 def test_the_status_of_a_command_is_for_those_who_see_what_it_made(engine: AccessEngine) -> None:

@@ -83,6 +83,7 @@ TEXT_PATHS = {
     "/is_valid_property/auto.offset.reset": "/is_valid_property/{name}",
     "/status/stream/%60RIDES%60/create": "/status/{kind}/{entity}/{action}",
     "/ui/flow": "/ui/{path}",
+    "/queries/CTAS_N_1/log": "/queries/{query}/log",
 }
 """Paths of examples, and what they are examples of."""
 
