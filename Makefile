@@ -6,10 +6,10 @@ BIN := .venv/bin
 STAMP := .venv/.setup
 TO ?= build/jars
 
-.PHONY: help setup demo demo-avro demo-cluster check test test-all test-cluster test-chaos test-restore test-leaks test-generated test-requests test-damage qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
+.PHONY: help setup demo demo-avro demo-cluster check test test-all test-cluster test-chaos test-restore test-leaks test-generated test-requests test-damage test-web web qtt qtt-rest qtt-live conformance lint format types docs grammar bench jars wheel lock clean
 
 help:
-	@echo "make demo | demo-avro | demo-cluster | check | test | test-all | test-cluster | test-chaos | test-restore | test-leaks | test-generated | test-requests | test-damage | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
+	@echo "make demo | demo-avro | demo-cluster | check | test | test-all | test-cluster | test-chaos | test-restore | test-leaks | test-generated | test-requests | test-damage | test-web | web | qtt [CASES=DIR] | qtt-rest [REST_CASES=DIR] | qtt-live | conformance | lint | format | docs | grammar |"
 	@echo "     bench | jars [TO=DIR] | wheel | lock | clean"
 
 setup: $(STAMP)
@@ -88,6 +88,20 @@ test-requests: setup
 test-damage: setup
 	$(BIN)/pytest -s tests/runtime/test_damage.py --generated 100 $(ARGS)
 
+# The web page, from web/ into ksqlpy/web/static: needs Node 20 or newer with npm. Nothing else needs Node.
+PAGE := ksqlpy/web/static/index.html
+MODULES := web/node_modules/.package-lock.json
+web: $(PAGE)
+$(PAGE): $(MODULES) $(shell find web -type f -not -path '*/node_modules/*') grammar/keywords.txt grammar/functions.toml
+	cd web && npm run --silent check && npm run --silent build
+$(MODULES): web/package.json web/package-lock.json
+	cd web && npm ci --silent
+
+# Functions of the page, and the page in Chromium before a real server and broker.
+test-web: setup web
+	cd web && npm test --silent
+	$(BIN)/pytest tests/web $(ARGS)
+
 # ksqlDB's own test cases, which are under another licence and lie outside of this folder.
 # make qtt ARGS='--filter elements --verbose'
 CASES ?= ../shared/qtt
@@ -146,10 +160,11 @@ lock: setup
 	@{ echo '# The exact versions that `make setup` installs: everything that ksqlpy and its development need.' \
 	  'Written by `make lock`.'; cat requirements.lock; } > .venv/lock && mv .venv/lock requirements.lock
 
-# With the Java classes compiled: needs a JDK.
+# With the Java classes compiled: needs a JDK. With the web page: needs Node.
 wheel: setup
+	@if command -v npm >/dev/null; then $(MAKE) web; else echo "there is no npm: the wheel has no web page"; fi
 	$(BIN)/python -m build --wheel --no-isolation $(ARGS)
 
 clean:
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build dist *.egg-info ksqlpy/web/static web/node_modules .mypy_cache .ruff_cache .pytest_cache
 	find ksqlpy server grammar tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -55,7 +55,8 @@ ORDER = (
 
 ALLOWED = {
     "embedded": {"errors"},
-    "server": {*ORDER, "server", "project"},
+    "server": {*ORDER, "server", "project", "web"},
+    "web": set(),
     "insertlines": set(),
     "client": {"errors", "types", "config", "insertlines"},
     "shell": {"version", "errors", "figures", "grammar", "sql", "formats", "completion", "config", "client"},

@@ -1,0 +1,1 @@
+"""The web page, as ``make web`` builds it from ``web/`` into ``static/``."""

@@ -1,0 +1,12 @@
+// The pages, as the navigation lists them. Each is loaded when it is first seen.
+import type { Component } from "svelte";
+
+export interface Page {
+  id: string;
+  title: string;
+  load: () => Promise<{ default: Component }>;
+}
+
+export const PAGES: [Page, ...Page[]] = [
+  { id: "editor", title: "Editor", load: () => import("./editor/EditorPage.svelte") },
+];

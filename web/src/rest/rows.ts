@@ -1,0 +1,49 @@
+// POST /query-stream: rows of push and pull queries, and the lines of PRINT.
+import { parseDigits, type Json } from "./digits";
+import { lines } from "./lines";
+import { problemOf } from "./problem";
+import { send } from "./request";
+import type { Session } from "./statements";
+
+export interface Column {
+  name: string;
+  type: string;
+}
+
+export interface Takes {
+  columns(columns: Column[], queryId: string): void;
+  rows(rows: Json[][]): void;
+}
+
+const DELIMITED = "application/vnd.ksqlapi.delimited.v1";
+
+/** Gives the rows of a query until it ends; raises Problem where it fails. `behind`: records that are still to be read. */
+export async function stream(
+  sql: string,
+  { properties, variables: sessionVariables }: Session,
+  takes: Takes,
+  signal: AbortSignal,
+): Promise<void> {
+  const body = { sql, properties, sessionVariables };
+  const answer = await send("query-stream", { body, accept: DELIMITED, signal });
+  if (answer.body === null) return;
+  const printed = answer.headers.get("x-query-id"); // PRINT has lines of text, and no header
+  if (printed !== null) takes.columns([{ name: "Record", type: "" }], printed);
+  for await (const batch of lines(answer.body)) {
+    takes.rows(printed !== null ? batch.map((line) => [line]) : batch.flatMap((line) => row(line, takes)));
+  }
+}
+
+function row(line: string, takes: Takes): Json[][] {
+  const value = parseDigits(line);
+  if (Array.isArray(value)) return [value];
+  const told = value as { queryId?: string; columnNames?: string[]; columnTypes?: string[]; "@type"?: string };
+  if (told["@type"] !== undefined) throw problemOf(told, 200);
+  if (told.columnNames !== undefined) {
+    takes.columns(
+      told.columnNames.map((name, i) => ({ name, type: told.columnTypes?.[i] ?? "" })),
+      told.queryId ?? "",
+    );
+  }
+  return [];
+}

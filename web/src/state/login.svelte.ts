@@ -1,0 +1,36 @@
+import type { Problem } from "../rest/problem";
+import { store, stored } from "./stored";
+
+const NAME = "authorization";
+
+/** The header by which the server knows who asks; it is kept until the browser's tab is closed. */
+class Login {
+  authorization = $state<string | null>(stored<string | null>(NAME, null, sessionStorage));
+  /** Why the server has refused the last request with 401. */
+  problem = $state.raw<Problem | null>(null);
+
+  ask(problem: Problem): void {
+    this.problem = problem;
+  }
+
+  withPassword(name: string, password: string): void {
+    const bytes = new TextEncoder().encode(`${name}:${password}`);
+    this.#take(`Basic ${btoa(String.fromCharCode(...bytes))}`);
+  }
+
+  withToken(token: string): void {
+    this.#take(`Bearer ${token}`);
+  }
+
+  leave(): void {
+    this.#take(null);
+  }
+
+  #take(authorization: string | null): void {
+    this.authorization = authorization;
+    this.problem = null;
+    store(NAME, authorization, sessionStorage);
+  }
+}
+
+export const login = new Login();

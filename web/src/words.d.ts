@@ -1,0 +1,4 @@
+declare module "virtual:words" {
+  export const keywords: string[];
+  export const functions: string[];
+}
