@@ -9,4 +9,7 @@ export interface Page {
 
 export const PAGES: [Page, ...Page[]] = [
   { id: "editor", title: "Editor", load: () => import("./editor/EditorPage.svelte") },
+  { id: "sources", title: "Sources", load: () => import("./lists/SourcesPage.svelte") },
+  { id: "queries", title: "Queries", load: () => import("./lists/QueriesPage.svelte") },
+  { id: "topics", title: "Topics", load: () => import("./lists/TopicsPage.svelte") },
 ];
