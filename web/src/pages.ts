@@ -12,4 +12,5 @@ export const PAGES: [Page, ...Page[]] = [
   { id: "sources", title: "Sources", load: () => import("./lists/SourcesPage.svelte") },
   { id: "queries", title: "Queries", load: () => import("./lists/QueriesPage.svelte") },
   { id: "topics", title: "Topics", load: () => import("./lists/TopicsPage.svelte") },
+  { id: "flow", title: "Flow", load: () => import("./flow/FlowPage.svelte") },
 ];

@@ -1,0 +1,119 @@
+"""The graph of the page, and what can be done with its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ksqlpy.server.run import ServerThread
+from tests.support.waiting import until
+from tests.web.shop import make_rides, run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+pytestmark = [pytest.mark.extended("a browser")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rides(server: ServerThread) -> None:
+    make_rides(server.url)
+
+
+@pytest.fixture
+def flow(opened: Callable[..., Page]) -> Page:
+    page = opened("#/flow")
+    node(page, "stream RIDES").wait_for()
+    return page
+
+
+def node(page: Page, name: str) -> Locator:
+    return page.get_by_role("group", name="Topics, sources and queries").get_by_role("button", name=name)
+
+
+def query(page: Page, sink: str) -> Locator:
+    return page.locator(f"g.query[aria-label*='_{sink}_']")
+
+
+def names(page: Page) -> set[str]:
+    labels = [n.get_attribute("aria-label") or "" for n in page.locator("g.node").all()]
+    return {label.rpartition("_")[0] if label.startswith("query") else label for label in labels}
+
+
+SOURCES = {"stream RIDES", "query CSAS_LARGE", "stream LARGE", "query CTAS_FARES", "table FARES"}
+
+
+def test_sources_and_queries_stand_from_left_to_right(flow: Page) -> None:
+    assert names(flow) == SOURCES
+    order = [node(flow, "stream RIDES"), query(flow, "LARGE"), node(flow, "stream LARGE"), query(flow, "FARES")]
+    places = [box["x"] for n in order if (box := n.bounding_box()) is not None]
+    assert places == sorted(places)
+    assert len(places) == 4
+    flow.get_by_label("Topics", exact=True).check()
+    node(flow, "topic rides").wait_for()
+    assert names(flow) == SOURCES | {"topic rides", "topic LARGE", "topic FARES"}
+
+
+def test_only_what_leads_to_a_node(flow: Page, server: ServerThread) -> None:
+    run(server.url, "CREATE STREAM apart (x INT) WITH (KAFKA_TOPIC = 'apart', FORMAT = 'JSON', PARTITIONS = 1);")
+    node(flow, "stream APART").wait_for()  # without a reload
+    node(flow, "stream LARGE").click()
+    flow.get_by_label("Only what leads to it, and from it").check()
+    node(flow, "stream APART").wait_for(state="detached")
+    assert names(flow) == SOURCES
+    run(server.url, "DROP STREAM apart DELETE TOPIC;")
+
+
+def test_a_search_marks_nodes_and_enter_goes_to_one(flow: Page) -> None:
+    flow.get_by_role("searchbox", name="Search the graph").fill("fares")
+    flow.get_by_text("2 found").wait_for()
+    assert flow.locator("g.node.faint").count() == 3
+    flow.keyboard.press("Enter")
+    flow.get_by_role("complementary").get_by_role("heading", name="FARES").wait_for()
+
+
+def test_a_source_has_its_schema_and_its_rows(flow: Page) -> None:
+    node(flow, "stream RIDES").click()
+    panel = flow.get_by_role("complementary", name="stream RIDES")
+    panel.get_by_text("DECIMAL(10, 2)").first.wait_for()
+    panel.get_by_role("button", name="Show some rows").click()
+    panel.get_by_text("14.50").wait_for()
+    assert "KAFKA_TOPIC" in panel.inner_text()
+
+
+def test_a_query_is_paused_resumed_and_terminated(flow: Page, server: ServerThread) -> None:
+    run(server.url, "CREATE STREAM small AS SELECT * FROM rides WHERE fare <= 10;")
+    query(flow, "SMALL").click()
+    panel = flow.get_by_role("complementary")
+    panel.get_by_text("RUNNING").wait_for()
+    panel.get_by_role("button", name="Pause").click()
+    panel.get_by_text("PAUSED").wait_for()
+    panel.get_by_role("button", name="Resume").click()
+    panel.get_by_text("RUNNING").wait_for()
+    panel.get_by_role("button", name="Terminate").click()
+    flow.get_by_role("dialog").get_by_role("button", name="Terminate").click()
+    query(flow, "SMALL").wait_for(state="detached")
+    run(server.url, "DROP STREAM small DELETE TOPIC;")
+
+
+def test_drop_tells_what_goes_with_it(flow: Page, server: ServerThread) -> None:
+    run(server.url, "CREATE STREAM a AS SELECT * FROM rides; CREATE STREAM b AS SELECT * FROM a;")
+    node(flow, "stream A").click()
+    flow.get_by_role("complementary").get_by_role("button", name="Drop").click()
+    dialog = flow.get_by_role("dialog")
+    told = dialog.get_by_role("listitem").all_inner_texts()
+    assert sorted(t.rpartition("_")[0] or t for t in told) == ["B", "CSAS_A", "CSAS_B"]
+    dialog.get_by_label("Delete the topics of all these, with all records").check()
+    dialog.get_by_role("button", name="Drop", exact=True).click()
+    flow.get_by_role("heading", name="Sources").wait_for()
+    assert until(lambda: "B" not in str(run(server.url, "SHOW STREAMS;")).split("'"))
+
+
+def test_figures_go_on_while_one_looks(flow: Page, server: ServerThread) -> None:
+    query(flow, "LARGE").click()
+    panel = flow.get_by_role("complementary")
+    panel.get_by_text("RUNNING").wait_for()
+    run(server.url, "".join(f"INSERT INTO rides VALUES ('Oslo', {n}, 20);" for n in range(20)))
+    flow.locator("path.flows").first.wait_for()

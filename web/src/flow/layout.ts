@@ -1,0 +1,85 @@
+// Where the nodes of the graph stand, by dagre; and which of them are shown.
+import dagre from "@dagrejs/dagre";
+import type { Edge, Node } from "../state/graph.svelte";
+
+export interface Placed {
+  node: Node;
+  x: number;
+  y: number;
+}
+
+export interface Drawn {
+  from: string;
+  to: string;
+  points: { x: number; y: number }[];
+}
+
+export interface Layout {
+  nodes: Placed[];
+  edges: Drawn[];
+  width: number;
+  height: number;
+}
+
+export const WIDTH = 190;
+export const HEIGHT = 44;
+
+export function layout(nodes: Node[], edges: Edge[]): Layout {
+  const g = new dagre.graphlib.Graph();
+  g.setGraph({ rankdir: "LR", nodesep: 16, ranksep: 56, marginx: 16, marginy: 16, ranker: nodes.length > 150 ? "longest-path" : "network-simplex" });
+  g.setDefaultEdgeLabel(() => ({}));
+  for (const { id } of nodes) g.setNode(id, { width: WIDTH, height: HEIGHT });
+  for (const { from, to } of edges) g.setEdge(from, to);
+  dagre.layout(g);
+  const { width = 0, height = 0 } = g.graph();
+  return {
+    nodes: nodes.map((node) => ({ node, x: g.node(node.id).x, y: g.node(node.id).y })),
+    edges: edges.map(({ from, to }) => ({ from, to, points: g.edge(from, to).points })),
+    width,
+    height,
+  };
+}
+
+export interface Part {
+  nodes: Node[];
+  edges: Edge[];
+}
+
+/** Without the nodes for which `out` holds; what led to them leads on to what they led to. */
+export function without({ nodes, edges }: Part, out: (node: Node) => boolean): Part {
+  const gone = new Set(nodes.filter(out).map((n) => n.id));
+  let left = edges;
+  for (const id of gone) {
+    const into = left.filter((e) => e.to === id && e.from !== id);
+    const from = left.filter((e) => e.from === id && e.to !== id);
+    const through = into.flatMap((a) => from.map((b) => ({ from: a.from, to: b.to })));
+    left = [...left.filter((e) => e.from !== id && e.to !== id), ...through];
+  }
+  const unlike = new Map(left.map((e) => [`${e.from}\n${e.to}`, e]));
+  return { nodes: nodes.filter((n) => !gone.has(n.id)), edges: [...unlike.values()] };
+}
+
+/** What leads to a node, and what it leads to. */
+export function around({ nodes, edges }: Part, id: string): Part {
+  const found = new Set([...reached(edges, id, "to", "from"), ...reached(edges, id, "from", "to")]);
+  return { nodes: nodes.filter((n) => found.has(n.id)), edges: edges.filter((e) => found.has(e.from) && found.has(e.to)) };
+}
+
+function reached(edges: Edge[], id: string, here: "from" | "to", there: "from" | "to"): Set<string> {
+  const found = new Set([id]);
+  for (const one of found) for (const e of edges) if (e[here] === one) found.add(e[there]); // the loop goes on with it
+  return found;
+}
+
+/** A smooth line through the points of an edge, as SVG's path. */
+export function path(points: { x: number; y: number }[]): string {
+  const [first, ...rest] = points;
+  if (first === undefined) return "";
+  let d = `M${first.x},${first.y}`;
+  rest.forEach((p, i) => {
+    const before = points[i] ?? first;
+    const middle = (before.x + p.x) / 2;
+    d += ` C${middle},${before.y} ${middle},${p.y} ${p.x},${p.y}`;
+  });
+  return d;
+}
