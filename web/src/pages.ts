@@ -13,4 +13,5 @@ export const PAGES: [Page, ...Page[]] = [
   { id: "queries", title: "Queries", load: () => import("./lists/QueriesPage.svelte") },
   { id: "topics", title: "Topics", load: () => import("./lists/TopicsPage.svelte") },
   { id: "flow", title: "Flow", load: () => import("./flow/FlowPage.svelte") },
+  { id: "letters", title: "Dead letters", load: () => import("./letters/LettersPage.svelte") },
 ];

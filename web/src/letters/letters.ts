@@ -1,0 +1,72 @@
+// Dead letters: records that queries could not read, and results that they could not write.
+import { ask } from "../rest/request";
+
+export interface Letter {
+  id: string;
+  query: string;
+  topic: string;
+  partition: number;
+  offset: number;
+  timestamp: number | null;
+  reason: string;
+  result?: boolean;
+  copy_of?: string;
+  cut?: string;
+  key?: string | null;
+  key_base64?: string;
+  value?: string | null;
+  value_base64?: string;
+  headers: { name: string; value?: string | null; value_base64?: string }[];
+  replayed: boolean;
+}
+
+export interface Group {
+  query: string;
+  topic: string;
+  reason: string;
+  count: number;
+  replayed: number;
+  first: number;
+  last: number;
+}
+
+export interface Replayed {
+  records: number;
+  before: number;
+  returned: number;
+  cut: number;
+}
+
+export interface Choice {
+  query?: string;
+  topic?: string;
+  reason?: string;
+}
+
+export function summary(query: string | undefined): Promise<{ total: number; groups: Group[] }> {
+  return ask("deadletters/summary", { body: query === undefined ? {} : { query } });
+}
+
+export async function letters(choice: Choice, limit: number): Promise<Letter[]> {
+  return (await ask<{ deadLetters: Letter[] }>("deadletters", { body: { ...choice, limit } })).deadLetters;
+}
+
+/** Writes letters to where they came from, each once; without letters all that are chosen. */
+export function replay(choice: Choice, chosen?: Letter[]): Promise<Replayed> {
+  return ask("deadletters/replay", { body: { ...choice, ...(chosen && { letters: chosen }) } });
+}
+
+/** The bytes of a key or a value; null: there are none. */
+export function bytesOf(text: string | null | undefined, base64: string | undefined): Uint8Array | null {
+  if (base64 !== undefined) return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  return text === null || text === undefined ? null : new TextEncoder().encode(text);
+}
+
+/** What was replayed, in a sentence. */
+export function told({ records, before, returned, cut }: Replayed): string {
+  const parts = [`${records} ${records === 1 ? "record was" : "records were"} written`];
+  if (before > 0) parts.push(`${before} had been before`);
+  if (returned > 0) parts.push(`${returned} came back and need a correction`);
+  if (cut > 0) parts.push(`${cut} are cut and need a correction`);
+  return parts.join(", ");
+}
