@@ -14,4 +14,6 @@ export const PAGES: [Page, ...Page[]] = [
   { id: "topics", title: "Topics", load: () => import("./lists/TopicsPage.svelte") },
   { id: "flow", title: "Flow", load: () => import("./flow/FlowPage.svelte") },
   { id: "letters", title: "Dead letters", load: () => import("./letters/LettersPage.svelte") },
+  { id: "project", title: "Project", load: () => import("./project/ProjectPage.svelte") },
+  { id: "server", title: "Server", load: () => import("./server/ServerPage.svelte") },
 ];
