@@ -1,7 +1,7 @@
 import { asProblem } from "../rest/problem";
 import { check, run, type Session } from "../rest/statements";
 import { shown } from "./entities";
-import { chosen } from "./run";
+import { chosen } from "./places";
 
 export const EXPLAIN = "Explain";
 

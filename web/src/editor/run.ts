@@ -3,6 +3,7 @@ import { asProblem, isEnded, Problem } from "../rest/problem";
 import { stream } from "../rest/rows";
 import { check, run, type Place } from "../rest/statements";
 import { graph } from "../state/graph.svelte";
+import { chosen } from "./places";
 import { remember } from "./past.svelte";
 import { Streamed, type Result } from "./results.svelte";
 import { change } from "./session";
@@ -11,14 +12,6 @@ import type { Tab } from "./tabs.svelte";
 const CHANGES = /^(CREATE|DROP|ALTER|TERMINATE|PAUSE|RESUME|INSERT\s+INTO\s+\S+\s+SELECT)/i;
 
 const AGAIN = 2000;
-
-/** The statements of a text, by the server's parser, that lie in a range. A place within a statement stands for it. */
-export function chosen(places: Place[], from: number, to: number): Place[] {
-  const inside = places.filter((p) => p.start < to && p.end > from);
-  if (from !== to || inside.length > 0) return inside;
-  const around = places.findLast((p) => p.start <= from); // the place is behind its end, or between two
-  return around ? [around] : places.slice(0, 1);
-}
 
 /** Runs what lies in a range of the text of a tab. */
 export async function runRange(tab: Tab, from: number, to: number): Promise<void> {

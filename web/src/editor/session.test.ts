@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chosen } from "./run";
+import { chosen } from "./places";
 import { change } from "./session";
 import type { Place } from "../rest/statements";
 

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { hex, utf8 } from "./hex";
-import { bytesOf } from "./letters";
+import { bytesOf, hex, utf8 } from "./hex";
 
 test("bytes in hex have their address and their characters", () => {
   expect(hex(new Uint8Array([0, 65, 255]))).toBe(`000000  00 41 ff${" ".repeat(39)}  .A.`);

@@ -20,3 +20,9 @@ export function utf8(bytes: Uint8Array): string | null {
     return null;
   }
 }
+
+/** The bytes of a key or a value; null: there are none. */
+export function bytesOf(text: string | null | undefined, base64: string | undefined): Uint8Array | null {
+  if (base64 !== undefined) return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  return text === null || text === undefined ? null : new TextEncoder().encode(text);
+}

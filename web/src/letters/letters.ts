@@ -56,12 +56,6 @@ export function replay(choice: Choice, chosen?: Letter[]): Promise<Replayed> {
   return ask("deadletters/replay", { body: { ...choice, ...(chosen && { letters: chosen }) } });
 }
 
-/** The bytes of a key or a value; null: there are none. */
-export function bytesOf(text: string | null | undefined, base64: string | undefined): Uint8Array | null {
-  if (base64 !== undefined) return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-  return text === null || text === undefined ? null : new TextEncoder().encode(text);
-}
-
 /** What was replayed, in a sentence. */
 export function told({ records, before, returned, cut }: Replayed): string {
   const parts = [`${records} ${records === 1 ? "record was" : "records were"} written`];

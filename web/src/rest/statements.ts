@@ -70,13 +70,3 @@ export function complete(text: string, offset: number, session: Session, signal?
   const body = { text, offset, variables: session.variables };
   return ask<Completed>("complete", { body, ...(signal && { signal }) });
 }
-
-/** A name as it stands in statements. */
-export function quoted(name: string): string {
-  return `\`${name.replaceAll("`", "``")}\``;
-}
-
-/** A text as it stands in statements. */
-export function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
-}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createStatement } from "./proposed";
+import { createStatement } from "./create";
 
 test("columns come from the fields of the records", () => {
   const lines = [

@@ -1,0 +1,68 @@
+// A CREATE STREAM statement by what PRINT says of a topic.
+import { literal, quoted } from "../text/names";
+
+/** The statement for lines of PRINT. */
+export function createStatement(topic: string, lines: string[]): string {
+  const format = (what: string): string | undefined =>
+    lines.find((l) => l.startsWith(`${what} format: `))?.slice(`${what} format: `.length).split(/ or |,/)[0]?.trim();
+  const key = keyOf(format("Key"));
+  const value = format("Value") ?? "JSON";
+  const columns = value === "JSON" ? fields(lines) : [];
+  const shown = [...(key ? [`k ${key.type} KEY`] : []), ...columns.map(([name, type]) => `${columnName(name)} ${type}`)];
+  const formats = `${key ? `KEY_FORMAT = '${key.format}', ` : ""}VALUE_FORMAT = '${known(value)}'`;
+  const body = shown.length > 0 ? ` (\n  ${shown.join(",\n  ")}\n)` : "";
+  return `-- Proposed from the first records of the topic: correct names and types.\nCREATE STREAM ${streamName(topic)}${body}\n  WITH (KAFKA_TOPIC = ${literal(topic)}, ${formats});\n`;
+}
+
+function keyOf(told: string | undefined): { format: string; type: string } | null {
+  const types: Record<string, string> = { KAFKA_INT: "INT", KAFKA_BIGINT: "BIGINT", KAFKA_DOUBLE: "DOUBLE", KAFKA_STRING: "STRING" };
+  const type = told && types[told];
+  if (type) return { format: "KAFKA", type };
+  return told === "JSON" ? { format: "JSON", type: "STRING" } : null;
+}
+
+function known(format: string): string {
+  return format.startsWith("KAFKA") ? "KAFKA" : format;
+}
+
+/** The fields of the objects in lines of PRINT, each with its type. */
+function fields(lines: string[]): [string, string][] {
+  const found = new Map<string, string>();
+  for (const line of lines) {
+    const text = /value: (\{.*\})(?:, partition: \d+.*)?$/.exec(line)?.[1];
+    if (text === undefined) continue;
+    try {
+      for (const [name, value] of Object.entries(JSON.parse(text) as object)) found.set(name, wider(found.get(name), typeOf(value)));
+    } catch {
+      // no JSON
+    }
+  }
+  return [...found].map(([name, type]) => [name, type === "" ? "STRING" : type]);
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return "";
+  if (typeof value === "boolean") return "BOOLEAN";
+  if (typeof value === "number") return Number.isInteger(value) ? "BIGINT" : "DOUBLE";
+  if (typeof value === "string") return "STRING";
+  if (Array.isArray(value)) return `ARRAY<${value.map(typeOf).reduce(wider, "") || "STRING"}>`;
+  const inner = Object.entries(value as object).map(([name, v]) => `${columnName(name)} ${typeOf(v) || "STRING"}`);
+  return inner.length > 0 ? `STRUCT<${inner.join(", ")}>` : "MAP<STRING, STRING>";
+}
+
+/** A type that holds the values of both. */
+function wider(a: string | undefined, b: string): string {
+  if (!a || a === b) return b || (a ?? "");
+  if (b === "") return a;
+  return [a, b].every((t) => t === "BIGINT" || t === "DOUBLE") ? "DOUBLE" : "STRING";
+}
+
+/** JSON fields are found whatever the case of their letters. */
+function columnName(name: string): string {
+  return /^[A-Za-z_]\w*$/.test(name) ? quoted(name.toUpperCase()) : quoted(name);
+}
+
+function streamName(topic: string): string {
+  const name = topic.replace(/\W+/g, "_");
+  return quoted((/^\d/.test(name) ? `T_${name}` : name).toUpperCase());
+}
