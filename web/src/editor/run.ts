@@ -57,7 +57,9 @@ async function runPlace(tab: Tab, { kind }: Place, statement: string, signal: Ab
     } else if (kind === "script") {
       throw new Problem("the file of RUN SCRIPT is not on the server", "page", 0, "paste its text into a tab");
     } else {
-      for (const entity of await run(statement, tab.session, signal)) add(tab, { kind: "answered", statement, entity });
+      const entities = await run(statement, tab.session, signal);
+      for (const entity of entities) add(tab, { kind: "answered", statement, entity });
+      if (entities.length === 0) add(tab, { kind: "said", statement, text: "Done" }); // INSERT INTO … VALUES
     }
     remember(statement, true);
     if (CHANGES.test(statement)) void graph.load();
