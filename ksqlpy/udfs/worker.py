@@ -42,6 +42,9 @@ MOST_TRACED = 6000
 OURS = "<ksqlpy "
 """How the names of these files begin in tracebacks."""
 
+LOOK = 1 << 30
+"""What is added to the number of a call after which others follow closely."""
+
 _INT = struct.Struct(">i")
 
 
@@ -227,8 +230,9 @@ def serve(connection: socket.socket) -> None:
     signal.signal(signal.SIGALRM, _out_of_time)
     calls: dict[int, Call] = {}
     receive, send, unpack = connection.recv, connection.sendall, struct.Struct(">ii").unpack_from
+    look = False
     while True:
-        data: Any = receive(65536)
+        data: Any = _look(receive) if look else receive(65536)
         while 0 < len(data) < 8:
             more = receive(65536)
             data = data + more if more else b""
@@ -237,6 +241,9 @@ def serve(connection: socket.socket) -> None:
         length, number = unpack(data)
         if length + 4 > len(data):
             data = _rest(connection, data, length + 4)
+        look = number >= LOOK
+        if look:
+            number -= LOOK
         out, name = bytearray(5), ""
         _serving = True
         try:
@@ -261,6 +268,16 @@ def serve(connection: socket.socket) -> None:
             out[4] += 2
         _INT.pack_into(out, 0, len(out) - 4)
         send(out)
+
+
+def _look(receive: Callable[..., bytes]) -> bytes:
+    """Looks for the next request for some 20 µs before it waits: to be woken takes longer than many a call."""
+    for _ in range(20):
+        try:
+            return receive(65536, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            continue
+    return receive(65536)
 
 
 def _rest(connection: socket.socket, begun: bytes, length: int) -> bytearray:

@@ -2,7 +2,6 @@ package ksqlpy.python;
 
 import java.io.EOFException;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.BitSet;
@@ -20,13 +19,17 @@ final class Worker {
   private static final long IDLE = 0;
   private static final long STOPPED = 2;
   private static final int LOAD = -1;
+
+  /** Is added to the number of a call after which the worker shall look for the next one. */
+  private static final int LOOK = 1 << 30;
+
   private static final int FAILED = 1;
   private static final int PRINTED = 2;
   private static final int LARGEST = 1 << 25;
 
   private final Zygote zygote;
   private final int number;
-  private final SocketChannel channel;
+  private final Link link;
   private final BitSet known = new BitSet();
   private final Frame out = new Frame();
   private final Frame in = new Frame();
@@ -40,7 +43,7 @@ final class Worker {
   Worker(Zygote zygote, int number, SocketChannel channel) {
     this.zygote = zygote;
     this.number = number;
-    this.channel = channel;
+    link = new Link(channel);
   }
 
   /** Whether it must not be used again. */
@@ -53,7 +56,7 @@ final class Worker {
     spent = true;
     zygote.kill(number);
     try {
-      channel.close();
+      link.close();
     } catch (IOException e) {
       return; // it is gone
     }
@@ -71,7 +74,15 @@ final class Worker {
     for (int i = 0; i < takes.length; i++) {
       takes[i].write(arguments, i, out);
     }
-    send(call, call.limit);
+    long now = System.nanoTime();
+    try {
+      if (link.begin(now)) {
+        out.setInt(Integer.BYTES, call.id | LOOK);
+      }
+      send(call, now + call.limit, call.limit);
+    } finally {
+      link.end();
+    }
     return call.gives.read(in);
   }
 
@@ -84,7 +95,8 @@ final class Worker {
     System.arraycopy(call.described, 0, out.bytes, out.at, call.described.length);
     out.at += call.described.length;
     try {
-      send(call, LOADING);
+      link.block(true);
+      send(call, System.nanoTime() + LOADING, LOADING);
     } catch (CallFailed e) {
       call.notLoaded(e);
       throw e;
@@ -93,17 +105,14 @@ final class Worker {
   }
 
   /** Sends the request; then the answer's value is to be read next. */
-  private void send(Call call, long limit) throws IOException {
+  private void send(Call call, long until, long limit) throws IOException {
     out.setInt(0, out.at - Integer.BYTES);
-    long end = System.nanoTime() + limit | 1;
+    long end = until | 1;
     deadline.set(end);
     int status;
     boolean stopped;
     try {
-      ByteBuffer request = out.view(0, out.at);
-      while (request.hasRemaining()) {
-        channel.write(request);
-      }
+      link.write(out.view(0, out.at));
       status = answer();
     } catch (IOException e) {
       if (deadline.get() != STOPPED) {
@@ -160,7 +169,7 @@ final class Worker {
   private int fill(int there, int wanted) throws IOException {
     int count = there;
     while (count < wanted) {
-      int more = channel.read(in.view(count, in.bytes.length));
+      int more = link.read(in.view(count, in.bytes.length));
       if (more < 0) {
         throw new EOFException("the worker has ended");
       }

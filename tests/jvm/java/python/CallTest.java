@@ -104,6 +104,16 @@ final class CallTest {
   }
 
   @Test
+  void answersThatAreLookedForAreThoseOfTheirCalls() throws Exception {
+    String body = "import time\ndef f(n):\n    if n % 400 == 399: time.sleep(.002)\n"
+        + "    return str(n) * (200_000 if n % 700 == 699 else 1)";
+    Call call = call(body, 60_000);
+    for (int n = 0; n < 4000; n++) {
+      assertEquals(UTF8String.fromString(Integer.toString(n).repeat(n % 700 == 699 ? 200_000 : 1)), call.ask(row(n)));
+    }
+  }
+
+  @Test
   void theProcessThatForksMayBeKilledToo() throws Exception {
     Call parent = call("import os\ndef f(n):\n    return f'{os.getppid()}'", 60_000);
     long forks = Long.parseLong(parent.ask(row(1)).toString());
