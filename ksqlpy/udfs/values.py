@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
@@ -358,3 +358,74 @@ _PLAIN_WRITERS: dict[str, Callable[[Any, bool], Write]] = {
     "TIME": lambda *_: _whole("TIME", _INT, 32),
     "TIMESTAMP": lambda *_: lambda out, value: out.extend(_LONG.pack(value * 1000)),
 }
+
+
+# ---------------------------------------------------------------- a whole call
+
+
+def caller(takes: Sequence[Any], gives: Any, function: Callable[..., Any], most: int) -> Callable[[Any], Any]:
+    """From the types and the function to one that makes a request's answer, both with their heads.
+
+    It is made as a text, without a loop and a call for each value: these take longer than many a function.
+    ``most``: bytes of the answer.
+    """
+    names = [f"a{i}" for i in range(len(takes))]
+    known: dict[str, Any] = {"function": function, "write": writer(gives), "check": _most(most)}
+    known.update({"length_at": _INT.unpack_from, "length": _INT.pack, **_PACKS})
+    lines = ["def call(data):", " at = 8"]
+    for name, kind in zip(names, takes, strict=True):
+        if kind == "STRING":
+            there = ["  end = at + 5 + length_at(data, at + 1)[0]"]
+            there += [f"  {name}, at = data[at + 5 : end].decode('utf-8', 'replace'), end"]
+        elif isinstance(kind, str) and kind in _FIXED:
+            known[f"{kind}_at"], size = _FIXED[kind].unpack_from, _FIXED[kind].size + 1
+            there = [f"  ({name},), at = {kind}_at(data, at + 1), at + {size}"]
+        else:
+            known[f"read_{name}"] = reader(kind)
+            lines.append(f" {name}, at = read_{name}(data, at)")
+            continue
+        lines += [" if data[at]:", f"  {name}, at = None, at + 1", " else:", *there]
+    lines.append(f" value = function({', '.join(names)})")
+    if isinstance(gives, str) and gives in _SOON and most == LONGEST:
+        condition, *soon = _SOON[gives]
+        lines += [f" if {condition}:", *(f"  {line}" for line in soon)]
+    lines += [" out = bytearray(5)", " write(out, value)", " check(out)", " out[:4] = length(len(out) - 4)"]
+    exec(compile("\n".join([*lines, " return out"]), "<ksqlpy call>", "exec"), known)
+    made: Callable[[Any], Any] = known["call"]
+    return made
+
+
+def _most(most: int) -> Callable[[bytearray], None]:
+    def check(out: bytearray) -> None:
+        if len(out) > most:
+            raise Unfit(f"the state is too large: {len(out):,} bytes, and {most:,} are allowed")
+
+    return check
+
+
+_FIXED = {"INTEGER": _INT, "BIGINT": _LONG, "DOUBLE": _DOUBLE}
+
+_PACKS = {
+    "integer": struct.Struct(">ibbi").pack,
+    "bigint": struct.Struct(">ibbq").pack,
+    "double": struct.Struct(">ibbd").pack,
+    "string": struct.Struct(">ibbi").pack,
+    "true": b"\0\0\0\3\0\0\1",
+    "false": b"\0\0\0\3\0\0\0",
+}
+
+_SOON = {
+    "BOOLEAN": ("value is True or value is False", "return true if value else false"),
+    "INTEGER": ("type(value) is int and -0x80000000 <= value <= 0x7FFFFFFF", "return integer(6, 0, 0, value)"),
+    "BIGINT": (
+        "type(value) is int and -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF",
+        "return bigint(10, 0, 0, value)",
+    ),
+    "DOUBLE": ("type(value) is float", "return double(10, 0, 0, value)"),
+    "STRING": (
+        "type(value) is str and len(value) < 100000",
+        "text = value.encode('utf-8', 'replace')",
+        "return string(len(text) + 6, 0, 0, len(text)) + text",
+    ),
+}
+"""For types of results: the values whose answers are made at once, and how; all others are the writer's."""

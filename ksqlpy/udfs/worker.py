@@ -35,7 +35,7 @@ from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from ksqlpy.udfs.values import LONGEST, Unfit, reader, writer
+    from ksqlpy.udfs.values import LONGEST, Unfit, caller, writer
 
 MOST_PRINTED = 4000
 MOST_TRACED = 6000
@@ -137,20 +137,8 @@ class Call:
 
     def __init__(self, described: dict[str, Any]) -> None:
         self.name: str = described["name"]
-        self.readers = [reader(t) for t in described["takes"]]
-        self.write = writer(described["gives"])
-        self.most: int = described.get("most", LONGEST)
-        self.function = load(described)
-
-    def answer(self, data: Any, out: bytearray) -> None:
-        """Appends the value to the answer."""
-        at, arguments = 8, []
-        for read in self.readers:
-            value, at = read(data, at)
-            arguments.append(value)
-        self.write(out, self.function(*arguments))
-        if len(out) > self.most:
-            raise Unfit(f"the state is too large: {len(out):,} bytes, and {self.most:,} are allowed")
+        most: int = described.get("most", LONGEST)
+        self.answer = caller(described["takes"], described["gives"], load(described), most)
 
 
 def failure(error: BaseException, name: str) -> bytes:
@@ -244,29 +232,31 @@ def serve(connection: socket.socket) -> None:
         look = number >= LOOK
         if look:
             number -= LOOK
-        out, name = bytearray(5), ""
+        out: Any = b"\0\0\0\1\0"
+        name = ""
         _serving = True
         try:
             if number < 0:
                 described = json.loads(data[8:])
                 name = described.get("name", "")
                 if "describe" in described:
+                    out = bytearray(out)
                     writer("STRING")(out, describe(described["describe"]))
+                    _INT.pack_into(out, 0, len(out) - 4)
                 else:
                     calls[described["id"]] = Call(described)
             else:
                 call = calls[number]
                 name = call.name
-                call.answer(data, out)
+                out = call.answer(data)
             _serving = False
         except BaseException as e:  # also SystemExit
             _serving = False
-            out = bytearray(b"\0\0\0\0\1") + failure(e, name)
+            told = failure(e, name)
+            out = _INT.pack(len(told) + 1) + b"\1" + told
         if printed.text:
             said = printed.take()
-            out[5:5] = _INT.pack(len(said)) + said
-            out[4] += 2
-        _INT.pack_into(out, 0, len(out) - 4)
+            out = _INT.pack(len(out) + len(said)) + bytes([out[4] + 2]) + _INT.pack(len(said)) + said + out[5:]
         send(out)
 
 
