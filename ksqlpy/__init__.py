@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         AsyncQuery,
         AsyncResult,
         AsyncSession,
+        AsyncSubscription,
         AsyncTable,
     )
     from ksqlpy.session.embedded import Engine
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ksqlpy.session.result import Result
     from ksqlpy.session.rows import Column, Row
     from ksqlpy.session.session import Session
+    from ksqlpy.session.subscriptions import Subscription
     from ksqlpy.session.tables import Table
     from ksqlpy.udfs.declare import udaf, udf, udtf
 
@@ -45,6 +47,7 @@ __all__ = [
     "AsyncQuery",
     "AsyncResult",
     "AsyncSession",
+    "AsyncSubscription",
     "AsyncTable",
     "Column",
     "ConfigProblem",
@@ -59,6 +62,7 @@ __all__ = [
     "ServiceLost",
     "Session",
     "StatementError",
+    "Subscription",
     "SyntaxProblem",
     "Table",
     "__version__",
@@ -84,6 +88,7 @@ _PLACES = {
     "AsyncQuery": "session.asynchronous",
     "AsyncResult": "session.asynchronous",
     "AsyncSession": "session.asynchronous",
+    "AsyncSubscription": "session.asynchronous",
     "AsyncTable": "session.asynchronous",
     "aconnect": "session.remote",
     "Engine": "session.embedded",
@@ -93,6 +98,7 @@ _PLACES = {
     "Column": "session.rows",
     "Row": "session.rows",
     "Session": "session.session",
+    "Subscription": "session.subscriptions",
     "Table": "session.tables",
     "udaf": "udfs.declare",
     "udf": "udfs.declare",

@@ -308,6 +308,18 @@ class Client:
             )
         return there + len(said)
 
+    def acknowledge(self, query_id: str, rows: int, target: str | None = None, lines: Iterable[bytes] = ()) -> None:
+        """The first ``rows`` rows of a push query under a ``ksqlpy.subscription`` are done; of ksqlpy's servers only.
+
+        ``lines``: JSON of rows that are written into the stream or table ``target`` in the same transaction.
+        """
+        first = {"queryId": query_id, "rows": rows, **({} if target is None else {"target": target})}
+        content = b"\n".join((json.dumps(first).encode(), *lines))
+        with self._talking(), self._sent("POST", "/acknowledge", content=content) as response:
+            response.read()
+        if response.status_code >= 400:
+            raise _error(response, None)
+
     def lines(
         self,
         sql: str,

@@ -14,6 +14,7 @@ from ksqlpy.audit import Audit
 from ksqlpy.config import Config
 from ksqlpy.errors import KsqlError
 from ksqlpy.server import (
+    acknowledgements,
     deadletters,
     editors,
     figures,
@@ -53,6 +54,7 @@ ROUTERS = [
     probes.router,
     metrics.router,
     inserts.router,
+    acknowledgements.router,
     status.router,
     deadletters.router,
     editors.router,

@@ -16,6 +16,7 @@ from fastapi.routing import APIRoute
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.routing import BaseRoute
 
+from ksqlpy.server.acknowledgements import Acknowledged
 from ksqlpy.server.deadletters import Counted, Replayed, Wanted
 from ksqlpy.server.editors import Check, Complete
 from ksqlpy.server.figures import NDJSON
@@ -161,6 +162,13 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
         Inserts,
         '{"target": "rides"}\n{"city": "Oslo", "id": 1}\n{"city": "Bergen", "id": 2}\n',
     ),
+    ("POST", "/acknowledge"): Endpoint(
+        "Acknowledge rows of a subscription, and write rows with that",
+        _object(acknowledged=_NUMBER),
+        body=Acknowledged,
+        sent='{"queryId": "SCALABLE_PUSH_QUERY_RIDES_1", "rows": 1}',
+        status=400,
+    ),
     ("GET", "/status"): Endpoint("States of all commands", _object(commandStatuses=_MAP)),
     ("GET", "/status/{kind}/{entity}/{action}"): Endpoint(
         "What became of a command", _STATUS, place={"kind": "stream", "entity": "`RIDES`", "action": "create"}
@@ -256,7 +264,7 @@ _FAILS = {
     "404": "There is no such thing.",
     "406": "The endpoint has no answer in a media type that is accepted.",
     "408": "The body does not come.",
-    "409": "What was shown is not so any more.",
+    "409": "What was shown is not so any more, or another client has gone on.",
     "413": "The body, or a line of it, is too large.",
     "421": "The server does not go by the name in the header Host.",
     "429": "There were too many attempts to log in, or too much is waited for already.",
@@ -296,6 +304,7 @@ def _operation(route: APIRoute, method: str, told: Endpoint) -> dict[str, Any]:
     fails |= {"406"} if told.answers else set()
     fails |= {"503"} if not told.always else set()
     fails |= {"404"} if "{entity" in route.path else set()
+    fails |= {"409"} if told.body is Acknowledged else set()
     fails |= {"408", "413"} if told.body is not None else set()
     fails |= {str(told.status)} if told.status >= 400 else set()
     responses |= {code: _failure(code) for code in sorted(fails)}
@@ -312,7 +321,7 @@ def _operation(route: APIRoute, method: str, told: Endpoint) -> dict[str, Any]:
             for name, example in given.items()
         ]
     if told.body is not None:
-        lines = told.body is Inserts
+        lines = told.body in (Inserts, Acknowledged)
         schema = told.body.model_json_schema(by_alias=True)
         content = {"schema": schema, "example": told.sent if lines else orjson.loads(told.sent or "{}")}
         found["requestBody"] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ksqlpy.config.checks import integer, one_of
+from ksqlpy.config.checks import integer, one_of, prefix
 from ksqlpy.config.property import Property
 
 __all__ = ["READS"]
@@ -13,6 +13,14 @@ READS = (
         "false",
         "Whether push queries of columns of one source give continuation tokens, with which they can go on.",
         one_of("true", "false"),
+        session=True,
+    ),
+    Property(
+        "ksqlpy.subscription",
+        "",
+        "A name under which a push query of columns of one source goes on behind the last row that its client has"
+        " acknowledged; empty: rows are not acknowledged.",
+        prefix,
         session=True,
     ),
     Property(

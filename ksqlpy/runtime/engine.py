@@ -9,7 +9,6 @@ all others, INSERT VALUES among them, wait for nobody.
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,8 +56,9 @@ from ksqlpy.runtime.reads import Reads
 from ksqlpy.runtime.sampling import Sampling
 from ksqlpy.runtime.statements import Checked, Effect
 from ksqlpy.runtime.statements.select import check_lookup, check_pull, check_push
+from ksqlpy.runtime.subscriptions import Subscriptions
 from ksqlpy.runtime.supervisor import Supervisor
-from ksqlpy.runtime.systemstreams import log_topic, system_streams
+from ksqlpy.runtime.systemstreams import declare_own, log_topic
 from ksqlpy.runtime.termination import patterns_of, terminate, terminated
 from ksqlpy.runtime.textsize import check_size
 from ksqlpy.runtime.topics import Topics
@@ -73,8 +73,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["COMPATIBLE_VERSION", "Engine"]
-
-log = logging.getLogger(__name__)
 
 COMPATIBLE_VERSION = "0.29.0"
 """The ksqlDB version whose REST API is spoken; clients read it."""
@@ -94,10 +92,11 @@ class Engine:
         self.supervisor = Supervisor(self.brokers, self._progress)
         self.catalog_service = CatalogService(self.brokers, self.supervisor)
         self.python = Workers(settings_of(config))  # functions in Python, without Spark
-        self.reads = Reads(self.brokers, self.supervisor, lambda: self.python)
+        self._inserts = InsertStreams(self.brokers, self.catalog_service, lambda: self.session)
+        self._subscriptions = Subscriptions(self._inserts)
+        self.reads = Reads(self.brokers, self.supervisor, lambda: self.python, self._subscriptions)
         self._metrics = Metrics(self.brokers, self.supervisor)
         self._letters = LetterBox(self.brokers)
-        self._inserts = InsertStreams(self.brokers, self.catalog_service, lambda: self.session)
         parts = self.catalog_service, self.supervisor, self.reads, self.brokers
         self._context = partial(Context, *parts, int(time.time() * 1000))
         self._shows = threading.BoundedSemaphore(SHOWS)
@@ -160,7 +159,7 @@ class Engine:
         self.queries.checkpoints.take_over(self.brokers.folder_owner, self.catalog.queries, ended)
         self.topics.remove_transients()
         self.catalog_service.run_all()
-        self._declare_own()
+        declare_own(self.config, self.execute)
         service = self.catalog_service
         self.supervisor.watch(stack, service.lock, service.run_all, service.query_ids)
 
@@ -181,14 +180,6 @@ class Engine:
         )
         kept.start(make=self.config.get("ksql.logging.processing.topic.auto.create") == "true")
         stack.callback(kept.stop)
-
-    def _declare_own(self) -> None:
-        """Declares the streams of the server itself; one that cannot be keeps nothing else from running."""
-        for statement in system_streams(self.config):
-            try:
-                self.execute(statement)
-            except KsqlError as e:
-                log.error("a stream of the server is not declared: %s", e)
 
     def stop(self) -> None:
         """Stops push queries, persistent queries (they go on at the next start), Spark and the embedded broker.
@@ -445,6 +436,12 @@ class Engine:
         with noting_refusals(INSERTS_STREAM):
             self.config.for_statement(properties or {})
             return self._inserts.open(target, id, begin)
+
+    def acknowledge(self, query_id: str, rows: int, target: str | None = None, lines: Sequence[bytes] = ()) -> None:
+        """The client of a subscription has done with so many rows: see :meth:`SubscribedPush.acknowledge`."""
+        with noting_refusals(INSERTS_STREAM):
+            self.brokers.check_owner()
+            self._subscriptions.acknowledge(query_id, rows, target, lines)
 
     def dead_letters(
         self, query: str | None = None, topic: str | None = None, letters: str | None = None, limit: int | None = None

@@ -97,16 +97,26 @@ class InsertStreams:
         Raises ConfigProblem for a source that is not written, StatementError ``missing-right``, EngineProblem.
         """
         self.brokers.check_owner()
-        source = self._target(target)
-        limit = self.brokers.kafka.record_limits([source.topic])[source.topic]
-        batch = _BATCH
-        while limit is not None and batch > max(1, limit.most):
-            batch //= 2  # brokers refuse a batch as a whole, and librdkafka does not divide it
+        source = self.target(target)
+        batch = self._batch(source.topic)
         if id is not None:
             return self._resuming.open(target, source, id, begin, {**_SETTINGS, "batch.size": batch})
         return _SharedStream(self, self._sender(batch), target, source)
 
-    def _target(self, target: str) -> Source:
+    def settings(self, topic: str | None) -> dict[str, object]:
+        """Those of a producer that writes rows to a topic."""
+        return {**_SETTINGS, "batch.size": _BATCH if topic is None else self._batch(topic)}
+
+    def _batch(self, topic: str) -> int:
+        """The bytes that are sent at once to a topic."""
+        limit = self.brokers.kafka.record_limits([topic])[topic]
+        batch = _BATCH
+        while limit is not None and batch > max(1, limit.most):
+            batch //= 2  # brokers refuse a batch as a whole, and librdkafka does not divide it
+        return batch
+
+    def target(self, target: str) -> Source:
+        """What rows are written into, of its name; raises as :meth:`open`."""
         catalog = self.catalog_service.catalog
         try:
             require(ASKS.get(), Need(Right.INSERT, Thing.source(streamed_name(target))), catalog.grants)

@@ -27,6 +27,7 @@ from ksqlpy.runtime.pull import Answer, Answering, Pulled, PullQuery
 from ksqlpy.runtime.pulllimits import PullLimits
 from ksqlpy.runtime.push import Asked, PushQuery
 from ksqlpy.runtime.pythonfunctions import answered
+from ksqlpy.runtime.subscriptions import NAME, Subscriptions, needs_query
 from ksqlpy.runtime.supervisor import Supervisor
 from ksqlpy.runtime.waiting import wait_for_inputs
 from ksqlpy.tables import Copies, Copy
@@ -55,8 +56,15 @@ class Reads:
 
     copies: Copies
 
-    def __init__(self, brokers: Brokers, supervisor: Supervisor, python: Callable[[], Workers]) -> None:
+    def __init__(
+        self,
+        brokers: Brokers,
+        supervisor: Supervisor,
+        python: Callable[[], Workers],
+        subscriptions: Subscriptions,
+    ) -> None:
         self._brokers = brokers
+        self._subscriptions = subscriptions
         self._supervisor = supervisor
         self.call_python = partial(_answered, python)
         self._push: dict[str, PushQuery | PlainPush] = {}
@@ -171,7 +179,12 @@ class Reads:
         live = source.kind == "STREAM" or config.is_set("auto.offset.reset")
         push: PlainPush
         tokens = token is not None or config.get(TOKENS) == "true"
-        if live and config.get("auto.offset.reset") == "latest" and not tokens:
+        if name := config.get(NAME):
+            reader = partial(self._brokers.kafka.reader, committed=config.committed, ahead=False)
+            partitions = self._brokers.topics.partitions([source.topic])
+            first = partial(first_offsets, self._brokers, sources, partitions, config)
+            push = self._subscriptions.open(name, query_id, asked, how, reader, first, self._forget)
+        elif live and config.get("auto.offset.reset") == "latest" and not tokens:
             push = self._shared(query_id, asked, how, committed=config.committed)
         else:
             partitions = self._brokers.topics.partitions([source.topic])
@@ -179,8 +192,8 @@ class Reads:
                 offsets = offsets_of(token, source.topic, partitions[source.topic])
             else:
                 offsets = first_offsets(self._brokers, sources, partitions, config)
-            reader = self._brokers.kafka.reader(committed=config.committed, ahead=False)
-            push = OwnPush(query_id, asked, how, offsets, reader, self._forget, tokens=tokens)
+            consumer = self._brokers.kafka.reader(committed=config.committed, ahead=False)
+            push = OwnPush(query_id, asked, how, offsets, consumer, self._forget, tokens=tokens)
         self._push[query_id] = push
         return push
 
@@ -212,6 +225,8 @@ class Reads:
         """
         self._check_room()
         config = self._brokers.config.for_statement(asked.properties)
+        if config.get(NAME):
+            raise needs_query()
         sources = tuple({r.source.name: r.source for r in asked.plan.relations}.values())
         partitions = self._brokers.topics.partitions([s.topic for s in sources])
         width = config.number("ksql.query.parallelism") or max(partitions.values())

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+
 from ksqlpy.config import Config
 from ksqlpy.deadletters import HEADERS, RESULT
+from ksqlpy.errors import KsqlError
 from ksqlpy.topicnames import dead_letters, processing_log
 
-__all__ = ["log_topic", "system_streams"]
+__all__ = ["declare_own", "log_topic", "system_streams"]
+
+log = logging.getLogger(__name__)
 
 _LETTERS = {
     "QUERY_ID": ("STRING", HEADERS["query"]),
@@ -55,3 +61,12 @@ def system_streams(config: Config) -> list[str]:
             f"WITH (KAFKA_TOPIC='{log_topic(config)}', VALUE_FORMAT='JSON');"
         )
     return statements
+
+
+def declare_own(config: Config, execute: Callable[[str], object]) -> None:
+    """Declares the streams of the server itself; one that cannot be keeps nothing else from running."""
+    for statement in system_streams(config):
+        try:
+            execute(statement)
+        except KsqlError as e:
+            log.error("a stream of the server is not declared: %s", e)

@@ -38,6 +38,7 @@ class Topics:
         self.engine_group = f"{prefix}engine"
         self.ready_group = f"{prefix}ready"
         self.inserts = f"{prefix}inserts"
+        self.subscriptions = f"{prefix}subscriptions"
         self._transient = prefix
 
     def listed(self, *, hidden: bool) -> dict[str, list[int]]:

@@ -13,17 +13,19 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 from ksqlpy.session.answers import Answer
+from ksqlpy.session.inloop import InLoop
 from ksqlpy.session.misuse import session_closed
 from ksqlpy.session.persistent import Query
 from ksqlpy.session.result import Result
 from ksqlpy.session.rows import Column, Row
 from ksqlpy.session.session import Session
+from ksqlpy.session.subscriptions import Subscription
 from ksqlpy.session.tables import Table
 
-__all__ = ["AsyncEngine", "AsyncQuery", "AsyncResult", "AsyncSession", "AsyncTable"]
+__all__ = ["AsyncEngine", "AsyncQuery", "AsyncResult", "AsyncSession", "AsyncSubscription", "AsyncTable"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -115,6 +117,31 @@ class AsyncSession:
     async def table(self, name: str) -> AsyncTable:
         """See :meth:`ksqlpy.Session.table`."""
         return AsyncTable(await self._threads.run(self._there.table, name), self._threads)
+
+    def subscribe(
+        self,
+        text: str,
+        *,
+        name: str,
+        to: str | None = None,
+        on_error: Literal["stop", "skip"] = "stop",
+        properties: Mapping[str, object] | None = None,
+        **values: object,
+    ) -> Callable[[Callable[[Row], object]], AsyncSubscription]:
+        """See :meth:`ksqlpy.Session.subscribe`; for coroutines, asynchronous generators, and functions.
+
+        They run in the loop. What is wrong with the query is raised by :meth:`AsyncSubscription.wait`.
+        """
+        loop = asyncio.get_running_loop()
+        asked = partial(
+            self._there.subscribe, text, name=name, to=to, on_error=on_error, properties=properties, **values
+        )
+
+        def start(function: Callable[[Row], object]) -> AsyncSubscription:
+            opening = self._threads.run(lambda: asked()(InLoop(function, loop)))
+            return AsyncSubscription(name, function, asyncio.ensure_future(opening), self._threads)
+
+        return start
 
     async def queries(self) -> list[AsyncQuery]:
         """See :meth:`ksqlpy.Session.queries`."""
@@ -285,6 +312,52 @@ class AsyncQuery:
     async def wait(self, *, caught_up: bool = True, timeout: float = 60.0) -> None:
         """See :meth:`ksqlpy.Query.wait`."""
         await self._threads.run(partial(self._query.wait, caught_up=caught_up, timeout=timeout))
+
+
+class AsyncSubscription:
+    """A coroutine that is called for each row of a query, see :class:`ksqlpy.Subscription`."""
+
+    def __init__(
+        self, name: str, function: Callable[[Row], object], opening: asyncio.Future[Subscription], threads: _Threads
+    ) -> None:
+        self.name = name
+        self._function = function
+        self._opening = opening
+        self._threads = threads
+
+    def __call__(self, row: Any) -> Any:
+        """Calls the coroutine itself."""
+        return self._function(row)
+
+    @property
+    def _opened(self) -> Subscription | None:
+        done = self._opening.done() and not self._opening.cancelled() and self._opening.exception() is None
+        return self._opening.result() if done else None
+
+    @property
+    def acknowledged(self) -> int:
+        """See :attr:`ksqlpy.Subscription.acknowledged`."""
+        return self._opened.acknowledged if self._opened is not None else 0
+
+    @property
+    def skipped(self) -> int:
+        """See :attr:`ksqlpy.Subscription.skipped`."""
+        return self._opened.skipped if self._opened is not None else 0
+
+    @property
+    def running(self) -> bool:
+        """See :attr:`ksqlpy.Subscription.running`."""
+        return self._opened.running if self._opened is not None else not self._opening.done()
+
+    async def wait(self, timeout: float | None = None, *, rows: int | None = None) -> bool:
+        """See :meth:`ksqlpy.Subscription.wait`; raises KsqlError also for what is wrong with the query."""
+        opened = await asyncio.shield(self._opening)
+        return await self._threads.run(partial(opened.wait, timeout, rows=rows))
+
+    async def stop(self, timeout: float | None = None) -> None:
+        """See :meth:`ksqlpy.Subscription.stop`."""
+        opened = await asyncio.shield(self._opening)
+        await self._threads.run(opened.stop, timeout)
 
 
 _AT_ONCE = 1_000

@@ -175,6 +175,10 @@ class _Embedded:
         finally:
             _whole(stream.close)
 
+    def acknowledge(self, query_id: str, rows: int, target: str | None, lines: Sequence[bytes]) -> None:
+        """The same."""
+        _whole(partial(self._engine.acknowledge, query_id, rows, target, lines))
+
     def close(self) -> None:
         """The same; takes seconds, as Spark ends in order. An interruption is raised when it is over."""
         _to_its_end(self._end)

@@ -18,7 +18,7 @@ import orjson
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem, shown
 from ksqlpy.session.result import Result
 
-__all__ = ["lines"]
+__all__ = ["is_row", "lines"]
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_PASSTHROUGH_SUBCLASS
 _MISSING = {"NAType", "NaTType"}
@@ -39,6 +39,11 @@ def lines(rows: object) -> Iterator[bytes]:
             yield _line(fields)
         except (TypeError, ValueError) as e:
             raise ConfigProblem("bad-row", f"row {number} cannot be sent: {e}") from e
+
+
+def is_row(value: object) -> bool:
+    """Whether it is one row, not several."""
+    return _mapping(value) is not None
 
 
 def _rows(rows: object) -> Iterable[Any]:

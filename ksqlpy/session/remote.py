@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -136,6 +136,10 @@ class _Remote:
         except RowRefused as e:
             raise row_refused(e.row, e) from e
         return written
+
+    def acknowledge(self, query_id: str, rows: int, target: str | None, lines: Sequence[bytes]) -> None:
+        """The same."""
+        self._client.acknowledge(query_id, rows, target, lines)
 
     def close(self) -> None:
         """The same."""

@@ -7,10 +7,10 @@ import re
 import threading
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.session.answers import Answer
@@ -19,6 +19,8 @@ from ksqlpy.session.misuse import forked, session_closed
 from ksqlpy.session.outgoing import lines
 from ksqlpy.session.persistent import Query
 from ksqlpy.session.result import Result
+from ksqlpy.session.rows import Row
+from ksqlpy.session.subscriptions import Source, Subscription, checked, handled, stop_all
 from ksqlpy.session.tables import Table, described, exact_name
 
 __all__ = ["Session", "Transport"]
@@ -47,6 +49,10 @@ class Transport(Protocol):
         """Writes rows, each a line of JSON, into a stream or table; gives how many the brokers have."""
         ...
 
+    def acknowledge(self, query_id: str, rows: int, target: str | None, lines: Sequence[bytes]) -> None:
+        """The first ``rows`` rows of a subscription's query are done; writes rows into a target with that."""
+        ...
+
     def close(self) -> None:
         """Gives back all that it holds; what is open ends."""
         ...
@@ -67,6 +73,7 @@ class Session:
         self._pid = os.getpid()
         self._transport = transport
         self._results: weakref.WeakSet[Result] = weakref.WeakSet()
+        self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
         self._keeping = threading.Lock()
         self._closing = False
         self._ending = threading.Lock()
@@ -144,6 +151,49 @@ class Session:
         """
         return self._there().insert(source, lines(rows))
 
+    def subscribe(
+        self,
+        text: str,
+        *,
+        name: str,
+        to: str | None = None,
+        on_error: Literal["stop", "skip"] = "stop",
+        properties: Mapping[str, object] | None = None,
+        **values: object,
+    ) -> Callable[[Callable[[Row], object]], Subscription]:
+        """Has the decorated function called for each row of a SELECT … EMIT CHANGES, by a thread, from now on.
+
+        ``name``: after a restart the subscription of this name goes on behind the last row that was acknowledged, as it
+        is when the function has returned. A new one begins where ``auto.offset.reset`` says. ``to``: a stream or table,
+        into which the rows are written that the function returns or yields. ``on_error``: what an exception of the
+        function does: "stop" ends the subscription ahead of the row, "skip" logs it and goes on behind the row.
+        ``properties``, ``values``: see :meth:`query`. Raises KsqlError.
+        """
+        way = checked(name, on_error)
+        source = self._source(text, name, properties, values)
+
+        def start(function: Callable[[Row], object]) -> Subscription:
+            return self._keep_running(Subscription(source, function, handled(function), name, to, way))
+
+        return start
+
+    def _source(
+        self, text: str, name: str, properties: Mapping[str, object] | None, values: Mapping[str, object]
+    ) -> Source:
+        """Opens the query of a subscription."""
+        transport = self._there()
+        text, variables = _ended(text), self.variables
+        if values or _PARAMETER.search(text):
+            from ksqlpy.session.binding import bind
+
+            text, variables = bind(_replaced(text, variables), values).text, {}
+        return Source(transport, text, name, {**self.properties, **(properties or {})}, variables)
+
+    def _keep_running(self, subscription: Subscription) -> Subscription:
+        with self._keeping:
+            self._subscriptions.add(subscription)
+        return subscription
+
     def table(self, name: str) -> Table:
         """A table by its name, which means what it means in SQL: upper case, or as it is in backquotes.
 
@@ -192,7 +242,8 @@ class Session:
                 return
             try:
                 with self._keeping:
-                    results = tuple(self._results)
+                    results, subscriptions = tuple(self._results), tuple(self._subscriptions)
+                stop_all(subscriptions)
                 for result in results:
                     result.close()
                 self._transport.close()

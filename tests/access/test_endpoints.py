@@ -59,6 +59,10 @@ ASKED: dict[str, list[Ask]] = {
     "/query": [("POST", "/query", {"ksql": text}) for text in TEXTS],
     "/close-query": [("POST", "/close-query", {"queryId": id}) for id in ("{x}_q", "{x}_Q", "transient_{x}_in_1")],
     "/inserts-stream": [("POST", "/inserts-stream", LINES)],
+    "/acknowledge": [
+        ("POST", "/acknowledge", {"queryId": "SCALABLE_PUSH_QUERY_{x}_IN_1", "rows": 1, "target": "{x}_in"}),
+        ("POST", "/acknowledge", '{{"queryId": "{x}_q", "rows": 1, "target": "{x}_in"}}\n{{"id": 1}}\n'),
+    ],
     "/status": [("GET", "/status", None)],
     "/status/{kind}/{entity:text}/{action}": [
         ("GET", f"/status/{of}", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ class Answers:
     def open(self, sql: str, properties: Mapping[str, object], variables: Mapping[str, str]) -> Opened:
         self.asked.append(sql)
         return Given("q", COLUMNS, [["Queens", 2, Decimal("3.50")]])
+
+    def acknowledge(self, query_id: str, rows: int, target: str | None, lines: Sequence[bytes]) -> None:
+        raise AssertionError("not asked for here")
 
     def insert(self, target: str, lines: Iterable[bytes]) -> int:
         raise AssertionError("the page has queries only")

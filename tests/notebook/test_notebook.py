@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -49,6 +49,9 @@ class Answers:
             yield None
 
     def insert(self, target: str, lines: Iterable[bytes]) -> int:
+        raise AssertionError("not asked for here")
+
+    def acknowledge(self, query_id: str, rows: int, target: str | None, lines: Sequence[bytes]) -> None:
         raise AssertionError("not asked for here")
 
     def close(self) -> None:

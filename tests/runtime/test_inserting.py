@@ -52,7 +52,9 @@ def streams_on(bootstrap: str, engine: MemoryEngine) -> InsertStreams:
     kafka = Kafka(connection)
     for topic, partitions in TOPICS.items():
         kafka.create_topic(topic, partitions, None, {"max.message.bytes": "2000"} if topic == "small" else {})
-    topics = SimpleNamespace(inserts="_ksqlpy-test_inserts")
+    topics = SimpleNamespace(
+        inserts="_ksqlpy-test_inserts", subscriptions="_ksqlpy-test_subscriptions", partitions=kafka.partitions
+    )
     config = Config.of({})
     brokers = SimpleNamespace(
         connection=connection, kafka=kafka, topics=topics, config=config, check_owner=lambda: None

@@ -22,6 +22,7 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.runtime import Engine, processinglog
 from ksqlpy.runtime.processinglog import ProcessingLog
+from ksqlpy.runtime.systemstreams import declare_own
 from ksqlpy.spark.failure import Failure
 from tests.support.waiting import enough
 
@@ -208,10 +209,10 @@ def test_headers_of_results_and_those_of_exactly_once(engine: Engine) -> None:
 
 def test_a_start_declares_what_is_there_again(engine: Engine) -> None:
     before = engine.catalog_service.next_command
-    engine._declare_own()
+    declare_own(engine.config, engine.execute)
     assert engine.catalog_service.next_command == before
     engine.execute("DROP STREAM lost; DROP STREAM ksqlpy_dead_letters;")
-    engine._declare_own()
+    declare_own(engine.config, engine.execute)
     assert "KSQLPY_DEAD_LETTERS" in engine.catalog.sources
 
 

@@ -111,6 +111,7 @@ class FakeEngine:
         self.inserts: list[FakeInserts] = []
         self.inserts_held, self.inserts_room = False, 100
         self.ids: dict[str, int] = {}  # of streams of rows, and how many rows are there
+        self.acknowledged: list[tuple[str, int, str | None, list[bytes]]] = []
         self.healthy = True
         self.told = EngineMetrics("0", "default_")
         self.scrapes = 0
@@ -222,6 +223,15 @@ class FakeEngine:
         standing = None if id is None else self.ids.get(id, 0)
         self.inserts.append(FakeInserts(target, self.inserts_held, self.inserts_room, standing, begin))
         return self.inserts[-1]
+
+    def acknowledge(self, query_id: str, rows: int, target: str | None = None, lines: Sequence[bytes] = ()) -> None:
+        if query_id not in self.pushes:
+            raise ConfigProblem("unknown-query", f"no subscription is open as query {query_id}")
+        if target == "taken":
+            raise EngineProblem("subscription-taken", "another client has it", error_code=40900)
+        if any(b'"bad"' in line for line in lines):
+            raise AnalysisProblem("unknown-column", "there is no column bad", error_code=40000)
+        self.acknowledged.append((query_id, rows, target, [*lines]))
 
     def host_status(self) -> dict[str, Any]:
         return {"hostAlive": True, "lastStatusUpdateMs": 1, "activeStandbyPerQuery": {}, "hostStoreLags": {}}
