@@ -143,6 +143,10 @@ class AsyncSession:
 
         return start
 
+    async def register(self, function: T, *, name: str | None = None) -> T:
+        """See :meth:`ksqlpy.Session.register`."""
+        return await self._threads.run(partial(self._there.register, function, name=name))
+
     async def queries(self) -> list[AsyncQuery]:
         """See :meth:`ksqlpy.Session.queries`."""
         return [AsyncQuery(q, self._threads) for q in await self._threads.run(self._there.queries)]

@@ -62,7 +62,8 @@ class Engine(Session):
         Raises ConfigProblem for properties, EnvironmentProblem for what the machine lacks, and ``engine-open`` where
         this process has an engine already.
         """
-        given = dict(config or {})
+        # What a program registers runs for the user who runs the program.
+        given = {"ksqlpy.functions.python.enabled": "true", **(config or {})}
         if bootstrap_servers is not None:
             given["bootstrap.servers"] = bootstrap_servers
         if data_dir is not None:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, TypeVar
 
 from ksqlpy.errors import ConfigProblem, KsqlError
 from ksqlpy.session.answers import Answer
@@ -24,6 +24,8 @@ from ksqlpy.session.subscriptions import Source, Subscription, checked, handled,
 from ksqlpy.session.tables import Table, described, exact_name
 
 __all__ = ["Session", "Transport"]
+
+T = TypeVar("T")
 
 _PARAMETER = re.compile(r":[A-Za-z_]")
 _OF_SESSION = re.compile(r"\b(?:UN)?(?:SET|DEFINE)\b", re.IGNORECASE)
@@ -193,6 +195,27 @@ class Session:
         with self._keeping:
             self._subscriptions.add(subscription)
         return subscription
+
+    def register(self, function: T, *, name: str | None = None) -> T:
+        """Makes a function of the program one of SQL, or replaces the one of this name; gives it back, as a decorator.
+
+        It is a function with annotations, a generator (a table function), or a class (an aggregate), with the
+        decorators ``ksqlpy.udf``, ``udtf`` and ``udaf`` or without. Worker processes run it: an installed one by its
+        module, any other by its text, with what it names of its file. ``name``: in SQL. Raises KsqlError.
+        """
+        from ksqlpy.session.registering import statements
+
+        transport = self._there()
+        *others, last = statements(function, name)
+        for text in others:
+            try:
+                transport.run(text, self.properties, {})
+                return function
+            except KsqlError as e:
+                if e.code != "bad-function":  # where the workers have no such module
+                    raise
+        transport.run(last, self.properties, {})
+        return function
 
     def table(self, name: str) -> Table:
         """A table by its name, which means what it means in SQL: upper case, or as it is in backquotes.

@@ -12,7 +12,7 @@ from ksqlpy.types import SqlType
 from ksqlpy.udfs.definition import Definition
 from ksqlpy.udfs.pool import CallFailed
 
-__all__ = ["Describe", "declared_in_module", "declared_in_text"]
+__all__ = ["Describe", "declared_in_module", "declared_in_text", "definition_of"]
 
 Describe = Callable[[Mapping[str, Any]], str]
 """What asks a worker: :meth:`.pool.Workers.describe`."""
@@ -25,14 +25,14 @@ def declared_in_text(text: str, filename: str, describe: Describe) -> tuple[Defi
     Raises AnalysisProblem with the file and the line: what the file itself raises is ``bad-functions-file``.
     """
     found = _described({"text": text, "filename": filename}, filename, describe)
-    return tuple(_definition(one, filename, body=text, callable_=one["callable"]) for one in found)
+    return tuple(definition_of(one, filename, body=text, callable_=one["callable"]) for one in found)
 
 
 def declared_in_module(name: str, describe: Describe) -> tuple[Definition, ...]:
     """The functions that an installed module declares; raises as :func:`declared_in_text`."""
     found = _described({"module": name}, name, describe)
     return tuple(
-        _definition(one, one["file"], body="", callable_=f"{name}:{one['callable']}", digest=one["digest"])
+        definition_of(one, one["file"], body="", callable_=f"{name}:{one['callable']}", digest=one["digest"])
         for one in found
     )
 
@@ -62,7 +62,9 @@ def _placed(error: Mapping[str, Any], place: str) -> str:
     return f"{error.get('file') or place}{line}: {error['message']}"
 
 
-def _definition(one: Mapping[str, Any], file: str, *, body: str, callable_: str, digest: str = "") -> Definition:
+def definition_of(one: Mapping[str, Any], file: str, *, body: str, callable_: str, digest: str = "") -> Definition:
+    """The definition of what :meth:`.declare.Declared.described` tells. Raises AnalysisProblem ``bad-annotation``."""
+
     def type_of(text: str, what: str) -> SqlType:
         found = _type(text)
         if found is None:
