@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,13 @@ def checked(text: str) -> str:
     return "\n".join(lines)
 
 
+def run(text: str, names: dict[str, Any]) -> None:
+    """Runs a block, whose functions have their text, as in a file."""
+    place = f"{PAGE} {len(names)}"
+    linecache.cache[place] = (len(text), None, text.splitlines(keepends=True), place)
+    exec(compile(text, place, "exec"), names)
+
+
 def test_a_comment_becomes_an_assertion() -> None:
     assert checked("a = 1\nf(\n    a\n)  # → 2\nwith x:\n    b  # → 3") == (
         "a = 1\nshown((f(\n    a\n)), '2')\nwith x:\n    shown(b, '3')"
@@ -63,12 +71,12 @@ def test_the_program_of_the_page(
         # The broker and the JVM of the tests; all else is as the page has it.
         engine_of = ksqlpy.Engine
         patch.setattr(ksqlpy, "Engine", lambda: engine_of(broker.bootstrap, None, own))
-        exec(checked(blocks[0]), names)
+        run(checked(blocks[0]), names)
     try:
         with ServerThread(names["engine"]._engine) as server:
             for block in blocks[1:-1]:
-                exec(compile(checked(block).replace(SERVER, server.url), PAGE, "exec"), names)
-        exec(checked(blocks[-1]), names)
+                run(checked(block).replace(SERVER, server.url), names)
+        run(checked(blocks[-1]), names)
     finally:
         names["engine"].close()
     assert names["engine"].closed and len(asserted) == sum(b.count("  # → ") for b in blocks) > 15
