@@ -1,5 +1,5 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats] [format-latency] [reads] [pauses] [calls] [cluster] [growth] [driver] [server] [functions]`.
+[formats] [format-latency] [reads] [pauses] [calls] [library] [cluster] [growth] [driver] [server] [functions]`.
 
 Without arguments the first four.
 
@@ -9,6 +9,8 @@ there are only ksqlpy's figures. Flink SQL takes part if --who names it, as in -
 100 MB for it. Jobs that it has no comparable program for are left out, with a line that says why.
 
 `calls` measures calls of a Python function alone, and in one task.
+
+`library` measures programs that use ksqlpy as a library.
 
 `functions` measures a Python function; with --peers beside Faust, Quix Streams and PyFlink, of which --who leaves some
 out. pip installs each on first use, below ~/.cache/ksqlpy/bench and not here; PyFlink is 400 MB, and needs `mvn` too.
@@ -42,6 +44,7 @@ from bench.functions import Rounds, functions
 from bench.growth import growth
 from bench.jobs import JOBS, Job
 from bench.join_state import join_state
+from bench.library import library
 from bench.many import many, warm_start
 from bench.python_peers import python_peers
 from bench.reads import reads
@@ -54,7 +57,7 @@ from ksqlpy.runtime import Engine
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions")
+ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions", "library")
 """These start servers of their own."""
 LONG = (
     "churn",
@@ -229,6 +232,8 @@ def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
     if part == "server":
         many = {"queries": arguments.queries, "records": arguments.records, "rounds": arguments.rounds}
         return server(arguments.jobs, seconds=arguments.seconds, master=arguments.master, **many)
+    if part == "library":
+        return library(arguments.records, arguments.rounds)
     if part == "functions":
         return _of_functions(arguments)
     counts = [arguments.queries // 4, arguments.queries // 2, arguments.queries]
