@@ -98,17 +98,17 @@ class InsertStreams:
         """
         self.brokers.check_owner()
         source = self.target(target)
-        batch = self._batch(source.topic)
+        batch = self.batch(source.topic)
         if id is not None:
             return self._resuming.open(target, source, id, begin, {**_SETTINGS, "batch.size": batch})
         return _SharedStream(self, self._sender(batch), target, source)
 
-    def settings(self, topic: str | None) -> dict[str, object]:
-        """Those of a producer that writes rows to a topic."""
-        return {**_SETTINGS, "batch.size": _BATCH if topic is None else self._batch(topic)}
+    def settings(self, batch: int) -> dict[str, object]:
+        """Those of a producer of rows that sends so many bytes at once."""
+        return {**_SETTINGS, "batch.size": batch}
 
-    def _batch(self, topic: str) -> int:
-        """The bytes that are sent at once to a topic."""
+    def batch(self, topic: str) -> int:
+        """The bytes that can be sent at once to a topic."""
         limit = self.brokers.kafka.record_limits([topic])[topic]
         batch = _BATCH
         while limit is not None and batch > max(1, limit.most):

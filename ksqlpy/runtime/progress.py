@@ -59,7 +59,7 @@ class Progress:
         """``settings``: of the producer; ``taken``: what :meth:`write` says when another one has taken the name."""
         self._brokers = brokers
         self._name = name
-        self._taken = taken
+        self.taken = taken
         own = {**settings, **_SETTINGS, "transactional.id": name}
         self._producer: Producer | None = Producer(brokers.connection.producer(own))
         self._lost: dict[int, KafkaError] = {}
@@ -100,7 +100,7 @@ class Progress:
         while (failed := self._attempt(topic, records, note(len(records)), end)) is not None:
             error, aborted = failed
             if error.name() in _FENCED:
-                return 0, self._taken
+                return 0, self.taken
             if aborted and self._lost:
                 bad = min(self._lost)
                 key, value, _ = records[bad]

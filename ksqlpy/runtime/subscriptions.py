@@ -37,6 +37,9 @@ NAME = "ksqlpy.subscription"
 MOST = 100
 """Subscriptions that may be open: each has a producer of its own."""
 
+BATCH = 16_384
+"""Bytes that are sent at once: as Java's producers do, since sinks are not known from the beginning."""
+
 KEEP = 3600.0
 """Seconds after which a note is written again: brokers forget those older than ``offsets.retention.minutes``."""
 
@@ -81,14 +84,14 @@ class Subscriptions:
         count = self._brokers.topics.partitions([topic])[topic]
         whole = f"{self._brokers.topics.subscriptions}/{owner_in_names()}/{name}"
 
-        def progress(target: str | None) -> Progress:
-            return Progress(self._brokers, whole, self._inserts.settings(target), _taken(name))
+        def progress(batch: int) -> Progress:
+            return Progress(self._brokers, whole, self._inserts.settings(batch), _taken(name))
 
-        begun = progress(None)
+        begun = progress(BATCH)
         found = begun.begin([TopicPartition(topic, p) for p in range(count)])
         is_new = max(found) < 0
         at = first()[topic] if is_new else {str(p): max(0, offset) for p, offset in enumerate(found)}
-        notes = _Notes(topic, {int(p): offset for p, offset in at.items()}, begun, progress)
+        notes = _Notes(topic, {int(p): offset for p, offset in at.items()}, begun, progress, self._inserts.batch)
         if is_new:  # where "from now on" was is known when it comes back
             notes.write({}, None, ())
         push = SubscribedPush(query_id, asked, how, at, reader(), closed, notes, self._rows_into)
@@ -117,13 +120,21 @@ class _Notes:
     """What is noted of a subscription: the next offset of each partition, and the rows that are written with it."""
 
     def __init__(
-        self, topic: str, at: dict[int, int], progress: Progress, anew: Callable[[str | None], Progress]
+        self,
+        topic: str,
+        at: dict[int, int],
+        progress: Progress,
+        anew: Callable[[int], Progress],
+        most: Callable[[str], int],
     ) -> None:
+        """``anew``: another producer of the name, which sends so many bytes at once; ``most``: those of a topic."""
         self._topic = topic
+        self._most = most
+        self._batch = BATCH
         self._at = at
         self._progress = progress
         self._anew = anew
-        self._sized_for: set[str] = set()
+        self._fits: set[str] = set()
         self._written = time.monotonic()
 
     def write(self, at: Mapping[int, int], target: str | None, records: Sequence[Record]) -> None:
@@ -137,12 +148,14 @@ class _Notes:
         self._written = time.monotonic()
 
     def fit(self, target: str, headers: list[tuple[str, bytes]]) -> None:
-        """Has a producer whose batches the topic takes."""
-        if target not in self._sized_for:
+        """Has a producer whose batches the topic takes. Raises EngineProblem ``subscription-taken``."""
+        if target not in self._fits and (most := self._most(target)) < self._batch:
             self._progress.close()
-            self._progress = self._anew(target)
-            self._progress.begin([TopicPartition(self._topic, 0)])
-            self._sized_for.add(target)
+            self._batch, self._progress = most, self._anew(most)
+            found = self._progress.begin([TopicPartition(self._topic, p) for p in self._at])
+            if [max(0, offset) for offset in found] != [*self._at.values()]:  # of another client meanwhile
+                raise self._progress.taken
+        self._fits.add(target)
         self._progress.headers = headers
 
     def keep(self) -> None:

@@ -37,6 +37,9 @@ _PATIENCE = 10.0
 _AWAY = {"connection-lost", "server-unavailable", "server-slow", "server-stopping", "query-ended", "unknown-query"}
 """Errors of a query that is opened again."""
 
+_OF_SINK = {"unknown-source", "source-gone", "internal-topic", "read-only", "bad-acknowledgement"}
+"""Errors that all rows would have."""
+
 NAME = "ksqlpy.subscription"
 
 
@@ -208,6 +211,11 @@ def _is_away(error: KsqlError) -> bool:
     return error.code in _AWAY or (error.error_code >= 50000 and error.code != "subscription-needs-query")
 
 
+def _is_of_row(error: KsqlError) -> bool:
+    """Whether one of the rows that were to be written is wrong, and another one may be taken."""
+    return error.error_code // 100 in (400, 413) and error.code not in _AWAY | _OF_SINK
+
+
 class Subscription:
     """A function that is called for each row of a query, in their order, one after the other, by a thread of its own.
 
@@ -335,7 +343,7 @@ class Subscription:
         try:
             self._source.acknowledge(len(done), self.to, list(itertools.chain.from_iterable(done)))
         except KsqlError as e:
-            if not any(done) or _is_away(e) or e.code == "subscription-taken":
+            if not any(done) or not _is_of_row(e):
                 raise
             if len(done) == 1:
                 self._failed(None, e)

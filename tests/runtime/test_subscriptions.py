@@ -129,10 +129,10 @@ def test_rows_are_written_with_the_acknowledgement_or_not_at_all(opening: Openin
     with pytest.raises(ConfigProblem) as unknown:
         push.acknowledge(4, "nowhere", lines({"id": 3}))
     assert unknown.value.code == "unknown-source"
-    push.acknowledge(5, "small", lines({"v": "c"}, {"v": "d"}))
+    push.acknowledge(5, "small", lines(*[{"v": f"{n:0900}"} for n in range(5)]))
     push.acknowledge(6)
     assert committed(opening.streams, "people") == [[b"a", b"b"]]
-    assert committed(opening.streams, "small") == [[b"c", b"d"]]
+    assert [int(v or b"") for v in committed(opening.streams, "small")[0]] == [*range(5)]
     opening.rides(7)
     assert taken(opening(), 1) == [7]
 
@@ -148,6 +148,10 @@ def test_who_opens_it_takes_it(opening: Opening) -> None:
     assert (refused.value.code, refused.value.error_code) == ("subscription-taken", 40900)
     taken(younger, 2)
     younger.acknowledge(2, "people", lines({"id": 2, "name": "b"}))
+    with pytest.raises(EngineProblem) as again:  # with a producer of its own for this topic
+        older.acknowledge(2, "small", lines({"v": "lost"}))
+    assert again.value.code == "subscription-taken"
+    assert committed(opening.streams, "small") == [[]]
     assert committed(opening.streams, "people") == [[b"a", b"b"]]
 
 

@@ -95,3 +95,13 @@ def test_an_engine_again_and_one_that_is_forgotten(tmp_path: Path) -> None:
     assert "ResourceWarning: the result of query" in said
     assert until(lambda: not any(psutil.pid_exists(p) for p in children), 20)
     assert not list(tmp_path.glob("ksqlpy-*"))
+
+
+@pytest.mark.extended("many starts of an engine with its broker")
+def test_engines_that_were_closed_leave_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.harness.lifetimes", "--times", "6"]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "behind all 6" in done.stdout
+    assert not list(tmp_path.glob("ksqlpy-*"))

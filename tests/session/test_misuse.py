@@ -97,6 +97,59 @@ asyncio.run(main())
     assert until(lambda: not engine.pushes, 10)
 
 
+def test_ctrl_c_while_a_subscription_is_waited_for(url: str, engine: FakeEngine) -> None:
+    program = """
+import time
+with ksqlpy.connect(url) as session:
+    @session.subscribe(LIVE, name="slow")
+    def slow(row):
+        print("ready", flush=True)
+        time.sleep(1)
+        print("done", flush=True)
+    slow.wait()
+"""
+    with run(program, url) as process:
+        assert until(lambda: engine.pushes, 60)
+        for n in range(3):
+            next(iter(engine.pushes.values())).source.put([n, ""])
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        told, said = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT and "Exception ignored" not in said
+    assert told == "done\n" and [rows for _, rows, *_ in engine.acknowledged] == [1]
+    assert until(lambda: not engine.pushes, 10)
+
+
+def test_a_subscription_of_a_session_that_is_forgotten(url: str, engine: FakeEngine) -> None:
+    session = connect(url)
+    subscription = session.subscribe(LIVE, name="forgotten")(lambda row: None)
+    assert until(lambda: engine.pushes, 10)
+    with pytest.warns(ResourceWarning, match=f"the session with {url} was not closed"):
+        del session
+        gc.collect()
+    assert until(lambda: not subscription.running, 30)
+    assert until(lambda: not engine.pushes, 10)
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_subscription_in_a_process_that_was_forked(session: Session, engine: FakeEngine) -> None:
+    subscription = session.subscribe(LIVE, name="forked")(lambda row: None)
+    child = os.fork()
+    if child == 0:
+        told = 0
+        try:
+            subscription.wait(1)
+        except KsqlError as e:
+            told = e.code == "session-forked"
+        subscription.stop()
+        session.close()
+        os._exit(told)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    next(iter(engine.pushes.values())).source.put([7, "seven"])
+    assert subscription.wait(60, rows=1)
+    subscription.stop()
+
+
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_process_that_was_forked(session: Session, engine: FakeEngine) -> None:
     result = session.query(LIVE)
