@@ -150,6 +150,7 @@ class _Notes:
     def fit(self, target: str, headers: list[tuple[str, bytes]]) -> None:
         """Has a producer whose batches the topic takes. Raises EngineProblem ``subscription-taken``."""
         if target not in self._fits and (most := self._most(target)) < self._batch:
+            self.write({}, None, ())  # as long as it is this client's
             self._progress.close()
             self._batch, self._progress = most, self._anew(most)
             found = self._progress.begin([TopicPartition(self._topic, p) for p in self._at])

@@ -37,7 +37,7 @@ _PATIENCE = 10.0
 _AWAY = {"connection-lost", "server-unavailable", "server-slow", "server-stopping", "query-ended", "unknown-query"}
 """Errors of a query that is opened again."""
 
-_OF_SINK = {"unknown-source", "source-gone", "internal-topic", "read-only", "bad-acknowledgement"}
+_OF_SINK = {"unknown-source", "source-gone", "internal-topic", "read-only", "windowed-source", "bad-acknowledgement"}
 """Errors that all rows would have."""
 
 NAME = "ksqlpy.subscription"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -24,6 +24,10 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 WAIT = 300
 """Seconds for which a table is waited for: tests run beside others."""
+
+
+class Point(NamedTuple):
+    x: int
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +79,7 @@ def test_statements_rows_and_their_types(session: Session, name: str) -> None:
             "stamp": datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC),
             "l": [1, 2],
             "m": {"a": 1},
-            "o": {"x": 3},
+            "o": Point(3),
         }
         cursor.execute(f"INSERT INTO {name} VALUES ({', '.join(f':{v}' for v in values)})", values)
         assert cursor.rowcount == 1
