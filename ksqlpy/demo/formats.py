@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 
@@ -12,6 +13,9 @@ from ksqlpy.formats import serializers
 __all__ = ["FORMATS", "Values"]
 
 FORMATS = ("JSON", *serializers.FORMATS)
+
+_TOPIC = re.compile(r"\bkafka_topic\s*=", re.IGNORECASE)
+_JSON = re.compile(r"\b(value_format\s*=\s*)'JSON'", re.IGNORECASE)
 
 Records = Iterator[tuple[bytes, bytes]]
 
@@ -26,8 +30,8 @@ class Values:
         """A statement of ``taxi.sql`` for this format; a null of Protobuf is told from 0 there."""
         if self._format == "PROTOBUF":
             nulls = "value_protobuf_nullable_representation = 'OPTIONAL'"
-            text = text.replace("kafka_topic =", f"{nulls}, kafka_topic =", 1)
-        return text.replace("value_format = 'JSON'", f"value_format = '{self._format}'")
+            text = _TOPIC.sub(lambda found: f"{nulls}, {found[0]}", text, count=1)
+        return _JSON.sub(lambda found: f"{found[1]}'{self._format}'", text)
 
     def records(self, topic: str, rows: Iterable[Ride | Zone]) -> Records:
         """Keys and values of the topic, whose source is declared."""

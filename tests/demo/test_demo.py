@@ -15,8 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ksqlpy.demo.data import Ride, Zone, find_files, int_key, read_rides, read_zones
+from ksqlpy.demo.data import Ride, Zone, find_files, int_key, read_rides, read_statements, read_zones
 from ksqlpy.demo.expected import RESULTS, Check, compare, expect, totals, window_key
+from ksqlpy.demo.formats import FORMATS, Values
 from ksqlpy.demo.main import _verdict
 from ksqlpy.demo.view import View, result_text
 from ksqlpy.errors import EnvironmentProblem
@@ -48,6 +49,17 @@ def rides(tmp_path: Path) -> list[Ride]:
 def zones(tmp_path: Path) -> list[Zone]:
     (tmp_path / "zones.csv").write_text(ZONES)
     return list(read_zones(tmp_path / "zones.csv"))
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_the_statements_are_in_the_format(format_: str) -> None:
+    _, sources, queries = read_statements(find_files().sql)
+    values = Values(format_)
+    for statement in sources:
+        parts = values.statement(statement).split("WITH")[1]
+        assert parts.count("VALUE_FORMAT") == 1 and f"VALUE_FORMAT = '{format_}'" in parts
+        assert ("'OPTIONAL'" in parts) == (format_ == "PROTOBUF")
+    assert all(("'OPTIONAL'" in values.statement(q)) == (format_ == "PROTOBUF") for q in queries)
 
 
 def test_a_line_becomes_a_record(rides: list[Ride]) -> None:
