@@ -173,7 +173,7 @@ def test_three_records_and_fifteen_queries(rig: Rig) -> None:
 
     begin = time.monotonic()
     write("maps", POISON, b'{"A": [{}, {}]}', ONE_MAP, b'{"A": [{}, {}, {}]}', PAIRS, b'{"A": [{}, {}, {}, {}]}')
-    skipped = set()
+    skipped: dict[str, set[str]] = {}
     while True:
         assert until(lambda: "ERROR" in server.queries().values() or len(read("bad0")) >= 7 - len(skipped), 240)
         assert until(lambda: bool(settled()), 240), server.queries()
@@ -187,17 +187,29 @@ def test_three_records_and_fifteen_queries(rig: Rig) -> None:
         said = described["queryDescription"]["queryErrors"][-1]["errorMessage"]
         (record,) = re.findall(r"reads record (maps/0/\d)", said)
         assert record not in skipped
-        skipped.add(record)
+        skipped[record] = {name.lower() for name in held}
         server.statements(f"SKIP '{record}' FOR ALL;")
         begin = time.monotonic()
-    assert skipped <= {"maps/0/1", "maps/0/3", "maps/0/5"}
+    assert set(skipped) <= {"maps/0/1", "maps/0/3", "maps/0/5"}
     lengths = [1, 5_000_000, 2, 1, 3, 1_600_000, 4]
-    left = [n for i, n in enumerate(lengths) if f"maps/0/{i}" not in skipped]
-    assert until(lambda: [r["N"] for r in read("bad0")] == left, 60)
-    assert [r["N"] for r in read("bad1")] == left
-    assert until(lambda: read("bad2")[-1]["N"] == len(left), 60)
-    assert [r["N"] for r in read("bad3")] == left
-    assert read("bad4")[-1]["N"] == max(left)
+
+    def left(name: str) -> list[list[int]]:
+        """What the query may have read: a record that ends the JVM for others can have fitted in for it."""
+        found: list[list[int]] = [[]]
+        for i, n in enumerate(lengths):
+            held = skipped.get(f"maps/0/{i}")
+            read_it = [] if held is not None and name in held else [[*ns, n] for ns in found]
+            found = [*read_it, *found] if held is not None else read_it
+        return found
+
+    def is_read(name: str) -> bool:
+        found = [r["N"] for r in read(name)]
+        if name == "bad2":
+            return found[-1] in {len(ns) for ns in left(name)}
+        return found[-1] in {max(ns) for ns in left(name)} if name == "bad4" else found in left(name)
+
+    for name in maps:
+        assert until(partial(is_read, name), 60), (name, skipped, read(name))
     sent = len(read("orders"))
 
     def is_whole(name: str) -> bool:
