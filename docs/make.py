@@ -86,7 +86,8 @@ has the service. `GET /ready` answers 200 while statements are taken.
 _KSQLDB = """\
 With the server property `ksqlpy.metrics.ksqldb.names` = `true` there are also ksqlDB's metrics, by the names that
 Confluent's rules for Prometheus' JMX exporter give them, so that dashboards and alerts made for ksqlDB go on. There are
-none of bytes, of single clients and topics, of RocksDB and of pull queries; a rate is that since the scrape before.
+none of bytes, of single clients and topics, of RocksDB and of pull queries; a rate is that since the server looked
+before: at a scrape, each ten seconds, and each second while somebody reads `GET /figures`.
 
 """
 
