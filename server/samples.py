@@ -27,6 +27,9 @@ Figures = dict[str, Any]
 OLD = 24 * 60 * 60 * 1000
 """Ms: a result that seems to take longer is about an old event, and says nothing of how quick the query is."""
 
+STALE = 60.0
+"""Seconds after which an engine tells no counts that its JVM has told."""
+
 QUERY_SERIES = ("inRate", "outRate", "lag", "lagSeconds", "p50", "p99", "deadLetters", "stateBytes")
 SERVER_SERIES = (
     "heapUsed",
@@ -74,7 +77,8 @@ class Sample:
 def sampled(at: int, clock: float, told: EngineMetrics, own: Own, before: Sample | None) -> Sample:
     """The sample of what an engine tells; rates are those since the sample before."""
     seconds = 0.0 if before is None else clock - before.clock
-    had = {} if before is None else {q.id: q for q in before.told.queries}
+    known = _known(told)
+    had = {q.id: q for q in before.told.queries} if before is not None and known and _known(before.told) else {}
     queries: dict[str, Figures] = {}
     read: dict[str, Mapping[str, float]] = {}
     written: dict[str, Mapping[str, float]] = {}
@@ -86,7 +90,7 @@ def sampled(at: int, clock: float, told: EngineMetrics, own: Own, before: Sample
             old, counts = last.figures.counts if last is not None else None, q.figures.counts
             read[q.id] = _rates(counts.consumed, None if old is None else old.consumed, seconds)
             written[q.id] = _rates(counts.sent, None if old is None else old.sent, seconds)
-        queries[q.id] = _query(q, read[q.id], written[q.id], known=last is not None)
+        queries[q.id] = _query(q, read[q.id], written[q.id], known=known, rated=last is not None)
     server = _server(at, told, own, before, seconds)
     return Sample(at, clock, told, own, queries, read, written, server)
 
@@ -98,25 +102,32 @@ def _rates(now: Mapping[str, int], before: Mapping[str, int] | None, seconds: fl
     return {topic: round(max(0, count - before.get(topic, 0)) / seconds, 2) for topic, count in now.items()}
 
 
-def _query(q: QueryMetrics, read: Mapping[str, float], written: Mapping[str, float], *, known: bool) -> Figures:
+def _known(told: EngineMetrics) -> bool:
+    """Whether Spark's JVM has told its counts: if not, none of them are in what the engine tells."""
+    return told.age is not None and told.age <= STALE
+
+
+def _query(
+    q: QueryMetrics, read: Mapping[str, float], written: Mapping[str, float], *, known: bool, rated: bool
+) -> Figures:
     figures, counts = q.figures, q.figures.counts
     took, progress = counts.latency, figures.so_far
     return {
         "state": q.state,
         "since": None if q.since is None else int(q.since * 1000),
         "mode": figures.mode,
-        "rowsIn": sum(counts.consumed.values()),
-        "rowsOut": sum(counts.sent.values()),
-        "inRate": round(sum(read.values()), 2) if known else None,
-        "outRate": round(sum(written.values()), 2) if known else None,
+        "rowsIn": sum(counts.consumed.values()) if known else None,
+        "rowsOut": sum(counts.sent.values()) if known else None,
+        "inRate": round(sum(read.values()), 2) if rated else None,
+        "outRate": round(sum(written.values()), 2) if rated else None,
         "readRates": dict(read),
         "lag": counts.lag,
         "lagSeconds": None if q.behind is None else round(q.behind, 1),
         "stalledSeconds": round(q.stalled, 1),
         "p50": None if took is None or took.p50 >= OLD else took.p50,
         "p99": None if took is None or took.p99 >= OLD else took.p99,
-        "late": counts.late,
-        "failed": counts.failed,
+        "late": counts.late if known else None,
+        "failed": counts.failed if known else None,
         "deadLetters": sum(figures.letters.values()),
         "restarts": q.restarts,
         "stateBytes": progress.state_bytes,

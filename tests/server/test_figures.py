@@ -72,6 +72,17 @@ def test_counts_that_begin_again_and_figures_that_are_told_again() -> None:
     assert one.server["jvmCpu"] is None
 
 
+def test_a_jvm_that_does_not_answer_is_no_query_without_records() -> None:
+    """When it answers again, its counts of before are no records of this second."""
+    away = replace(engine_tells(query(figures=QueryFigures(Counts()))), age=None)
+    _, silent, again, later = samples(
+        engine_tells(query(read=100)), away, engine_tells(query(read=900)), engine_tells(query(read=920))
+    )
+    assert [silent.queries["Q_1"][name] for name in ("rowsIn", "late", "inRate", "lag")] == [None] * 4
+    assert (again.queries["Q_1"]["rowsIn"], again.queries["Q_1"]["inRate"]) == (900, None)
+    assert later.queries["Q_1"]["inRate"] == 10.0
+
+
 def test_old_event_times_say_nothing_of_latency() -> None:
     counts = Counts(took={10 * 365 * 86_400_000: 5})
     [sample] = samples(engine_tells(query(figures=QueryFigures(counts))))
