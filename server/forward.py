@@ -111,7 +111,8 @@ async def _hand_back(answer: httpx.Response, send: Send) -> None:
     headers = [(n, v) for n, v in answer.headers.raw if n.lower() not in _OF_THE_CONNECTION | {b"date"}]
     await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
     if "content-length" in answer.headers:
-        await send({"type": "http.response.body", "body": await answer.aread(), "more_body": False})
+        whole = b"".join([part async for part in answer.aiter_raw()])  # as it is, also where it is compressed
+        await send({"type": "http.response.body", "body": whole, "more_body": False})
         return
     # Clients that take rows one by one take each frame for one, and rows are lines.
     rest = b""

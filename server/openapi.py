@@ -21,6 +21,7 @@ from ksqlpy.server.deadletters import Counted, Replayed, Wanted
 from ksqlpy.server.editors import Check, Complete
 from ksqlpy.server.figures import NDJSON
 from ksqlpy.server.inserts import Inserts
+from ksqlpy.server.page import HTML
 from ksqlpy.server.plans import Apply, Project
 from ksqlpy.server.queries import CloseQuery, OldQuery, Query
 from ksqlpy.server.statements import Statements
@@ -42,7 +43,7 @@ class Endpoint:
     ``summary``: in some words; ``answers``: media types, the usual one first; ``schema``: of the answer as JSON;
     ``body``: of the request, ``sent``: an example of it, ``place``, ``query``: one of the parameters in the
     path, and behind it; ``status``: of the answer to the example. ``always``: it also answers while the server starts
-    or stops.
+    or stops; ``missing``: what it is asked for may not be there.
     """
 
     summary: str
@@ -54,6 +55,7 @@ class Endpoint:
     query: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
     always: bool = False
+    missing: bool = False
 
 
 _TEXT: Schema = {"type": "string"}
@@ -171,7 +173,10 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
     ),
     ("GET", "/status"): Endpoint("States of all commands", _object(commandStatuses=_MAP)),
     ("GET", "/status/{kind}/{entity}/{action}"): Endpoint(
-        "What became of a command", _STATUS, place={"kind": "stream", "entity": "`RIDES`", "action": "create"}
+        "What became of a command",
+        _STATUS,
+        place={"kind": "stream", "entity": "`RIDES`", "action": "create"},
+        missing=True,
     ),
     ("GET", "/clusterStatus"): Endpoint("Servers of the service and their stores", _object(clusterStatus=_MAP)),
     ("GET", "/v1/metadata"): Endpoint("Version and ids", _object(version=_TEXT, clusterId=_CLUSTER)),
@@ -206,6 +211,7 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
         _object(query=_TEXT, lines=_list(_object(time=_NUMBER, level=_TEXT, logger=_TEXT, message=_TEXT))),
         place={"query": "CTAS_N_1"},
         status=404,
+        missing=True,
     ),
     ("GET", "/whoami"): Endpoint(
         "Who asks, and what he may do",
@@ -213,7 +219,10 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
     ),
     ("GET", "/figures"): Endpoint("What goes on, once a second", _TEXT, (NDJSON,), query={"limit": "1"}),
     ("GET", "/figures/history"): Endpoint(
-        "The last hour", _object(query=_TEXT, times=_list(_NUMBER), series=_MAP), query={"query": "server"}
+        "The last hour",
+        _object(query=_TEXT, times=_list(_NUMBER), series=_MAP),
+        query={"query": "server"},
+        missing=True,
     ),
     ("POST", "/plan"): Endpoint(
         "What a project would change",
@@ -237,7 +246,9 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
         status=409,
     ),
     ("GET", "/ui"): Endpoint("Go to the web page", {}, (), status=307, always=True),
-    ("GET", "/ui/{path}"): Endpoint("A file of the web page", {}, (), place={"path": "flow"}, always=True),
+    ("GET", "/ui/{path}"): Endpoint(
+        "A file of the web page", _TEXT, (HTML,), place={"path": "flow"}, always=True, missing=True
+    ),
     ("POST", "/ksql/terminate"): Endpoint(
         "End the service", _list(_ENTITY), body=Terminate, sent='{"deleteTopicList": ["FOO", "bar.*"]}'
     ),
@@ -303,7 +314,7 @@ def _operation(route: APIRoute, method: str, told: Endpoint) -> dict[str, Any]:
     fails = set(_GATE)
     fails |= {"406"} if told.answers else set()
     fails |= {"503"} if not told.always else set()
-    fails |= {"404"} if "{entity" in route.path else set()
+    fails |= {"404"} if told.missing else set()
     fails |= {"409"} if told.body is Acknowledged else set()
     fails |= {"408", "413"} if told.body is not None else set()
     fails |= {str(told.status)} if told.status >= 400 else set()

@@ -16,7 +16,7 @@ from fastapi.responses import RedirectResponse, Response
 import ksqlpy
 from ksqlpy.server.paths import PAGE, TEXT
 
-__all__ = ["FOLDER", "HEADERS", "Files", "router"]
+__all__ = ["FOLDER", "HEADERS", "HTML", "Files", "router"]
 
 router = APIRouter()
 
@@ -24,6 +24,8 @@ FOLDER = Path(ksqlpy.__file__).parent / "web" / "static"
 """Where ``make web`` puts the page; a wheel has it."""
 
 INDEX = "index.html"
+
+HTML = "text/html; charset=utf-8"
 
 KEPT = "assets/"
 """What files begin with whose names are made of their content."""
@@ -84,7 +86,7 @@ class Files:
         """The file of a path; the page itself for addresses that the page has made, which have no dot."""
         self._look()
         if not self._files:
-            return _File("text/html; charset=utf-8", _UNBUILT)
+            return _File(HTML, _UNBUILT)
         found = self._files.get(path or INDEX)
         if found is None and "." not in path.rpartition("/")[2] and not path.startswith(KEPT):
             found = self._files[INDEX]

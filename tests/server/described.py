@@ -107,7 +107,7 @@ def ask(
         where = f"{case.method} {case.path}"
         found.asked[where] += 1
         if statement is not None and isinstance(case.body, dict):
-            for key in ("ksql", "sql"):
+            for key in ("ksql", "sql", "text"):
                 if isinstance(case.body.get(key), str):
                     case.body[key] = statement
         headers = {**login, **({} if accept is None else {"Accept": accept})}

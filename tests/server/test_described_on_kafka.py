@@ -76,7 +76,10 @@ def test_generated_requests(server: Guarded, generated: Callable[[int], int]) ->
     ]
     logins = [{"Authorization": f"Bearer {token}"} for token in (tokens[0], *tokens)] + [{}]
     samples, look = watched(server.pid, count)
-    found = ask(server.url, count, statements=STATEMENTS, logins=logins, meanwhile=look, number=count)
+    endless = ["/figures"]
+    found = ask(
+        server.url, count, statements=STATEMENTS, logins=logins, leave_out=endless, meanwhile=look, number=count
+    )
     print(f"\n{found}")
     assert grown(samples, count) == []
     assert not found.wrong, str(found)
