@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -220,12 +221,11 @@ def test_places() -> None:
 def test_a_thousand_sources(capsys: pytest.CaptureFixture[str]) -> None:
     """Prints what both cost; no limit is checked, since machines differ."""
     columns = ", ".join(f"c{i} STRING" for i in range(20))
-    engine = AccessEngine("")
-    for n in range(1000):
-        made = (
-            f"CREATE STREAM s{n} (id INT KEY, {columns}) WITH (KAFKA_TOPIC='t{n}', VALUE_FORMAT='JSON', PARTITIONS=1);"
-        )
-        engine.execute(made)
+    made = "WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1)"
+    engine = AccessEngine(f"CREATE STREAM s (id INT KEY, {columns}) {made};")
+    [one] = engine.catalog.sources.values()
+    many = {f"S{n}": replace(one, name=f"S{n}", topic=f"t{n}") for n in range(1000)}
+    engine.catalog_service.catalog = replace(engine.catalog, sources=many)
     texts = {
         "/check": {"text": "SELECT c1, c2 FROM s7 EMIT CHANGES; CREATE STREAM x AS SELECT UCASE(c1) AS u, id FROM s8;"},
         "/complete": {"text": "SELECT * FROM s", "offset": 15},
