@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +25,20 @@ FOLDER = Path(ksqlpy.__file__).parent / "web" / "static"
 INDEX = "index.html"
 
 HTML = "text/html; charset=utf-8"
+
+_TYPES = {
+    ".html": HTML,
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
+    ".map": "application/json",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".woff2": "font/woff2",
+    ".txt": "text/plain; charset=utf-8",
+}
+"""Media types: a machine's own list may have others, and a browser runs no script of another type."""
 
 KEPT = "assets/"
 """What files begin with whose names are made of their content."""
@@ -107,9 +120,7 @@ def _read(folder: Path) -> dict[str, _File]:
     for file in sorted(folder.rglob("*")):
         if file.is_file():
             name = file.relative_to(folder).as_posix()
-            guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
-            text = guessed.startswith("text/") or guessed.endswith(("javascript", "json", "xml"))
-            media_type = f"{guessed}; charset=utf-8" if text else guessed
+            media_type = _TYPES.get(file.suffix, "application/octet-stream")
             found[name] = _File(media_type, file.read_bytes(), keep=name.startswith(KEPT))
     return found
 

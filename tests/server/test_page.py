@@ -71,7 +71,8 @@ def test_files_need_no_login_and_data_does(http: httpx.Client) -> None:
 def test_what_may_be_kept(http: httpx.Client) -> None:
     script = http.get("/ui/assets/index-1a2b.js")
     assert script.headers["cache-control"] == "public, max-age=31536000, immutable"
-    assert script.headers["content-type"].startswith("text/javascript")
+    assert script.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert http.get("/ui/icon.svg").headers["content-type"] == "image/svg+xml"
     page = http.get("/ui/")
     assert page.headers["cache-control"] == "no-cache"
     again = http.get("/ui/", headers={"If-None-Match": page.headers["etag"]})
