@@ -67,7 +67,9 @@ class Parts:
         self.status = QueryStatus(State.RUNNING, 1_700_000_000.0)
         plan = SimpleNamespace(late_topic=LATE)
         self.running = {
-            f"CSAS_{n}": SimpleNamespace(spec=SimpleNamespace(id=f"CSAS_{n}", plan=plan), restarts=n, refused=False)
+            f"CSAS_{n}": SimpleNamespace(
+                spec=SimpleNamespace(id=f"CSAS_{n}", plan=plan), restarts=n, refused=False, error=f"why {n}"
+            )
             for n in range(count)
         }
         for query in self.running.values():
@@ -113,6 +115,7 @@ def test_one_question_tells_of_two_hundred_queries(monkeypatch: pytest.MonkeyPat
     assert found.slots == {"used": 600, "free": 0}
     query = next(q for q in found.queries if q.id == "CSAS_7")
     assert (query.sink, query.state, query.since, query.restarts) == ("OUT", "RUNNING", 1_700_000_000.0, 7)
+    assert query.error == "why 7"
     counts = Counts({"s": 7}, {"OUT": 7}, lags={"s-0": Seen(7)}, took={5: 1})
     assert query.figures.counts == counts, "dead letters and late records are no results"
     assert query.figures.progress == Progress(1_700_000_000_000, 4096)
