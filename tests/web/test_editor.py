@@ -52,7 +52,7 @@ def test_an_error_has_its_place_and_a_hint(page: Page) -> None:
 
 
 def test_ctrl_enter_runs_the_statement_at_the_cursor(page: Page) -> None:
-    write(page, "SHOW STREAMS;\n\nSHOW TABLES;")
+    write(page, "SHOW STREAMS;\n\nSHOW TABLES")
     page.keyboard.press("Control+Home")
     page.keyboard.press("Control+Enter")
     results(page).get_by_role("table").wait_for()
@@ -187,3 +187,9 @@ def test_cells_are_reached_by_keys(page: Page) -> None:
     assert page.get_by_role("dialog", name="FARE").locator("pre").inner_text() == "7.00"
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="detached")
+
+
+def test_the_last_statement_needs_no_semicolon(page: Page) -> None:
+    run(page, "SHOW STREAMS; SHOW TABLES")
+    results(page).get_by_role("article").nth(1).wait_for()
+    assert results(page).get_by_role("alert").count() == 0

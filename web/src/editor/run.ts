@@ -23,13 +23,18 @@ export async function runRange(tab: Tab, from: number, to: number): Promise<void
   try {
     const { statements } = await check(text, tab.session, ending.signal);
     for (const place of chosen(statements, from, to)) {
-      if (ending.signal.aborted || !(await runPlace(tab, place, text.slice(place.start, place.end), ending.signal))) break;
+      if (ending.signal.aborted || !(await runPlace(tab, place, whole(text.slice(place.start, place.end)), ending.signal))) break;
     }
   } catch (error) {
     if (!isEnded(error)) add(tab, { kind: "failed", statement: "", problem: asProblem(error) });
   } finally {
     if (tab.ending === ending) tab.running = false;
   }
+}
+
+/** A statement with its semicolon, which the last one of a text may lack. */
+function whole(statement: string): string {
+  return statement.endsWith(";") ? statement : `${statement};`;
 }
 
 /** Ends what runs in a tab. */
