@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.extended("a browser")]
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PICTURES = ROOT / "build" / "web"
-PAGES = ("editor", "flow", "sources", "queries", "topics", "letters", "server")
+PAGES = ("editor", "flow", "sources", "queries", "topics", "letters", "project", "server")
 THEMES = ("light", "dark")
 WIDTHS = ((380, 800), (1280, 800), (2560, 1440))
 
@@ -43,6 +43,8 @@ def show(page: Page, name: str) -> None:
         page.get_by_role("complementary").get_by_text("DECIMAL(10, 2)").first.wait_for()
     elif name == "letters":
         page.get_by_text("There are none.").wait_for()
+    elif name == "project":
+        page.get_by_role("heading", name="Project").wait_for()
     elif name == "server":
         page.get_by_role("table", name="properties").wait_for()
     else:

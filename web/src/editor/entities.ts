@@ -18,7 +18,7 @@ export interface Table {
 type Fields = Record<string, unknown>;
 
 /** Fields of answers that say nothing to people. */
-const LEFT_OUT = new Set(["@type", "statementText", "warnings", "plan", "executionPlan", "topology", "tasksMetadata", "statistics", "errorStats"]);
+const LEFT_OUT = new Set(["@type", "statementText", "warnings", "plan", "executionPlan", "topology", "tasksMetadata", "statistics", "errorStats", "statement", "extended"]);
 
 export function shown(entity: Entity): Shown {
   switch (entity["@type"]) {
@@ -41,7 +41,7 @@ function description(of: Fields): Shown {
   const fields = of["fields"] as { name: string; schema: Schema; type?: string }[];
   const columns: Table = {
     title: "Columns",
-    columns: ["name", "type", ""],
+    columns: ["name", "type", "of"],
     rows: (fields ?? []).map((f) => [f.name, typeText(f.schema), f.type ?? ""]),
   };
   const { figures, ...rest } = of;
@@ -80,7 +80,13 @@ function tableOf(list: unknown[]): Table {
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (Array.isArray(value) && value.every((v) => typeof v !== "object")) return value.join(", ");
+  if (Array.isArray(value) && value.every(isNamed)) return value.map((v) => v.id ?? v.name).join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** Whether a value is an object that has a name: of queries in a description this says enough. */
+function isNamed(value: unknown): value is { id?: string; name?: string } {
+  return typeof value === "object" && value !== null && ("id" in value || "name" in value);
 }
 
 export interface Schema {
