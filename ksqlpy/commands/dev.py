@@ -106,6 +106,7 @@ def _serve_all(options: argparse.Namespace, config: Config, tell: StatusLine) ->
         if options.schema_registry:
             print(f"schemas {config.get('ksql.schema.registry.url')}")
         print(f"server  {server.url}")
+        print(f"page    {server.url}/ui/")
         print(f"data    {kept(config.get('ksqlpy.data.dir'))}", flush=True)
         if sys.stdin.isatty() and not options.no_shell:
             _log_beside_the_shell(config, engine.folder)

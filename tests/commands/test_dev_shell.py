@@ -38,6 +38,7 @@ def test_leaving_the_shell_ends_everything(tmp_path: Path) -> None:
         dev.expect(r"Kafka   127\.0\.0\.1:(\d+)")
         port = dev.match[1]
         dev.expect(r"server  http://127\.0\.0\.1:\d+")
+        dev.expect(r"page    http://127\.0\.0\.1:\d+/ui/")
         dev.expect_exact(f"data    stays in {tmp_path / 'data' / 'ksqlpy' / 'local'}")
         dev.expect("ksql> ")
         dev.send("CREATE STREAM s (v INT) WITH (kafka_topic='s', value_format='JSON', partitions=1);\r")
