@@ -31,7 +31,7 @@ def make_rides(url: str) -> None:
     """RIDES → LARGE → FARES, with five rides that have gone through."""
     run(url, RIDES)
     run(url, "".join(f"INSERT INTO rides VALUES ('Oslo', {n}, {10 + n}.50);" for n in range(5)))
-    assert until(lambda: _counted(url) == [["Oslo", 5]]), _counted(url)
+    assert until(lambda: _counted(url) == [["Oslo", 5]], 120), _counted(url)
 
 
 def _counted(url: str) -> list[Any]:

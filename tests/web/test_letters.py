@@ -31,17 +31,23 @@ def broken(server: ServerThread, broker: EmbeddedKafka) -> None:
     assert len(enough(lambda: letters(server.url), 2)) == 2
 
 
+def open_letter(page: Page, offset: int) -> None:
+    """Opens the letter about a record, whatever its reason."""
+    reasons = page.get_by_role("table", name="dead letters").locator("tbody button")
+    reasons.first.wait_for()
+    for reason in reasons.all():
+        reason.click()
+        page.get_by_role("button", name="rides 0:").first.wait_for()
+        if page.get_by_role("button", name=f"rides 0:{offset}").count():
+            break
+    page.get_by_role("button", name=f"rides 0:{offset}").click()
+
+
 def test_from_the_reason_to_the_row(opened: Callable[..., Page], server: ServerThread) -> None:
     page = opened("#/queries")
     page.get_by_role("row").filter(has_text="CSAS_LARGE").get_by_role("link", name="2", exact=True).click()
     page.get_by_role("heading", name="Dead letters").wait_for()
-    page.get_by_role("table", name="dead letters").locator("tbody button").first.wait_for()
-    for reason in page.get_by_role("table", name="dead letters").locator("tbody button").all():
-        reason.click()
-        page.get_by_role("button", name="rides 0:").first.wait_for()
-        if page.get_by_role("button", name="rides 0:5").count():
-            break
-    page.get_by_role("button", name="rides 0:5").click()
+    open_letter(page, 5)
     page.get_by_label("Value as Text").get_by_text('{"ID": 7, "FARE": 12.50').wait_for()
     page.get_by_role("button", name="Hex").last.click()
     page.get_by_label("Value as Hex").get_by_text("7b 22 49 44").wait_for()
@@ -54,12 +60,7 @@ def test_from_the_reason_to_the_row(opened: Callable[..., Page], server: ServerT
 
 def test_what_is_no_text_is_shown_in_hex(opened: Callable[..., Page]) -> None:
     page = opened("#/letters")
-    for reason in page.get_by_role("table", name="dead letters").locator("tbody button").all():
-        reason.click()
-        page.get_by_role("button", name="rides 0:").first.wait_for()
-        if page.get_by_role("button", name="rides 0:6").count():
-            break
-    page.get_by_role("button", name="rides 0:6").click()
+    open_letter(page, 6)
     page.get_by_label("Value as Hex").get_by_text("ff 00").wait_for()
     assert page.get_by_role("button", name="Text").last.is_disabled()
 
