@@ -8,7 +8,7 @@ sends and receives them, so there is one clock. Kafka Streams, to compare with, 
 there are only ksqlpy's figures. Flink SQL takes part if --who names it, as in --who 'ksqlpy|Flink': Maven fetches
 100 MB for it. Jobs that it has no comparable program for are left out, with a line that says why.
 
-`calls` measures calls of a Python function alone, and in one task.
+`calls` measures calls of a Python function: alone, the first one, the memory of 50 functions, and rows in one task.
 
 `library` measures programs that use ksqlpy as a library.
 
@@ -30,7 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from bench import latency, pauses, throughput
-from bench.calls import alone, in_a_task
+from bench.calls import alone, first, in_a_task
 from bench.churn import churn
 from bench.cluster import cluster
 from bench.contenders import PEERS, Contender, kafka_streams, ours, stolen
@@ -54,6 +54,7 @@ from bench.server import NAMES, server
 from ksqlpy.config import Config
 from ksqlpy.embedded.process import ended_in_order
 from ksqlpy.runtime import Engine
+from ksqlpy.runtime.statements.functions import ENABLED
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
@@ -283,6 +284,7 @@ def main() -> int:
                 {
                     "commit.interval.ms": arguments.interval * 1000,
                     "ksqlpy.spark.master": arguments.master,
+                    ENABLED: "true" if part == "calls" else "false",
                     **address,
                 }
             )
@@ -322,6 +324,7 @@ def main() -> int:
                 _latency(engine, arguments, _jobs(arguments))
             elif part == "calls":
                 print(alone(arguments.records // 5), flush=True)
+                print(first(engine), flush=True)
                 for line in in_a_task(engine, arguments.records, arguments.rounds):
                     print(line, flush=True)
             elif part == "format-latency":

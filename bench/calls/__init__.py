@@ -1,9 +1,14 @@
-"""What a function in Python costs: a call alone, and rows a second in one task; ``bench functions`` has queries."""
+"""What a function in Python costs; ``bench functions`` has queries with functions.
+
+A call alone, the first one, and the memory of many functions side by side; the first one after CREATE FUNCTION; rows a
+second in one task.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,22 +24,23 @@ from ksqlpy.spark.jvm import build
 from ksqlpy.types import BIGINT, STRING
 from ksqlpy.udfs.definition import Definition
 
-__all__ = ["alone", "in_a_task"]
+__all__ = ["alone", "first", "in_a_task"]
 
+_BODY = "    return f'{text.upper()}-{n * 2}'\n"
 CALLED = Definition(
     "BENCH_SHOUT",
     "SCALAR",
     (("text", STRING), ("n", BIGINT)),
     STRING,
-    "def shout(text, n):\n    return f'{text.upper()}-{n * 2}'\n",
-    "shout",
+    "def bench_shout(text, n):\n" + _BODY,
+    "bench_shout",
 )
 
 _OPENED = ("java.lang", "java.nio", "java.util", "sun.nio.ch")
 
 
 def alone(calls: int) -> str:
-    """One thread that calls and does nothing else, in a JVM of its own."""
+    """One thread that calls and does nothing else, in a JVM of its own; then 50 threads with a function each."""
     ours = build.helper_jar()
     jars = [ours, *build.libraries()]
     with tempfile.TemporaryDirectory(prefix="ksqlpy-bench-") as folder:
@@ -46,6 +52,29 @@ def alone(calls: int) -> str:
         command += ["ksqlpy.bench.Calls", json.dumps(CALLED.to_call()), str(calls)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     return done.stdout.strip()
+
+
+def first(engine: Engine) -> str:
+    """The first call after CREATE FUNCTION: what a small query of Spark with it takes more than the next one."""
+
+    def query(text: str) -> float:
+        begin = time.monotonic()
+        engine.session.range(1).selectExpr(f"{text} as made").collect()
+        return (time.monotonic() - begin) * 1000
+
+    for _ in range(5):  # Spark itself is warm
+        query("concat(upper('hello world'), '-', id * 2)")
+    begin = time.monotonic()
+    engine.execute(
+        f"CREATE FUNCTION BENCH_SHOUT(text STRING, n BIGINT) RETURNS STRING LANGUAGE PYTHON AS $$\n{_BODY}$$;"
+    )
+    made = (time.monotonic() - begin) * 1000
+    text = call_text(engine.catalog.functions[CALLED.name], ["'hello world'", "id"])
+    took, *more = (query(text) for _ in range(6))
+    again = statistics.median(more)
+    return (
+        f"first call after CREATE FUNCTION ({made:.0f} ms): {took - again:.0f} ms more than the {again:.0f} of the next"
+    )
 
 
 def in_a_task(engine: Engine, rows: int, rounds: int) -> Iterator[str]:

@@ -24,10 +24,11 @@ from ksqlpy.runtime.recovery.restart import Restart
 from ksqlpy.runtime.recovery.suspects import Suspects
 from ksqlpy.runtime.recovery.watch import Watch
 from ksqlpy.runtime.scratch import Scratch
-from ksqlpy.spark.figures import function_failures
+from ksqlpy.spark.figures import function_failures, load_function
 from ksqlpy.spark.masters import on_one_machine
 from ksqlpy.spark.query_status import QueryStatus, State
 from ksqlpy.spark.session import left_over
+from ksqlpy.udfs.definition import Definition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +55,11 @@ class Supervisor:
     def session(self) -> SparkSession:
         """Spark."""
         return self.driver.session
+
+    def load_function(self, definition: Definition) -> None:
+        """Has a worker load a function in Python before it is called, where the calls are made on this machine."""
+        if self.driver.there.is_set() and on_one_machine(self._brokers.config.get("ksqlpy.spark.master")):
+            load_function(self.session, definition.to_call("init" if definition.kind == "AGGREGATE" else ""))
 
     def function_failures(self) -> list[dict[str, Any]]:
         """What is to be told of functions in Python since the last look; nothing while a JVM is started."""

@@ -32,6 +32,7 @@ __all__ = [
     "follow",
     "forget_figures",
     "function_failures",
+    "load_function",
     "read_up_to",
 ]
 
@@ -166,6 +167,14 @@ def forget_figures(session: SparkSession, query_id: str) -> None:
         jvm.ksqlpy.metrics.Figures.forget(query_id)
     except (Py4JError, OSError) as e:
         log.debug("the figures of query %s stay: %s", query_id, e)
+
+
+def load_function(session: SparkSession, call: Mapping[str, Any]) -> None:
+    """Has a worker of Spark's JVM load a function in Python, soon; ``call``: as of ``Definition.to_call``."""
+    try:
+        jvm_of(session).ksqlpy.python.Call.loadSoon(json.dumps(call))
+    except (Py4JError, OSError) as e:
+        log.debug("%s is loaded by its first call: %s", call["name"], e)
 
 
 def function_failures(session: SparkSession) -> list[dict[str, Any]]:

@@ -156,6 +156,7 @@ def _types(definition: Definition) -> str:
 def _create(parsed: Parsed, found: _Function, context: Context) -> Entity:
     name = found.definition.name
     sequence = context.catalog_service.make_function(found.definition, found.queries)
+    context.supervisor.load_function(found.definition)
     message = f"Function {name} {'replaced' if found.replaces else 'created'}"
     if found.queries:
         message += f"; {context.visible.told(found.queries)} went on with it"

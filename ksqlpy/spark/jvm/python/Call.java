@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A function in Python, or a method of an aggregate, as this JVM calls it: what {@code Definition.to_call} describes. Equal
@@ -16,6 +18,7 @@ public final class Call {
   /** For {@link #askOr}: what no function gives. */
   public static final Object FAILED = new Object();
 
+  private static final Logger LOG = LoggerFactory.getLogger(Call.class);
   private static final ObjectMapper MAPPER = new ObjectMapper();
   private static final ConcurrentHashMap<String, Call> KNOWN = new ConcurrentHashMap<>();
   private static final AtomicInteger NEXT = new AtomicInteger();
@@ -69,9 +72,23 @@ public final class Call {
     });
   }
 
+  /** Has a worker load it, in a thread of its own: then its first call does not wait for Python's start and its imports. */
+  public static void loadSoon(String spec) throws JsonProcessingException {
+    Call call = of(MAPPER.readTree(spec).toString());
+    Thread thread = new Thread(() -> {
+      try {
+        call.ask(null);
+      } catch (CallFailed | Unasked e) {
+        LOG.debug("{} is not loaded: its first call will tell", call.name, e);
+      }
+    }, "python load");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
   /**
-   * What the function gives, as Spark holds it; {@code arguments}: its own, and further ones that are left out. Throws
-   * CallFailed where it gives nothing.
+   * What the function gives, as Spark holds it; {@code arguments}: its own, and further ones that are left out; null: it
+   * is loaded only. Throws CallFailed where it gives nothing.
    */
   public Object ask(InternalRow arguments) {
     return Workers.here().ask(this, arguments);

@@ -62,10 +62,13 @@ final class Worker {
     }
   }
 
-  /** The value of a call; throws CallFailed where the function gives none, and IOException where the worker is gone. */
+  /** The value of a call; without arguments, null, and the call is known. It throws CallFailed where the function gives none, and IOException where the worker is gone. */
   Object ask(Call call, InternalRow arguments) throws IOException {
     if (!known.get(call.id)) {
       load(call);
+    }
+    if (arguments == null) {
+      return null;
     }
     out.clear();
     out.at = Integer.BYTES;

@@ -20,12 +20,17 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** How a call of a function in Python may end, and that the next one is well. */
 final class CallTest {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
   private static Call call(String body, int ms, String... more) throws Exception {
+    return Call.of(described(body, ms, more));
+  }
+
+  private static String described(String body, int ms, String... more) throws Exception {
     Map<String, Object> spec = new TreeMap<>();
     spec.put("name", "F");
     spec.put("callable", "f");
@@ -38,7 +43,7 @@ final class CallTest {
     spec.put("on_error", more.length > 0 ? more[0] : "null");
     spec.put("timeout_ms", Integer.valueOf(ms));
     spec.put("deterministic", Boolean.TRUE);
-    return Call.of(MAPPER.writeValueAsString(spec));
+    return MAPPER.writeValueAsString(spec);
   }
 
   private static InternalRow row(long number) {
@@ -111,6 +116,19 @@ final class CallTest {
     for (int n = 0; n < 4000; n++) {
       assertEquals(UTF8String.fromString(Integer.toString(n).repeat(n % 700 == 699 ? 200_000 : 1)), call.ask(row(n)));
     }
+  }
+
+  @Test
+  void whatIsLoadedAheadRunsItsImportsWithoutACall(@TempDir Path folder) throws Exception {
+    Path file = folder.resolve("imported");
+    String body = "open('" + file + "', 'x').close()\ndef f(n):\n    return str(n)";
+    Call.loadSoon(described(body, 60_000));
+    Call.loadSoon(described("1 / 0", 60_000)); // nobody is told
+    while (!Files.exists(file)) {
+      Thread.sleep(10);
+    }
+    assertEquals("ZeroDivisionError: division by zero (line 1)", failure(call("1 / 0", 60_000)).getMessage());
+    nextIsWell();
   }
 
   @Test
