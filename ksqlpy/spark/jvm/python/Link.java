@@ -25,8 +25,8 @@ final class Link {
   /** What a call with a slow answer takes back. */
   private static final int SLOW = 16;
 
-  /** Answers found in a row after which those not found are forgotten. */
-  private static final int WELL = 1000;
+  /** Answers found in a row that are worth one that is not found. */
+  private static final int WELL = 64;
 
   /** Threads that look at one time: each needs a processor, and its worker another one. */
   private static final int LOOKERS = Math.max(1, Runtime.getRuntime().availableProcessors() / 2);
@@ -98,9 +98,11 @@ final class Link {
       } while (count == 0 && System.nanoTime() - until < 0);
     }
     if (count == 0) {
-      near = 0;
-      found = 0;
-      wanted = Math.min(LAST, wanted * 4);
+      if (found < WELL) {
+        near = 0;
+        wanted = Math.min(LAST, wanted * 4);
+      }
+      found = -1;
       block(true);
       count = channel.read(answer);
     }
