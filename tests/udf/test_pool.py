@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -91,6 +92,11 @@ def test_values_go_both_ways_unchanged(workers: Workers, kind: SqlType, value: o
     ("kind", "expression", "value"),
     [
         (INTEGER, "True", 1),
+        (INTEGER, "-(2**31)", -(2**31)),
+        (BIGINT, "-(2**63)", -(2**63)),
+        (BOOLEAN, "True", True),
+        (STRING, "'é' * 99_999", "é" * 99_999),
+        (STRING, "type('Text', (str,), {})('of a class')", "of a class"),
         (DOUBLE, "1", 1.0),
         (DOUBLE, "decimal.Decimal('0.5')", 0.5),
         (DecimalType(4, 2), "1", Decimal("1.00")),
@@ -119,6 +125,8 @@ def test_what_a_result_may_be(workers: Workers, kind: SqlType, expression: str, 
     ("kind", "expression", "reason"),
     [
         (BOOLEAN, "1", "the result must be a bool, not an int"),
+        (INTEGER, "-(2**31) - 1", "the result is out of the range of INTEGER"),
+        (BIGINT, "2**63", "the result is out of the range of BIGINT"),
         (INTEGER, "2**31", "the result is out of the range of INTEGER"),
         (INTEGER, "1.0", "the result must be an int, not a float"),
         (BIGINT, "-2**63 - 1", "the result is out of the range of BIGINT"),
@@ -159,6 +167,14 @@ def test_what_a_function_sees(workers: Workers) -> None:
         " datetime.datetime(1970, 1, 1, 0, 0, 0, 2000, tzinfo=datetime.timezone.utc),"
         " Decimal('1.50'), {'X': 1.0, 'NAMES': []})"
     )
+
+
+def test_any_of_the_arguments_may_be_null(workers: Workers) -> None:
+    values = [-5, "naïve", 2**40, True, 0.5, ""]
+    shown = function("def f(*all):\n    return repr(all)", takes=[INTEGER, STRING, BIGINT, BOOLEAN, DOUBLE, STRING])
+    for nulls in itertools.product([False, True], repeat=len(values)):
+        given = tuple(None if null else value for null, value in zip(nulls, values, strict=True))
+        assert workers.call(shown, given) == repr(given)
 
 
 def test_a_struct_has_attributes(workers: Workers) -> None:

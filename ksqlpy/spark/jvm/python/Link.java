@@ -29,7 +29,7 @@ final class Link {
   private static final int WELL = 64;
 
   /** Threads that look at one time: each needs a processor, and its worker another one. */
-  private static final int LOOKERS = Math.max(1, Runtime.getRuntime().availableProcessors() / 2);
+  private static final int LOOKERS = Runtime.getRuntime().availableProcessors() / 2;
 
   private static final AtomicInteger LOOKING = new AtomicInteger();
 
