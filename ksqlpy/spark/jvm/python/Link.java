@@ -15,15 +15,15 @@ final class Link {
   private static final long LOOK = 20_000;
 
   /** Ns from an answer to the next call, and from a call to its answer, within which it may be worth to look. */
-  private static final long NEAR = 60_000;
+  private static final long NEAR = 100_000;
 
   /** So many such calls, and answers are looked for; more where they were not found in time. */
   private static final int FIRST = 16;
 
-  private static final int LAST = 512;
+  private static final int LAST = 256;
 
   /** What a call with a slow answer takes back. */
-  private static final int SLOW = 16;
+  private static final int SLOW = 8;
 
   /** Answers found in a row that are worth one that is not found. */
   private static final int WELL = 64;
