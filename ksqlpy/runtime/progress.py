@@ -147,6 +147,9 @@ class Progress:
             error = e.args[0]
             if error.fatal() or not (may_abort or error.txn_requires_abort()):
                 return error, False
+        # The abort waits until it is reported what became of all records, and reports nothing itself.
+        producer.purge()
+        producer.flush(_ABORT)
         try:
             _patiently(producer.abort_transaction, max(end, time.monotonic() + _ABORT))
         except KafkaException as e:

@@ -104,7 +104,7 @@ class Subscriptions:
     def acknowledge(self, query_id: str, rows: int, target: str | None, lines: Sequence[bytes]) -> None:
         """See :meth:`SubscribedPush.acknowledge`, of the subscription that a query of this principal has open."""
         found = self._open.get(query_id)
-        if found is None or not Owner.is_same(Owner.of(found.asked.principal), Owner.of(ASKS.get())):
+        if found is None or Owner.of(found.asked.principal) != Owner.of(ASKS.get()):
             hint = "open the subscription again: it goes on behind the last row that is acknowledged"
             raise ConfigProblem("unknown-query", f"no subscription is open as query {query_id}", hint=hint)
         found.acknowledge(rows, target, lines)

@@ -194,17 +194,42 @@ def _opened_as(
         if e.code != "subscription-needs-query":
             raise
     result = f"`SUBSCRIPTION_{name}`"
-    statement = sql.rstrip().rstrip(";")
-    try:
-        transport.run(f"CREATE STREAM IF NOT EXISTS {result} AS {statement}\n;", properties, variables)
-    except KsqlError as e:
-        if e.code != "wrong-kind":
-            raise
-        transport.run(f"CREATE TABLE IF NOT EXISTS {result} AS {statement}\n;", properties, variables)
+    _declare(transport, result, sql.rstrip().rstrip(";").rstrip(), properties, variables)
     # All of the result is wanted: where the query begins is where the subscription does.
     return transport.open(
         f"SELECT * FROM {result} EMIT CHANGES;", {**named, "auto.offset.reset": "earliest"}, variables
     )
+
+
+def _declare(
+    transport: WaysOfRows, result: str, select: str, properties: Mapping[str, object], variables: Mapping[str, str]
+) -> None:
+    """Makes the persistent query of a subscription; one that has another SELECT is replaced. Raises KsqlError."""
+
+    def create(how: str, kind: str) -> None:
+        transport.run(how.format(kind=kind) + f" {result} AS {select}\n;", properties, variables)
+
+    try:
+        [found] = transport.run(f"DESCRIBE {result};", properties, {})
+    except KsqlError as e:
+        if e.code != "unknown-source":
+            raise
+        how = "CREATE {kind} IF NOT EXISTS"
+        try:
+            create(how, "STREAM")
+        except KsqlError as wrong:
+            if wrong.code != "wrong-kind":
+                raise
+            create(how, "TABLE")
+        return
+    there = found["sourceDescription"]
+    if not _plainly(str(there.get("statement"))).endswith(_plainly(f"{result} AS {select}")):
+        create("CREATE OR REPLACE {kind}", str(there["type"]))
+
+
+def _plainly(sql: str) -> str:
+    """A statement without what says nothing."""
+    return " ".join(sql.rstrip(" \n;").split())
 
 
 def _is_away(error: KsqlError) -> bool:

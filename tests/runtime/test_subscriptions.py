@@ -96,7 +96,7 @@ def test_it_goes_on_behind_the_last_row_that_is_acknowledged(opening: Opening) -
     found = taken(first, 100)
     assert sorted(found) == list(range(100))
     first.acknowledge(30)
-    first.acknowledge(60)
+    opening.subscriptions.acknowledge(first.id, 60, None, ())
     again = opening()
     rest = taken(again, 40)
     assert sorted(rest) == sorted(found[60:])

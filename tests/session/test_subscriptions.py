@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from ksqlpy.errors import KsqlError
+from ksqlpy.errors import EngineProblem, KsqlError
 from ksqlpy.session.remote import aconnect
 from ksqlpy.session.rows import Row
 from ksqlpy.session.session import Session
-from ksqlpy.session.subscriptions import Subscription
+from ksqlpy.session.subscriptions import Source, Subscription
+from ksqlpy.testing.memory import MemoryEngine
 from tests.support.fake_engine import FakeEngine, FakePush
 from tests.support.waiting import until
 
@@ -220,6 +221,7 @@ def test_coroutines(url: str, engine: FakeEngine) -> None:
             await awaits.stop()
             assert await awaits.wait() and not awaits.running
             assert await awaits(SimpleNamespace(id=7)) == {"id": 7}
+            assert await asyncio.to_thread(until, lambda: not engine.pushes)
 
             @session.subscribe(LIVE, name="yields", to="sink")
             async def yields(row: Any) -> Any:
@@ -251,3 +253,52 @@ def test_coroutines(url: str, engine: FakeEngine) -> None:
 
     asyncio.run(program())
     assert written(engine)[:4] == [b'{"id":1}', b'{"id":2}', b'{"n":0}', b'{"n":1}']
+
+
+def test_what_needs_a_query_of_its_own_makes_one_and_replaces_it_where_it_is_another() -> None:
+    memory, ran = MemoryEngine(None), []  # type: ignore[arg-type]  # nothing is run
+    memory.execute("CREATE STREAM s (id INT KEY, v STRING) WITH (KAFKA_TOPIC='s', VALUE_FORMAT='JSON', PARTITIONS=1);")
+
+    class Way:
+        closed = False
+
+        def run(self, sql: str, properties: Any, variables: Any) -> Any:
+            ran.append(sql.split(" `")[0])
+            return memory.execute(sql, properties, variables)
+
+        def open(self, sql: str, properties: Any, variables: Any) -> Any:
+            if "SUBSCRIPTION" not in sql:
+                raise EngineProblem("subscription-needs-query", "it does", error_code=40000)
+            ran.append(sql)
+            return FakeOpened()
+
+        def acknowledge(self, query_id: str, rows: int, target: str | None, lines: Any) -> None: ...
+
+    counts = "SELECT id, COUNT(*) AS n FROM s GROUP BY id;"
+    filtered = "SELECT id, v FROM s WHERE id + 1 > 2 EMIT CHANGES"
+    reading = "SELECT * FROM `SUBSCRIPTION_{}` EMIT CHANGES;"
+    for name, sql, done in (
+        ("a-b", counts, ["CREATE STREAM IF NOT EXISTS", "CREATE TABLE IF NOT EXISTS"]),
+        ("a-b", counts, []),
+        ("f", filtered, ["CREATE STREAM IF NOT EXISTS"]),
+        ("f", f"{filtered} ;\n", []),
+        ("f", filtered.replace("2", "3"), ["CREATE OR REPLACE STREAM"]),
+        ("f", filtered.replace("2", "3"), []),
+    ):
+        ran.clear()
+        Source(Way(), sql, name, {}, {})
+        assert ran == ["DESCRIBE", *done, reading.format(name)]
+    with pytest.raises(KsqlError) as refused:
+        Source(Way(), counts, "f", {}, {})
+    assert refused.value.code == "wrong-kind"
+    with pytest.raises(KsqlError) as refused:
+        Source(Way(), "SELECT nothing FROM s EMIT CHANGES", "g", {}, {})
+    assert refused.value.code == "unknown-column"
+
+
+class FakeOpened:
+    """The rows of a query that gives none."""
+
+    query_id = "q"
+    columns = ()
+    tell: Any = None

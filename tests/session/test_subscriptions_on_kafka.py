@@ -73,8 +73,16 @@ def given(session: Session, source: str, *ids: int) -> None:
     session.insert(source, [{"id": n, "v": f"v{n}"} for n in ids])
 
 
-def results(session: Session, source: str) -> list[int]:
-    return sorted(row.id for row in session.query(f"SELECT id FROM {source}_out"))
+def results(session: Session, source: str, count: int) -> list[int]:
+    """The results, when so many are there: readers see those of a transaction a moment after its end."""
+    found: list[int] = []
+
+    def there() -> bool:
+        found[:] = sorted(row.id for row in session.query(f"SELECT id FROM {source}_out"))
+        return len(found) >= count
+
+    until(there, WAIT)
+    return found
 
 
 def test_it_goes_on_after_a_failure_and_writes_each_result_once(session: Session, source: str) -> None:
@@ -91,13 +99,13 @@ def test_it_goes_on_after_a_failure_and_writes_each_result_once(session: Session
     subscribe = session.subscribe(f"SELECT * FROM {source} EMIT CHANGES", name=source, to=f"{source}_out")
     with pytest.raises(ValueError, match="once"):
         subscribe(twice).wait(WAIT)
-    assert results(session, source) == sorted(seen[:5] * 2)
+    assert results(session, source, 10) == sorted(seen[:5] * 2)
     again = session.subscribe(f"SELECT * FROM {source} EMIT CHANGES", name=source, to=f"{source}_out")(twice)
     assert again.wait(WAIT, rows=5)
     given(session, source, 10)
     assert again.wait(WAIT, rows=6)
     again.stop()
-    assert results(session, source) == sorted([*range(11)] * 2)
+    assert results(session, source, 22) == sorted([*range(11)] * 2)
     assert Counter(seen) == Counter([*range(11), seen[5]])
 
 
@@ -139,7 +147,7 @@ def test_two_programs_with_one_name(session: Session, source: str) -> None:
         older.wait(WAIT)
     assert refused.value.code == "subscription-taken"
     younger.stop()
-    assert results(session, source) == [1, 2]
+    assert results(session, source, 2) == [1, 2]
 
 
 PROGRAM = """
@@ -179,7 +187,7 @@ def test_a_program_that_is_killed_writes_each_result_once(engine: Engine, server
                 program.send_signal(signal.SIGKILL)
                 seen += map(int, program.stdout.read().split())
             else:
-                assert until(lambda: len(results(engine, source)) >= 2 * rows, WAIT)
+                results(engine, source, 2 * rows)
                 program.send_signal(signal.SIGINT)
                 program.communicate(timeout=60)
-    assert results(engine, source) == sorted([*range(rows)] * 2)
+    assert results(engine, source, 2 * rows) == sorted([*range(rows)] * 2)
