@@ -79,7 +79,7 @@ class Session:
         self._keeping = threading.Lock()
         self._closing = False
         self._ending = threading.Lock()
-        self._forgotten = weakref.finalize(self, _end_forgotten, transport, name, self._pid)
+        self._forgotten = weakref.finalize(self, _end_forgotten, transport, self._subscriptions, name, self._pid)
 
     # ------------------------------------------------------------ statements and queries
 
@@ -312,10 +312,12 @@ def _text(name: str, value: object) -> str:
     raise ConfigProblem("bad-variable", f"variable {name} is a {type(value).__name__}", hint=hint)
 
 
-def _end_forgotten(transport: Transport, name: str, pid: int) -> None:
+def _end_forgotten(transport: Transport, subscriptions: weakref.WeakSet[Subscription], name: str, pid: int) -> None:
     if pid != os.getpid():
         return  # in a process that was forked; it is its parent's
     try:
         warnings.warn(f"the session with {name} was not closed", ResourceWarning, stacklevel=2)
     finally:
+        for subscription in tuple(subscriptions):
+            subscription.stop(0.0)
         transport.close()

@@ -31,6 +31,8 @@ _SECONDS, _LINES = 0.2, 1_000
 _LONGEST = 5.0
 """Seconds between two attempts to reach a server that is away, at most."""
 
+_SOON = 1e-3
+
 _PATIENCE = 10.0
 """Seconds for which a session that is closed waits for the rows that are being handled."""
 
@@ -311,13 +313,16 @@ class Subscription:
     def stop(self, timeout: float | None = None) -> None:
         """Ends it: the row that is being handled is acknowledged when the function has returned, the next ones are not.
 
-        ``timeout``: for how many seconds that is waited for. Stopping twice does nothing.
+        ``timeout``: for how many seconds that is waited for; with 0 its query is ended at once, and the row is not
+        acknowledged. Stopping twice does nothing.
         """
         if self._pid != os.getpid():
             return  # it is its parent's
         self._stopping.set()
         self._woken.set()
-        if threading.current_thread() is not self._thread:
+        if timeout == 0:
+            self._source.close()
+        elif threading.current_thread() is not self._thread:
             with self._changed:
                 self._changed.wait_for(lambda: self._ended, timeout)
 
@@ -415,7 +420,7 @@ def stop_all(subscriptions: Iterable[Subscription]) -> None:
     """Stops them, before their session is closed."""
     found = list(subscriptions)
     for subscription in found:
-        subscription.stop(0.0)
+        subscription.stop(_SOON)
     until = time.monotonic() + _PATIENCE
     for subscription in found:
-        subscription.stop(max(0.0, until - time.monotonic()))
+        subscription.stop(max(_SOON, until - time.monotonic()))
