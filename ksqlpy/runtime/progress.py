@@ -101,10 +101,12 @@ class Progress:
             error, aborted = failed
             if error.name() in _FENCED:
                 return 0, self.taken
-            if aborted and self._lost:
-                bad = min(self._lost)
+            # Others are lost with them: librdkafka has given them numbers behind those of a refused one.
+            refused = {n: lost for n, lost in self._lost.items() if error_code_of(lost) != 50000}
+            if aborted and refused:
+                bad = min(refused)
                 key, value, _ = records[bad]
-                problem = not_written(topic, self._lost[bad], len(key or b"") + len(value or b""))
+                problem = not_written(topic, refused[bad], len(key or b"") + len(value or b""))
                 records = records[:bad]
                 if whole or not records:
                     return 0, problem

@@ -85,7 +85,7 @@ def test_statements_rows_and_their_types(session: Session, name: str) -> None:
         assert cursor.rowcount == 1
         cursor.executemany(f"INSERT INTO {name} (id, s) VALUES (:id, :s)", [{"id": n, "s": "x"} for n in (8, 9)])
         assert cursor.rowcount == 2
-        cursor.execute(f"SELECT * FROM {name} WHERE s = :s", values)
+        cursor.execute(f"SELECT * FROM {name} WHERE s = :s", {"s": values["s"]})
         kinds = [dbapi.NUMBER, dbapi.BOOLEAN, *[dbapi.NUMBER] * 3, dbapi.STRING, dbapi.BINARY, *[dbapi.DATETIME] * 3]
         kinds += [dbapi.NESTED] * 3
         assert cursor.description is not None
