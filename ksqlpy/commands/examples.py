@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ksqlpy.commands.runner import IN_MEMORY, ON_KAFKA, case_runner
-from ksqlpy.errors import ConfigProblem
+from ksqlpy.errors import ConfigProblem, EnvironmentProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +64,9 @@ def run(options: argparse.Namespace) -> int:
         said = f"{story.name} is a program, which chooses by itself where it runs: leave --kafka out"
         print(f"ksqlpy examples: {said}", file=sys.stderr)
         return 2
+    if story.missing:
+        said = f"the example {story.name} needs {' and '.join(story.missing)}, not installed here"
+        raise EnvironmentProblem("missing-package", said, hint="pip install 'ksqlpy[examples]'")
     began = time.monotonic()
     print(f"{story.name}: {_plain(story.about)}")
     failed, checks = _run_program(story, options) if story.program is not None else _run_cases(story, options)

@@ -1,7 +1,8 @@
 """The examples of ``examples/``: which there are, what each is about, and how one is run and compared.
 
 An example of statements has ``*.test`` files beside its SQL file. One that is a program has ``main.py``, and
-``expected.txt`` with exactly what it prints. The others (units of systemd, a Helm chart) are files to copy.
+``expected.txt`` with exactly what it prints; ``requirements.txt`` where it needs packages that ksqlpy does not. The
+others (units of systemd, a Helm chart) are files to copy.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from ksqlpy.errors import ConfigProblem, EnvironmentProblem, file_reason, similar_names
@@ -23,12 +25,14 @@ __all__ = ["EXPECTED", "FOLDER", "PROGRAM", "Story", "copy_story", "find_story",
 FOLDER = Path(__file__).parents[1] / "examples"
 """Those of this installation: in a checkout a link to ``examples/``."""
 
-PROGRAM, EXPECTED = "main.py", "expected.txt"
+PROGRAM, EXPECTED, REQUIREMENTS = "main.py", "expected.txt", "requirements.txt"
 PATIENCE = 300
 """Seconds that a program may take."""
 
 _ROW = re.compile(r"\| \[([\w-]+)\]\(\1\) \| (.+) \|")
 """A line of the table in ``README.md``: an example and what it is about."""
+_PACKAGE = re.compile(r"[A-Za-z0-9][\w.-]*")
+"""The name of a package, with which a line of ``requirements.txt`` begins."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,14 @@ class Story:
         """Its program, if it is one."""
         file = self.folder / PROGRAM
         return file if file.is_file() else None
+
+    @property
+    def missing(self) -> list[str]:
+        """The packages of its ``requirements.txt`` that are not installed."""
+        file = self.folder / REQUIREMENTS
+        lines = file.read_text(encoding="utf-8").split("\n") if file.is_file() else []
+        names = [found[0] for line in lines if (found := _PACKAGE.match(line))]
+        return [name for name in names if not any(metadata.distributions(name=name))]
 
     @property
     def runs(self) -> bool:

@@ -161,6 +161,17 @@ def test_a_program_chooses_by_itself_where_it_runs(folder: Path, ksqlpy: Run) ->
     assert done.err.startswith("ksqlpy examples: greeting is a program, which chooses by itself where it runs")
 
 
+def test_a_program_whose_packages_are_missing_is_not_run(folder: Path, ksqlpy: Run) -> None:
+    (folder / "greeting" / "requirements.txt").write_text("# of the tests\npytest>=8\nno-such-package>=1.2\n")
+    done = ksqlpy("examples", "run", "greeting")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "error[missing-package]: the example greeting needs no-such-package, not installed here\n"
+        " = hint: pip install 'ksqlpy[examples]'\n"
+    )
+    assert ksqlpy("examples", "copy", "greeting", folder / "copied").code == 0
+
+
 def test_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ksqlpy: Run) -> None:
     monkeypatch.chdir(tmp_path)
     done = ksqlpy("examples", "copy", "word-count")
