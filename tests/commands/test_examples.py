@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from tests.support.waiting import until
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ROOT = Path(__file__).parents[2]
 Run = Callable[..., Any]
 
 DOUBLED = """\
@@ -170,6 +172,17 @@ def test_a_program_whose_packages_are_missing_is_not_run(folder: Path, ksqlpy: R
         " = hint: pip install 'ksqlpy[examples]'\n"
     )
     assert ksqlpy("examples", "copy", "greeting", folder / "copied").code == 0
+
+
+def test_the_extra_has_what_examples_need() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    needed = {line for s in read_stories() for line in requirements(s.folder) if line}
+    assert needed == set(extras["examples"]) and needed <= {*extras["dev"]}
+
+
+def requirements(folder: Path) -> list[str]:
+    file = folder / "requirements.txt"
+    return file.read_text().split("\n") if file.is_file() else []
 
 
 def test_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ksqlpy: Run) -> None:

@@ -42,6 +42,9 @@ PASTED = ("README.md", "docs/quickstart.md")
 STORIES = tuple(f"examples/{s.name}/README.md" for s in read_stories() if s.runs)
 """Examples with something to run: a reader follows their pages beside the ``ksqlpy dev`` that the page names."""
 
+PROGRAMS = {f"examples/{s.name}/README.md": s for s in read_stories() if s.program is not None}
+"""Those that are programs, with engines of their own."""
+
 RUN = ("docs/test-files.md", "examples/project/README.md", *STORIES)
 """Pages whose commands are run."""
 
@@ -145,7 +148,11 @@ def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
     before: list[str] = []
-    if page in STORIES:
+    if page in PROGRAMS:
+        if PROGRAMS[page].missing:
+            pytest.skip(f"needs {', '.join(PROGRAMS[page].missing)}")
+        before = [f'python() {{ {shlex.quote(sys.executable)} "$@"; }}']  # that of the reader's environment
+    elif page in STORIES:
         named = re.search(r"`(ksqlpy dev [^`]*)`", (ROOT / page).read_text(encoding="utf-8"))
         assert named is not None, "the page names no server"
         before = [f"{named[1]} --no-shell &", 'ksqlpy --wait 300 -e "SHOW STREAMS;"']  # a reader sees when it is there
