@@ -44,7 +44,7 @@ def sources(story: Story) -> list[str]:
 
 
 def test_there_are_programs() -> None:
-    assert {s.name for s in PROGRAMS} == {"plain-python", "taxi-library", "fastapi", "fraud"}
+    assert {s.name for s in PROGRAMS} == {"plain-python", "taxi-library", "fastapi", "fraud", "faust"}
 
 
 @pytest.mark.parametrize("story", PROGRAMS, ids=lambda story: story.name)
