@@ -50,6 +50,7 @@ RUN = ("docs/test-files.md", "examples/project/README.md", *STORIES)
 
 NOT_RUN = {
     "docs/cluster.md": "a cluster of the reader's",
+    "docs/coming-from-ksqldb.md": "files of the reader's; tests/docs/test_coming_from.py runs its statements",
     "docs/command-line.md": "brokers, files and queries of the reader's",
     "docs/operations.md": "run by tests/backup/test_everything_lost.py, with brokers of the test",
     "docs/security.md": "logins and certificates of the reader's",
