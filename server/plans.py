@@ -101,14 +101,24 @@ def _planned(engine: Engine, body: Project) -> Plan:
 
 
 def _files(engine: Engine, body: Project) -> Sequence[File]:
-    from ksqlpy.project.files import File, read_files
+    from ksqlpy.project.files import File
+    from ksqlpy.project.functions import FOLDER, read_project
+    from ksqlpy.runtime.statements.functions import ENABLED
 
     if (body.files is None) == (body.folder is None):
         raise ConfigProblem("bad-request", "a project is either files or a folder", hint=f"as in {Project.example}")
     if body.folder is None:
         return [File(text.name, text.sql) for text in body.files or ()]
     engine.require(Need(Right.CREATE, EVERYTHING))  # its files may tell of all that there is
-    return read_files([_inside(Path(body.folder), engine.config.get(FOLDERS))])
+    folder = _inside(Path(body.folder), engine.config.get(FOLDERS))
+    if any(folder.rglob(f"{FOLDER}/*.py")):  # their code is run, to see what they declare, as CREATE FUNCTION does
+        engine.require(Need(Right.ADMIN, EVERYTHING))
+        if engine.config.get(ENABLED) != "true":
+            hint = f"{ENABLED} = true in the server's configuration switches them on"
+            raise ConfigProblem(
+                "functions-off", "the folder has functions in Python, which are switched off", hint=hint
+            )
+    return read_project([folder])
 
 
 def _inside(folder: Path, allowed: str) -> Path:

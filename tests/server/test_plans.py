@@ -93,6 +93,22 @@ def test_folders_of_the_machine_are_those_that_are_allowed(engine: AccessEngine,
     assert e.value.message == "ann has no right CREATE on ALL"
 
 
+def test_functions_of_a_folder_are_of_the_project_for_administrators(engine: AccessEngine, tmp_path: Path) -> None:
+    (tmp_path / "functions").mkdir()
+    code = "import ksqlpy\n\n\n@ksqlpy.udf\ndef thrice(x: int) -> int:\n    return 3 * x\n"
+    (tmp_path / "functions" / "thrice.py").write_text(code, encoding="utf-8")
+    (tmp_path / "oslo.sql").write_text(MADE, encoding="utf-8")
+    folders = {"ksqlpy.project.folders": str(tmp_path)}
+    engine.brokers.config = Config.of({**folders, "ksqlpy.functions.python.enabled": "false"})
+    assert answer(engine, "/plan", folder=str(tmp_path)).json()["ksqlpy"]["code"] == "functions-off"
+    engine.brokers.config = Config.of({**folders, "ksqlpy.functions.python.enabled": "true"})
+    told = answer(engine, "/plan", folder=str(tmp_path), prune=True).json()
+    assert ("create", "function", "THRICE") in [(c["action"], c["kind"], c["name"]) for c in told["changes"]]
+    with asking(somebody("developer")), pytest.raises(KsqlError) as e:
+        _shown(engine, Project(folder=str(tmp_path)))
+    assert e.value.message == "ann has no right ADMIN on ALL"
+
+
 def test_it_is_done_by_who_may() -> None:
     engine = AccessEngine()
     made = Project(files=[{"name": "a", "sql": "CREATE STREAM pay_more AS SELECT * FROM pay_in;"}])  # type: ignore[list-item]  # as JSON has it
