@@ -101,12 +101,10 @@ class Progress:
             error, aborted = failed
             if error.name() in _FENCED:
                 return 0, self.taken
-            # Others are lost with them: librdkafka has given them numbers behind those of a refused one.
-            refused = {n: lost for n, lost in self._lost.items() if error_code_of(lost) != 50000}
-            if aborted and refused:
-                bad = min(refused)
+            if aborted and self._lost:
+                bad = min(self._lost)
                 key, value, _ = records[bad]
-                problem = not_written(topic, refused[bad], len(key or b"") + len(value or b""))
+                problem = not_written(topic, self._lost[bad], len(key or b"") + len(value or b""))
                 records = records[:bad]
                 if whole or not records:
                     return 0, problem
@@ -149,9 +147,6 @@ class Progress:
             error = e.args[0]
             if error.fatal() or not (may_abort or error.txn_requires_abort()):
                 return error, False
-        # The abort waits until it is reported what became of all records, and reports nothing itself.
-        producer.purge()
-        producer.flush(_ABORT)
         try:
             _patiently(producer.abort_transaction, max(end, time.monotonic() + _ABORT))
         except KafkaException as e:

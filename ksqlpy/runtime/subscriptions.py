@@ -143,6 +143,8 @@ class _Notes:
         note = [TopicPartition(self._topic, p, offset) for p, offset in now.items()]
         _, problem = self._progress.write(target or self._topic, records, lambda count: note, whole=True)
         if problem is not None:
+            if problem.error_code // 100 == 400:  # librdkafka may not go on behind a record that is refused
+                self._renew(self._batch)
             raise problem
         self._at = now
         self._written = time.monotonic()
@@ -151,13 +153,17 @@ class _Notes:
         """Has a producer whose batches the topic takes. Raises EngineProblem ``subscription-taken``."""
         if target not in self._fits and (most := self._most(target)) < self._batch:
             self.write({}, None, ())  # as long as it is this client's
-            self._progress.close()
-            self._batch, self._progress = most, self._anew(most)
-            found = self._progress.begin([TopicPartition(self._topic, p) for p in self._at])
-            if [max(0, offset) for offset in found] != [*self._at.values()]:  # of another client meanwhile
-                raise self._progress.taken
+            self._renew(most)
         self._fits.add(target)
         self._progress.headers = headers
+
+    def _renew(self, batch: int) -> None:
+        """Goes on with another producer. Raises EngineProblem ``subscription-taken``."""
+        self._progress.close()
+        self._batch, self._progress = batch, self._anew(batch)
+        found = self._progress.begin([TopicPartition(self._topic, p) for p in self._at])
+        if [max(0, offset) for offset in found] != [*self._at.values()]:  # of another client meanwhile
+            raise self._progress.taken
 
     def keep(self) -> None:
         """Notes again what is noted, now and then."""
