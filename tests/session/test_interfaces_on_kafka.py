@@ -115,8 +115,10 @@ def test_what_is_refused(session: Session, name: str) -> None:
 
 
 def test_a_push_query_and_its_end(session: Session, name: str) -> None:
-    session.sql(f"CREATE STREAM {name} (id INT KEY) WITH (KAFKA_TOPIC='{name}', VALUE_FORMAT='JSON', PARTITIONS=1);")
-    session.insert(name, [{"id": n} for n in range(3)])
+    session.sql(
+        f"CREATE STREAM {name} (id INT KEY, v INT) WITH (KAFKA_TOPIC='{name}', VALUE_FORMAT='JSON', PARTITIONS=1);"
+    )
+    session.insert(name, [{"id": n, "v": n} for n in range(3)])
     with dbapi.connect(session=session) as connection, connection.cursor() as cursor:
         cursor.execute("SET 'auto.offset.reset' = 'earliest'")
         cursor.execute(f"SELECT id FROM {name} EMIT CHANGES")
