@@ -19,28 +19,35 @@ SELECT account, SUM(amount) AS total FROM withdrawals GROUP BY account EMIT CHAN
 CREATE TABLE country_totals AS
 SELECT country, SUM(amount) AS total, MAX(amount) AS largest FROM withdrawals GROUP BY country EMIT CHANGES;
 
--- The rule of an agent that looks at each one, as Python.
-CREATE FUNCTION suspicious(country STRING, amount DECIMAL(8, 2)) RETURNS BOOLEAN LANGUAGE PYTHON AS $$
-    return amount > 1000 or (country == "DK" and amount > 200)
-$$;
-
-CREATE STREAM suspicious_withdrawals AS
-SELECT id, account, country, amount FROM withdrawals WHERE suspicious(country, amount) EMIT CHANGES;
+CREATE STREAM suspicious_withdrawals (id INT KEY, account STRING, country STRING, amount DECIMAL(8, 2))
+  WITH (KAFKA_TOPIC = 'suspicious_withdrawals', VALUE_FORMAT = 'JSON', PARTITIONS = 1);
 """
 
 
 def run(session: ksqlpy.Session) -> None:
     """Sends withdrawals, and prints the totals, and which of them are suspicious."""
     session.sql(STATEMENTS)
+
+    # An agent: the function runs here, in the program, for each withdrawal. A row that it returns goes to the stream
+    # with the acknowledgement of the withdrawal, so it is there once. After a restart the agent goes on where it was.
+    @session.subscribe(
+        "SELECT id, account, country, amount FROM withdrawals EMIT CHANGES;",
+        name="suspicion",
+        to="suspicious_withdrawals",
+    )
+    def suspicion(withdrawal: ksqlpy.Row) -> ksqlpy.Row | None:
+        suspicious = withdrawal.amount > 1000 or (withdrawal.country == "DK" and withdrawal.amount > 200)
+        return withdrawal if suspicious else None
+
     with WITHDRAWALS.open(encoding="utf-8", newline="") as file:
-        print(session.insert("withdrawals", csv.DictReader(file)), "withdrawals")
+        sent = session.insert("withdrawals", csv.DictReader(file))
+    print(sent, "withdrawals")
     for name in ("account_totals", "country_totals"):
         table = session.table(name)
         table.get("", wait=300)  # which reflects all of them then
         print(f"{name}:", ", ".join(f"{key} {row.total}" for key, row in sorted(table.items())))
-    for query in session.queries():
-        if query.sink == "SUSPICIOUS_WITHDRAWALS":
-            query.wait(timeout=300)
+    suspicion.wait(300, rows=sent)
+    suspicion.stop()
     with session.query("SELECT id, account, country, amount FROM suspicious_withdrawals;") as rows:
         for row in sorted(rows):
             print(f"  suspicious: {row.id:2} {row.account:3} {row.country} {row.amount:>7}")

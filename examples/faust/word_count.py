@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import ksqlpy
@@ -11,12 +12,7 @@ POSTS = Path(__file__).with_name("posts.txt")
 STATEMENTS = """
 CREATE STREAM posts (body STRING) WITH (KAFKA_TOPIC = 'posts', VALUE_FORMAT = 'JSON', PARTITIONS = 1);
 
--- The first agent: a row for each value that the generator gives.
-CREATE TABLE FUNCTION words_of(body STRING) RETURNS STRING LANGUAGE PYTHON AS $$
-    for word in body.split():
-        yield word
-$$;
-
+-- The first agent: a row for each value that the generator below gives.
 CREATE STREAM words AS SELECT words_of(body) AS word FROM posts EMIT CHANGES;
 
 -- The second one, and its table. GROUP BY brings equal words together, as the key of a message does there.
@@ -24,8 +20,15 @@ CREATE TABLE word_counts AS SELECT word, COUNT(*) AS n FROM words GROUP BY word 
 """
 
 
+@ksqlpy.udtf
+def words_of(body: str) -> Iterator[str]:
+    """One row for each word."""
+    yield from body.split()
+
+
 def run(session: ksqlpy.Session) -> None:
     """Sends posts, and prints how often each word is in them."""
+    session.register(words_of)
     session.sql(STATEMENTS)
     session.insert("posts", [{"body": line} for line in POSTS.read_text(encoding="utf-8").splitlines()])
     word_counts = session.table("word_counts")
