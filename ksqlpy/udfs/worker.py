@@ -210,12 +210,23 @@ def _out_of_time(_number: int, _frame: FrameType | None) -> None:
         raise TimeoutError("the time limit has passed")
 
 
+_forked = False
+
+
+def _in_child(connection: socket.socket) -> None:
+    """In a process that a function has forked: it answers nothing, or there would be two answers to one request."""
+    global _forked
+    _forked = True
+    connection.close()
+
+
 def serve(connection: socket.socket) -> None:
     """Answers requests until the other side closes."""
     global _serving
     printed: Any = Printed()
     sys.stdout = sys.stderr = printed
     signal.signal(signal.SIGALRM, _out_of_time)
+    os.register_at_fork(after_in_child=lambda: _in_child(connection))
     calls: dict[int, Call] = {}
     receive, send, unpack = connection.recv, connection.sendall, struct.Struct(">ii").unpack_from
     look = False
@@ -254,6 +265,8 @@ def serve(connection: socket.socket) -> None:
             _serving = False
             told = failure(e, name)
             out = _INT.pack(len(told) + 1) + b"\1" + told
+        if _forked:
+            os._exit(0)
         if printed.text:
             said = printed.take()
             out = _INT.pack(len(out) + len(said)) + bytes([out[4] + 2]) + _INT.pack(len(said)) + said + out[5:]

@@ -240,6 +240,8 @@ def test_a_function_of_a_module_until_it_changes(workers: Workers, tmp_path: Pat
         ("async def f():\n    return 5", "the result must be a str, not a coroutine", ""),
         ("import os\ndef f():\n    os._exit(0)", "its worker has ended 3 times", ""),
         ("import os, signal\ndef f():\n    os.kill(os.getpid(), signal.SIGSEGV)", "its worker has ended 3 times", ""),
+        ("import os\ndef f():\n    os.closerange(0, 256)", "its worker has ended 3 times", ""),
+        ("import os\ndef f():\n    os.fork()\n    return str(1 // 0)", "ZeroDivisionError", "return str(1 // 0)"),
         (
             "def f():\n    return 'x' * 2_000_000_000",
             "MemoryError: no reason given (line 2)",
@@ -277,6 +279,23 @@ def test_a_call_without_end_ends_at_its_limit(workers: Workers, body: str, line:
     assert (failed.kind, str(failed)) == ("TimeLimit", "it took longer than 300 ms")
     assert line in failed.traceback
     assert workers.call(function("def f():\n    return 'well'"), ()) == "well"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import os\ndef f(x):\n    os.fork()\n    return x",
+        "import multiprocessing as m\ndef f(x):\n    p = m.get_context('fork').Process(target=str)\n    p.start()\n"
+        "    p.join()\n    return x",
+        "import subprocess\ndef f(x):\n    subprocess.run(['true'])\n    return x",
+    ],
+    ids=["fork", "multiprocessing", "subprocess"],
+)
+def test_processes_of_a_function_answer_nothing(body: str) -> None:
+    """Two answers to one call would be that of the next call."""
+    definition = function(body, INTEGER, [INTEGER])
+    with contextlib.closing(Workers(Settings(workers=1))) as workers:
+        assert [workers.call(definition, [n]) for n in range(20)] == list(range(20))
 
 
 def test_what_is_printed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
