@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -164,16 +165,22 @@ class Workers:
                 raise EngineProblem("python-missing", "functions in Python have ended with their server")
             if self._idle and not new:
                 return self._idle.pop()
-            try:
-                if self._forks is None or not self._forks.alive:
-                    self._end_forks()
-                    self._forks = _Forks(self._settings, self.seldom)
-                    self._end_forks = weakref.finalize(self, self._forks.close)  # nobody may have closed this
-                return self._forks.fork()
-            except (OSError, ValueError) as e:
-                raise EngineProblem(
-                    "python-missing", f"Python ({self._settings.executable}) runs no functions here: {e}"
-                ) from e
+            attempt = 0
+            while True:
+                attempt, forks = attempt + 1, None
+                try:
+                    if self._forks is None or not self._forks.alive:
+                        self._end_forks()
+                        self._forks = _Forks(self._settings, self.seldom)
+                        self._end_forks = weakref.finalize(self, self._forks.close)  # nobody may have closed this
+                    forks = self._forks
+                    return forks.fork()
+                except (OSError, ValueError) as e:
+                    if attempt < ATTEMPTS and forks is not None and forks.gone():  # others may have killed that, too
+                        continue
+                    raise EngineProblem(
+                        "python-missing", f"Python ({self._settings.executable}) runs no functions here: {e}"
+                    ) from e
 
 
 class _Call:
@@ -266,7 +273,7 @@ class _Forks:
         self._folder = tempfile.mkdtemp(prefix="python-", dir=parent if len(parent) < _LONGEST_PATH - 40 else "/tmp")
         path = os.path.join(self._folder, "w")
         self._server = socket.socket(socket.AF_UNIX)
-        self._server.settimeout(_COMES)
+        self._server.settimeout(0.1)
         self._token = secrets.token_hex(16)
         self._last = 0
         self._orders = threading.Lock()
@@ -298,12 +305,24 @@ class _Forks:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    def gone(self) -> bool:
+        """Whether it has ended, or is about to."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        return not self.alive
+
     def fork(self) -> _Worker:
         """A new worker; raises OSError. One thread at a time."""
         self._last += 1
         self._say(f"fork {self._last}\n".encode())
+        end = time.monotonic() + _COMES
         while True:
-            connection, _ = self._server.accept()
+            try:
+                connection, _ = self._server.accept()
+            except TimeoutError:
+                if self.alive and time.monotonic() < end:
+                    continue
+                raise
             connection.settimeout(_COMES)
             hello = b""
             while not hello.endswith(b"\n"):

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -332,6 +333,19 @@ def test_workers_have_nothing_of_ours(workers: Workers, monkeypatch: pytest.Monk
         assert own.call(stdin, ()) == "''"
     finally:
         own.close()
+
+
+def test_a_process_that_forks_and_is_killed_while_a_worker_is_awaited_is_followed_by_another() -> None:
+    pids = function("import os\ndef f():\n    return f'{os.getppid()} {os.getpid()}'")
+    with contextlib.closing(Workers(Settings(workers=1))) as workers, ThreadPoolExecutor(1) as pool:
+        forking, worker = map(int, workers.call(pids, ()).split())
+        os.kill(forking, signal.SIGSTOP)
+        os.kill(worker, signal.SIGKILL)
+        asked = pool.submit(workers.call, pids, ())
+        time.sleep(0.3)
+        assert not asked.done()
+        os.kill(forking, signal.SIGKILL)
+        assert int(asked.result(60).split()[0]) != forking
 
 
 def test_kills_lose_and_change_nothing(workers: Workers) -> None:

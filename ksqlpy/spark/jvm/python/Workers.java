@@ -6,6 +6,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.Set;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.catalyst.InternalRow;
 
 /**
@@ -87,15 +88,29 @@ final class Workers {
   }
 
   private Worker begin() {
+    for (int attempt = 1; ; attempt++) {
+      Zygote forking = null;
+      try {
+        forking = zygote();
+        Worker made = forking.fork();
+        all.add(made);
+        return made;
+      } catch (InterruptedException e) {
+        throw ending(e);
+      } catch (IOException e) {
+        if (attempt == ATTEMPTS || forking == null || !gone(forking)) { // others may have killed that, too
+          throw new Unasked(
+              "Python (" + settings.executable() + ") runs no functions here: " + e.getMessage(), e);
+        }
+      }
+    }
+  }
+
+  private static boolean gone(Zygote forking) {
     try {
-      Worker made = zygote().fork();
-      all.add(made);
-      return made;
+      return forking.process.waitFor(1, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       throw ending(e);
-    } catch (IOException e) {
-      throw new Unasked(
-          "Python (" + settings.executable() + ") runs no functions here: " + e.getMessage(), e);
     }
   }
 
