@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
 _MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*\Z")
 _TIMEOUT = re.compile(r"\s*([0-9]{1,9})\s+([A-Za-z]+?)[sS]?\s*\Z")
 _LONGEST_MS = 3_600_000
-_ON_ERROR = ("null", "stop")
+_ON_ERROR = ("null", "dead-letter", "stop")
 _SPECIAL = ("ARRAY", "MAP", "STRUCT", *nodes.OVER_FUNCTIONS)
 """Names of calls that are no functions."""
 
@@ -95,7 +95,11 @@ def _options(node: nodes.CreateFunction, text: Text) -> dict[str, object]:
         key, meant = "", object()
         if name == "ON_ERROR":
             if not isinstance(written, str) or written.lower() not in _ON_ERROR:
-                text.refuse("invalid-property", "ON_ERROR must be 'null' or 'stop'", value)
+                text.refuse("invalid-property", "ON_ERROR must be 'null', 'dead-letter' or 'stop'", value)
+            if node.args["kind"] == "AGGREGATE" and written.lower() == "dead-letter":
+                message = "ON_ERROR of an aggregate must be 'null' or 'stop'"
+                hint = "its methods are called for groups, of which no record is left; a function ahead of it has one"
+                text.refuse("invalid-property", message, value, hint=hint)
             key, meant = "on_error", written.lower()
         elif name == "TIMEOUT":
             key, meant = "timeout_ms", _timeout(written, value, text)

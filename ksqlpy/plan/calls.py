@@ -22,32 +22,32 @@ from ksqlpy.plan.operators import (
 from ksqlpy.plan.plan import Plan
 from ksqlpy.udfs.definition import Definition
 
-__all__ = ["definitions_of", "fixed_place", "unrepeatable", "unsettled_key"]
+__all__ = ["definitions_in", "definitions_of", "fixed_place", "unrepeatable", "unsettled_key"]
 
 _JOINS = (ForeignKeyJoin, StreamStreamJoin, StreamTableJoin, TableTableJoin)
 
 
-def _in(value: object) -> Iterator[Definition]:
+def definitions_in(value: object) -> Iterator[Definition]:
     """Of all calls in an expression, or in what holds some, the definitions of functions in Python."""
     if isinstance(value, tuple):
         for item in value:
-            yield from _in(item)
+            yield from definitions_in(item)
     elif isinstance(value, t.Expr):
         for part in t.walk(value):
             if isinstance(part, t.OverCall):
-                yield from (d for key in part.order for d in _in(key.expr))
+                yield from (d for key in part.order for d in definitions_in(key.expr))
             elif isinstance(part, t.FunctionCall | t.AggregateCall | t.TableCall):
                 definition = part.call.function.definition
                 yield from () if definition is None else (definition,)
     elif is_dataclass(value) and not isinstance(value, Operator | type):
         for f in fields(value):  # such as the output of a projection
-            yield from _in(getattr(value, f.name))
+            yield from definitions_in(getattr(value, f.name))
 
 
 def _own(node: Operator) -> Iterator[Definition]:
     for f in fields(node):
         if f.name not in node.below:
-            yield from _in(getattr(node, f.name))
+            yield from definitions_in(getattr(node, f.name))
 
 
 def definitions_of(plan: Plan) -> Mapping[str, Definition]:
@@ -65,7 +65,7 @@ def fixed_place(plan: Plan, name: str) -> str | None:
 
     Results are kept as keys, and in all that remembers rows, with the projections below it.
     """
-    if any(d.name == name for o in plan.root.outputs if o.key for d in _in(o.expr)):
+    if any(d.name == name for o in plan.root.outputs if o.key for d in definitions_in(o.expr)):
         return "in the key of the result"
     passive = (Passive.ALWAYS,) if plan.stateful else (Passive.ALWAYS, Passive.WITHOUT_STATE)
     for node in plan.nodes[:-1]:
@@ -97,7 +97,7 @@ def unsettled_key(plan: Plan) -> tuple[str, str] | None:
 
 def _of(expr: t.Expr, known: Mapping[str, str]) -> str | None:
     """The function that makes a value unsettled: of a call in it, or of a column that it names."""
-    called = (d.name for d in _in(expr) if not d.deterministic)
+    called = (d.name for d in definitions_in(expr) if not d.deterministic)
     named = (known[e.name] for e in t.walk(expr) if isinstance(e, t.ColumnRef) and e.name in known)
     return next(called, None) or next(named, None)
 

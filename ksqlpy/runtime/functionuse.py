@@ -12,13 +12,14 @@ from ksqlpy.catalog import PersistentQuery
 from ksqlpy.errors import KsqlError
 from ksqlpy.plan import Plan
 from ksqlpy.plan.calls import definitions_of, unsettled_key
+from ksqlpy.plan.letters import without_letter
 from ksqlpy.plan.stored import Kept
 from ksqlpy.plan.stored.definitions import with_definition
 from ksqlpy.spark.spec import fingerprint_of
 from ksqlpy.sql import Parsed, nodes
 from ksqlpy.udfs.definition import Definition
 
-__all__ = ["check_keys", "going_on_with", "users"]
+__all__ = ["check_keys", "check_letters", "going_on_with", "users"]
 
 
 def check_keys(plan: Plan, parsed: Parsed) -> None:
@@ -35,6 +36,21 @@ def check_keys(plan: Plan, parsed: Parsed) -> None:
         " again where it was",
         calls[0] if calls else None,
         hint="CREATE STREAM … AS SELECT with the function first, so that its results are records, and go on from there",
+    )
+
+
+def check_letters(plan: Plan, parsed: Parsed) -> None:
+    """Refuses functions where a row that fails can be no dead letter; raises AnalysisProblem ``no-dead-letter``."""
+    found = without_letter(plan)
+    if found is None:
+        return
+    name, where = found
+    call = next((c for c in parsed.node.find_all(exp.Anonymous) if c.this.upper() == name), None)
+    Text(parsed.sql).refuse(
+        "no-dead-letter",
+        f"{name} has ON_ERROR = 'dead-letter', and a row that fails in {where} can be no dead letter",
+        call,
+        hint="let a query write what the function gives to a stream first, and go on from there",
     )
 
 

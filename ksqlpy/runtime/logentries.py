@@ -30,6 +30,9 @@ MOST = 500_000
 KEY = "key: "
 """Begins the reason of a dead letter whose key cannot be read."""
 
+CALL = "function "
+"""Begins the reason of one whose function in Python failed."""
+
 
 def of_letter(letter: Letter, *, rows: bool) -> dict[str, Any]:
     """The entry of a dead letter: a record that was not read, or a result that was not written.
@@ -42,6 +45,12 @@ def of_letter(letter: Letter, *, rows: bool) -> dict[str, Any]:
     if letter.result is not None:
         return _entry(
             f"{letter.query}.KsqlTopic.Sink",
+            1,
+            {"errorMessage": letter.reason, "record": None if shown is None else _text(shown), "cause": []},
+        )
+    if letter.reason.startswith(CALL):
+        return _entry(
+            letter.query,
             1,
             {"errorMessage": letter.reason, "record": None if shown is None else _text(shown), "cause": []},
         )

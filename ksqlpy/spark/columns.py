@@ -120,6 +120,8 @@ class Col(SystemColumn, ReprEnum):
     """After a restart: the place of the results that a row comes behind, and whether it has a result itself."""
     TIME, UNTIMED = "__result_time", "__untimed"
     """With TIMESTAMP of the sink: the time of the result, and why it has none."""
+    FAILED = "__failed"
+    """Where functions in Python are called: why the row is a dead letter, null if it is none."""
     AT, AT_OFFSET, AT_WINDOW = "__at", "__at_offset", "__at_window"
     """Ahead of the sink: the place, the offset and the number of a row, those of its record if it could not be read."""
 

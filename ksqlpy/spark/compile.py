@@ -26,14 +26,17 @@ def compile_plan(
     tail: Tail | None = None,
     *,
     name: str = "",
+    letters: bool = False,
 ) -> Rows:
     """The rows that come out of the plan's last operator, before projection.
 
     ``records``: Kafka records with the columns of Spark's Kafka source. ``tail``: what the query has written since the
     checkpoint from which it recovers. ``name``: of the query, under which late and failed rows are counted.
+    ``letters``: whether a failed call of a function with ON_ERROR = 'dead-letter' makes a dead letter of its row; else
+    it is null.
     """
     headers = "headers" in records.columns
-    context = Context(plan, builder_of, distribution, tail, name=name, headers=headers)
+    context = Context(plan, builder_of, distribution, tail, name=name, headers=headers, letters=letters)
     rows = _unread(context, records)
     if plan.copies:
         rows = _copied(plan, rows)

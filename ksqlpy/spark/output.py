@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -13,9 +13,11 @@ from ksqlpy.catalog import Source
 from ksqlpy.deadletters import HEADERS, RESULT
 from ksqlpy.formats import Written, json_object, text, write
 from ksqlpy.plan import Plan
+from ksqlpy.plan.letters import makes_letters
 from ksqlpy.plan.operators import Project
 from ksqlpy.spark.columns import SEEN_GROUP, Col
 from ksqlpy.spark.counted_failures import counting
+from ksqlpy.spark.deadrows import set_aside, tried_values
 from ksqlpy.spark.eventtime import no_time, time_of
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.figures import client_figures
@@ -55,7 +57,7 @@ def kafka_output(
     ``sink``: the source that is written, or the topic of a transient query, whose values are JSON objects of all
     columns. Dead letters go to ``dead_topic`` with the bytes of the record and its place and reason in headers; late
     records likewise to a topic of their own, if the plan has one. A result without time by the sink's TIMESTAMP is
-    a dead letter, too, with its own bytes.
+    a dead letter, too, with its own bytes. So is one that is no record any more, whose function in Python fails.
     ``at``: every record says where it came from; else only the JVM's class ``DeadLetters`` is told. ``tail``: what is
     there already is left out, if :func:`undone` did not do so. ``counted_as``: the name under which failed rows are
     counted, if not ``query_id``. ``in_order``: the rows are those of one batch, which several tasks work on; the
@@ -63,9 +65,13 @@ def kafka_output(
     """
     counted_as = counted_as or query_id
     timed = not isinstance(sink, str) and sink.timestamp is not None
-    rows = _timed(sink, plan, rows) if timed and not isinstance(sink, str) else rows
+    columns = {o.name: _column(plan, o, counted_as) for o in plan.root.outputs}
+    if not isinstance(sink, str):
+        rows, called = _tried(plan, rows, columns)
+        columns |= called
+        rows = _timed(sink, plan, rows, called) if timed else rows
     rows = _placed(plan, rows, tail, counted_as) if not isinstance(sink, str) or tail is not None else rows
-    outputs = [Written(o.name, o.expr.type, _column(plan, o, counted_as)) for o in plan.root.outputs]
+    outputs = [Written(o.name, o.expr.type, columns[o.name]) for o in plan.root.outputs]
     by_name = {o.name: o for o in outputs}
     if isinstance(sink, str):
         topic, key = sink, "cast(null as binary)"
@@ -93,7 +99,8 @@ def kafka_output(
         seen, of_group = list(rows.shape.seen_of_tables), list(rows.shape.seen_of_group or rows.shape.progress)
     elif not isinstance(sink, str):
         coordinates = (f"(-1 - {Col.AT})", Col.AT_OFFSET, Col.AT_WINDOW)
-    if timed:
+    aside = rows.shape.untimed
+    if aside:
         of_group = [f"CASE WHEN {Col.UNTIMED} IS NULL THEN {c} END" for c in of_group]
     time = f"CASE WHEN {Col.RAW} IS NULL THEN {rowtime} ELSE {Col.RAW}.ts END"
     sent = sink_value(
@@ -103,10 +110,10 @@ def kafka_output(
     )  # fmt: skip
     late_topic = plan.late_topic
     late = f" WHEN {Col.RAW}.late IS NOT NULL THEN {text.string(late_topic)}" if late_topic is not None else ""
-    untimed = f"WHEN {Col.UNTIMED} IS NOT NULL THEN {text.string(dead_topic)} " if timed else ""
+    untimed = f"WHEN {Col.UNTIMED} IS NOT NULL THEN {text.string(dead_topic)} " if aside else ""
     had = Col.HEADERS if rows.shape.headers else None
     headers = f"WHEN {Col.RAW} IS NOT NULL THEN {_dead_letter(query_id, _RECORD, Col.REASON, had)}"
-    if timed:
+    if aside:
         letter = _dead_letter(query_id, _source(plan), Col.UNTIMED, had, result=topic)
         headers += f" WHEN {Col.UNTIMED} IS NOT NULL THEN {letter}"
     result, dead = text.string(topic), text.string(dead_topic)
@@ -233,19 +240,36 @@ def _placed(plan: Plan, rows: Rows, tail: Tail | None, query_id: str) -> Rows:
     return rows.plus(("__again", counted(query_id + ":again", f"{written} IS NOT NULL"))).where("NOT __again")
 
 
-def _timed(sink: Source, plan: Plan, rows: Rows) -> Rows:
+def _tried(plan: Plan, rows: Rows, columns: Mapping[str, str]) -> tuple[Rows, dict[str, str]]:
+    """Rows whose functions with ON_ERROR = 'dead-letter' are called, and the columns that call them, by their names.
+
+    Where a row failed, its record leaves as one that could not be read. A result of which no record is left leaves
+    itself, as one without a time does.
+    """
+    calling = [o for o in plan.root.outputs if makes_letters(o.expr)]
+    if not calling:
+        return rows, {}
+    texts = [columns[o.name] if o.key else f"CASE WHEN NOT {Col.DELETED} THEN {columns[o.name]} END" for o in calling]
+    rows, made = tried_values(rows, texts, f"{Col.RAW} IS NULL")
+    rows = set_aside(rows) if rows.shape.late else rows.plus((Col.UNTIMED, Col.FAILED)).drop(Col.FAILED)
+    return rows, {o.name: c for o, c in zip(calling, made, strict=True)}
+
+
+def _timed(sink: Source, plan: Plan, rows: Rows, made: Mapping[str, str]) -> Rows:
     """Adds ``__time`` of each result, by the column of the sink's TIMESTAMP, and ``__untimed``, why it has none.
 
-    A tombstone has the time of its row.
+    A tombstone has the time of its row. ``made``: columns that are made already.
     """
     output = next(o for o in plan.root.outputs if o.name == sink.timestamp)
     given = f"{Col.RAW} IS NULL AND NOT {Col.DELETED}"
-    rows = rows.plus(("__given", f"CASE WHEN {given} THEN {spark_text(output.expr)} END"))
+    value = made.get(output.name) or spark_text(output.expr)
+    rows = rows.plus(("__given", f"CASE WHEN {given} THEN {value} END"))
     time = time_of(sink, "__given")
-    return rows.plus(
-        (Col.TIME, f"CASE WHEN {given} THEN {time} ELSE {Col.ROWTIME} END"),
-        (Col.UNTIMED, f"CASE WHEN {given} THEN {no_time(sink, '__given', time)} END"),
-    )
+    untimed = f"CASE WHEN {given} THEN {no_time(sink, '__given', time)} END"
+    if rows.shape.untimed:
+        rows = rows.plus(("__no_time", f"coalesce({Col.UNTIMED}, {untimed})")).drop(Col.UNTIMED)
+        untimed = "__no_time"
+    return rows.plus((Col.TIME, f"CASE WHEN {given} THEN {time} ELSE {Col.ROWTIME} END"), (Col.UNTIMED, untimed))
 
 
 def _column(plan: Plan, output: Output, query_id: str) -> str:

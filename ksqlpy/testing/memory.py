@@ -121,7 +121,8 @@ def run_query(
         files = own.read.schema(_SCHEMA).json(str(file))
     tell_registry(own, spec.registry)
     records = files.selectExpr(*_COLUMNS, "headers")
-    rows = compile_plan(spec.plan, records, Distribution(1, shuffled=False), name=counted_as)
+    letters = not isinstance(spec.sink, str)
+    rows = compile_plan(spec.plan, records, Distribution(1, shuffled=False), name=counted_as, letters=letters)
     output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, counted_as=counted_as)
     found = _results(output, folder) if spec.plan.stateful else output.collect()
     return [letter for row in found if (letter := engine.take(row, spec.dead_topic))]

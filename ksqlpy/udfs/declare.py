@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeVar, get_type_hints, overload
 
 __all__ = ["DeclarationError", "Declared", "described", "udaf", "udf", "udtf"]
 
-OnError = Literal["null", "stop"]
+OnError = Literal["null", "dead-letter", "stop"]
 _MARK = "__ksqlpy__"
 _STATES = {"init": 0, "add": 1, "undo": 1, "merge": 2, "result": 1}
 """The methods of an aggregate, and how many states each takes."""
@@ -68,9 +68,10 @@ class Declared:
 
     def _check_options(self) -> None:
         on_error, timeout = self.options["on_error"], self.options["timeout"]
-        known = ("null", "stop")
+        known = ("null", "stop") if self.kind == "AGGREGATE" else ("null", "dead-letter", "stop")
         if on_error not in known:
-            raise self.refuse("bad-declaration", f"on_error is {' or '.join(map(repr, known))}, not {on_error!r}")
+            said = f"{', '.join(map(repr, known[:-1]))} or {known[-1]!r}"
+            raise self.refuse("bad-declaration", f"on_error is {said}, not {on_error!r}")
         number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
         if not number or not 0.001 <= timeout <= 3600:
             raise self.refuse("bad-declaration", f"timeout is in seconds, 0.001 to 3600, not {timeout!r}")
@@ -420,7 +421,7 @@ def udf(
     """Makes a Python function one of SQL, which is called for each row.
 
     ``name``: in SQL, if it is not the function's. ``deterministic``: whether equal arguments give equal results.
-    ``on_error``: what an exception does: the result is null, the record goes to the dead letters, or the query stops.
+    ``on_error``: what an exception does: the result is null, the row becomes a dead letter, or the query stops.
     ``timeout``: seconds that a call may take.
     """
     return _declared("SCALAR", function, name=name, deterministic=deterministic, on_error=on_error, timeout=timeout)

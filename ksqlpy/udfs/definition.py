@@ -12,7 +12,8 @@ from ksqlpy.types import ArrayType, SqlType, type_from_json, type_to_json
 __all__ = ["METHODS", "Definition", "Kind", "OnError"]
 
 Kind = Literal["SCALAR", "AGGREGATE", "TABLE"]
-OnError = Literal["null", "stop"]
+OnError = Literal["null", "dead-letter", "stop"]
+"""What a call that fails gives: null, no result but a dead letter (of an AGGREGATE never), or the end of its query."""
 
 MOST_STATE = 1 << 20
 """Bytes of the state of a group: it is written for each of its rows."""

@@ -90,6 +90,7 @@ def test_what_is_left_to_spark() -> None:
 def test_what_fails_is_null_or_ends_the_query(workers: Workers, arguments: Sequence[t.Expr]) -> None:
     body = "def f(*x):\n    return str(1 / 0)"
     assert columns(workers, ADA, call(body, STRING, *arguments)) == [None]
+    assert columns(workers, ADA, call(body, STRING, *arguments, on_error="dead-letter")) == [None]
     with pytest.raises(EngineProblem) as caught:
         columns(workers, ADA, call(body, STRING, *arguments, on_error="stop"))
     assert caught.value.code == "function-failed"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from ksqlpy.runtime.logentries import of_function
+from ksqlpy.deadletters import Letter
+from ksqlpy.runtime.logentries import of_function, of_letter
 from ksqlpy.spark.failure import failure_of, is_final
 
 TOLD: dict[str, Any] = {
@@ -33,6 +35,16 @@ def test_what_is_printed_is_no_error() -> None:
     assert (entry["level"], entry["logger"]) == ("INFO", "processing.functions")
     error = entry["message"]["recordProcessingError"]
     assert (error["errorMessage"], error["cause"]) == ("function SHOUT prints: here", [])
+
+
+def test_a_dead_letter_of_a_function_is_no_record_that_cannot_be_read() -> None:
+    reason = "function SHOUT: KeyError: 'a' (line 2)"
+    letter = Letter("0-7", "CSAS_LOUD_1", "words", 0, 5, 1000, reason, b"k", b'{"A":1}')
+    entry = of_letter(letter, rows=True)
+    assert (entry["level"], entry["logger"]) == ("ERROR", "processing.CSAS_LOUD_1")
+    assert entry["message"]["recordProcessingError"] == {"errorMessage": reason, "record": '{"A":1}', "cause": []}
+    read = of_letter(replace(letter, reason="A: cannot read an object as INTEGER"), rows=True)
+    assert read["message"]["deserializationError"]["topic"] == "words"
 
 
 def test_only_on_error_stop_is_final() -> None:

@@ -24,7 +24,7 @@ from ksqlpy.plan import Plan, build_plan, mode_of, upgrade
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
-from ksqlpy.runtime.functionuse import check_keys
+from ksqlpy.runtime.functionuse import check_keys, check_letters
 from ksqlpy.runtime.internal import check_declared, check_read, check_written
 from ksqlpy.runtime.statements.entry import Effect, Nothing, Statement, Table, free
 from ksqlpy.runtime.statements.topicrights import created_topic, late_topic
@@ -120,6 +120,7 @@ def _check_create(parsed: Parsed, sandbox: Sandbox) -> _Source | _Query | Nothin
 
 def _check_query(plan: Plan, sandbox: Sandbox, parsed: Parsed) -> None:
     check_keys(plan, parsed)
+    check_letters(plan, parsed)
     check_plan(plan)
     check_read(plan, sandbox.config, parsed)
     mode_of(plan, sandbox.config)

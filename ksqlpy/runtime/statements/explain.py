@@ -19,7 +19,7 @@ from ksqlpy.reading.push import PLAIN_WAY, plain_of
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
-from ksqlpy.runtime.functionuse import check_keys
+from ksqlpy.runtime.functionuse import check_keys, check_letters
 from ksqlpy.runtime.statements.control import find_query
 from ksqlpy.runtime.statements.describe import push_description, query_description
 from ksqlpy.runtime.statements.entry import Effect, Statement, Table
@@ -48,11 +48,15 @@ def _check(parsed: Parsed, sandbox: Sandbox) -> _Would | str:
         made = analyze_create(inner, catalog, config)
         if not isinstance(made, CreateAs):
             text.refuse("not-a-query", "this statement has no query to explain", statement)
-        check_keys(build_plan(made.query), inner)
+        plan = build_plan(made.query)
+        check_keys(plan, inner)
+        check_letters(plan, inner)
         return _Would(made.query, made.source.name, (made.source.name,))
     if isinstance(statement, nodes.InsertSelect):
         into = analyze_insert_select(inner, catalog, config)
-        check_keys(build_plan(into.query), inner)
+        plan = build_plan(into.query)
+        check_keys(plan, inner)
+        check_letters(plan, inner)
         return _Would(into.query, "", (into.source.name,))
     if isinstance(statement, nodes.Query) and statement.args.get("emit") is None:
         with contextlib.suppress(AnalysisProblem):  # what only a push query can be is explained as one

@@ -11,6 +11,7 @@ from ksqlpy.analysis import Text, check_blocked
 from ksqlpy.analysis.functions import analyze_function, place_in_text
 from ksqlpy.errors import AnalysisProblem, similar_names
 from ksqlpy.plan.calls import fixed_place
+from ksqlpy.plan.letters import ON_ERROR
 from ksqlpy.runtime import entities
 from ksqlpy.runtime.context import Context, Sandbox
 from ksqlpy.runtime.entities import Entity
@@ -136,7 +137,14 @@ def _going_on(old: Definition, new: Definition, parsed: Parsed, sandbox: Sandbox
         refuse(f"it would return {new.returns}, not {old.returns}")
     if new.state != old.state:
         refuse(f"its state would be {new.state}, not {old.state}")
+    letters = (old.on_error == ON_ERROR) != (new.on_error == ON_ERROR)
     for query_id, plan in found.items():
+        if letters and plan.stateful:
+            told = sandbox.visible.told([query_id])
+            message = f"{new.name} cannot be replaced: query {told} remembers rows, and cannot begin or end to make"
+            message += " dead letters meanwhile"
+            hint = "create the function under another name, and make the new query beside this one"
+            Text(parsed.sql).refuse("not-upgradeable", message, parsed.node.this, hint=hint)
         place = fixed_place(plan, new.name)
         if place is not None:
             told = sandbox.visible.told([query_id])

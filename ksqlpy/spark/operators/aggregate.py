@@ -30,7 +30,7 @@ def build(node: Aggregate, context: Context, records: Rows) -> Rows:
     # Rows of joined tables come from several topics: those of one key have an order only by their number.
     order = ["__nth"] if shape.seen_of_group else []
     rows = rows.plus(("__nth", Col.SEQ)) if order else rows
-    places_ahead = [*places, *shape.only(Col.CAME, Col.SOURCE), *order]
+    places_ahead = [*places, *context.late_records(shape), *shape.only(Col.SOURCE), *order]
     found = grouped(node, context, rows, places_ahead, of_table=node.of_table)
     rows, keys = found.rows, list(found.keys)
     group = list(keys)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from ksqlpy.analysis.result import Relation
 from ksqlpy.formats import text
 from ksqlpy.plan import Plan
+from ksqlpy.plan.letters import carries_records, last_records
 from ksqlpy.plan.operators import Operator
 from ksqlpy.spark.columns import Col
 from ksqlpy.spark.once import Tail
 from ksqlpy.spark.provenance import sent_to, stream_time
-from ksqlpy.spark.rows import Rows
+from ksqlpy.spark.rows import Rows, RowShape
 
 __all__ = ["AS_READ", "LAST", "Builder", "Context", "Distribution", "struct_of"]
 
@@ -53,6 +54,7 @@ class Context:
     ``tail``: what the query has written since the checkpoint from which it recovers. Each stateful step then takes the
     rows in the order in which it took them before, so far as results tell (docs/internals/exactly-once.md). ``name``:
     of the query, under which late and failed rows are counted. ``headers``: whether records come with their headers.
+    ``letters``: whether failed calls of functions that say so make dead letters.
     """
 
     def __init__(
@@ -64,10 +66,15 @@ class Context:
         *,
         name: str,
         headers: bool,
+        letters: bool = False,
     ) -> None:
         self.plan = plan
         self.name = name
         self.headers = headers
+        self.letters = letters
+        self.carries_records = letters and carries_records(plan)
+        """Whether rows carry their record as it came, up to the last step that may make a dead letter of it."""
+        self._last_records = last_records(plan) if self.carries_records and plan.late_topic is None else ()
         self.distribution = distribution
         # With one source partition the order is the same each time.
         self.tail = tail if distribution.shuffled and not distribution.sorted else None
@@ -92,7 +99,12 @@ class Context:
 
     def build(self, node: Operator, records: Rows) -> Rows:
         """The rows that come out of an operator."""
-        return self._builders(type(node))(node, self, records)
+        rows = self._builders(type(node))(node, self, records)
+        return rows.drop(Col.CAME) if any(n is node for n in self._last_records) else rows
+
+    def late_records(self, shape: RowShape) -> tuple[str, ...]:
+        """The column of the records as they came, where groups must have them for records that are late."""
+        return shape.only(Col.CAME) if self.plan.late_topic is not None else ()
 
     def changed(self, rows: Rows) -> Rows:
         """Without the rows that leave the result of joined tables as it is; a filter of it must count them."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from ksqlpy.formats import text
 from ksqlpy.functions import AggregateSignature, Change
+from ksqlpy.plan.letters import makes_letters
 from ksqlpy.plan.operators import Aggregate, SessionAggregate
 from ksqlpy.spark.columns import Cell, Col
 from ksqlpy.spark.counted_failures import counting
+from ksqlpy.spark.deadrows import set_aside, tried_values
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import Context
 from ksqlpy.spark.operators.doubles import key_of, signs_zero
@@ -70,7 +72,14 @@ def grouped(
     if of_table:
         moves = [keyed(spark_text(k, column=c) for k in node.group) for c in (text.name, _replaced)]
         return Grouped(_moved(moves, rows, places, keys, arguments), keys, tuple(changes))
-    found = keyed(counting(k, name) for k in node.group)
+    groups_said = [counting(k, name) for k in node.group]
+    if context.letters and makes_letters(node.expressions):
+        made = [*arguments.values(), *groups_said]
+        rows, columns = tried_values(rows, made, f"{READ} AND NOT {Col.DELETED}")
+        rows = set_aside(rows)
+        arguments = dict(zip(arguments, columns, strict=False))
+        groups_said = columns[len(arguments) :]
+    found = keyed(groups_said)
     groups = ((n, f"CASE WHEN {READ} THEN {k} END") for k, n in zip(found, keys, strict=True))
     rows = rows.select(*groups, *arguments.items(), Col.ROWTIME, *places, Col.DELETED, Col.RAW, Col.REASON)
     known = " AND ".join(f"{k} IS NOT NULL" for k in keys)

@@ -102,10 +102,10 @@ def build(node: Scan, context: Context, records: Rows, *, placed: bool = True) -
         system |= {Col.WINDOW_START: "__w.row", Col.WINDOW_END: end}
     if context.plan.keeps_key and any(r.source.keys and not r.source.key.bare for r in context.plan.relations):
         system[Col.KEYLESS] = "__of_key.row IS NULL"
-    if relation in context.plan.streams and context.plan.late_topic is not None:
-        system[Col.CAME] = Col.RAW
     rows = rows.plus(("__error", f"CASE WHEN __here THEN {error} END"))
     read_now = "(__here AND __error IS NULL)"
+    if relation in context.plan.streams and (context.plan.late_topic is not None or context.carries_records):
+        system[Col.CAME] = f"CASE WHEN {read_now} THEN {Col.RAW} END"
     out: list[str | tuple[str, str]] = [*fresh]
     for name, fresh_value in system.items():
         known = f"CASE WHEN {read_now} THEN {fresh_value} ELSE {name} END"

@@ -19,7 +19,7 @@ def build(node: SessionAggregate, context: Context, records: Rows) -> Rows:
     context.task_step = None
     rows = context.build(node.input, records)
     shape = rows.shape
-    kept = shape.only(Col.CAME)
+    kept = context.late_records(shape)
     carried = [*shape.seen_of_tables, *shape.headers, *kept]
     places = [Col.PARTITION, Col.OFFSET, *carried, *shape.only(Col.ROW, Col.SOURCE)]
     found = grouped(node, context, rows, places, of_table=False)

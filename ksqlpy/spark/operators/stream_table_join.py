@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ksqlpy.formats import text
+from ksqlpy.plan.letters import makes_letters
 from ksqlpy.plan.operators import StreamTableJoin
 from ksqlpy.spark.columns import Cell, Col, SeenOfTable
+from ksqlpy.spark.deadrows import set_aside, tried_values
 from ksqlpy.spark.expressions import spark_text
 from ksqlpy.spark.operators.context import AS_READ, LAST, Context, struct_of
 from ksqlpy.spark.operators.doubles import key_of, signs_zero, value_of
@@ -26,9 +28,14 @@ def build(node: StreamTableJoin, context: Context, records: Rows) -> Rows:
     relations = [s.relation for s in node.tables]
     keys = [k.name for k in node.table_keys]
     of_table = f"coalesce({', '.join(map(text.name, keys))})"
-    key = f"CASE WHEN {Col.SIDE} IS NULL THEN {spark_text(node.left)} ELSE {of_table} END"
+    of_stream, made = spark_text(node.left), list[str]()
+    if context.letters and makes_letters(node.left):
+        own = f"{Col.SIDE} IS NULL AND {Col.RAW} IS NULL AND NOT {Col.DELETED}"
+        rows, made = tried_values(rows, [of_stream], own)
+        rows, of_stream = set_aside(rows), made[0]
+    key = f"CASE WHEN {Col.SIDE} IS NULL THEN {of_stream} ELSE {of_table} END"
     key = key_of(context.plan, key, node.left.type, signed=signs_zero(relations[0], [node.left]))
-    rows = rows.plus((Col.JOIN_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END"))
+    rows = rows.plus((Col.JOIN_KEY, f"CASE WHEN {Col.RAW} IS NULL THEN {key} END")).drop(*made)
     # A stream record without a value never joins; one without a key comes out if no table must have a row.
     joins = f"{Col.JOIN_KEY} IS NOT NULL"
     if node.keeps_null_keys:

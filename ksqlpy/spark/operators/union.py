@@ -26,7 +26,10 @@ def build(node: Union, context: Context, records: Rows) -> Rows:
         read_now = context.build(branch, rows)
         [source] = branch.relations
         if source.source.name in read:  # what another branch could not read is a dead letter already
-            read_now = read_now.where(f"NOT ({Col.BRANCH} <=> {i} AND {Col.REASON} IS NOT NULL)")
+            unread = f"{Col.REASON} IS NOT NULL"
+            if Col.CAME in read_now.shape.columns:  # what was read has failed in this branch
+                unread += f" AND {Col.CAME} IS NULL"
+            read_now = read_now.where(f"NOT ({Col.BRANCH} <=> {i} AND {unread})")
         read.append(source.source.name)
         rows, made = _merge(rows, read_now)
     context.branch = None

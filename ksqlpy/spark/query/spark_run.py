@@ -200,7 +200,8 @@ class SparkRun:
             topic_partitions=tuple(spec.partitions[t] for t in spec.plan.topics) if spec.exactly_once else (),
         )
         # Live, rows come as they come; what is left to do then is to leave out the results that are there.
-        rows = compile_plan(spec.plan, records, distribution, None if live else tail, name=spec.id)
+        letters = not isinstance(spec.sink, str)
+        rows = compile_plan(spec.plan, records, distribution, None if live else tail, name=spec.id, letters=letters)
         output = kafka_output(
             spec.plan, rows, spec.id, spec.sink, spec.dead_topic, at=spec.exactly_once, tail=tail,
             in_order=not live and spec.shuffled,

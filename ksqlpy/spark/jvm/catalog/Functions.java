@@ -17,6 +17,8 @@ import ksqlpy.once.TailAhead;
 import ksqlpy.once.TailPlace;
 import ksqlpy.once.TailPosition;
 import ksqlpy.python.PythonCall;
+import ksqlpy.python.Tried;
+import ksqlpy.python.Trying;
 import ksqlpy.read.Reader;
 import ksqlpy.sink.SinkValue;
 import ksqlpy.tasks.Attempts;
@@ -41,7 +43,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * {@code {"of":"row","tail":…}}, {@code {"of":"group",…}} and {@code {"of":"key",…}}, see {@link ksqlpy.once.Tail}, {@code {"count":name}}, see
  * {@link Counter}, {@code {"attempt":true}}, see {@link Attempts}, {@code {"clock":true}}, see {@link Clock}, {@code {"sent":tasks}}, see {@link Sent}, {@code {"exact":name}}, see {@link Exact}, {@code {"sink":true}}, see {@link SinkValue},
  * {@code {"write":"AVRO",…}}, see {@link AvroWriter} and {@link ProtobufWriter},
- * {@code {"call":function}}, see {@link ksqlpy.functions.Scalar}, {@code {"python":…}}, see {@link PythonCall}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
+ * {@code {"call":function}}, see {@link ksqlpy.functions.Scalar}, {@code {"python":…}}, see {@link PythonCall}, {@code {"trying":true}} and {@code {"tried":true}}, see {@link Tried}, and {@code {"aggregate":kind,…}}: first, last (see {@link Listed}),
  * highest ({@link Highest}), counts, single ({@link Bag}) and variance ({@link Variance}).
  */
 public final class Functions implements FunctionCatalog {
@@ -93,6 +95,14 @@ public final class Functions implements FunctionCatalog {
         if (described.has("python")) {
           expect(arguments, 1, "it takes one argument, the struct of the function's arguments");
           return new PythonCall(described.get("python").toString(), (StructType) arguments.fields()[0].dataType());
+        }
+        if (described.has("trying")) {
+          expect(arguments, 0, "it takes no argument");
+          return new Trying();
+        }
+        if (described.has("tried")) {
+          expect(arguments, 2, "it takes two arguments: trying, and the struct of the values");
+          return new Tried((StructType) arguments.fields()[1].dataType());
         }
         if (described.has("write")) {
           return writer(described, arguments);

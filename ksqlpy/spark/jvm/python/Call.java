@@ -96,13 +96,14 @@ public final class Call {
 
   /**
    * The same; a call that fails is counted, and has the other value where ON_ERROR does not end the query. Then it throws
-   * {@link Stopped}.
+   * {@link Stopped}. One whose row becomes a dead letter is counted as that.
    */
   public Object askOr(Object otherwise, InternalRow arguments) {
     try {
       return ask(arguments);
     } catch (CallFailed e) {
-      Failures.failed(this, e);
+      boolean letter = onError.equals(Letters.DEAD_LETTER) && Letters.take(this, e);
+      Failures.failed(this, e, letter);
       if (onError.equals("stop")) {
         throw new Stopped(this, e);
       }

@@ -12,7 +12,8 @@ import org.apache.spark.TaskContext;
 
 /**
  * Calls that gave no value, and what functions print, until the engine takes them for the processing log. Each failed call
- * counts as a failed value of its query. Of those of one kind one a minute is told, with the number of those before it.
+ * counts as a failed value of its query, if its row is no dead letter. Of those of one kind one a minute is told, with the
+ * number of those before it.
  */
 public final class Failures {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -39,9 +40,9 @@ public final class Failures {
     tell(query(), call, PRINTS, text, "", false);
   }
 
-  static void failed(Call call, CallFailed why) {
+  static void failed(Call call, CallFailed why, boolean letter) {
     String query = query();
-    if (!query.isEmpty()) {
+    if (!query.isEmpty() && !letter) {
       Counter.add(query + ":failed");
     }
     tell(query, call, why.kind, why.getMessage(), why.traceback, call.onError.equals("stop"));
