@@ -19,7 +19,7 @@ from ksqlpy.sql import nodes, parse
 from ksqlpy.testing.cases import Case
 from ksqlpy.testing.check import Outcome, check_outcome
 from ksqlpy.testing.memory import EARLIEST, MemoryRunner
-from ksqlpy.testing.names import with_suffix
+from ksqlpy.testing.names import functions_of, with_suffix
 from ksqlpy.testing.records import Record, find_source, inputs
 from ksqlpy.testing.served import Pace, Served, Written, drop
 
@@ -67,6 +67,7 @@ class LiveCase:
         self._engine, self._case, self._pace, self._properties = engine, case, pace, properties
         self._suffix = new_suffix()
         self._types: list[str] = []
+        self._functions = functions_of(case.texts)
         self.served: Served
 
     @property
@@ -77,7 +78,7 @@ class LiveCase:
     def start(self, properties: Mapping[str, object] | None = None) -> None:
         """Runs the statements, with more properties; raises KsqlError."""
         for text in self._case.texts:
-            sql = with_suffix(text, self._suffix)
+            sql = with_suffix(text, self._suffix, self._functions)
             self._types += [p.node.this.this for p in parse(sql) if isinstance(p.node, nodes.CreateType)]
             self._engine.execute(sql, {**self._properties, **(properties or {})})
         self.served = Served(self._engine, self._suffix, self._case.where(), self._pace)
@@ -129,6 +130,8 @@ class LiveCase:
         drop(self._engine, self._suffix)
         for name in self._types:
             self._engine.execute(f"DROP TYPE IF EXISTS `{name}`;")
+        for name in self._functions:
+            self._engine.execute(f"DROP FUNCTION IF EXISTS `{name}{self._suffix}`;")
 
 
 def without_marks(headers: Sequence[tuple[str, bytes | None]]) -> tuple[tuple[str, bytes | None], ...]:

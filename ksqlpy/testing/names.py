@@ -1,19 +1,28 @@
-"""Names of a case's own: statements with a suffix behind the names of sources, topics, types and queries."""
+"""Names of a case's own: statements with a suffix behind the names of sources, topics, types, functions and queries."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
 
 from sqlglot import exp
 
 from ksqlpy.analysis.windows import LATE_TOPIC
 from ksqlpy.sql import Parsed, nodes, parse, span_of
 
-__all__ = ["with_suffix"]
+__all__ = ["functions_of", "with_suffix"]
 
 
-def with_suffix(sql: str, suffix: str) -> str:
+def functions_of(texts: Iterable[str]) -> frozenset[str]:
+    """The functions that statements make, in capital letters."""
+    made = (p.node for text in texts for p in parse(text) if isinstance(p.node, nodes.CreateFunction))
+    return frozenset(node.this.this.upper() for node in made)
+
+
+def with_suffix(sql: str, suffix: str, functions: Collection[str] = ()) -> str:
     """The statements with the suffix behind the names that they give or use; all else stays as it is written.
 
-    They are those of sources, topics and types, and ids of queries.
+    They are those of sources, topics and types, ids of queries, and of calls those of ``functions``.
 
     >>> with_suffix("CREATE STREAM b AS SELECT a.x FROM a;", "__1")
     'CREATE STREAM `B__1` AS SELECT a.x FROM `A__1` AS `A`;'
@@ -28,6 +37,15 @@ def with_suffix(sql: str, suffix: str) -> str:
     for parsed in parse(sql):
         for node in _named(parsed):
             replace_node(node, f"`{node.this}{suffix}`")
+        if isinstance(parsed.node, nodes.CreateFunction) and isinstance(parsed.node.args["body"], nodes.SourceText):
+            span = span_of(parsed.node.args["body"], sql)
+            assert span is not None
+            edits.append((span.end - 2, span.end - 2, _another_name(parsed.node, suffix)))
+        for call in parsed.node.find_all(exp.Anonymous):
+            span = span_of(call, sql)
+            if call.this.upper() in functions and span is not None:
+                end = span.start + len(call.this)
+                edits.append((end, end, suffix))
         for table in parsed.node.find_all(exp.Table):
             if _names_a_query(table):
                 continue
@@ -45,6 +63,13 @@ def with_suffix(sql: str, suffix: str) -> str:
     for start, end, text in sorted(edits, reverse=True):
         sql = sql[:start] + text + sql[end:]
     return sql
+
+
+def _another_name(node: exp.Expr, suffix: str) -> str:
+    """What stands at the end of a text in Python, so that its def or class has the name with the suffix, too."""
+    name: str = node.this.this
+    found = re.search(rf"^([ \t]*)(?:def|class)[ \t]+({re.escape(name)})\b", node.args["body"].this, re.M | re.I)
+    return "" if found is None else f"\n{found[1]}{name}{suffix} = {found[2]}\n"
 
 
 def _names_a_query(table: exp.Expr) -> bool:
@@ -65,6 +90,9 @@ def _named(parsed: Parsed) -> list[exp.Expr]:
     """The identifiers with which a statement names a source or a type, outside of queries."""
     own = (
         nodes.CreateSource,
+        nodes.CreateFunction,
+        nodes.DropFunction,
+        nodes.DescribeFunction,
         nodes.CreateType,
         nodes.DropType,
         nodes.AlterSource,

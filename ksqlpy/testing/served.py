@@ -329,7 +329,8 @@ class Served:
             letters = found.get(named.get(HEADERS["query"], ""))
             if letters is not None:
                 topic = self.plain(named[HEADERS["topic"]])
-                letters.append(DeadLetter(topic, int(named[HEADERS["offset"]]), named[HEADERS["reason"]]))
+                reason = named[HEADERS["reason"]].replace(self.suffix, "")  # it may name a function
+                letters.append(DeadLetter(topic, int(named[HEADERS["offset"]]), reason))
         return [letter for letters in found.values() for letter in letters]
 
 

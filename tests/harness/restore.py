@@ -155,6 +155,7 @@ def engine_of_its_own(master: str = "local[1024]") -> Iterator[Engine]:
                     "ksqlpy.spark.master": master,
                     "ksqlpy.spark.memory": "2g",
                     "ksqlpy.warm.up": "false",
+                    "ksqlpy.functions.python.enabled": "true",
                     "ksql.schema.registry.url": registry.url(name),
                 }
             )

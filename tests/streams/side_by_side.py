@@ -53,6 +53,10 @@ SHAPES = {
     "change events": "debezium: what is no change of a row is a dead letter",
     "headers that are read": "headers: headers in a group and in a join",
     "headers that are written": "writing_headers: headers that a record had, and one more",
+    "functions in Python": "python_functions: inside CASE, a lambda, an aggregate and HAVING",
+    "an aggregate in Python": "python_aggregates: in windows, with HAVING",
+    "dead letters of functions in Python": "python_dead_letters: in GROUP BY and in an aggregate: nothing of the row"
+    " comes into the group",
     "AVRO": "avro: avro keys in a table, a join and windows",
     "PROTOBUF": "protobuf: keys of messages in a join and in windows",
 }
@@ -61,9 +65,7 @@ SHAPES = {
 EVERY = 3
 """Of the cases that ``make test`` runs on Kafka it runs the first of so many in memory, too."""
 
-ON_KAFKA = [case for case in CASES if case.error is None and "LANGUAGE PYTHON" not in " ".join(case.texts)]
-"""Cases with functions in Python are left out: a function has one name for all cases that run at once. Queries with
-them run on Kafka in ``tests/udf``."""
+ON_KAFKA = [case for case in CASES if case.error is None]
 
 Wait = Callable[[Case], None]
 

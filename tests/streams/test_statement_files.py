@@ -163,10 +163,24 @@ def test_answers_are_written(tmp_path: Path) -> None:
             "INSERT INTO a WITH (QUERY_ID = 'q') SELECT CAST(x AS m) AS x FROM b;",
             "INSERT INTO `A_1` WITH (QUERY_ID = 'q_1') SELECT CAST(x AS `M_1`) AS x FROM `B_1` AS `B`;",
         ),
+        (
+            "CREATE FUNCTION f(x INT) RETURNS INT LANGUAGE PYTHON AS $$ return x $$;",
+            "CREATE FUNCTION `F_1`(x INT) RETURNS INT LANGUAGE PYTHON AS $$ return x $$;",
+        ),
+        (
+            "CREATE FUNCTION f(x a) RETURNS INT LANGUAGE PYTHON AS $$\n  import g\n  def F(x): return x\n$$;",
+            "CREATE FUNCTION `F_1`(x `A_1`) RETURNS INT LANGUAGE PYTHON AS $$\n  import g\n  def F(x): return x\n"
+            "\n  F_1 = F\n$$;",
+        ),
+        (
+            "CREATE STREAM o AS SELECT F (f(g(x))), f FROM a;",
+            "CREATE STREAM `O_1` AS SELECT F_1 (f_1(g(x))), f FROM `A_1` AS `A`;",
+        ),
+        ("DROP FUNCTION IF EXISTS f;", "DROP FUNCTION IF EXISTS `F_1`;"),
     ],
 )
 def test_names_get_a_suffix(sql: str, renamed: str) -> None:
-    assert with_suffix(sql, "_1") == renamed
+    assert with_suffix(sql, "_1", {"F"}) == renamed
 
 
 @pytest.mark.parametrize(

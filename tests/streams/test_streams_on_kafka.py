@@ -49,6 +49,7 @@ def on_kafka(
                 "ksqlpy.data.dir": str(tmp_path_factory.mktemp("streams")),
                 "ksqlpy.spark.master": spark.sparkContext.master,
                 "ksql.service.id": "streams_",
+                "ksqlpy.functions.python.enabled": "true",
                 "ksql.schema.registry.url": registry.url(name),
             }
         )
