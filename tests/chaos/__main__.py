@@ -13,7 +13,7 @@ from pathlib import Path
 from ksqlpy.errors import KsqlError
 from tests.chaos import Options, run
 from tests.chaos.jobs import JOBS
-from tests.chaos.kills import KINDS, ON_CLUSTER, ON_NETWORKS, ON_ONE_MACHINE
+from tests.chaos.kills import KINDS, OF_PYTHON, ON_CLUSTER, ON_NETWORKS, ON_ONE_MACHINE
 from tests.chaos.values import FORMATS
 
 __all__ = ["main"]
@@ -90,9 +90,14 @@ def _options(argv: Sequence[str] | None) -> Options:
     able: tuple[str, ...] = ON_CLUSTER if a.workers else ON_ONE_MACHINE
     if a.networks:
         able += ON_NETWORKS
-    kinds, jobs = _names(parser, "kind", a.kinds or ",".join(able), KINDS), _names(parser, "job", a.jobs, JOBS)
+    jobs = _names(parser, "job", a.jobs, JOBS)
+    if not any(JOBS[j].python for j in jobs):
+        able = tuple(k for k in able if k not in OF_PYTHON)
+    kinds = _names(parser, "kind", a.kinds or ",".join(able), KINDS)
     if a.networks and not a.workers:
         parser.error("--networks needs --workers")
+    if wrong := [k for k in kinds if k in OF_PYTHON and k not in able]:
+        parser.error(f"the kind {wrong[0]} needs a job that calls functions in Python")
     if wrong := [k for k in kinds if k in (*ON_CLUSTER, *ON_NETWORKS) and k not in able]:
         parser.error(f"the kind {wrong[0]} needs {'--networks' if wrong[0] in ON_NETWORKS else '--workers'}")
     if a.kills < 0 or a.rate <= 0 or a.partitions < 1 or not 0 <= a.min_gap <= a.max_gap:

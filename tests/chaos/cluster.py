@@ -80,6 +80,14 @@ class Cluster(SparkCluster):
         finally:
             self._networks.mend(number, brokers=brokers)
 
+    def runners(self) -> list[psutil.Process]:
+        """The executors that there are."""
+        found = []
+        for pid in self.executors:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(pid))
+        return found
+
     def kill_executor(self) -> None:
         """Kills one with SIGKILL. Raises HarnessProblem ``no-jvm`` where there is none for long."""
         self._executor().kill()

@@ -15,6 +15,7 @@ from tests.chaos.jobs.explode import goods
 from tests.chaos.jobs.job import amount
 from tests.chaos.jobs.moves import changes
 from tests.chaos.jobs.owned import agent
+from tests.chaos.jobs.python import items, place_of, total_of
 from tests.chaos.jobs.session import GAP
 from tests.chaos.load import record
 from tests.chaos.records import Result, Sent
@@ -49,7 +50,7 @@ def results(rows: Sequence[Row]) -> list[Result]:
 def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list[Row]:
     """What an engine without faults writes when it takes the stream's records in that order."""
     stream = order if order is not None else sent[job.feeds[0].topic]
-    if job.name == "filter":
+    if job.name in ("filter", "python"):
         return [
             (r.key.encode(), {"NUMBER": r.number, "DOUBLED": 2 * amount(r.number)})
             for r in stream
@@ -66,6 +67,12 @@ def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list
         return list(_paired(stream, other))
     if job.name == "explode":
         return [(r.key.encode(), {"GOOD": good}) for r in stream for good in goods(r.number)]
+    if job.name == "python-items":
+        return [(r.key.encode(), {"ITEM": item}) for r in stream for item in items(r.number)]
+    if job.name == "python-letters":
+        places = {n: place for place, n in place_of(sent[job.feeds[0].topic]).items()}
+        letters = [(r.key, *places[r.number]) for r in stream if amount(r.number) >= 34]
+        return [(k.encode(), {"SOURCE_PARTITION": p, "SOURCE_OFFSET": o}) for k, p, o in letters]
     if job.name.startswith("moves"):
         return list(_moved(stream, 30 if job.name == "moves-having" else 6))
     if job.name == "session":
@@ -215,6 +222,7 @@ _GROUPS: Mapping[str, Callable[[Sent], bytes]] = {
     "group": lambda r: r.key.encode(),
     "having": lambda r: r.key.encode(),
     "of-windows": lambda r: r.key.encode(),
+    "python-totals": lambda r: total_of(r.key).encode(),
     "regroup": _zone,
     "regroup-moving": _moving_zone,
     "window": lambda r: r.key.encode() + struct.pack(">q", r.time // 10_000 * 10_000),

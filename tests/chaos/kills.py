@@ -11,9 +11,10 @@ from tests.chaos.cluster import Cluster
 from tests.chaos.load import Load
 from tests.chaos.watch import Mark, Watch
 from tests.harness.broker import Broker
+from tests.harness.pythonworkers import kill_python
 from tests.harness.server import OUTLIVE, Server
 
-__all__ = ["KINDS", "ON_CLUSTER", "ON_NETWORKS", "ON_ONE_MACHINE", "Kill", "Planned", "carry_out", "plan"]
+__all__ = ["KINDS", "OF_PYTHON", "ON_CLUSTER", "ON_NETWORKS", "ON_ONE_MACHINE", "Kill", "Planned", "carry_out", "plan"]
 
 KINDS = {
     "jvm": "Spark's JVM gets SIGKILL",
@@ -32,6 +33,8 @@ KINDS = {
     "standby": "the server gets SIGKILL while a standby waits, which takes its place",
     "handover": "Spark's JVM gets SIGKILL while a standby waits, which takes the server's place",
     "orphan": "the JVM gets SIGSTOP, its server SIGKILL and is started again, the JVM goes on",
+    "python": "a worker process of functions in Python gets SIGKILL",
+    "forks": "the process that forks those of a JVM gets SIGKILL, which ends them all",
     "executor": "an executor of the Spark cluster gets SIGKILL",
     "frozen": "an executor gets SIGSTOP, and goes on when the driver has given it up",
     "worker": "a worker gets SIGKILL and is started again some seconds later",
@@ -42,12 +45,15 @@ KINDS = {
 
 ON_ONE_MACHINE = (
     "jvm", "server", "broker", "both", "everything", "stop", "pause", "stall", "lull", "slow", "burst", "takeover",
-    "deaf", "standby", "handover", "orphan",
+    "deaf", "standby", "handover", "orphan", "python", "forks",
 )  # fmt: skip
 """Those that need no cluster, where all tasks run in the driver's JVM."""
 
-ON_CLUSTER = ("jvm", "server", "broker", "executor", "frozen", "worker")
+ON_CLUSTER = ("jvm", "server", "broker", "executor", "frozen", "worker", "python", "forks")
 """Those of a run on a cluster."""
+
+OF_PYTHON = ("python", "forks")
+"""Those of a run with a job that calls functions in Python."""
 
 ON_NETWORKS = ("cut", "island")
 """Those that a cluster whose workers have networks of their own can have besides."""
@@ -180,6 +186,10 @@ def carry_out(
                 mark = watch.mark(begin)
             server.wait_until_ready()
             problems += [f"{child} outlived the server" for child in outlived]
+        case "python" | "forks":
+            runners = server.runners if cluster is None else cluster.runners
+            kill_python(runners, Random(planned.away), forks=planned.kind == "forks")
+            mark = watch.mark(begin)
         case "orphan":
             problems += server.leave_jvm_behind(OUTLIVE)
             mark = watch.mark(begin)

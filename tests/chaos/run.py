@@ -74,7 +74,8 @@ class _Run:
         self._cluster: Cluster | None = None
         if options.workers:
             self._cluster = stack.enter_context(Cluster(options.workers, options.seed, folder / "spark", networks))
-        more = {"ksql.schema.registry.url": url} if url else {}
+        more = {"ksqlpy.functions.python.enabled": "true", "ksqlpy.dead.letters.stream.auto.create": "true"}
+        more |= {"ksql.schema.registry.url": url} if url else {}
         if self._cluster is not None:
             more |= self._cluster.settings(folder / "checkpoints")
         self._server = Server(self._broker.connection, folder, more)

@@ -85,6 +85,7 @@ def test_options() -> None:
         "--kinds ,",
         "--networks",
         "--kinds executor",
+        "--kinds python --jobs filter",
         "--kinds cut --workers 2",
     ],
 )

@@ -23,7 +23,7 @@ BEHIND = ("behind", "deep")
 EACH = [n for n in JOBS if n not in ("owned", "owned-inner", "best", *BEHIND)]
 """Jobs of which it is known how many results there must be."""
 
-SEVERAL = ("explode", "moves", "moves-having", "session", "between", "padded", "final")
+SEVERAL = ("explode", "python-items", "moves", "moves-having", "session", "between", "padded", "final")
 """Jobs with several results of one record, or one of several."""
 
 

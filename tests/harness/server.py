@@ -184,6 +184,10 @@ class Server:
             os.kill(process.pid, signal.SIGKILL)
         _wait_until_gone(found, 5)
 
+    def runners(self) -> list[psutil.Process]:
+        """Spark's JVM, if it is there, in which the tasks run that have no cluster."""
+        return drivers(psutil.Process(self.pid).children(recursive=True))
+
     def stop_jvm(self, seconds: float) -> None:
         """Stops Spark's JVM with SIGSTOP for so long, if there is one just now."""
         found = drivers(psutil.Process(self.pid).children(recursive=True))

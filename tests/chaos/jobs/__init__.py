@@ -19,6 +19,7 @@ from tests.chaos.jobs.join import JOIN
 from tests.chaos.jobs.moves import MOVES, MOVES_HAVING
 from tests.chaos.jobs.of_windows import OF_WINDOWS
 from tests.chaos.jobs.owned import OWNED, OWNED_INNER
+from tests.chaos.jobs.python import PYTHON, PYTHON_ITEMS, PYTHON_LETTERS, PYTHON_TOTALS
 from tests.chaos.jobs.regroup import REGROUP, REGROUP_MOVING
 from tests.chaos.jobs.session import SESSION
 from tests.chaos.jobs.tables import TABLES
@@ -29,7 +30,7 @@ __all__ = ["JOBS", "Feed", "Job"]
 _ALL = (
     FILTER, EXPLODE, GROUP, JOIN, TABLES, REGROUP, REGROUP_MOVING, HAVING, WINDOW, MOVES, MOVES_HAVING,
     SESSION, BETWEEN, PADDED, FINAL, OWNED, OWNED_INNER, CHAIN, BEST, BEHIND, DEEP, INSERTED,
-    OF_WINDOWS,
+    OF_WINDOWS, PYTHON, PYTHON_TOTALS, PYTHON_ITEMS, PYTHON_LETTERS,
 )  # fmt: skip
 
 JOBS: Mapping[str, Job] = {j.name: j for j in _ALL}

@@ -38,7 +38,7 @@ class Job:
 
     ``declare``: statements of its sources, with ``{p}`` for the number of partitions. ``query``: the one that is
     tested. ``sink``: its topic. ``feeds``: its stream first. ``truth``: fills a verdict from what was sent, by topic,
-    and the records of the sink. ``queries``: how many there are.
+    and the records of the sink. ``queries``: how many there are. ``python``: whether they call functions in Python.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Job:
     feeds: tuple[Feed, ...]
     truth: Callable[[Verdict, Mapping[str, Sequence[Sent]], Sequence[Result]], None]
     queries: int = 1
+    python: bool = False
 
     def check(self, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> Verdict:
         """Compares what came out, all partitions in order of their offsets, with what was sent."""
