@@ -19,9 +19,15 @@ CREATE TABLE fares AS SELECT city, COUNT(*) AS n, SUM(fare) AS total FROM large 
 """
 
 
+FIRST = {"auto.offset.reset": "earliest"}
+"""Queries have all rows, however late they begin."""
+
+
 def run(url: str, sql: str, auth: tuple[str, str] | None = None) -> list[dict[str, Any]]:
     """Runs statements, past the page."""
-    answer = httpx.post(f"{url}/ksql", json={"ksql": sql}, timeout=60, trust_env=False, auth=auth)
+    answer = httpx.post(
+        f"{url}/ksql", json={"ksql": sql, "streamsProperties": FIRST}, timeout=60, trust_env=False, auth=auth
+    )
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.json()
     return found

@@ -34,11 +34,11 @@ def node(page: Page, name: str) -> Locator:
 
 
 def query(page: Page, sink: str) -> Locator:
-    return page.locator(f"g.query[aria-label*='_{sink}_']")
+    return page.locator("g.query").filter(has_text=f"_{sink}_")
 
 
 def names(page: Page) -> set[str]:
-    labels = [(n.get_attribute("aria-label") or "").partition(",")[0] for n in page.locator("g.node").all()]
+    labels = [title.partition(",")[0] for title in page.locator("g.node > title").all_text_contents()]
     return {label.rpartition("_")[0] if label.startswith("query") else label for label in labels}
 
 
