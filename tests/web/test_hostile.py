@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.extended("a browser")]
 
-NAME = "Øl_漢字-ж"
-COLUMN = "<b>x</b> & 'q' \" %2F#/?"
-"""A name with all that HTML, SQL and addresses use."""
+NAME = "low-er_2"
+COLUMN = "Øl 漢字 <b>x</b> & 'q' \" %2F#/?"
+"""A name with letters of several scripts, and with all that HTML, SQL and addresses use."""
 
 
 def test_a_value_of_a_megabyte(page: Page, server: ServerThread, broker: EmbeddedKafka) -> None:
