@@ -38,7 +38,7 @@ def query(page: Page, sink: str) -> Locator:
 
 
 def names(page: Page) -> set[str]:
-    labels = [title.partition(",")[0] for title in page.locator("g.node > title").all_text_contents()]
+    labels = [(n.get_attribute("aria-label") or "").partition(",")[0] for n in page.locator("g.node > rect").all()]
     return {label.rpartition("_")[0] if label.startswith("query") else label for label in labels}
 
 
