@@ -361,6 +361,8 @@ class MemoryEngine(Engine):
         producer: Any = _MemoryProducer(self.broker)
         self.brokers.producer = producer
         self.supervisor.queries = _Waiting(self.specs)
+        supervisor: Any = self.supervisor
+        supervisor.load_function = lambda definition: None  # its first call does it, if there is one
 
     def ordered_specs(self) -> list[tuple[str, QuerySpec]]:
         """The queries so that all that write a topic come before those that read it, else as their statements."""

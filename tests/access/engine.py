@@ -61,7 +61,6 @@ class AccessEngine(MemoryEngine):
         seams: Any = self
         seams.brokers.log.append = kept
         seams.brokers.dead_letters = SimpleNamespace(of=lambda query: {}, last_reason=lambda query: None)
-        seams.supervisor.load_function = lambda definition: None
         seams.queries.counts = lambda query: Counts()
         seams.reads.copies = SimpleNamespace(figures=lambda name: None)
         seams.broker.reader = lambda **settings: Silent()
