@@ -81,7 +81,7 @@ _READ_ALL: WeakKeyDictionary[object, Callable[[], str]] = WeakKeyDictionary()
 def all_figures(session: SparkSession) -> JvmFigures | None:
     """What the JVM tells of all queries at once, by one call; None if it does not.
 
-    Of ``took`` and ``leads`` nothing, which no metric needs.
+    Of ``leads`` nothing, which no metric needs.
     """
     try:
         jvm = jvm_of(session)

@@ -18,7 +18,7 @@ import ksqlpy.functions.Counter;
 public final class Figures {
   private static final ObjectMapper MAPPER = new ObjectMapper();
 
-  private static final List<String> TOLD = List.of("sums", "lags", "ages", "waiting");
+  private static final List<String> TOLD = List.of("sums", "lags", "ages", "latency", "waiting");
 
   private Figures() {}
 
@@ -32,7 +32,7 @@ public final class Figures {
 
   /**
    * The same of all queries, by their ids, with their last {@code batch}, see {@link Batches}; and {@link Machine}. Of the
-   * reports there is what {@code GET /metrics} tells, {@link #TOLD}: with hundreds of queries the rest is half of it.
+   * reports there is what {@code GET /metrics} and {@code GET /figures} tell, {@link #TOLD}: with hundreds of queries the rest is half of it.
    */
   public static String readAll() throws JsonProcessingException {
     Map<String, Map<String, Long>> counted = Counter.counts();
@@ -84,7 +84,6 @@ public final class Figures {
   private static Map<String, Object> report(String query, Map<String, Map<String, Long>> counted) {
     Map<String, Object> found = told(query, counted);
     found.put("leads", Inputs.added(ClientFigures.leads(query), query, -1));
-    found.put("latency", Latency.here(query));
     return found;
   }
 
@@ -93,6 +92,7 @@ public final class Figures {
     found.put("sums", sums(query, counted.getOrDefault(query, Map.of())));
     found.put("lags", Inputs.added(ClientFigures.lags(query), query, 1));
     found.put("ages", ClientFigures.ages(query));
+    found.put("latency", Latency.here(query));
     found.put("waiting", Inputs.waiting(query));
     return found;
   }
