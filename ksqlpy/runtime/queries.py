@@ -185,6 +185,9 @@ class Queries:
             t.start()
         for t in threads:
             t.join(timeout=40)
+        for query in running:  # another engine of this process has ids and topics of its own
+            withdraw(self.session, query.spec.id)
+            forget_figures(self.session, query.spec.id)
 
     def abandon(self) -> None:
         """Forgets all queries, whose JVM is gone."""

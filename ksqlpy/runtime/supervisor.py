@@ -75,6 +75,7 @@ class Supervisor:
         if any(w.state == "works" for w in left):
             self.suspects.died(left, own=False)  # whoever ended the server may have been out of memory
         driver.start(folder / "spark", stack)
+        self.function_failures()  # an engine that this process had before has told its own
         given = config.get("ksqlpy.checkpoint.dir")
         # Services may share the folder, and number their queries alike.
         checkpoints = f"{given or folder / 'checkpoints'}/{config.get('ksql.service.id')}"

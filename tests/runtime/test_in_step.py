@@ -140,3 +140,48 @@ def test_a_join_waits_for_the_query_that_writes_its_input(engine: Engine) -> Non
     without = [m.key() for m in records(engine.connection, {"JOINED": {}}) if b"card" not in (m.value() or b"")]
     assert not without
     engine.execute(f"TERMINATE {join}; TERMINATE {copy};")
+
+
+def test_an_engine_waits_for_no_query_of_an_earlier_one(
+    spark: SparkSession, broker: EmbeddedKafka, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The engines have one JVM, one after the other; the first one wrote what the second one reads."""
+
+    def begun(service: str) -> Engine:
+        given = {"bootstrap.servers": broker.bootstrap, "ksql.service.id": service, "ksqlpy.warm.up": "false"}
+        made = Engine(Config.of({**given, "ksqlpy.data.dir": str(tmp_path_factory.mktemp("after"))}))
+        made.start()
+        return made
+
+    def sent(topic: str, text: bytes) -> None:
+        producer = Producer({"bootstrap.servers": broker.bootstrap})
+        producer.produce(topic, key=b"1", value=text)
+        producer.flush()
+
+    def has(engine: Engine, topic: str, number: int) -> bool:
+        return until(lambda: len(list(records(engine.connection, {topic: {}}))) == number, seconds=60)
+
+    first = begun("before_")
+    first.execute(
+        "CREATE STREAM given (id STRING KEY, n INT) WITH (kafka_topic='given', value_format='JSON', partitions=1);"
+        "CREATE STREAM passed WITH (kafka_topic='passed', query_id='Q') AS SELECT * FROM given;"
+    )
+    assert until(lambda: first.queries.get("Q").live.is_set(), seconds=60)  # type: ignore[union-attr]  # it is there
+    sent("given", b'{"N": 1}')
+    assert has(first, "passed", 1)
+    first.stop()
+    second = begun("after_")
+    try:
+        second.execute(
+            "CREATE STREAM passed (id STRING KEY, n INT) WITH (kafka_topic='passed', value_format='JSON');"
+            "CREATE STREAM others (id STRING KEY, m INT) WITH (kafka_topic='others', value_format='JSON',"
+            " partitions=1);"
+            "CREATE STREAM pairs WITH (kafka_topic='pairs', query_id='Q') AS SELECT passed.id, n, m FROM passed"
+            " JOIN others WITHIN 1 HOUR GRACE PERIOD 1 HOUR ON passed.id = others.id;",
+            {"auto.offset.reset": "earliest"},
+        )
+        assert "given" not in second.queries.counts("Q").consumed
+        sent("others", b'{"M": 2}')
+        assert has(second, "pairs", 1), second.queries.counts("Q").waiting
+    finally:
+        second.stop()
