@@ -6,6 +6,7 @@ had it before, and knows by the note where to go on.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,6 +24,8 @@ from ksqlpy.spark.kafka import TIMEOUT, error_code_of
 
 __all__ = ["Progress", "owner_in_names"]
 
+log = logging.getLogger(__name__)
+
 TRANSACTION = 20.0
 """Seconds after which the brokers end a transaction that a killed server has left; a record is given up before."""
 
@@ -31,6 +34,11 @@ _ABORT = 5.0
 
 _PAUSE = 0.1
 """Seconds between two attempts, and between two looks at what is on its way."""
+
+_MARKED = 0.5
+"""Seconds within which the brokers mark a committed transaction in its topic, unless another one is open there."""
+_LOOK = 0.005
+"""Seconds between two looks for these marks."""
 
 _SETTINGS = {
     "transaction.timeout.ms": int(TRANSACTION * 1000),
@@ -93,9 +101,15 @@ class Progress:
     ) -> tuple[int, KsqlError | None]:
         """Writes records with their note; gives how many are there, and why the next one is not.
 
-        ``whole``: all of them or none. Where the brokers do not say what became of them none is there, as far as is
-        known: who begins again knows more.
+        Those that are there can be read when it returns. ``whole``: all of them or none. Where the brokers do not say
+        what became of them none is there, as far as is known: who begins again knows more.
         """
+        count, problem = self._write(topic, records, note, whole)
+        if count:
+            self._readable(topic)
+        return count, problem
+
+    def _write(self, topic: str, records: Sequence[Record], note: Note, whole: bool) -> tuple[int, KsqlError | None]:
         end, problem = time.monotonic() + TIMEOUT, None
         while (failed := self._attempt(topic, records, note(len(records)), end)) is not None:
             error, aborted = failed
@@ -114,6 +128,24 @@ class Progress:
                 return 0, problem or not_written(topic, error, 0)
             time.sleep(_PAUSE)
         return len(records), problem
+
+    def _readable(self, topic: str) -> None:
+        """Waits until readers of committed records get what is committed.
+
+        Brokers report a commit when it is decided, and mark the partitions afterwards: KIP-98, section 5.
+        """
+        kafka, until = self._brokers.kafka, time.monotonic() + _MARKED
+        try:
+            partitions = self._brokers.topics.partitions([topic])
+            ends = kafka.offsets(partitions, latest=True)[topic]
+            while any(
+                stable < ends[p] for p, stable in kafka.offsets(partitions, latest=True, committed=True)[topic].items()
+            ):
+                if time.monotonic() > until:
+                    return
+                time.sleep(_LOOK)
+        except KsqlError as e:  # it is committed all the same
+            log.warning("whether the records in %s can be read is not known: %s", topic, e)
 
     def _attempt(
         self, topic: str, records: Sequence[Record], note: Sequence[TopicPartition], end: float

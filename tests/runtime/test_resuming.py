@@ -64,6 +64,14 @@ def test_each_row_once_and_in_order(streams: InsertStreams) -> None:
     assert all(each == sorted(each) for each in found)
 
 
+def test_a_row_that_is_there_can_be_read(streams: InsertStreams) -> None:
+    kafka, stream, place = streams.brokers.kafka, streams.open("people", "loader"), {"people": TOPICS["people"]}
+    for number in range(100):
+        written(stream, lines({"id": number}))
+        ends, stable = (kafka.offsets(place, latest=True, committed=committed) for committed in (False, True))
+        assert stable == ends
+
+
 def test_rows_may_not_be_left_out(streams: InsertStreams) -> None:
     written(streams.open("people", "loader"), lines({"id": 1}, {"id": 2}))
     with pytest.raises(ConfigProblem) as caught:
