@@ -1,0 +1,2 @@
+-- Pass through: what reading and writing cost.
+CREATE STREAM q0 AS SELECT auction, bidder, price, date_time, extra FROM bid;
