@@ -1,5 +1,6 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats] [format-latency] [reads] [pauses] [calls] [library] [cluster] [growth] [driver] [server] [functions]`.
+[formats] [format-latency] [reads] [pauses] [calls] [library] [cluster] [growth] [driver] [server] [functions]
+[nexmark]`.
 
 Without arguments the first four.
 
@@ -14,6 +15,8 @@ there are only ksqlpy's figures. Flink SQL takes part if --who names it, as in -
 
 `functions` measures a Python function; with --peers beside Faust, Quix Streams and PyFlink, of which --who leaves some
 out. pip installs each on first use, below ~/.cache/ksqlpy/bench and not here; PyFlink is 400 MB, and needs `mvn` too.
+
+`nexmark` runs NEXMark's queries over --records events, those that --jobs names, and says whether answers are exact.
 """
 
 from __future__ import annotations
@@ -46,6 +49,7 @@ from bench.jobs import JOBS, Job
 from bench.join_state import join_state
 from bench.library import library
 from bench.many import many, warm_start
+from bench.nexmark.run import QUERIES, nexmark
 from bench.python_peers import python_peers
 from bench.reads import reads
 from bench.recovery import Recovery, large_state, recover
@@ -58,7 +62,7 @@ from ksqlpy.runtime.statements.functions import ENABLED
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions", "library")
+ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions", "library", "nexmark")
 """These start servers of their own."""
 LONG = (
     "churn",
@@ -237,6 +241,9 @@ def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
         return library(arguments.records, arguments.rounds)
     if part == "functions":
         return _of_functions(arguments)
+    if part == "nexmark":
+        names = [name for name in QUERIES if arguments.jobs.fullmatch(name) or not arguments.jobs.pattern]
+        return nexmark(arguments.records, names, arguments.rounds, arguments.seed)
     counts = [arguments.queries // 4, arguments.queries // 2, arguments.queries]
     return driver(counts, rate=arguments.rate, seconds=arguments.interval * 2.0)
 
@@ -257,7 +264,9 @@ def main() -> int:
     )
     parser.add_argument("--records", type=int, default=1_000_000, help="records of a backlog (1,000,000)")
     parser.add_argument("--partitions", type=int, help="of the topics of growth (8) and functions (1)")
-    parser.add_argument("--seed", type=int, default=1, help="of the orders of the contenders of functions (1)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of the orders of functions, and of the events of nexmark (1)"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="how often each is measured (3)")
     parser.add_argument("--seconds", type=float, default=10, help="of a round of a job of server (10)")
     parser.add_argument("--queries", type=int, default=40, help="how many queries side by side (40)")
