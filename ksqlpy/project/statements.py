@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -13,7 +12,7 @@ from ksqlpy.errors import KsqlError, Span, SyntaxProblem
 from ksqlpy.project.faults import say_variables
 from ksqlpy.project.files import File
 from ksqlpy.runtime.statements import Effect, statement_of
-from ksqlpy.sql import Parsed, nodes, parse
+from ksqlpy.sql import Parsed, Parts, nodes, parse
 from ksqlpy.sql.tokens import IDENTIFIER, SYMBOLS, Token, tokenize
 
 __all__ = ["Refused", "Statement", "in_order", "only_define", "statements_of"]
@@ -102,18 +101,18 @@ def in_order(statements: Sequence[Statement]) -> list[Statement]:
             makers.setdefault(name, statement)
     ordered: dict[int, Statement] = {}
     begun: set[int] = set()
-
-    def visit(statement: Statement) -> None:
-        if id(statement) in begun:  # done, or a circle, which the check will refuse
-            return
-        begun.add(id(statement))
-        for name in sorted(statement.uses):
-            if name in makers:
-                visit(makers[name])
-        ordered[id(statement)] = statement
-
     for statement in statements:
-        visit(statement)
+        # Not by recursion: files may have a long chain of statements.
+        left = [statement]
+        while left:
+            now = left[-1]
+            needed = () if id(now) in begun else sorted(now.uses, reverse=True)
+            begun.add(id(now))  # of a circle, which the check will refuse, one is done ahead of what it uses
+            more = [makers[name] for name in needed if name in makers and id(makers[name]) not in begun]
+            if more:
+                left += more
+            else:
+                ordered.setdefault(id(now), left.pop())
     return list(ordered.values())
 
 
@@ -124,38 +123,30 @@ def _parts(file: File, variables: Mapping[str, str]) -> Iterator[Parsed | Refuse
     try:
         yield from parse(file.sql, variables)
     except SyntaxProblem:
-        yield from _one_by_one(file, dict(variables))
+        yield from _one_by_one(file, variables)
 
 
-def _one_by_one(file: File, variables: dict[str, str]) -> Iterator[Parsed | Refused]:
-    sql, end, unreadable = file.sql, len(file.sql), None
+def _one_by_one(file: File, variables: Mapping[str, str]) -> Iterator[Parsed | Refused]:
+    sql, unreadable = file.sql, None
     try:
         tokens = tokenize(sql)
     except SyntaxProblem as e:
-        unreadable, end = e, e.span.start if e.span is not None else 0
-        tokens = tokenize(sql[:end])
-    first = 0
+        unreadable = e
+        tokens = tokenize(sql[: e.span.start if e.span is not None else 0])
+    parts, first = Parts(sql, variables), 0
     for index, token in enumerate(tokens):
         ends = token.token_type is SYMBOLS[";"]
         if not ends and (index + 1 < len(tokens) or unreadable is not None):
             continue
         part = tokens[first : index + 1]
         first = index + 1
-        # Blanks ahead of the statement, so that its places are those of the file.
-        ahead = re.sub(r"[^\n]", " ", sql[: part[0].start])
         try:
-            [parsed] = parse(ahead + sql[part[0].start : token.end + 1], variables)
+            yield parts.parsed(part)
         except SyntaxProblem as e:
             e.sql = sql
-            yield Refused(file, say_variables(e, file, variables), frozenset(_promised(part)))
-            continue
-        if isinstance(parsed.node, nodes.Define):
-            variables[parsed.node.this.this] = parsed.node.expression.this
-        elif isinstance(parsed.node, nodes.Undefine):
-            variables = {n: v for n, v in variables.items() if n.upper() != parsed.node.this.this.upper()}
-        yield replace(parsed, sql=sql)
+            yield Refused(file, say_variables(e, file, parts.known), frozenset(_promised(part)))
     if unreadable is not None:
-        unreadable.span = unreadable.span or Span(end, end)
+        unreadable.span = unreadable.span or Span(len(sql), len(sql))
         unreadable.sql = sql
         yield Refused(file, unreadable, frozenset(_promised(tokens[first:])))
 

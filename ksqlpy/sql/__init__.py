@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -17,9 +17,9 @@ from ksqlpy.sql import nodes
 from ksqlpy.sql.dialect import Ksql
 from ksqlpy.sql.statements import Statements
 from ksqlpy.sql.tokens import SYMBOLS, Token, tokenize
-from ksqlpy.sql.variables import Substitution, substitute, substitute_tokens
+from ksqlpy.sql.variables import MAX_LENGTH, Substitution, substitute, substitute_tokens
 
-__all__ = ["Ksql", "Parsed", "Substitution", "parse", "span_of", "substitute", "to_sql"]
+__all__ = ["Ksql", "Parsed", "Parts", "Substitution", "parse", "span_of", "substitute", "to_sql"]
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,15 @@ def parse(sql: str, variables: Mapping[str, str] | None = None, *, substitution:
     Raises SyntaxProblem, with the place, for the first thing that is not of the language. Source of the rules: ksqlDB
     manual, "ksqlDB SQL reference".
     """
-    if substitution and "${" in sql:
-        return _parse_substituted(sql, {n.upper(): v for n, v in (variables or {}).items()})
-    return _parse(tokenize(sql), sql)
+    tokens = tokenize(sql)
+    if not substitution or "${" not in sql:
+        return _parse(tokens, sql)
+    parts, first, result = Parts(sql, variables or {}), 0, []
+    for index, token in enumerate(tokens):
+        if token.token_type is SYMBOLS[";"] or index + 1 == len(tokens):
+            result.append(parts.parsed(tokens[first : index + 1]))
+            first = index + 1
+    return result
 
 
 def _parse(tokens: list[Token], sql: str) -> list[Parsed]:
@@ -63,15 +69,37 @@ def _parse(tokens: list[Token], sql: str) -> list[Parsed]:
     return result
 
 
-def _parse_substituted(sql: str, variables: dict[str, str]) -> list[Parsed]:
-    """One statement after the other, since each may define what the next one uses."""
-    tokens, first, result = tokenize(sql), 0, []
-    for index, token in enumerate(tokens):
-        if token.token_type is not SYMBOLS[";"] and index + 1 < len(tokens):
-            continue
-        part, start, end = tokens[first : index + 1], tokens[first].start, token.end + 1
-        first = index + 1
-        replaced = substitute_tokens(part, sql, variables, start, end)
+class Parts:
+    """The statements of a text, parsed one after the other, since each may define what the next one uses."""
+
+    def __init__(self, sql: str, variables: Mapping[str, str]) -> None:
+        """``variables``: as of :func:`parse`."""
+        self._sql = sql
+        self._variables = {name.upper(): value for name, value in variables.items()}
+        self._room = MAX_LENGTH
+
+    @property
+    def known(self) -> Collection[str]:
+        """The names, in upper case, of variables that have a value for the next statement."""
+        return self._variables.keys()
+
+    def parsed(self, tokens: list[Token]) -> Parsed:
+        """The statement of some tokens of the text, up to its semicolon; raises SyntaxProblem as :func:`parse`."""
+        sql, start, end = self._sql, tokens[0].start, tokens[-1].end + 1
+        if sql.find("${", start, end) < 0:
+            [parsed] = _parse(tokens, sql)
+        else:
+            parsed = self._substituted(tokens, start, end)
+        if isinstance(parsed.node, nodes.Define):
+            self._variables[parsed.node.this.this.upper()] = parsed.node.expression.this
+        elif isinstance(parsed.node, nodes.Undefine):
+            self._variables.pop(parsed.node.this.this.upper(), None)
+        return parsed
+
+    def _substituted(self, tokens: list[Token], start: int, end: int) -> Parsed:
+        sql = self._sql
+        replaced = substitute_tokens(tokens, sql, self._variables, start, end, self._room)
+        self._room -= max(0, len(replaced.text) - (end - start))
         try:
             [parsed] = _parse(tokenize(replaced.text), replaced.text)
         except SyntaxProblem as e:
@@ -83,12 +111,7 @@ def _parse_substituted(sql: str, variables: dict[str, str]) -> list[Parsed]:
             if "start" in node.meta:
                 place = _moved(replaced.origin(Span(node.meta["start"], node.meta["end"] + 1)), start)
                 node.meta.update(start=place.start, end=place.end - 1)
-        result.append(Parsed(parsed.node, parsed.text, sql, start))
-        if isinstance(parsed.node, nodes.Define):
-            variables[parsed.node.this.this.upper()] = parsed.node.expression.this
-        elif isinstance(parsed.node, nodes.Undefine):
-            variables.pop(parsed.node.this.this.upper(), None)
-    return result
+        return Parsed(parsed.node, parsed.text, sql, start)
 
 
 def _moved(span: Span, by: int) -> Span:

@@ -20,7 +20,7 @@ from ksqlpy.sql.tokens import IDENTIFIER, NUMBER, RESERVED, STRING, VARIABLE, WO
 __all__ = ["MAX_LENGTH", "Substitution", "substitute", "substitute_tokens"]
 
 MAX_LENGTH = 10_000_000
-"""So many characters may a text with its values have: values that are made of values grow fast."""
+"""So many characters may a text with its values have, all statements together: values made of values grow fast."""
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z0-9_][A-Za-z0-9_@]*)\}")
 _CONSTANTS = ("NULL", "TRUE", "FALSE")
@@ -64,11 +64,16 @@ def substitute(sql: str, variables: Mapping[str, str]) -> Substitution:
 
 
 def substitute_tokens(
-    tokens: Sequence[Token], sql: str, variables: Mapping[str, str], start: int = 0, end: int | None = None
+    tokens: Sequence[Token],
+    sql: str,
+    variables: Mapping[str, str],
+    start: int = 0,
+    end: int | None = None,
+    most: int = MAX_LENGTH,
 ) -> Substitution:
     """:func:`substitute` for the part of a text from ``start`` to ``end`` that ``tokens`` are of.
 
-    ``variables``: names in upper case.
+    ``variables``: names in upper case; ``most``: characters that the part may have with its values.
     """
     out: list[str] = []
     pieces: list[tuple[int, int, int, int]] = []
@@ -93,7 +98,7 @@ def substitute_tokens(
             begin = size + len(kept)
             out += [kept, new]
             size = begin + len(new)
-            if size > MAX_LENGTH:
+            if size > most:
                 place = Span(found.start(), found.end())
                 message = f"with its variables the text has more than {MAX_LENGTH} characters"
                 raise SyntaxProblem("text-too-long", message, span=place, sql=sql, hint="use shorter values")
