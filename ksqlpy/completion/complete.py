@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -27,7 +28,10 @@ __all__ = ["KINDS", "LIMIT", "Suggestion", "complete"]
 LIMIT = 300
 """Suggestions at most; who types another letter sees others."""
 
-_WORD = re.compile(r"[A-Za-z0-9_@]*\Z")
+LONGEST = 10_000
+"""Tokens of a statement ahead of the cursor: one that has more is not read again at each key."""
+
+_LETTERS = f"{string.ascii_letters}{string.digits}_@"
 _VARIABLE = re.compile(r"\$\{([A-Za-z0-9_@]*)\Z")
 
 
@@ -94,18 +98,20 @@ def complete(before: str, names: Names, after: str = "") -> list[Suggestion]:
         return _inside(before, e, names)
     if "--" in before[tokens[-1].end + 1 if tokens else 0 :].rsplit("\n", 1)[-1]:
         return []
-    typed = _WORD.search(before)
-    prefix = typed[0] if typed else ""
+    prefix = before[len(before.rstrip(_LETTERS)) :]  # a regular expression would begin at each letter of long words
     if prefix and tokens:
         tokens = tokens[:-1]
-    offers = list(_offers(_statement(tokens), names, after, prefix))
+    statement = _statement(tokens)
+    if len(statement) > LONGEST:
+        return []
+    offers = list(_offers(statement, names, after, prefix))
     return _fitting(offers, prefix, prefix, before)
 
 
 def _statement(tokens: list[Token]) -> list[Token]:
     """The tokens behind the last semicolon."""
-    ends = [i for i, t in enumerate(tokens) if t.text == ";" and t.token_type is not STRING]
-    return tokens[ends[-1] + 1 :] if ends else tokens
+    ends = (i for i in range(len(tokens) - 1, -1, -1) if tokens[i].text == ";" and tokens[i].token_type is not STRING)
+    return tokens[next(ends, -1) + 1 :]
 
 
 # ------------------------------------------------------------ places without the parser
@@ -146,6 +152,8 @@ def _inside(before: str, problem: SyntaxProblem, names: Names) -> list[Suggestio
     start = problem.span.start
     typed = before[start + 1 :]
     tokens = _statement(tokenize(before[:start]))
+    if len(tokens) > LONGEST:
+        return []
     quote = before[start]
     if quote != "'":
         scope = scope_of(tokens, [], names)
@@ -402,7 +410,7 @@ def _lower_cases(typed: str, before: str) -> Mapping[str, bool]:
         return dict.fromkeys((WORDS, NAMES), typed.islower())
     reserved_words = reserved()
     found = {WORDS: False, NAMES: False}
-    last = re.findall(r"[A-Za-z_]+", before)[-12:]
+    last = re.findall(r"[A-Za-z_]+", before[-1000:])[-12:]
     for word in last:
         found[WORDS if word.upper() in reserved_words else NAMES] = word.islower()
     if not any(word.upper() not in reserved_words for word in last):
