@@ -19,12 +19,9 @@ if TYPE_CHECKING:  # the language is loaded at the first request: readers have t
     from ksqlpy.completion.signature import Call
     from ksqlpy.project.textcheck import Diagnostic
 
-__all__ = ["AFTER", "MOST", "Check", "Complete", "router"]
+__all__ = ["AFTER", "Check", "Complete", "router"]
 
 router = APIRouter()
-
-MOST = 1000
-"""Diagnostics at most: more would help nobody."""
 
 AFTER = 20_000
 """Characters behind the place that are looked at for the sources of its statement."""
@@ -81,7 +78,7 @@ def _checked(
         lambda parsed, own: check_print(parsed, topics, own.principal, own.catalog.grants, readable=readable),
     )
     return {
-        "diagnostics": [_diagnostic(d, places) for d in found.diagnostics[:MOST]],
+        "diagnostics": [_diagnostic(d, places) for d in found.diagnostics],
         "statements": [
             {
                 "start": places.units(part.span.start),

@@ -14,6 +14,9 @@ from ksqlpy.project.plan import Action, Change, Plan
 
 __all__ = ["as_json", "difference", "summary", "text"]
 
+COMPARED = 4_000_000
+"""Pairs of lines of two definitions that are compared at most; of longer ones all lines go and come."""
+
 _WORDS = {
     Action.CREATE: "to create",
     Action.REPLACE: "to replace",
@@ -48,6 +51,10 @@ def _lines(plan: Plan) -> Iterator[str]:
 def difference(change: Change) -> Iterator[str]:
     """The lines of its definition that go and come, with their signs."""
     before, after = (_laid_out(s or "") for s in (change.before, change.after))
+    if len(before) * len(after) > COMPARED:
+        yield from (f"- {line}" for line in before)
+        yield from (f"+ {line}" for line in after)
+        return
     for number, line in enumerate(unified_diff(before, after, lineterm="", n=0)):
         if number > 1 and not line.startswith("@@"):
             yield f"{line[0]} {line[1:]}"

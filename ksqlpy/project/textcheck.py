@@ -17,9 +17,12 @@ from ksqlpy.runtime.statements.select import check_pull, check_push
 from ksqlpy.sql import Parsed, nodes, parse
 from ksqlpy.sql.tokens import SYMBOLS, Token, tokenize
 
-__all__ = ["Checked", "Diagnostic", "Kind", "Part", "check_text"]
+__all__ = ["MOST", "Checked", "Diagnostic", "Kind", "Part", "check_text"]
 
 Kind = Literal["statement", "push", "pull", "print", "session", "script", "unreadable"]
+
+MOST = 1000
+"""Errors at most: behind so many nothing more is read."""
 
 _INFERRED = ("no-columns", "no-format")
 """Codes of what a statement lacks that may be inferred from records, which are not read at each key."""
@@ -36,7 +39,10 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class Part:
-    """A statement of the text, with its semicolon; ``checked``: False where it uses what was refused."""
+    """A statement of the text, with its semicolon.
+
+    ``checked``: False where it uses what was refused, and where nothing is read any more.
+    """
 
     span: Span
     kind: Kind
@@ -66,7 +72,11 @@ def check_text(
     found, broken = Checked(), set[str]()
     spans, endless = list(_spans(text)), _endless(text)
     parts = statements_of(File("", text if endless is None else f"{text}\n;"), variables)
-    for span, part in zip(spans, parts, strict=True):
+    for number, (span, part) in enumerate(zip(spans, parts, strict=True)):
+        if len(found.diagnostics) == MOST:
+            found.parts += [Part(left, "unreadable", checked=False) for left in spans[number:]]
+            endless = None
+            break
         if isinstance(part, Refused):
             error = part.error
             if span is spans[-1] and endless is not None:  # one error is enough, and it speaks of the text as it is
