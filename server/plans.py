@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 
 from ksqlpy.access import EVERYTHING, Need, Right
-from ksqlpy.errors import ConfigProblem, KsqlError, shown
+from ksqlpy.errors import ConfigProblem, KsqlError, file_reason, shown
 from ksqlpy.server.backend import Engine, begin
 from ksqlpy.server.statements import text_variables
 from ksqlpy.server.wire import JSON, KSQL_V1, Body, JsonResponse, encode, read_body
@@ -19,12 +19,16 @@ from ksqlpy.server.wire import JSON, KSQL_V1, Body, JsonResponse, encode, read_b
 if TYPE_CHECKING:  # projects are loaded at the first request, as in editors.py
     from ksqlpy.project.files import File
     from ksqlpy.project.plan import Plan
+    from ksqlpy.project.statements import Statement
 
 __all__ = ["FOLDERS", "Apply", "Project", "router"]
 
 router = APIRouter()
 
 FOLDERS = "ksqlpy.project.folders"
+
+FILES = 10_000
+"""Files at most, pasted, or in a folder with all that lies beside them."""
 
 
 class Text(Body):
@@ -41,7 +45,7 @@ class Project(Body):
 
     example = '{"files": [{"name": "rides.sql", "sql": "CREATE …;"}]}'
 
-    files: list[Text] | None = None
+    files: list[Text] | None = Field(None, max_length=FILES)
     folder: str | None = None
     variables: dict[str, Any] | None = None
     properties: dict[str, Any] | None = None
@@ -90,45 +94,73 @@ def _planned(engine: Engine, body: Project) -> Plan:
     from ksqlpy.project.apply import check_on_server
     from ksqlpy.project.plan import make_plan
     from ksqlpy.project.state import read_state
+    from ksqlpy.sql import nodes
 
     server, properties = _Here(engine), body.properties or {}
     engine.config.for_statement(properties)
     files, variables = _files(engine, body), text_variables(body.variables)
-    made = make_plan(files, read_state(server), variables, properties, prune=body.prune)
+
+    def may(statement: Statement) -> None:
+        if isinstance(statement.parsed.node, nodes.CreateFunction):
+            _may_run_code(engine)
+
+    made = make_plan(
+        files, read_state(server), variables, properties, prune=body.prune, python=engine.python, may=may
+    )
     if not made.faults:
         check_on_server(server, made.steps)
     return made
 
 
 def _files(engine: Engine, body: Project) -> Sequence[File]:
-    from ksqlpy.project.files import File
-    from ksqlpy.project.functions import FOLDER, read_project
-    from ksqlpy.runtime.statements.functions import ENABLED
+    from ksqlpy.project.files import File, read_files, sql_files
+    from ksqlpy.project.functions import python_files, read_functions
+    from ksqlpy.runtime.textsize import check_bytes
 
     if (body.files is None) == (body.folder is None):
         raise ConfigProblem("bad-request", "a project is either files or a folder", hint=f"as in {Project.example}")
     if body.folder is None:
-        return [File(text.name, text.sql) for text in body.files or ()]
+        files = [File(text.name, text.sql) for text in body.files or ()]
+        check_bytes(sum(len(file.sql.encode(errors="replace")) for file in files), engine.config)
+        return files
     engine.require(Need(Right.CREATE, EVERYTHING))  # its files may tell of all that there is
-    folder = _inside(Path(body.folder), engine.config.get(FOLDERS))
-    if any(folder.rglob(f"{FOLDER}/*.py")):  # their code is run, to see what they declare, as CREATE FUNCTION does
-        engine.require(Need(Right.ADMIN, EVERYTHING))
-        if engine.config.get(ENABLED) != "true":
-            hint = f"{ENABLED} = true in the server's configuration switches them on"
-            raise ConfigProblem(
-                "functions-off", "the folder has functions in Python, which are switched off", hint=hint
-            )
-    return read_project([folder])
+    roots = [Path(root.strip()).resolve() for root in engine.config.get(FOLDERS).split(",") if root.strip()]
+    folder = _inside(Path(body.folder), roots)
+    try:
+        if not folder.is_dir():
+            raise ConfigProblem("no-such-file", f"there is no folder {shown(body.folder)}")
+        sql, python = sql_files(folder, FILES), python_files(folder, FILES)
+        for file in (*sql, *python):  # a link to a file would show what it leads to
+            _inside(file, roots)
+        size = sum(file.stat().st_size for file in (*sql, *python))
+    except OSError as e:
+        raise ConfigProblem("file-unreadable", f"{shown(e.filename)} cannot be read: {file_reason(e)}") from e
+    check_bytes(size, engine.config)
+    if python:
+        _may_run_code(engine)
+    return [*read_files(sql), *read_functions(python, engine.python)]
 
 
-def _inside(folder: Path, allowed: str) -> Path:
-    """The folder, if it lies below one of those that are allowed; raises ConfigProblem ``folder-not-allowed``."""
-    real = folder.resolve()
-    roots = [Path(root.strip()).resolve() for root in allowed.split(",") if root.strip()]
-    if not folder.is_absolute() or not any(real.is_relative_to(root) for root in roots):
+def _may_run_code(engine: Engine) -> None:
+    """Refuses functions in Python, as CREATE FUNCTION does: their code is run, to see what they are."""
+    from ksqlpy.runtime.statements.functions import ENABLED
+
+    engine.require(Need(Right.ADMIN, EVERYTHING))
+    if engine.config.get(ENABLED) != "true":
+        hint = f"{ENABLED} = true in the server's configuration switches them on"
+        raise ConfigProblem("functions-off", "functions in Python are switched off", hint=hint)
+
+
+def _inside(path: Path, roots: Sequence[Path]) -> Path:
+    """A path without links, if it lies below one of these folders; raises ConfigProblem ``folder-not-allowed``."""
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError, ValueError):  # no path at all, or a circle of links
+        real = None
+    if real is None or not path.is_absolute() or not any(real.is_relative_to(root) for root in roots):
         raise ConfigProblem(
             "folder-not-allowed",
-            f"the server may not read projects in {shown(str(folder))}",
+            f"the server may not read {shown(str(path))} for projects",
             hint=f"the server property {FOLDERS} lists the folders of projects",
         )
     return real

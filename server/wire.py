@@ -139,6 +139,8 @@ _WRONG = {
     "string_type": "must be text",
     "dict_type": "must be an object",
     "list_type": "must be a list",
+    "too_long": "has too many elements",
+    "bool_type": "must be true or false",
     "int_type": "must be a whole number",
     "string_pattern_mismatch": "has characters that are not allowed, or too many of them",
 }

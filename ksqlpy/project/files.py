@@ -11,7 +11,16 @@ from pathlib import Path
 
 from ksqlpy.errors import ConfigProblem, file_reason
 
-__all__ = ["File", "read_file", "read_files", "read_variables", "sql_files", "write_file", "writing"]
+__all__ = [
+    "File",
+    "files_below",
+    "read_file",
+    "read_files",
+    "read_variables",
+    "sql_files",
+    "write_file",
+    "writing",
+]
 
 
 @dataclass(frozen=True)
@@ -22,17 +31,40 @@ class File:
     sql: str
 
 
-def sql_files(path: Path) -> list[Path]:
-    """The file itself, or all ``*.sql`` files below a folder in the order of their paths; hidden ones are left out.
+def files_below(folder: Path, suffix: str, most: int | None = None) -> list[Path]:
+    """The files below a folder whose names end so, in the order of their paths; hidden ones are left out.
+
+    Links to folders are not followed. ``most``: files and folders that are looked at. Raises ConfigProblem
+    ``file-unreadable`` for a folder that cannot be read, since its files would seem to be gone, and
+    ``folder-too-large``.
+    """
+    found, left, seen = [], [folder], 0
+    while left:
+        place = left.pop()
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    seen += 1
+                    if most is not None and seen > most:
+                        raise ConfigProblem("folder-too-large", f"there are more than {most:,} files in {folder}")
+                    if entry.name.startswith("."):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(Path(entry.path))
+                    elif entry.name.endswith(suffix) and entry.is_file():
+                        found.append(Path(entry.path))
+        except OSError as e:
+            raise ConfigProblem("file-unreadable", f"the folder {place} cannot be read: {file_reason(e)}") from e
+    return sorted(found)
+
+
+def sql_files(path: Path, most: int | None = None) -> list[Path]:
+    """The file itself, or all ``*.sql`` files below a folder; ``most``: as of :func:`files_below`, which raises, too.
 
     Raises ConfigProblem ``no-such-file`` and, for a folder without any, ``no-files``.
     """
     if path.is_dir():
-        found = sorted(
-            p
-            for p in path.rglob("*.sql")
-            if p.is_file() and not any(part.startswith(".") for part in p.relative_to(path).parts)
-        )
+        found = files_below(path, ".sql", most)
         if not found:
             raise ConfigProblem("no-files", f"there is no .sql file in {path}")
         return found

@@ -19,6 +19,7 @@ from ksqlpy.project.statements import Refused, Statement, in_order, statements_o
 from ksqlpy.runtime.context import Sandbox
 from ksqlpy.sql import Parsed, nodes, parse, to_sql
 from ksqlpy.sql.tokens import tokenize
+from ksqlpy.udfs.pool import Workers
 
 __all__ = ["Mirror", "canonical", "plain", "replacing"]
 
@@ -62,9 +63,10 @@ def canonical(statement: str) -> str:
 class Mirror:
     """``sandbox``: the catalog and the plans; ``exact``: what its sources were made as, by name."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, python: Workers | None = None) -> None:
+        """``python``: what runs functions in Python, else workers of its own."""
         self.state = state
-        offline = Offline(state.config)
+        offline = Offline(state.config, python)
         self.sandbox: Sandbox = offline.sandbox()
         self.exact: dict[str, Declare | CreateAs] = {}
         catalog = self.sandbox.catalog

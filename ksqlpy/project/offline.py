@@ -50,15 +50,16 @@ class AssumedTopics:
 class Offline:
     """Stands in for the engine; ``config``: the properties of the server, the defaults if none are given.
 
-    Functions in Python may be made, whatever the server says: it is asked before anything is done.
+    Functions in Python may be made, whatever the server says: it is asked before anything is done. ``python``: what
+    runs them, else workers of its own.
     """
 
-    def __init__(self, config: Config | None = None) -> None:
+    def __init__(self, config: Config | None = None, python: Workers | None = None) -> None:
         given = config or Config.of({})
         self.config = replace(given, values={**given.values, ENABLED: "true"})
         self.topics = AssumedTopics()
         self.open_push_queries: tuple[OpenPush, ...] = ()
-        self.python = Workers(settings_of(self.config))
+        self.python = python or Workers(settings_of(self.config))
 
     def plan_of(self, query_id: str) -> Plan:
         """There is none that a sandbox does not know itself."""

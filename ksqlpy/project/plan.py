@@ -7,7 +7,7 @@ Whether a change keeps the state is asked of the engine's own rules of OR REPLAC
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -26,12 +26,16 @@ from ksqlpy.runtime.context import Sandbox
 from ksqlpy.runtime.statements.drop import cascade
 from ksqlpy.sql import nodes, to_sql
 from ksqlpy.udfs.definition import Definition
+from ksqlpy.udfs.pool import Workers
 from ksqlpy.udfs.statement import create_statement
 
 __all__ = ["OTHERS", "Action", "Change", "Plan", "Step", "make_plan"]
 
 OTHERS = frozenset({"KSQLPY_DEAD_LETTERS", "KSQL_PROCESSING_LOG", "MIGRATION_EVENTS", "MIGRATION_SCHEMA_VERSIONS"})
 """Sources that belong to the server or to migrations, never to a project."""
+
+FAULTS = 1000
+"""Faults at most: behind so many nothing more is looked at."""
 
 _KEPT_OUT = ("not-replaceable", "not-upgradeable")
 """Codes of refusals that say: the state cannot be kept."""
@@ -108,12 +112,16 @@ def make_plan(
     properties: Mapping[str, object] | None = None,
     *,
     prune: bool = False,
+    python: Workers | None = None,
+    may: Callable[[Statement], None] = lambda statement: None,
 ) -> Plan:
     """Compares the files with the state of a server.
 
-    ``properties``: of the session in which statements run; ``prune``: what is not in the files goes.
+    ``properties``: of the session in which statements run; ``prune``: what is not in the files goes. ``python``: what
+    runs functions in Python to see whether they can be loaded, else workers of this process. ``may``: is shown each
+    definition ahead of that, and raises the KsqlError that ends it all.
     """
-    return _Planner(files, state, variables or {}, properties or {}, prune=prune).plan
+    return _Planner(files, state, variables or {}, properties or {}, prune=prune, python=python, may=may).plan
 
 
 class _Planner:
@@ -125,12 +133,15 @@ class _Planner:
         properties: Mapping[str, object],
         *,
         prune: bool,
+        python: Workers | None,
+        may: Callable[[Statement], None],
     ) -> None:
         self.plan = Plan()
         self._state = state
         self._given = dict(properties)
         self._prune = prune
-        self._mirror = Mirror(state)
+        self._may = may
+        self._mirror = Mirror(state, python)
         self._sandbox = self._mirror.sandbox
         catalog = self._sandbox.catalog
         self._ending = {*catalog.queries, *(s.name for s in catalog.sources.values() if s.query in catalog.queries)}
@@ -143,6 +154,8 @@ class _Planner:
         self._ids = {i for s in statements if (i := _query_id(s.parsed.node)) is not None}
         self._strangers()
         for statement in in_order(statements):
+            if len(self.plan.faults) >= FAULTS:
+                break
             if statement.uses & self._broken:
                 self._broken |= statement.makes
                 continue
@@ -158,6 +171,8 @@ class _Planner:
         found = []
         for file in files:
             for part in statements_of(file, variables):
+                if len(self.plan.faults) >= FAULTS:
+                    return found
                 if isinstance(part, Refused):
                     self.plan.faults.append(Fault(file, part.error))
                     self._broken |= part.makes
@@ -169,6 +184,7 @@ class _Planner:
                 elif isinstance(part.parsed.node, nodes.InsertSelect) and _query_id(part.parsed.node) is None:
                     self._refuse(part, _no_query_id())
                 else:
+                    self._may(part)
                     found.append(part)
         return found
 

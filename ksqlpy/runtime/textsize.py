@@ -5,16 +5,21 @@ from __future__ import annotations
 from ksqlpy.config import Config
 from ksqlpy.errors import SyntaxProblem
 
-__all__ = ["check_size"]
+__all__ = ["check_bytes", "check_size"]
 
 MOST = "ksqlpy.statements.max.bytes"
 
 
 def check_size(sql: str, config: Config) -> None:
     """Raises SyntaxProblem for a text of more bytes (UTF-8) than the property allows, before it is read."""
-    most = config.number(MOST)
     # The text in UTF-8 has at least its characters in bytes.
-    if len(sql) > most or len(sql.encode(errors="replace")) > most:
+    check_bytes(len(sql) if len(sql) > config.number(MOST) else len(sql.encode(errors="replace")), config)
+
+
+def check_bytes(count: int, config: Config) -> None:
+    """As :func:`check_size`, where the number of bytes is known."""
+    most = config.number(MOST)
+    if count > most:
         raise SyntaxProblem(
             "text-too-long",
             f"the statements have more than {most:,} bytes",

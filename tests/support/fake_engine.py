@@ -21,6 +21,7 @@ from tests.support.fake_inserts import FakeInserts
 
 if TYPE_CHECKING:
     from ksqlpy.runtime.editing import Editing
+    from ksqlpy.udfs.pool import Workers
 
 
 class FakePush(Unshared):
@@ -251,6 +252,13 @@ class FakeEngine:
         about = {"id": "0-7", "query": "CTAS_N_1", "topic": "rides", "reason": "no JSON", "replayed": False}
         return [{**about, "timestamp": 1000}]
 
+    def count_letters(
+        self, query: str | None = None, topic: str | None = None, letters: str | None = None
+    ) -> dict[str, Any]:
+        self.letters.append((query, topic, letters, "count"))
+        group = {"query": "CTAS_N_1", "topic": "rides", "reason": "no JSON", "count": 1, "replayed": 0}
+        return {"total": 1, "groups": [{**group, "first": 1000, "last": 1000}]}
+
     def replay_letters(
         self,
         query: str | None = None,
@@ -272,6 +280,12 @@ class FakeEngine:
         nothing: Any = Offline(self.config)
         nothing.catalog, nothing.state = Catalog(), lambda query_id: "RUNNING"
         return Editing(nothing, lambda: {"rides": [1]}, lambda query_id: None)
+
+    @cached_property
+    def python(self) -> Workers:
+        from ksqlpy.udfs.pool import Workers
+
+        return Workers()
 
     def wait_for(self, sequence: int) -> None:
         self.waited = sequence
