@@ -10,12 +10,9 @@ from pydantic import Field
 from ksqlpy.server.backend import Engine, begin
 from ksqlpy.server.wire import JSON, KSQL_V1, Body, JsonResponse, parse_body
 
-__all__ = ["GROUPS", "Counted", "Replayed", "Wanted", "router"]
+__all__ = ["Counted", "Replayed", "Wanted", "router"]
 
 router = APIRouter()
-
-GROUPS = 1000
-"""Groups of letters at most, those with the most letters: reasons may tell of single records."""
 
 
 class Counted(Body):
@@ -56,7 +53,8 @@ async def dead_letters(request: Request) -> JsonResponse:
     """Letters whose topics one may read."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     body = parse_body(await request.body() or b"{}", Wanted)
-    return JsonResponse({"deadLetters": await backend.call(_chosen, backend.engine, body)}, media_type=media_type)
+    found = await backend.call_for(request, _chosen, backend.engine, body)
+    return JsonResponse({"deadLetters": found}, media_type=media_type)
 
 
 def _chosen(engine: Engine, body: Wanted) -> list[dict[str, Any]]:
@@ -72,23 +70,8 @@ async def summary(request: Request) -> JsonResponse:
     """How many letters there are whose topics one may read, by query, topic and reason."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     body = parse_body(await request.body() or b"{}", Counted)
-    return JsonResponse(await backend.call(_counted, backend.engine, body), media_type=media_type)
-
-
-def _counted(engine: Engine, body: Counted) -> dict[str, Any]:
-    found = engine.dead_letters(body.query, body.topic, body.letters_topic, None)
-    groups: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for one in found:
-        query, topic, reason, at = one["query"], one["topic"], one["reason"], one["timestamp"]
-        group = groups.get((query, topic, reason))
-        if group is None:
-            named = {"query": query, "topic": topic, "reason": reason}
-            group = groups[query, topic, reason] = {**named, "count": 0, "replayed": 0, "first": at, "last": at}
-        group["count"] += 1
-        group["replayed"] += one["replayed"]
-        group["first"], group["last"] = min(group["first"], at), max(group["last"], at)
-    most = sorted(groups.values(), key=lambda group: (-group["count"], group["reason"]))
-    return {"total": len(found), "groups": most[:GROUPS]}
+    asked = backend.engine.count_letters, body.query, body.topic, body.letters_topic
+    return JsonResponse(await backend.call_for(request, *asked), media_type=media_type)
 
 
 @router.post("/deadletters/replay")
@@ -96,7 +79,8 @@ async def replay(request: Request) -> JsonResponse:
     """Writes the records of letters to where they came from, each once."""
     backend, media_type = await begin(request, (KSQL_V1, JSON))
     body = parse_body(await request.body() or b"{}", Replayed)
-    told = await backend.call(
+    told = await backend.call_for(
+        request,
         backend.engine.replay_letters,
         body.query,
         body.topic,

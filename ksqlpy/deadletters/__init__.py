@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ksqlpy.deadletters.letters import CUT, HEADERS, RESULT, TOPIC_ID, Letter, Letters, letter_of, read_letters
 from ksqlpy.deadletters.replay import Choice, choice, replay
+from ksqlpy.deadletters.summary import Summary, count_letters
 from ksqlpy.deadletters.text import letter_json, mended
 
 __all__ = [
@@ -17,7 +18,9 @@ __all__ = [
     "Choice",
     "Letter",
     "Letters",
+    "Summary",
     "choice",
+    "count_letters",
     "letter_json",
     "letter_of",
     "mended",
