@@ -38,14 +38,26 @@ class Lines(logging.Handler):
         query = QUERY.get()
         if not query:
             return
-        message = record.getMessage()
-        if record.exc_info and record.exc_info[1] is not None:
-            message = f"{message}: {reason_of(record.exc_info[1])}"
+        try:
+            message = record.getMessage()
+            if record.exc_info and record.exc_info[1] is not None:
+                message = f"{message}: {reason_of(record.exc_info[1])}"
+        except Exception:  # as all handlers do: who logs must not fail
+            self.handleError(record)
+            return
         lines = self._lines.setdefault(query, deque(maxlen=LINES))
         lines.append(Line(record.created, level_name(record.levelno), record.name, cut(message, LONGEST)))
         self._lines.move_to_end(query)
         while len(self._lines) > QUERIES:
             self._lines.popitem(last=False)
+
+    def forget(self, query: str) -> None:
+        """Drops those of a query of before: another one gets its id, which others may see."""
+        self.acquire()
+        try:
+            self._lines.pop(query, None)
+        finally:
+            self.release()
 
     def of(self, query: str) -> list[Line]:
         """Those of a query, oldest first."""

@@ -20,6 +20,7 @@ from ksqlpy.catalog import Catalog, Owner, PersistentQuery, Source, type_to_json
 from ksqlpy.config import Config
 from ksqlpy.errors import EngineProblem
 from ksqlpy.formats import declared, registered, writable
+from ksqlpy.logs import KEPT
 from ksqlpy.plan import Plan, going_on, stored
 from ksqlpy.plan.stored import Kept
 from ksqlpy.runtime.brokers import Brokers
@@ -175,6 +176,7 @@ class CatalogService:
 
     def _begin(self, entry: Mapping[str, Any], catalog: Catalog, query: PersistentQuery) -> int:
         """Logs and starts a new query; returns the command's number."""
+        KEPT.forget(query.id)  # an id may be given again
         self._supervisor.queries.checkpoints.reserve(query.id, query.checkpoint_mark)
         sequence = self._brokers.log.append(entry)
         self._plans[query.id] = Kept.of(entry["plan"])
