@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -47,30 +48,33 @@ class History:
         self._times = array("d", [0.0]) * LENGTH
         self._count = 0
         self._rings: dict[str, Ring] = {}
+        self._lock = threading.Lock()  # who reads must not see the oldest place while it becomes the youngest
 
     def put(self, at: float, told: Mapping[str, Mapping[str, Value]]) -> None:
         """Adds a sample; what is not in it is forgotten, since it is not there any more."""
-        slot = self._count % LENGTH
-        for name in self._rings.keys() - told.keys():
-            del self._rings[name]
-        for name, values in told.items():
-            ring = self._rings.get(name)
-            if ring is None and len(self._rings) < MOST:
-                ring = self._rings[name] = Ring(self._names(name))
-            if ring is not None:
-                ring.put(slot, values)
-        self._times[slot] = at
-        self._count += 1
+        with self._lock:
+            slot = self._count % LENGTH
+            for name in self._rings.keys() - told.keys():
+                del self._rings[name]
+            for name, values in told.items():
+                ring = self._rings.get(name)
+                if ring is None and len(self._rings) < MOST:
+                    ring = self._rings[name] = Ring(self._names(name))
+                if ring is not None:
+                    ring.put(slot, values)
+            self._times[slot] = at
+            self._count += 1
 
     def of(self, name: str) -> tuple[list[int], dict[str, list[Value]]]:
         """Times and series of a ring, empty if there is none."""
-        ring = self._rings.get(name)
-        if ring is None:
-            return [], {series: [] for series in self._names(name)}
-        since, count = self._now() - SECONDS * 1000, self._count
-        slots = [n % LENGTH for n in range(max(0, count - LENGTH), count) if self._times[n % LENGTH] >= since]
-        times = [int(self._times[slot]) for slot in slots]
-        return times, {name: list(_told(series, slots)) for name, series in ring.series.items()}
+        with self._lock:
+            ring = self._rings.get(name)
+            if ring is None:
+                return [], {series: [] for series in self._names(name)}
+            since, count = self._now() - SECONDS * 1000, self._count
+            slots = [n % LENGTH for n in range(max(0, count - LENGTH), count) if self._times[n % LENGTH] >= since]
+            times = [int(self._times[slot]) for slot in slots]
+            return times, {name: list(_told(series, slots)) for name, series in ring.series.items()}
 
     @property
     def size(self) -> int:

@@ -297,7 +297,7 @@ def described(routes: Iterable[BaseRoute]) -> dict[str, Any]:
     for route in routes:
         if isinstance(route, APIRoute):
             path = re.sub(r":\w+}", "}", route.path)
-            for method in sorted(route.methods or ()):
+            for method in sorted((route.methods or set()) - {"HEAD"}):  # as GET, without the content
                 told = ENDPOINTS.get((method, path), Endpoint(route.name.replace("_", " "), {}))
                 paths.setdefault(path, {})[method.lower()] = _operation(route, method, told)
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -83,8 +84,8 @@ class _File:
 
     @cached_property
     def tag(self) -> str:
-        """By which a browser asks whether it has changed."""
-        return f'"{hashlib.sha256(self.content).hexdigest()[:24]}"'
+        """By which a browser asks whether it has changed; a weak one, as it is that of the packed file, too."""
+        return f'W/"{hashlib.sha256(self.content).hexdigest()[:24]}"'
 
 
 class Files:
@@ -125,13 +126,13 @@ def _read(folder: Path) -> dict[str, _File]:
     return found
 
 
-@router.get(PAGE)
+@router.api_route(PAGE, methods=["GET", "HEAD"])
 async def entrance() -> Response:
     """Leads to the page: addresses in it begin at its folder."""
     return RedirectResponse(f"{PAGE[1:]}/", 307)
 
 
-@router.get(f"{PAGE}/{{path:{TEXT}}}")
+@router.api_route(f"{PAGE}/{{path:{TEXT}}}", methods=["GET", "HEAD"])
 async def file(request: Request, path: str) -> Response:
     """A file of the web page, also while the server starts."""
     files: Files = request.app.state.page
@@ -140,9 +141,24 @@ async def file(request: Request, path: str) -> Response:
         raise HTTPException(404)
     headers = {**HEADERS, "ETag": found.tag, "Vary": "Accept-Encoding"}
     headers["Cache-Control"] = "public, max-age=31536000, immutable" if found.keep else "no-cache"
-    if request.headers.get("if-none-match") == found.tag:
+    if _names(",".join(request.headers.getlist("if-none-match")), found.tag):
         return Response(status_code=304, headers=headers)
     content = found.content
-    if "gzip" in request.headers.get("accept-encoding", "") and found.packed is not None:
+    if _takes_gzip(",".join(request.headers.getlist("accept-encoding"))) and found.packed is not None:
         content, headers["Content-Encoding"] = found.packed, "gzip"
     return Response(content, headers={**headers, "Content-Type": found.media_type})
+
+
+def _names(header: str, tag: str) -> bool:
+    """Whether If-None-Match names a tag, by the weak comparison (RFC 9110, section 13.1.2)."""
+    given = [one.strip() for one in header.split(",")]
+    return "*" in given or tag.removeprefix("W/") in (one.removeprefix("W/") for one in given)
+
+
+def _takes_gzip(header: str) -> bool:
+    """Whether Accept-Encoding allows gzip: ``gzip;q=0`` does not (RFC 9110, section 12.5.3)."""
+    for part in header.lower().split(","):
+        name, _, weight = part.partition(";")
+        if name.strip() in ("gzip", "x-gzip"):
+            return re.fullmatch(r"q=0(\.0{0,3})?", weight.replace(" ", "")) is None
+    return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -141,6 +142,6 @@ class Sampler:
 def _memory() -> int | None:
     """What the process has in memory, in bytes; None where the system does not tell."""
     try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
     except (OSError, IndexError, ValueError):
         return None
