@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from pydantic import Field
 
+from ksqlpy.errors import cut
 from ksqlpy.server.backend import Engine, begin
 from ksqlpy.server.places import Places
 from ksqlpy.server.statements import text_variables
@@ -25,6 +26,10 @@ router = APIRouter()
 
 AFTER = 20_000
 """Characters behind the place that are looked at for the sources of its statement."""
+
+
+DETAIL = 200
+"""Characters of a detail at most."""
 
 
 class Check(Body):
@@ -138,7 +143,8 @@ def _completed(engine: Engine, text: str, offset: int, variables: Mapping[str, s
 def _option(suggestion: Suggestion) -> dict[str, Any]:
     label = suggestion.label or suggestion.text
     written = {"apply": suggestion.text} if suggestion.text != label else {}
-    return {"label": label, "type": suggestion.kind, "detail": suggestion.note or None, **written}
+    # A type may be as long as somebody has written it, and there are many options.
+    return {"label": label, "type": suggestion.kind, "detail": cut(suggestion.note, DETAIL) or None, **written}
 
 
 def _signature(call: Call) -> dict[str, Any]:

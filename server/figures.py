@@ -85,6 +85,8 @@ class FigureStream(Response):
         self._sampler.watch()
         try:
             with self._backend.streaming(self):
+                if self._backend.problem() is not None:  # it stops since the request was let in
+                    self._ended.set()
                 await asyncio.wait({writer, gone, ending}, return_when=asyncio.FIRST_COMPLETED)
             if writer.done():
                 with contextlib.suppress(TimeoutError):  # a client that takes nothing is not told

@@ -104,9 +104,7 @@ def _planned(engine: Engine, body: Project) -> Plan:
         if isinstance(statement.parsed.node, nodes.CreateFunction):
             _may_run_code(engine)
 
-    made = make_plan(
-        files, read_state(server), variables, properties, prune=body.prune, python=engine.python, may=may
-    )
+    made = make_plan(files, read_state(server), variables, properties, prune=body.prune, python=engine.python, may=may)
     if not made.faults:
         check_on_server(server, made.steps)
     return made

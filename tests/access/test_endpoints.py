@@ -20,7 +20,7 @@ from starlette.routing import Route, WebSocketRoute
 
 from ksqlpy.client import Connection
 from ksqlpy.config import Config
-from ksqlpy.deadletters import Letter, Letters
+from ksqlpy.deadletters import Letter
 from ksqlpy.figures import Counts, EngineMetrics, QueryFigures, QueryMetrics
 from ksqlpy.runtime import letterbox
 from ksqlpy.server.app import ROUTERS
@@ -32,6 +32,7 @@ from tests.access.test_matrix import CASES, NARROW, hidden
 from tests.server.auth.test_vouch import Pair
 from tests.server.conftest import sockets_folder  # noqa: F401  # a fixture
 from tests.server.test_websocket import Talk
+from tests.support.letters import lie_there
 from tests.support.waiting import until
 
 PASSWORD = "correct horse"
@@ -44,6 +45,8 @@ TEXTS = [sql for sql, _ in CASES if "{x}" in sql]
 """All kinds of statements that name an object."""
 
 LINES = '{{"target": "{x}_in"}}\n{{"id": 1}}\n'
+
+FUNCTION = "CREATE FUNCTION {x}_f(x INT) RETURNS INT LANGUAGE PYTHON AS $$ return x $$;"
 
 PROJECT = {"files": [{"name": "a.sql", "sql": "CREATE STREAM {x}_new AS SELECT * FROM {x}_in;"}]}
 
@@ -109,6 +112,7 @@ ASKED: dict[str, list[Ask]] = {
     "/plan": [
         ("POST", "/plan", PROJECT),
         ("POST", "/plan", {**PROJECT, "prune": True}),
+        ("POST", "/plan", {"files": [{"name": "a.sql", "sql": FUNCTION}]}),
         ("POST", "/plan", {"folder": "/"}),
     ],
     "/plan/apply": [("POST", "/plan/apply", {"id": "x", **PROJECT})],
@@ -137,7 +141,7 @@ def letters() -> Iterator[None]:
     pay = Letter("0-0", "PAY_Q", "pay-in", 0, 7, 1000, "no JSON", b"k", b"{", topic_id="T")
     hush = replace(pay, id="0-1", query="HUSH_Q", topic="hush-in")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(letterbox, "read_letters", lambda connection, topic: Letters(topic, [pay, hush]))
+        lie_there(patch, [pay, hush])
         patch.setattr(letterbox, "replay", lambda connection, letters, wanted, *, again: len(wanted))
         yield
 

@@ -53,6 +53,23 @@ def test_the_room_has_an_end(lines: Lines, logger: logging.Logger) -> None:
     assert lines.of("A") == [] and lines.of("Q0") != [], "the query goes that has said nothing for the longest time"
 
 
+def test_a_query_that_gets_the_id_of_another_has_none_of_its_lines(lines: Lines, logger: logging.Logger) -> None:
+    said(logger, "A", "of the old one")
+    lines.forget("A")
+    lines.forget("B")
+    said(logger, "A", "of the new one")
+    assert [line.message for line in lines.of("A")] == ["of the new one"]
+
+
+def test_a_line_that_cannot_be_written_fails_nobody(
+    lines: Lines, logger: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    context = contextvars.copy_context()
+    context.run(QUERY.set, "A")
+    context.run(lambda: logger.error("%d rows", "many"))
+    assert lines.of("A") == [] and "Logging error" in capsys.readouterr().err
+
+
 @pytest.fixture
 def as_before() -> Iterator[None]:
     root = logging.getLogger()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,87 @@ def test_places() -> None:
     assert places.place(2) == 1, "between the units of a character"
     assert places.place(100) == len(text)
     assert [places.line(i) for i in (0, 2, 4, 6)] == [(1, 1), (1, 4), (2, 1), (2, 5)]
+
+
+LONG = {
+    "a word": ("x" * 1_000_000, " "),
+    "words": ("SELECT x " * 20_000, ""),
+    "what is no statement": ("x;" * 50_000, ""),
+    "statements, one of them wrong": ("SELEC x; " + "SHOW TABLES;" * 8_000, ""),
+    "a wrong one among many": ("SELECT citi FROM rides EMIT CHANGES;" * 2_000, ""),
+    "quotes": ("SELECT " + "'" * 199_999, ""),
+    "a string without end": ("SELECT '" + "''" * 100_000, "x"),
+    "references": ("SELECT " + "${x}," * 20_000, ""),
+    "a digit more and more": ("SELECT " + "1" * 500_000 + "x", ""),
+    "parentheses": ("SELECT " + "(" * 100_000, ""),
+    "a comment": ("/*" + "*" * 500_000, ""),
+    "blanks": (" \n" * 250_000, ""),
+    "joins": ("SELECT * FROM rides a" + " JOIN rides b" * 10_000, " ON "),
+}
+"""Texts of one kind of thing, in two pieces; before one of them the server stood still."""
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_texts_are_answered(name: str, engine: AccessEngine) -> None:
+    text = "".join(LONG[name])
+    checked = post(engine, "/check", text=text).json()
+    assert len(checked["diagnostics"]) <= 1000
+    assert all(one["end"] <= other["start"] for one, other in pairwise(checked["statements"]))
+    completed = post(engine, "/complete", text=text, offset=len(text))
+    assert completed.status_code == 200 and len(completed.json()["options"]) <= 300
+
+
+def test_behind_a_thousand_errors_nothing_is_read(engine: AccessEngine) -> None:
+    answer = post(engine, "/check", text="SELEC 1;" * 1_100 + "SHOW STREAMS;").json()
+    assert len(answer["diagnostics"]) == 1_000 and len(answer["statements"]) == 1_101
+    assert [p["checked"] for p in answer["statements"]] == [True] * 1_000 + [False] * 101
+    assert {p["kind"] for p in answer["statements"]} == {"unreadable"}
+
+
+def test_values_that_grow(engine: AccessEngine) -> None:
+    """Each of these statements would have a text of some megabytes."""
+    grow = "".join(f"DEFINE v{n + 1} = '{f'${{v{n}}}' * 10}';" for n in range(6))
+    answer = post(
+        engine, "/check", text=grow + "SELECT '${v6}' FROM rides EMIT CHANGES;" * 50, variables={"v0": "abcd"}
+    )
+    codes = [d["code"] for d in answer.json()["diagnostics"]]
+    assert codes.count("text-too-long") > 40 and set(codes) == {"text-too-long"}
+
+
+def test_a_type_is_told_as_far_as_anybody_reads_it() -> None:
+    fields = ", ".join(f"field_{n} STRING" for n in range(1_000))
+    made = f"CREATE STREAM s (id INT KEY, wide STRUCT<{fields}>) WITH (KAFKA_TOPIC='s', FORMAT='JSON', PARTITIONS=1);"
+    answer = post(AccessEngine(made), "/complete", text="SELECT wi FROM s EMIT CHANGES;", offset=9).json()
+    [wide] = [option for option in answer["options"] if option["label"] == "wide"]
+    assert len(wide["detail"]) == 200 and wide["detail"].startswith("STRUCT<FIELD_0 STRING, ")
+
+
+WRONG = {
+    "/check": [
+        {},
+        {"text": None},
+        {"text": 1},
+        {"text": ["x"]},
+        {"text": "", "properties": []},
+        {"text": "", "variables": "x"},
+    ],
+    "/complete": [
+        {},
+        {"text": "x"},
+        {"text": "x", "offset": "1"},
+        {"text": "x", "offset": 1.5},
+        {"text": "x", "offset": True},
+        {"text": "x", "offset": -1},
+        {"text": "x", "offset": 2**70},
+        {"text": "x", "offset": 1, "variables": {"a": None}},
+    ],
+}
+
+
+@pytest.mark.parametrize(("path", "body"), [(path, body) for path, bodies in WRONG.items() for body in bodies], ids=str)
+def test_bodies_that_are_wrong(path: str, body: dict[str, Any], engine: AccessEngine) -> None:
+    refused = post(engine, path, **body)
+    assert (refused.status_code, refused.json()["error_code"]) == (400, 40000)
 
 
 def test_a_thousand_sources(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
-from ksqlpy.deadletters import Letter, Letters
-from ksqlpy.runtime import letterbox
+from ksqlpy.deadletters import Letter
 from ksqlpy.server.run import ServerThread
 from ksqlpy.server.samples import QUERY_SERIES, SERVER_SERIES
 from tests.access.engine import AccessEngine
 from tests.docs.pages import ROOT, pieces
 from tests.server.test_figures import engine_tells, query
 from tests.server.test_rest_page import examples, run
+from tests.support.letters import lie_there
 
 PAGE = "docs/rest-editors.md"
 
@@ -38,7 +38,7 @@ def server() -> Iterator[ServerThread]:
     engine: Any = AccessEngine(START)
     engine.metrics = lambda: engine_tells(query(QUERY))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(letterbox, "read_letters", lambda connection, topic: Letters(topic, [LETTER]))
+        lie_there(patch, [LETTER])
         with ServerThread(engine) as running:
             yield running
 

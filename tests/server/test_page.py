@@ -79,6 +79,24 @@ def test_what_may_be_kept(http: httpx.Client) -> None:
     assert (again.status_code, again.content) == (304, b"")
 
 
+def test_a_page_that_has_not_changed_is_not_sent_again(http: httpx.Client) -> None:
+    tag = http.get("/ui/").headers["etag"]
+    assert tag.startswith('W/"'), "it is the tag of the packed page, too"
+    for known in (tag, tag.removeprefix("W/"), f'"other", {tag}', "*"):  # proxies make tags weak
+        assert http.get("/ui/", headers={"If-None-Match": known}).status_code == 304, known
+    for unknown in ('"other"', 'W/"other"', tag.strip('W/"'), ""):
+        assert http.get("/ui/", headers={"If-None-Match": unknown}).status_code == 200, unknown
+
+
+def test_what_watches_a_server_may_ask_for_the_head_only(http: httpx.Client) -> None:
+    for path in ("/ui/", "/ui/flow", "/ui/assets/index-1a2b.js", "/ui"):
+        whole, head = http.get(path), http.head(path)
+        assert (head.status_code, head.content) == (whole.status_code, b""), path
+        assert head.headers.get("content-length") == whole.headers.get("content-length")
+        assert head.headers.get("etag") == whole.headers.get("etag")
+    assert http.head("/ui/none.css").status_code == 404
+
+
 def test_headers_that_keep_scripts_of_others_out(http: httpx.Client) -> None:
     for path in ("/ui/", "/ui/assets/index-1a2b.js", "/ui/anything"):
         answer = http.get(path)
@@ -104,8 +122,11 @@ def test_it_is_compressed_for_who_takes_that(http: httpx.Client, server: ServerT
     packed = http.get("/ui/assets/index-1a2b.js", headers={"Accept-Encoding": "gzip"})
     assert packed.headers["content-encoding"] == "gzip" and packed.text == SCRIPT
     assert int(packed.headers["content-length"]) == len(gzip.compress(SCRIPT.encode(), 6, mtime=0)) < len(SCRIPT)
-    plain = http.get("/ui/assets/index-1a2b.js", headers={"Accept-Encoding": "identity"})
-    assert "content-encoding" not in plain.headers and plain.text == SCRIPT
+    for weighed in ("br, gzip;q=0.5", "GZIP", "x-gzip", "gzip; q=1.0"):
+        assert "content-encoding" in http.get("/ui/assets/index-1a2b.js", headers={"Accept-Encoding": weighed}).headers
+    for other in ("identity", "gzip;q=0", "gzip; q=0.000, br", "", "notgzip"):
+        plain = http.get("/ui/assets/index-1a2b.js", headers={"Accept-Encoding": other})
+        assert "content-encoding" not in plain.headers and plain.text == SCRIPT, other
 
 
 def test_it_is_there_while_the_server_starts(http: httpx.Client, server: ServerThread) -> None:

@@ -80,6 +80,15 @@ def test_values_made_of_values_do_not_grow_without_end() -> None:
     assert caught.value.code == "text-too-long"
 
 
+def test_a_long_value_in_many_statements_is_one_long_text() -> None:
+    value = "x" * 1_000_000
+    assert len(parse("SELECT '${a}' FROM s;" * 9, {"a": value})) == 9
+    with pytest.raises(SyntaxProblem, match="more than 10000000 characters") as caught:
+        parse("SELECT '${a}' FROM s;" * 11, {"a": value})
+    assert caught.value.span == Span(10 * 21 + 8, 10 * 21 + 12)
+    assert len(parse("SELECT '${b}', ${a} FROM s;" * 50_000, {"a": "x"})) == 50_000, "a long text is none that grew"
+
+
 @pytest.mark.parametrize("text", ["SELECT ${x} FROM s WHERE a = ${x};", "SELECT a ${x}, -${x} FROM t.${x};", "${x};"])
 @given(value=st.text(alphabet=ODD, max_size=12) | st.sampled_from(["-1", "+ 2.5", "-- a", "/*", "null", "'a'--b"]))
 @SOME
