@@ -129,13 +129,13 @@ BODIES = {
     "text": (b'"SHOW STREAMS;"', 'not text (hint: send an object such as {"'),
     "array": (b'["SHOW STREAMS;"]', 'not an array (hint: send an object such as {"'),
     "null": (b"null", 'not a number or constant (hint: send an object such as {"'),
-    "number": (b'{"ksql": 5, "sql": 5, "queryId": 5}', "must be text"),
+    "number": (b'{"ksql": 5, "sql": 5, "queryId": 5, "text": 5, "id": 5}', "must be text"),
     "nothing": (b"{}", "is missing"),
     "too large": (b'{"ksql": "' + b"x" * MAX_BODY + b'"}', "more than 16 MiB"),
 }
 
 
-@pytest.mark.parametrize("path", ["/ksql", "/query-stream", "/close-query"])
+@pytest.mark.parametrize("path", ["/ksql", "/query-stream", "/close-query", "/check", "/complete", "/plan/apply"])
 @pytest.mark.parametrize("body", BODIES)
 def test_body_is_refused_with_a_reason(client: httpx.Client, path: str, body: str) -> None:
     data, reason = BODIES[body]
@@ -174,6 +174,16 @@ PIECES = [
     "ASSERT TOPIC x TIMEOUT 0 SECONDS", "PRINT rides", "PAUSE nope", "LPAD(", "REGEXP_EXTRACT(", "'['",
 ]  # fmt: skip
 PATHS = ["/ksql", "/query-stream", "/close-query"] * 10
+PATHS += ["/check", "/complete", "/plan", "/plan/apply", "/deadletters", "/deadletters/summary"] * 2
+PATHS += [
+    "/graph",
+    "/whoami",
+    "/figures?limit=1",
+    "/figures?limit=-1",
+    "/figures/history?query=%ff",
+    "/figures/history",
+]
+PATHS += ["/queries/%00/log", "/queries//log", "/queries/a/b/log", "/ui/%00", "/ui/..%2f..%2fetc/passwd", "/ui/\\"]
 PATHS += ["/query", "/inserts-stream", "/info", "/healthcheck", "/", "/%00", "/chc/ready", "/status/a/b/c", "//ksql"]
 PATHS += ["/is_valid_property/%ff%00", "/is_valid_property/" + "x" * 4000, "/ksql/../ksql"]
 JUNK: list[object] = [None, True, 5, -1, 1e308, 10**18, "", "\0", "x" * 3000, [], [1], {}, {"a": {"b": []}}, "𝄞"]
@@ -182,7 +192,16 @@ JUNK: list[object] = [None, True, 5, -1, 1e308, 10**18, "", "\0", "x" * 3000, []
 def junk_request(chance: random.Random) -> httpx.Request:
     """A request that is likely to be wrong somewhere."""
     sql = " ".join(chance.choices(PIECES, k=chance.randint(0, 12))) + chance.choice([";", "", ";;"])
-    known = {"ksql": sql, "sql": sql, "queryId": "q", "streamsProperties": {}, "properties": {}, "sessionVariables": {}}
+    known: dict[str, object] = {
+        "ksql": sql,
+        "sql": sql,
+        "queryId": "q",
+        "streamsProperties": {},
+        "properties": {},
+        "sessionVariables": {},
+    }
+    files = [{"name": "a.sql", "sql": sql}]
+    known |= {"text": sql, "offset": chance.choice([0, len(sql), 10**9]), "id": "x", "files": files}
     body: dict[str, object] = {**known, "commandSequenceNumber": -1}
     for _ in range(chance.randint(0, 2)):
         body[chance.choice([*body, "novel"])] = chance.choice(JUNK)

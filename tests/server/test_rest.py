@@ -184,8 +184,7 @@ def test_not_ready(server: ServerThread, http: httpx.Client, state: State, code:
     server.backend.state = state
     for (method, path), told in ENDPOINTS.items():
         if not told.always and "ready" not in path:  # which say so in their own way
-            path = re.sub(r"{(\w+)}", lambda found: told.place[found[1]], path)
-            answer = http.request(method, path, params=told.query, content=told.sent)
+            answer = http.request(method, re.sub("[{}]", "", path), params=told.query, content=told.sent)
             assert (answer.status_code, answer.json()["error_code"]) == (503, code), path
     assert http.get("/chc/live").status_code == 200
     assert http.get("/chc/ready").status_code == 503
