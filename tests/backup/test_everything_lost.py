@@ -21,7 +21,7 @@ from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.errors import KsqlError
 from ksqlpy.runtime import Engine
 from tests.docs.pages import commands, pieces
-from tests.runtime.lifecycle import EARLIEST, all_live, configured, read, send
+from tests.runtime.lifecycle import EARLIEST, all_live, configured, read_all, send
 from tests.support.waiting import until
 
 SOURCES = """
@@ -63,10 +63,9 @@ def runbook(config: Config, folder: Path) -> list[list[str]]:
 
 def check(engine: Engine, t: str, total: int) -> None:
     """Each result of these orders is there once, and those of a key are in order."""
-    found = {
-        name: read(engine, f"{t}_{name}", total - (10 if "big" in name else 0))
-        for name in ("big", "per_item", "per_day", "per_price", "priced", "of_big")
-    }
+    names = ("big", "per_item", "per_day", "per_price", "priced", "of_big")
+    counts = {f"{t}_{name}": total - (10 if "big" in name else 0) for name in names}
+    found = dict(zip(names, read_all(engine, counts), strict=True))
     assert sorted(v["N"] for _, v in found["big"]) == list(range(10, total))
     assert sorted(v["N"] for _, v in found["priced"]) == list(range(total))
     for name in ("per_item", "per_day", "per_price"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import Producer, TopicPartition
@@ -41,10 +41,24 @@ def send(engine: Engine, topic: str, records: Sequence[tuple[str, object, int]])
     assert producer.flush(20) == 0
 
 
-def read(engine: Engine, topic: str, count: int) -> list[tuple[bytes | None, dict[str, object]]]:
+Read = list[tuple[bytes | None, dict[str, object]]]
+
+
+def read(engine: Engine, topic: str, count: int) -> Read:
     """All records of the topic, once there are so many; and what comes within a second more."""
-    until(lambda: written(engine, topic) >= count)
+    [found] = read_all(engine, {topic: count})
+    return found
+
+
+def read_all(engine: Engine, counts: Mapping[str, int]) -> list[Read]:
+    """The same of several topics, with the one second for all of them."""
+    for topic, count in counts.items():
+        until(lambda: written(engine, topic) >= count)  # noqa: B023  # it is over when the loop goes on
     time.sleep(1)
+    return [_read(engine, topic) for topic in counts]
+
+
+def _read(engine: Engine, topic: str) -> Read:
     ends = engine.kafka.offsets(engine.kafka.partitions([topic]), latest=True)[topic]
     reader = engine.kafka.reader()
     reader.assign([TopicPartition(topic, int(p), 0) for p in ends])

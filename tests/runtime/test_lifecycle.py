@@ -15,7 +15,7 @@ from ksqlpy.config import Config
 from ksqlpy.embedded.kafka import EmbeddedKafka
 from ksqlpy.runtime import Engine
 from ksqlpy.spark import header
-from tests.runtime.lifecycle import EARLIEST, all_live, configured, read, send
+from tests.runtime.lifecycle import EARLIEST, all_live, configured, read, read_all, send
 from tests.support.waiting import until
 
 
@@ -84,7 +84,8 @@ def test_no_result_is_repeated_whatever_ends(spark: SparkSession, config: Config
     second.start()
     try:
         send(second, f"{t}_orders", orders(90, 10))
-        found = {name: read(second, f"{t}_{name}", 90 if name == "big" else 100) for name in names}
+        counts = {f"{t}_{name}": 90 if name == "big" else 100 for name in names}
+        found = dict(zip(names, read_all(second, counts), strict=True))
     finally:
         second.stop()
     assert sorted(v["N"] for _, v in found["big"]) == list(range(10, 100))
@@ -148,8 +149,8 @@ def test_several_results_of_one_record_come_once_each(spark: SparkSession, confi
             send(first, "sr_drivers", sent[-40:])
             if step:
                 first.execute("RESUME ALL;")
-            assert len(read(first, "sr_goods", len(items[step]))) == len(items[step])
-            assert len(read(first, "sr_cities", cities(sent)[1])) == cities(sent)[1]
+            wanted = {"sr_goods": len(items[step]), "sr_cities": cities(sent)[1]}
+            assert [*map(len, read_all(first, wanted))] == [*wanted.values()]
     finally:
         first.stop()
     second = Engine(config)
@@ -159,8 +160,8 @@ def test_several_results_of_one_record_come_once_each(spark: SparkSession, confi
         sent += moves(80, 40)
         send(second, "sr_drivers", sent[-40:])
         there, results = cities(sent)
-        goods, changes = read(second, "sr_goods", len(items[2])), read(second, "sr_cities", results)
-        lived_in = read(second, "sr_lived_in", results)
+        wanted = {"sr_goods": len(items[2]), "sr_cities": results, "sr_lived_in": results}
+        goods, changes, lived_in = read_all(second, wanted)
     finally:
         second.stop()
     assert sorted(str(v["GOOD"]) for _, v in goods) == sorted(items[2])
@@ -235,8 +236,7 @@ def test_joined_tables_take_each_change_once_whatever_ends(spark: SparkSession, 
     try:
         assert until(lambda: all_live(second), 120)
         feed(second, 3)
-        either = read(second, "tj_either", 8 * step)
-        odd, teams = read(second, "tj_odd", 1), read(second, "tj_teams", 1)
+        either, odd, teams = read_all(second, {"tj_either": 8 * step, "tj_odd": 1, "tj_teams": 1})
     finally:
         second.stop()
     assert len(either) == 8 * step
@@ -321,8 +321,8 @@ def test_composed_queries_come_once_each(spark: SparkSession, config: Config) ->
             send(first, "co_orders", orders[begin : begin + 20])
             if begin:
                 first.execute("RESUME ALL;")
-            assert len(read(first, "co_everything", 3 * (begin + 20))) == 3 * (begin + 20)
-            assert len(read(first, "co_per_good", 3 * (begin + 20))) == 3 * (begin + 20)
+            wanted = dict.fromkeys(("co_everything", "co_per_good"), 3 * (begin + 20))
+            assert [*map(len, read_all(first, wanted))] == [*wanted.values()]
     finally:
         first.stop()
     second = Engine(config)
@@ -330,9 +330,8 @@ def test_composed_queries_come_once_each(spark: SparkSession, config: Config) ->
     try:
         send(second, "co_carts", carts[40:])
         send(second, "co_orders", orders[40:])
-        everything, per_good = read(second, "co_everything", 180), read(second, "co_per_good", 180)
-        often, per_day = read(second, "co_often", 172), read(second, "co_per_day", 360)
-        per_source = read(second, "co_per_source", 180)
+        wanted = {"co_everything": 180, "co_per_good": 180, "co_often": 172, "co_per_day": 360, "co_per_source": 180}
+        everything, per_good, often, per_day, per_source = read_all(second, wanted)
         told = {t: coordinates(second, f"co_{t}") for t in ("everything", "per_good", "often", "per_day", "per_source")}
     finally:
         second.stop()
@@ -400,7 +399,7 @@ def test_results_say_of_which_topic_the_record_is_that_brought_them_about(spark:
         assert until(lambda: all_live(second), 120)
         for topic in ("jo_answers", "jo_calls"):
             send(second, topic, [(f"l{n % 4}", {"N": n}, n % 2) for n in range(8, 16)])
-        pairs, placed = read(second, "jo_pairs", 64), read(second, "jo_placed", 16)
+        pairs, placed = read_all(second, {"jo_pairs": 64, "jo_placed": 16})
         told = {t: coordinates(second, f"jo_{t}") for t in ("pairs", "placed")}
     finally:
         second.stop()
