@@ -120,7 +120,8 @@ CALLS = {
     "metrics": "needs OPERATE on all",
     "host_status": "needs OPERATE on all",
     "terminate": "needs ADMIN",
-    "dead_letters": "tells of topics that one may read",
+    **dict.fromkeys(("dead_letters", "count_letters"), "tells of topics that one may read"),
+    "python": "runs functions of a plan, which needs ADMIN",
     "replay_letters": "needs INSERT on the topics",
     "insert_rows": "needs INSERT on its target",
     "acknowledge": "of one's own, needs INSERT on its target",
@@ -221,6 +222,25 @@ def test_the_log_of_a_query_is_for_those_who_operate_it(engine: AccessEngine, mo
     [line] = ask(engine, "op", "/queries/PAY_Q/log").json()["lines"]
     assert (line["level"], line["logger"], line["message"]) == ("WARN", "ksqlpy.spark", "tried again")
     assert ask(engine, "op", "/queries/HUSH_Q/log").json()["lines"] == []
+
+
+def test_a_query_with_the_id_of_another_has_a_log_of_its_own(
+    engine: AccessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ksqlpy.server.graph.KEPT", lines := Lines())
+    monkeypatch.setattr("ksqlpy.runtime.catalog_service.KEPT", lines)
+    logger = logging.Logger("ksqlpy.spark")
+    logger.addHandler(lines)
+    told = contextvars.copy_context()
+    told.run(QUERY.set, "HUSH_Q")
+    told.run(logger.warning, "\x1b[31mhush\u202e\n\0\ud800")
+    [line] = ask(engine, "op", "/queries/HUSH_Q/log").json()["lines"]
+    assert line["message"].startswith("\x1b[31mhush\u202e\n\0"), "it is text: who shows it sees to its characters"
+    engine.execute("DROP STREAM hush_out;")
+    assert ask(engine, "op", "/queries/HUSH_Q/log").status_code == 404
+    engine.execute("CREATE STREAM pay_again WITH (QUERY_ID='hush_q') AS SELECT * FROM pay_in;", EARLIEST)
+    for who in ("ann", "op"):
+        assert ask(engine, who, "/queries/HUSH_Q/log").json()["lines"] == []
 
 
 def test_the_status_of_a_command_is_for_those_who_see_what_it_made(engine: AccessEngine) -> None:

@@ -254,6 +254,15 @@ def test_behind_a_thousand_errors_nothing_is_read(engine: AccessEngine) -> None:
     assert {p["kind"] for p in answer["statements"]} == {"unreadable"}
 
 
+def test_a_statement_that_is_too_long_gets_no_options(engine: AccessEngine) -> None:
+    for columns, some in ((4_000, True), (6_000, False)):
+        text = "SELECT " + "city, " * columns
+        options = post(engine, "/complete", text=f"{text} FROM rides;", offset=len(text)).json()["options"]
+        assert ("city" in [option["label"] for option in options]) == some
+    text = "SELECT " + "city, " * 6_000 + "; SELECT "
+    assert post(engine, "/complete", text=text, offset=len(text)).json()["options"], "it is one of before"
+
+
 def test_values_that_grow(engine: AccessEngine) -> None:
     """Each of these statements would have a text of some megabytes."""
     grow = "".join(f"DEFINE v{n + 1} = '{f'${{v{n}}}' * 10}';" for n in range(6))
