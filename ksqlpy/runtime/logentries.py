@@ -75,7 +75,7 @@ def of_failed_values(query_id: str, count: int) -> dict[str, Any]:
 
 def of_function(told: Mapping[str, Any]) -> dict[str, Any]:
     """The entry of a call of a function in Python that failed, with the traceback; or of what a function prints."""
-    prints = told["kind"] == "print"
+    prints = told["prints"]
     said = f"function {told['function']} {'prints' if prints else 'failed'}: {told['reason']}"
     if told["more"]:
         said += f" (and {told['more']} more of this kind since the entry before)"

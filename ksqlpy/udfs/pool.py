@@ -26,7 +26,7 @@ from typing import Any
 
 from ksqlpy.errors import EngineProblem
 from ksqlpy.udfs.definition import Definition
-from ksqlpy.udfs.seldom import Seldom
+from ksqlpy.udfs.seldom import PRINTS, Seldom
 from ksqlpy.udfs.values import Read, Unfit, Write, reader, writer
 
 __all__ = ["FILES", "CallFailed", "Settings", "Workers"]
@@ -42,11 +42,16 @@ ATTEMPTS = 3
 LOADING = 30.0
 """Seconds that importing a function's modules may take."""
 
+AGAIN = 1.0
+"""Seconds for which a function that could not be loaded is not tried again; as long as it took, if that was longer."""
+
 _COMES = 20.0
 _GRACE = 0.2
 _LONGEST_PATH = 100
 _LARGEST = 1 << 25
+_MOST_ARGUMENTS = 1 << 26
 _FAILED, _PRINTED = 1, 2
+_NONSENSE = "the worker answers what it must not"
 _INT = struct.Struct(">i")
 
 
@@ -94,7 +99,8 @@ class Workers:
         Raises CallFailed where it gives nothing, and EngineProblem ``python-missing`` where no Python runs.
         """
         call = self._call(definition)
-        return call.read(self._answer(call.request(arguments), definition.timeout_ms / 1000, call), 0)[0]
+        call.check_loaded()
+        return self._answer(call.request(arguments), definition.timeout_ms / 1000, call)
 
     def load(self, definition: Definition) -> None:
         """Has a worker run what stands outside of the function, such as its imports; raises as :meth:`call`."""
@@ -134,20 +140,27 @@ class Workers:
 
     # ------------------------------------------------------------ one request
 
-    def _answer(self, request: bytes | None, limit: float, call: _Call) -> bytes:
+    def _answer(self, request: bytes | None, limit: float, call: _Call) -> Any:
+        """The value of a call; None where it is loaded only."""
+        began = time.monotonic()
+        failed = CallFailed("Worker", f"its worker has ended {ATTEMPTS} times")
         with self._free:
             for attempt in range(ATTEMPTS):
                 worker = self._take(new=attempt > 0)
-                whole = False
+                whole = loaded = False
                 try:
                     if call.id not in worker.calls:
                         worker.ask(call.described, LOADING, call.name)
                         worker.calls.add(call.id)
-                    answer = b"" if request is None else worker.ask(request, limit, call.name)
+                        call.loaded()
+                    loaded = True
+                    value = None if request is None else call.value(worker.ask(request, limit, call.name))
                     whole = True
-                    return answer
-                except CallFailed:
+                    return value
+                except CallFailed as e:
                     whole = True
+                    if not loaded:
+                        call.not_loaded(e, time.monotonic() - began)
                     raise
                 except OSError:
                     pass
@@ -157,7 +170,9 @@ class Workers:
                             self._idle.append(worker)
                     else:  # what it still answers, to a call that was interrupted, would be the next one's
                         worker.end()
-        raise CallFailed("Worker", f"its worker has ended {ATTEMPTS} times")
+        if not loaded:
+            call.not_loaded(failed, time.monotonic() - began)
+        raise failed
 
     def _take(self, *, new: bool) -> _Worker:
         with self._lock:
@@ -190,18 +205,45 @@ class _Call:
         self.name = definition.name
         described = json.dumps({**told, "id": number}).encode()
         self.described = _INT.pack(len(described) + 4) + _INT.pack(-1) + described
-        self.writers: list[Write] = [writer(t, plain=True) for t in told["takes"]]
-        self.read: Read = reader(told["gives"], plain=True)
+        self._writers: list[Write] = [writer(t, plain=True) for t in told["takes"]]
+        self._read: Read = reader(told["gives"], plain=True)
+        self._not_loaded: tuple[float, CallFailed] | None = None
 
     def request(self, arguments: Sequence[Any]) -> bytes:
         out = bytearray(_INT.pack(0) + _INT.pack(self.id))
         try:
-            for write, value in zip(self.writers, arguments, strict=True):
-                write(out, value)
+            for write, value in zip(self._writers, arguments, strict=True):
+                one = bytearray()
+                write(one, value)
+                out += one
         except Unfit as e:
             raise CallFailed("Arguments", str(e).replace("the result", "an argument")) from e
+        if len(out) > _MOST_ARGUMENTS:
+            said = f"the arguments are too large: {len(out):,} bytes, and {_MOST_ARGUMENTS:,} are allowed"
+            raise CallFailed("Arguments", said)
         _INT.pack_into(out, 0, len(out) - 4)
         return bytes(out)
+
+    def value(self, answer: bytes) -> Any:
+        """Raises ConnectionResetError for an answer that is none: functions share a process with who answers."""
+        try:
+            return self._read(answer, 0)[0]
+        except (LookupError, ValueError, ArithmeticError, struct.error) as e:
+            raise ConnectionResetError(_NONSENSE) from e
+
+    def loaded(self) -> None:
+        """It is loaded."""
+        self._not_loaded = None
+
+    def check_loaded(self) -> None:
+        """Raises CallFailed where it could not be loaded a moment ago: each call would start its imports again."""
+        known = self._not_loaded
+        if known is not None and time.monotonic() < known[0]:
+            raise CallFailed(known[1].kind, str(known[1]), known[1].traceback)
+
+    def not_loaded(self, why: CallFailed, took: float) -> None:
+        """It could not be loaded, which took so many seconds."""
+        self._not_loaded = time.monotonic() + max(AGAIN, took), why
 
 
 class _Worker:
@@ -213,6 +255,7 @@ class _Worker:
         self._connection = connection
         self.calls: set[int] = set()
         self.spent = False
+        self._come = b""
 
     def end(self) -> None:
         """Ends it, and what it has started."""
@@ -222,45 +265,62 @@ class _Worker:
 
     def ask(self, request: bytes, limit: float, name: str) -> bytes:
         """The value of an answer. Raises CallFailed, and OSError where the worker is gone."""
-        self._connection.settimeout(limit)
-        late = False
+        end = time.monotonic() + limit
+        self._come = b""
         try:
+            self._connection.settimeout(limit)
             self._connection.sendall(request)
-            answer = self._receive()
+            answer = self._receive(end)
         except TimeoutError:
-            late = True
-            self._forks.order("stop", self._number)  # it may say where it is
-            self._connection.settimeout(_GRACE)
-            try:
-                answer = self._receive()
-            except OSError:
-                answer = b"\1TimeLimit\n\n"
+            where = self._stopped(name)
+            raise CallFailed("TimeLimit", f"it took longer than {limit * 1000:.0f} ms", where) from None
+        return self._value(answer, name)
+
+    def _stopped(self, name: str) -> str:
+        """Ends what takes too long; its traceback, where it still says one."""
+        self._forks.order("stop", self._number)
+        try:
+            self._value(self._receive(time.monotonic() + _GRACE), name)
+        except CallFailed as e:
+            return e.traceback
+        except OSError:
+            return ""
+        finally:
             self.end()
+        return ""
+
+    def _value(self, answer: bytes, name: str) -> bytes:
         status, answer = answer[0], answer[1:]
-        if status & _PRINTED:
-            end = 4 + _INT.unpack_from(answer)[0]
-            if (more := self._forks.seldom.more(name, "print")) is not None:
-                log.warning("function %s prints%s: %s", name, _and(more), answer[4:end].decode())
-            answer = answer[end:]
-        if not status & _FAILED:
-            return answer
-        kind, reason, traceback = answer.decode().split("\n", 2)
-        if late:
-            raise CallFailed("TimeLimit", f"it took longer than {limit * 1000:.0f} ms", traceback)
+        try:
+            if status & _PRINTED:
+                place = 4 + _INT.unpack_from(answer)[0]
+                if (more := self._forks.seldom.more(name, PRINTS)) is not None:
+                    printed = answer[4:place].decode("utf-8", "replace")
+                    log.warning("function %s prints%s: %s", name, _and(more), printed)
+                answer = answer[place:]
+            if not status & _FAILED:
+                return answer
+            kind, reason, traceback = answer.decode("utf-8", "replace").split("\n", 2)
+        except (ValueError, struct.error) as e:
+            raise ConnectionResetError(_NONSENSE) from e
         if kind == "MemoryError":
             self.end()  # it would be short of memory from now on
         raise CallFailed(kind, reason, traceback)
 
-    def _receive(self) -> bytes:
-        data = self._connection.recv(65536)
-        while data and (len(data) < 4 or len(data) < 4 + _INT.unpack_from(data)[0]):
-            if len(data) >= 4 and not 0 < _INT.unpack_from(data)[0] <= _LARGEST:
-                raise ConnectionResetError("the worker answers what it must not")
-            more = self._connection.recv(1 << 20)
-            data = data + more if more else b""
-        if len(data) < 5:
-            raise ConnectionResetError("the worker has ended")
-        return data[4:]
+    def _receive(self, end: float) -> bytes:
+        """The answer, of which some may have come; raises TimeoutError when the time is over."""
+        while len(self._come) < 4 or len(self._come) < 4 + _INT.unpack_from(self._come)[0]:
+            if len(self._come) >= 4 and not 0 < _INT.unpack_from(self._come)[0] <= _LARGEST:
+                raise ConnectionResetError(_NONSENSE)
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._connection.settimeout(left)
+            more = self._connection.recv(1 << 20 if self._come else 65536)
+            if not more:
+                raise ConnectionResetError("the worker has ended")
+            self._come += more
+        return self._come[4:]
 
 
 class _Forks:

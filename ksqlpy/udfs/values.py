@@ -183,7 +183,7 @@ def _unfit(value: object, wanted: str) -> Unfit:
 
 def _room(out: bytearray, more: int) -> None:
     if len(out) + more > LONGEST:
-        raise Unfit(f"the result is too large: more than {LONGEST:,} bytes")
+        raise Unfit(f"the result is too large: {len(out) + more:,} bytes or more, and {LONGEST:,} are allowed")
 
 
 def _write_boolean(out: bytearray, value: Any) -> None:
@@ -396,9 +396,11 @@ def caller(takes: Sequence[Any], gives: Any, function: Callable[..., Any], most:
 
 
 def _most(most: int) -> Callable[[bytearray], None]:
+    what = "result" if most == LONGEST else "state"
+
     def check(out: bytearray) -> None:
         if len(out) > most:
-            raise Unfit(f"the state is too large: {len(out):,} bytes, and {most:,} are allowed")
+            raise Unfit(f"the {what} is too large: {len(out):,} bytes, and {most:,} are allowed")
 
     return check
 

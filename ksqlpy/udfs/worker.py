@@ -3,13 +3,13 @@
 This file and ``values.py`` stand alone: they run in one namespace, on executors without ksqlpy and by another Python
 than the server's. Who starts it (``jvm/python/Zygote.java``, ``udfs/pool.py``) holds its standard input: a line of
 settings as JSON, then ``fork NUMBER``, ``kill NUMBER``, and ``stop NUMBER`` to raise a TimeoutError in what a worker
-runs. At the end of the input all workers are killed. Each worker connects to the socket of the settings, says ``token
-number pid``, and answers requests.
+runs, by a signal that nobody else uses: functions may have alarms of their own. At the end of the input all workers
+are killed. Each worker connects to the socket of the settings, says ``token number pid``, and answers requests.
 
 Requests and answers are frames: an int32 with the length of what follows. A request begins with an int32: -1 and a JSON
 object ``{"id":n,…}`` makes a call known; n and the arguments call it. ``{"describe":…}`` asks what a file declares. An
 answer begins with a byte: 0 and the value, nothing for what is made known, a STRING for what is described, or 1 and a
-failure: its kind, its reason and its traceback, a line each but the last.
+failure: its kind, its reason and its traceback, a line each but the last. Neither kind nor reason can begin a line.
 With 2 added, what was printed comes before, as a STRING with its length.
 """
 
@@ -20,6 +20,7 @@ import ctypes
 import gc
 import hashlib
 import importlib
+import io
 import json
 import linecache
 import os
@@ -39,11 +40,19 @@ if TYPE_CHECKING:
 
 MOST_PRINTED = 4000
 MOST_TRACED = 6000
+MOST_REASON = 1000
+MOST_KIND = 100
+MOST_PLACE = 300
 OURS = "<ksqlpy "
 """How the names of these files begin in tracebacks."""
 
 LOOK = 1 << 30
 """What is added to the number of a call after which others follow closely."""
+
+STOP = signal.SIGRTMAX if sys.platform == "linux" else signal.SIGUSR2
+
+OWN_KINDS = ("TimeLimit", "Worker", "Result", "Arguments", "MemoryError", "")
+"""Kinds that say something to who asks: no class of the user's has one of these names."""
 
 _INT = struct.Struct(">i")
 
@@ -143,10 +152,18 @@ class Call:
 
 def failure(error: BaseException, name: str) -> bytes:
     """Kind, reason and traceback of an exception, without the frames of this file."""
-    kind = "Result" if isinstance(error, Unfit) else type(error).__name__
+    try:
+        return _failure(error, name)
+    except BaseException as e:  # what the user's own classes raise where they are asked for anything
+        kind = _kind(error)
+        return f"{kind}\n{kind}: its text cannot be made: {_kind(e)}\n".encode()
+
+
+def _failure(error: BaseException, name: str) -> bytes:
+    kind, class_name = _kind(error), _shown(type(error).__name__, MOST_KIND)
     try:
         reason = str(error)
-    except Exception as e:  # the user's own class
+    except BaseException as e:
         reason, error = f"its text cannot be made: {e!r}", e.with_traceback(error.__traceback__)
     where: object = None
     trace = error.__traceback__
@@ -158,46 +175,87 @@ def failure(error: BaseException, name: str) -> bytes:
         where = inner[-1].lineno
         if inner[-1].filename != f"function {name}":
             where = f"{where} of {inner[-1].filename}"
-    told = f"{reason or 'no reason given'}{f' (line {where})' if where is not None else ''}".replace("\n", " ")
-    if not isinstance(error, Unfit):
-        told = f"{kind}: {told}"
+    head = "" if isinstance(error, Unfit) else f"{class_name}: "
+    line = "" if where is None else _shown(f" (line {where})", MOST_PLACE)
+    told = head + _shown(reason or "no reason given", MOST_REASON - len(head) - len(line)) + line
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames[-20:])] if frames else []
     text = "".join([*lines, *traceback.format_exception_only(type(error), error)])
-    return f"{kind}\n{told[:1000]}\n{text[-MOST_TRACED:]}".encode("utf-8", "replace")
+    return f"{kind}\n{told}\n{text[-MOST_TRACED:]}".encode("utf-8", "replace")
 
 
-class Printed:
+def _kind(error: BaseException) -> str:
+    """One word of one line, by which failures are told apart."""
+    if isinstance(error, Unfit):
+        return "Result"
+    if isinstance(error, MemoryError):
+        return "MemoryError"
+    name = "_".join(_shown(type(error).__name__, MOST_KIND).split())
+    return "Exception" if name in OWN_KINDS else name
+
+
+def _shown(text: str, most: int) -> str:
+    """The text in one line of so many characters, without those by which a terminal or a log shows it otherwise."""
+    cut = text if len(text) <= most else text[: most - 1] + "…"
+    return "".join(c if c.isprintable() else " " for c in cut)
+
+
+class Printed(io.TextIOBase):
     """What functions print: it goes with the next answer, so far as there is room for it."""
 
-    encoding, errors, closed = "utf-8", "replace", False
+    encoding, errors = "utf-8", "replace"
 
     def __init__(self) -> None:
         self.text = ""
 
-    def write(self, text: object) -> int:
+    def write(self, text: str) -> int:
         if len(self.text) < MOST_PRINTED:
             self.text = (self.text + str(text))[:MOST_PRINTED]
         return len(str(text))
 
-    def writelines(self, lines: Iterable[object]) -> None:
-        for line in lines:
-            self.write(line)
-
-    def flush(self) -> None:
-        pass
-
-    def isatty(self) -> bool:
-        return False
-
     def writable(self) -> bool:
         return True
 
-    def readable(self) -> bool:
-        return False
+    def close(self) -> None:
+        """It stays open: the calls behind this one print, too."""
 
     def take(self) -> bytes:
         data, self.text = self.text.encode("utf-8", "replace"), ""
         return data
+
+
+class Around:
+    """What all functions of a worker share: what a call changes of it is undone behind the call.
+
+    What a module changes while it is loaded stays, as in any program.
+    """
+
+    def __init__(self, printed: Printed) -> None:
+        self._printed: Any = printed
+        self.keep()
+        sys.addaudithook(self._audit)
+
+    def _audit(self, event: str, _arguments: object) -> None:
+        if event == "os.chdir":
+            self.moved = True
+
+    def keep(self) -> None:
+        """Behind a load."""
+        self.depth = sys.getrecursionlimit()
+        self.moved = False
+        try:
+            self._folder = os.getcwd()
+        except OSError:  # it is gone
+            self._folder = "/"
+        sys.stdout = sys.stderr = self._printed
+
+    def restore(self) -> None:
+        """Behind a call that has changed something."""
+        sys.stdout = sys.stderr = self._printed
+        sys.setrecursionlimit(self.depth)
+        if self.moved:
+            with contextlib.suppress(OSError):  # it is gone
+                os.chdir(self._folder)
+            self.moved = False
 
 
 # ---------------------------------------------------------------- a worker
@@ -223,9 +281,10 @@ def _in_child(connection: socket.socket) -> None:
 def serve(connection: socket.socket) -> None:
     """Answers requests until the other side closes."""
     global _serving
-    printed: Any = Printed()
-    sys.stdout = sys.stderr = printed
-    signal.signal(signal.SIGALRM, _out_of_time)
+    printed = Printed()
+    around = Around(printed)
+    depth = sys.getrecursionlimit
+    signal.signal(STOP, _out_of_time)
     os.register_at_fork(after_in_child=lambda: _in_child(connection))
     calls: dict[int, Call] = {}
     receive, send, unpack = connection.recv, connection.sendall, struct.Struct(">ii").unpack_from
@@ -256,6 +315,7 @@ def serve(connection: socket.socket) -> None:
                     _INT.pack_into(out, 0, len(out) - 4)
                 else:
                     calls[described["id"]] = Call(described)
+                around.keep()
             else:
                 call = calls[number]
                 name = call.name
@@ -263,10 +323,13 @@ def serve(connection: socket.socket) -> None:
             _serving = False
         except BaseException as e:  # also SystemExit
             _serving = False
+            around.restore()
             told = failure(e, name)
             out = _INT.pack(len(told) + 1) + b"\1" + told
         if _forked:
             os._exit(0)
+        if sys.stdout is not printed or sys.stderr is not printed or depth() != around.depth or around.moved:
+            around.restore()
         if printed.text:
             said = printed.take()
             out = _INT.pack(len(out) + len(said)) + bytes([out[4] + 2]) + _INT.pack(len(said)) + said + out[5:]
@@ -382,7 +445,7 @@ def main() -> None:
                         if verb == "kill":
                             os.killpg(workers[number], signal.SIGKILL)
                         else:
-                            os.kill(workers[number], signal.SIGALRM)
+                            os.kill(workers[number], STOP)
             ready, _, _ = select.select([0, wake_read], [], [])
             if wake_read in ready:
                 with contextlib.suppress(BlockingIOError):

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,8 +37,9 @@ from ksqlpy.types import (
 )
 from ksqlpy.udfs import pool
 from ksqlpy.udfs.definition import Definition
-from ksqlpy.udfs.pool import CallFailed, Settings, Workers
+from ksqlpy.udfs.pool import Settings, Workers
 from ksqlpy.udfs.seldom import Seldom
+from tests.udf.calling import failure, function
 
 POINT = StructType((("X", DOUBLE), ("NAMES", ArrayType(STRING))))
 
@@ -49,17 +49,6 @@ def workers() -> Iterator[Workers]:
     made = Workers(Settings(workers=4, memory=1 << 30))
     yield made
     made.close()
-
-
-def function(body: str, gives: SqlType = STRING, takes: Sequence[SqlType] = (), **more: Any) -> Definition:
-    parameters = tuple((f"a{i}", t) for i, t in enumerate(takes))
-    return Definition("F", "SCALAR", parameters, gives, body, "f", **{"timeout_ms": 20_000, **more})
-
-
-def failure(workers: Workers, definition: Definition, *arguments: object) -> CallFailed:
-    with pytest.raises(CallFailed) as caught:
-        workers.call(definition, arguments)
-    return caught.value
 
 
 # ---------------------------------------------------------------- values
@@ -134,7 +123,7 @@ def test_what_a_result_may_be(workers: Workers, kind: SqlType, expression: str, 
         (DOUBLE, "'1'", "the result must be a float, not a str"),
         (DOUBLE, "10**400", "the result is out of the range of DOUBLE"),
         (STRING, "5", "the result must be a str, not an int"),
-        (STRING, "'x' * 10_000_001", "the result is too large: more than 10,000,000 bytes"),
+        (STRING, "'x' * 10_000_001", "the result is too large: 10,000,007 bytes or more, and 10,000,000 are allowed"),
         (BYTES, "bytes(1_000_000_000)[:900_000_000]", "MemoryError"),
         (BYTES, "'a'", "the result must be bytes, not a str"),
         (DATE, "datetime.datetime(2026, 1, 1)", "the result must be a date, not a datetime"),
@@ -146,7 +135,8 @@ def test_what_a_result_may_be(workers: Workers, kind: SqlType, expression: str, 
         (ArrayType(INTEGER), "5", "the result must be a list, not an int"),
         (ArrayType(STRING), "'abc'", "the result must be a list, not a str"),
         (ArrayType(INTEGER), "[1, 'a']", "the result must be an int, not a str"),
-        (ArrayType(BIGINT), "itertools.count()", "the result is too large: more than 10,000,000 bytes"),
+        (ArrayType(BIGINT), "itertools.count()", "the result is too large: 10,000,001 bytes or more, and 10,000,000"),
+        (POINT, "{'x': 1, 'names': ['x' * 9_999_970]}", "the result is too large: 10,000,003 bytes or more, and 10,"),
         (MapType(STRING, INTEGER), "[('a', 1)]", "the result must be a dict, not a list"),
         (MapType(STRING, INTEGER), "{None: 1}", "a key of a MAP is None"),
         (POINT, "{'Y': 1}", "the STRUCT has no field Y"),
@@ -211,6 +201,14 @@ def test_a_function_of_a_module_until_it_changes(workers: Workers, tmp_path: Pat
 
 # ---------------------------------------------------------------- how a call may end
 
+SOCKET = """
+import os, stat, time
+def answer(some):
+    fds = [n for n in range(3, 64) if os.path.exists(f'/dev/fd/{n}') and stat.S_ISSOCK(os.fstat(n).st_mode)]
+    os.write(fds[0], bytes(some))
+"""
+"""By which a function answers itself, as only its worker should."""
+
 
 @pytest.mark.parametrize(
     ("body", "reason", "line"),
@@ -242,6 +240,13 @@ def test_a_function_of_a_module_until_it_changes(workers: Workers, tmp_path: Pat
         ("import os\ndef f():\n    os._exit(0)", "its worker has ended 3 times", ""),
         ("import os, signal\ndef f():\n    os.kill(os.getpid(), signal.SIGSEGV)", "its worker has ended 3 times", ""),
         ("import os\ndef f():\n    os.closerange(0, 256)", "its worker has ended 3 times", ""),
+        ("import os\nos._exit(0)\ndef f(): pass", "its worker has ended 3 times", ""),
+        (
+            f"{SOCKET}def f():\n    os.write(answers(), bytes([0, 0, 0, 3, 0, 0, 1]))",
+            "its worker has ended 3 times",
+            "",
+        ),
+        (f"{SOCKET}def f():\n    os.write(answers(), bytes([0, 0, 0, 2, 1, 65]))", "its worker has ended 3 times", ""),
         ("import os\ndef f():\n    os.fork()\n    return str(1 // 0)", "ZeroDivisionError", "return str(1 // 0)"),
         (
             "def f():\n    return 'x' * 2_000_000_000",
@@ -271,8 +276,14 @@ def test_a_call_that_fails(workers: Workers, body: str, reason: str, line: str) 
         ("def f():\n    while True:\n        pass", "pass"),
         ("import time\ndef f():\n    time.sleep(3600)", "time.sleep(3600)"),
         ("def f():\n    while True:\n        try:\n            while True: pass\n        except: pass", ""),
-        ("import signal\ndef f():\n    signal.signal(signal.SIGALRM, signal.SIG_IGN)\n    while True: pass", ""),
+        (
+            "import signal as s\ndef f():\n    for n in s.valid_signals() - {s.SIGKILL, s.SIGSTOP}:\n"
+            "        s.signal(n, s.SIG_IGN)\n    while True: pass",
+            "",
+        ),
         ("import os, time\ndef f():\n    os.fork()\n    time.sleep(3600)", ""),
+        ("def f():\n    try:\n        while True: pass\n    except TimeoutError: return 'late'", ""),
+        (f"{SOCKET}def f():\n    while True:\n        answer([0, 1]); time.sleep(.01)", ""),
     ],
 )
 def test_a_call_without_end_ends_at_its_limit(workers: Workers, body: str, line: str) -> None:

@@ -12,7 +12,7 @@ from ksqlpy.spark.failure import failure_of, is_final
 TOLD: dict[str, Any] = {
     "query": "CSAS_LOUD_1",
     "function": "SHOUT",
-    "kind": "ZeroDivisionError",
+    "prints": False,
     "reason": "ZeroDivisionError: division by zero (line 2)",
     "traceback": 'Traceback (most recent call last):\n  File "function SHOUT", line 2, in shout\n    return 1 / 0\n',
     "more": 41,
@@ -31,7 +31,7 @@ def test_an_entry_has_the_users_line() -> None:
 
 
 def test_what_is_printed_is_no_error() -> None:
-    entry = of_function({**TOLD, "kind": "print", "reason": "here", "traceback": "", "more": 0, "query": ""})
+    entry = of_function({**TOLD, "prints": True, "reason": "here", "traceback": "", "more": 0, "query": ""})
     assert (entry["level"], entry["logger"]) == ("INFO", "processing.functions")
     error = entry["message"]["recordProcessingError"]
     assert (error["errorMessage"], error["cause"]) == ("function SHOUT prints: here", [])

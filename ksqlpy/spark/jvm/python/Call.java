@@ -23,10 +23,8 @@ public final class Call {
   private static final ConcurrentHashMap<String, Call> KNOWN = new ConcurrentHashMap<>();
   private static final AtomicInteger NEXT = new AtomicInteger();
 
-  /** Ns for which a function that could not be loaded is not tried again, by whether that ended or was ended. */
+  /** Ns for which a function that could not be loaded is not tried again; as long as it took, if that was longer. */
   private static final long AGAIN = 1_000_000_000L;
-
-  private static final long AGAIN_LATE = 30_000_000_000L;
 
   /** Its number, by which the workers of this JVM know it. */
   final int id;
@@ -119,10 +117,9 @@ public final class Call {
     }
   }
 
-  /** It could not be loaded. */
-  void notLoaded(CallFailed why) {
-    boolean late = why.kind.equals(CallFailed.LATE) || why.kind.equals(CallFailed.DIED);
-    notBefore = System.nanoTime() + (late ? AGAIN_LATE : AGAIN);
+  /** It could not be loaded, which took so many ns. */
+  void notLoaded(CallFailed why, long took) {
+    notBefore = System.nanoTime() + Math.max(AGAIN, took);
     notLoaded = why;
   }
 }

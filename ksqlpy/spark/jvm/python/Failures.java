@@ -13,7 +13,7 @@ import org.apache.spark.TaskContext;
 /**
  * Calls that gave no value, and what functions print, until the engine takes them for the processing log. Each failed call
  * counts as a failed value of its query, if its row is no dead letter. Of those of one kind one a minute is told, with the
- * number of those before it.
+ * number of those before it. A function has {@link #MOST_KINDS} kinds at most: names of classes may be anything.
  */
 public final class Failures {
   private static final ObjectMapper MAPPER = new ObjectMapper();
@@ -21,12 +21,18 @@ public final class Failures {
   /** Ns from one that is told to the next of its kind. */
   private static final long PAUSE = 60_000_000_000L;
 
-  private static final int MOST_KINDS = 1000;
+  private static final int MOST_KINDS = 20;
+  private static final int MOST_FUNCTIONS = 1000;
   private static final int MOST_TOLD = 200;
 
-  private static final String PRINTS = "print";
+  /** What prints and all further kinds are told as: no name of a class is empty, or has a blank. */
+  private static final String PRINTS = "";
 
-  private static final Map<String, Kind> KINDS = new HashMap<>();
+  private static final String OTHERS = " ";
+
+  /** By query and function. */
+  private static final Map<String, Map<String, Kind>> KINDS = new HashMap<>();
+
   private static final List<Object> TOLD = new ArrayList<>();
 
   private static final class Kind {
@@ -57,14 +63,16 @@ public final class Failures {
 
   private static void tell(String query, Call call, String kind, String reason, String traceback, boolean always) {
     synchronized (KINDS) {
-      if (KINDS.size() > MOST_KINDS) {
+      if (KINDS.size() > MOST_FUNCTIONS) {
         KINDS.clear();
       }
-      Kind known = KINDS.get(query + ' ' + call.name + ' ' + kind);
+      Map<String, Kind> kinds = KINDS.computeIfAbsent(query + ' ' + call.name, name -> new HashMap<>());
+      String key = kinds.size() < MOST_KINDS || kinds.containsKey(kind) ? kind : OTHERS;
+      Kind known = kinds.get(key);
       long now = System.nanoTime();
       if (known == null) {
         known = new Kind();
-        KINDS.put(query + ' ' + call.name + ' ' + kind, known);
+        kinds.put(key, known);
       } else if (!always && now - known.told < PAUSE) {
         known.more++;
         return;
@@ -72,7 +80,7 @@ public final class Failures {
       Map<String, Object> one = new HashMap<>();
       one.put("query", query);
       one.put("function", call.name);
-      one.put("kind", kind);
+      one.put("prints", Boolean.valueOf(kind.equals(PRINTS)));
       one.put("reason", reason);
       one.put("traceback", traceback);
       one.put("more", Long.valueOf(known.more));

@@ -5,6 +5,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.Locale;
 
 /** Bytes on their way to a worker or from it, and how far they are written or read. One is used for all calls. */
 final class Frame {
@@ -34,7 +35,11 @@ final class Frame {
     int wanted = at + more;
     if (wanted > bytes.length) {
       if (wanted > MOST || wanted < 0) {
-        throw new CallFailed("Arguments", "the arguments are too large: more than " + MOST + " bytes", "");
+        throw new CallFailed(
+            "Arguments",
+            String.format(
+                Locale.ROOT, "the arguments are too large: %,d bytes or more, and %,d are allowed", at + (long) more, MOST),
+            "");
       }
       bytes = Arrays.copyOf(bytes, Math.max(wanted, Math.min(MOST, bytes.length * 2)));
     }

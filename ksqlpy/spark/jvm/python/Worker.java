@@ -39,6 +39,7 @@ final class Worker {
 
   private long killAt; // of the thread that watches
   private boolean spent;
+  private boolean loading;
 
   Worker(Zygote zygote, int number, SocketChannel channel) {
     this.zygote = zygote;
@@ -49,6 +50,11 @@ final class Worker {
   /** Whether it must not be used again. */
   boolean spent() {
     return spent;
+  }
+
+  /** Whether it loads a function, or has ended while it did. */
+  boolean loading() {
+    return loading;
   }
 
   /** Ends it. */
@@ -86,24 +92,32 @@ final class Worker {
     } finally {
       link.end();
     }
-    return call.gives.read(in);
+    try {
+      return call.gives.read(in);
+    } catch (IndexOutOfBoundsException | IllegalStateException | NumberFormatException e) {
+      throw new IOException("the worker answers what it must not", e); // functions share a process with who answers
+    }
   }
 
   private void load(Call call) throws IOException {
     call.checkLoaded();
+    loading = true;
     out.clear();
     out.at = Integer.BYTES;
     out.putInt(LOAD);
     out.room(call.described.length);
     System.arraycopy(call.described, 0, out.bytes, out.at, call.described.length);
     out.at += call.described.length;
+    long began = System.nanoTime();
     try {
       link.block(true);
-      send(call, System.nanoTime() + LOADING, LOADING);
+      send(call, began + LOADING, LOADING);
     } catch (CallFailed e) {
-      call.notLoaded(e);
+      loading = false;
+      call.notLoaded(e, System.nanoTime() - began);
       throw e;
     }
+    loading = false;
     known.set(call.id);
   }
 
@@ -130,6 +144,9 @@ final class Worker {
       Failures.printed(call, new String(in.getBytes(), StandardCharsets.UTF_8));
     }
     if ((status & FAILED) == 0) {
+      if (stopped) { // it may have taken the signal for something else
+        throw late(limit, "");
+      }
       return;
     }
     String[] told = new String(in.bytes, in.at, end(in) - in.at, StandardCharsets.UTF_8).split("\n", 3);

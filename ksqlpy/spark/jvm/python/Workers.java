@@ -48,6 +48,7 @@ final class Workers {
     } catch (InterruptedException e) {
       throw ending(e);
     }
+    long began = System.nanoTime();
     try {
       for (int attempt = 1; ; attempt++) {
         Worker worker = attempt == 1 ? idle.pollFirst() : null;
@@ -66,7 +67,11 @@ final class Workers {
           throw ending(e);
         } catch (IOException e) {
           if (attempt == ATTEMPTS) {
-            throw new CallFailed(CallFailed.DIED, "its worker has ended " + ATTEMPTS + " times", "");
+            CallFailed died = new CallFailed(CallFailed.DIED, "its worker has ended " + ATTEMPTS + " times", "");
+            if (worker.loading()) { // each row would start so many
+              call.notLoaded(died, System.nanoTime() - began);
+            }
+            throw died;
           }
         } finally {
           if (whole && !worker.spent()) {

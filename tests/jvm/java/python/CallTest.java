@@ -78,10 +78,46 @@ final class CallTest {
   @Test
   void whatDoesNotStopIsKilled() throws Exception {
     String body =
-        "import os, signal\ndef f(n):\n    signal.signal(signal.SIGALRM, signal.SIG_IGN)\n    os.fork()\n"
-            + "    while True: pass";
+        "import os, signal as s\ndef f(n):\n    for m in s.valid_signals() - {s.SIGKILL, s.SIGSTOP}:\n"
+            + "        s.signal(m, s.SIG_IGN)\n    os.fork()\n    while True: pass";
     assertEquals(CallFailed.LATE, failure(call(body, 300)).kind);
     nextIsWell();
+  }
+
+  @Test
+  void whoTakesTheLimitForSomethingElseIsLateToo() throws Exception {
+    String body = "def f(n):\n    try:\n        while True: pass\n    except TimeoutError: return 'late'";
+    assertEquals(CallFailed.LATE, failure(call(body, 300)).kind);
+    nextIsWell();
+  }
+
+  @Test
+  void anAnswerThatIsNoneEndsItsWorker() throws Exception {
+    String body = "import os, stat\ndef f(n):\n"
+        + "    fd = next(n for n in range(3, 64) if os.path.exists(f'/dev/fd/{n}') and stat.S_ISSOCK(os.fstat(n).st_mode))\n"
+        + "    os.write(fd, bytes([0, 0, 0, 5, 0, 0, 127, 0, 0]))";
+    assertEquals("its worker has ended 3 times", failure(call(body, 60_000)).getMessage());
+    nextIsWell();
+  }
+
+  @Test
+  void workersThatEndWhileTheyLoadAreNotStartedForEachRow(@TempDir Path folder) throws Exception {
+    Path seen = folder.resolve("seen");
+    Call dying = call("import os\nopen('" + seen + "', 'a').write('.')\nos._exit(0)\ndef f(n): pass", 60_000);
+    for (int i = 0; i < 50; i++) {
+      assertEquals("its worker has ended 3 times", failure(dying).getMessage());
+    }
+    assertTrue(Files.size(seen) <= 6, "" + Files.size(seen)); // a second may have passed between two of them
+    nextIsWell();
+  }
+
+  @Test
+  void argumentsHaveALimitThatIsSaid() throws Exception {
+    Frame frame = new Frame();
+    frame.putBytes(new byte[60 << 20]);
+    CallFailed failed = assertThrows(CallFailed.class, () -> frame.putBytes(new byte[8 << 20]));
+    assertEquals(
+        "the arguments are too large: 71,303,176 bytes or more, and 67,108,864 are allowed", failed.getMessage());
   }
 
   @Test
@@ -223,6 +259,18 @@ final class CallTest {
     assertTrue(told.toString().contains("reason=seen 0"), told.toString());
     assertTrue(told.toString().contains("line 3, in f"), told.toString());
     assertTrue(Failures.take().isEmpty());
+  }
+
+  @Test
+  void ofManyKindsFewAreTold() throws Exception {
+    Call call = call("def f(n):\n    raise type(f'Error{n}', (Exception,), {})('x\\ny')", 60_000);
+    Failures.take();
+    for (int i = 0; i < 100; i++) {
+      assertNull(call.askOr(null, row(i)));
+    }
+    List<Object> told = Failures.take();
+    assertEquals(21, told.size(), told.toString());
+    assertTrue(told.toString().contains("reason=Error7: x y (line 2)"), told.toString());
   }
 
   @Test
