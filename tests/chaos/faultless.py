@@ -12,10 +12,11 @@ from tests.chaos.jobs import Job
 from tests.chaos.jobs.best import points
 from tests.chaos.jobs.between import GRACE, WITHIN
 from tests.chaos.jobs.explode import goods
+from tests.chaos.jobs.filter import LIMIT
 from tests.chaos.jobs.job import amount
 from tests.chaos.jobs.moves import changes
 from tests.chaos.jobs.owned import agent
-from tests.chaos.jobs.python import items, place_of, total_of
+from tests.chaos.jobs.python import place_of, total_of
 from tests.chaos.jobs.session import GAP
 from tests.chaos.load import record
 from tests.chaos.records import Result, Sent
@@ -54,7 +55,7 @@ def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list
         return [
             (r.key.encode(), {"NUMBER": r.number, "DOUBLED": 2 * amount(r.number)})
             for r in stream
-            if amount(r.number) >= 34
+            if amount(r.number) >= LIMIT
         ]
     if job.name == "join":
         # Table rows and stream record with the same number are written together.
@@ -65,13 +66,11 @@ def rows_of(job: Job, sent: SentBy, order: Sequence[Sent] | None = None) -> list
         if order is not None:
             other = sorted(other, key=lambda r: (r.partition, r.number))
         return list(_paired(stream, other))
-    if job.name == "explode":
+    if job.name in ("explode", "python-items"):
         return [(r.key.encode(), {"GOOD": good}) for r in stream for good in goods(r.number)]
-    if job.name == "python-items":
-        return [(r.key.encode(), {"ITEM": item}) for r in stream for item in items(r.number)]
     if job.name == "python-letters":
         places = {n: place for place, n in place_of(sent[job.feeds[0].topic]).items()}
-        letters = [(r.key, *places[r.number]) for r in stream if amount(r.number) >= 34]
+        letters = [(r.key, *places[r.number]) for r in stream if amount(r.number) >= LIMIT]
         return [(k.encode(), {"SOURCE_PARTITION": p, "SOURCE_OFFSET": o}) for k, p, o in letters]
     if job.name.startswith("moves"):
         return list(_moved(stream, 30 if job.name == "moves-having" else 6))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tests.chaos.jobs.job import Feed, Job, read
+from tests.chaos.jobs.job import Feed, Job, Truth, read
 from tests.chaos.passed import Passed, check_passed
 from tests.chaos.records import Result, Sent
 from tests.chaos.verdict import Verdict
 
-__all__ = ["EXPLODE", "goods"]
+__all__ = ["EXPLODE", "MOST", "each", "goods"]
 
 TOPIC = "chaos_carts"
 MOST = 3
@@ -24,10 +24,15 @@ def _read(result: Result) -> Passed:
     return Passed(int(result.columns()["GOOD"]), result.key_text(), result.place)
 
 
-def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
-    due = {good: r for r in sent[TOPIC] for good in goods(r.number)}
-    verdict.due = len(due)
-    check_passed(verdict, due, read(verdict, results, _read))
+def each(topic: str) -> Truth:
+    """Of results that are the goods of each record of the topic."""
+
+    def truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
+        due = {good: r for r in sent[topic] for good in goods(r.number)}
+        verdict.due = len(due)
+        check_passed(verdict, due, read(verdict, results, _read))
+
+    return truth
 
 
 EXPLODE = Job(
@@ -39,5 +44,5 @@ EXPLODE = Job(
     " SELECT buyer, number, EXPLODE(goods) AS good FROM chaos_carts;",
     "chaos_goods",
     (Feed(TOPIC, lambda random, number: f"buyer{random.randrange(40):02}", lambda n: {"GOODS": goods(n)}),),
-    _truth,
+    each(TOPIC),
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tests.chaos.jobs.job import Feed, Job, amount, read
+from tests.chaos.jobs.job import Feed, Job, Truth, amount, read
 from tests.chaos.passed import Passed, check_passed
 from tests.chaos.records import Result, Sent
 from tests.chaos.verdict import Verdict
 
-__all__ = ["FILTER"]
+__all__ = ["FILTER", "LIMIT", "doubled", "large"]
 
 TOPIC = "chaos_orders"
 LIMIT = 34
@@ -23,10 +23,20 @@ def _read(result: Result) -> Passed:
     return Passed(number, result.key_text(), result.place)
 
 
-def _truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
-    due = {r.number: r for r in sent[TOPIC] if amount(r.number) >= LIMIT}
-    verdict.due = len(due)
-    check_passed(verdict, due, read(verdict, results, _read))
+def large(sent: Sequence[Sent]) -> dict[int, Sent]:
+    """Those of the records, by number, whose amount is LIMIT or more."""
+    return {r.number: r for r in sent if amount(r.number) >= LIMIT}
+
+
+def doubled(topic: str) -> Truth:
+    """Of results that say twice the amount of each large record of the topic."""
+
+    def truth(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
+        due = large(sent[topic])
+        verdict.due = len(due)
+        check_passed(verdict, due, read(verdict, results, _read))
+
+    return truth
 
 
 FILTER = Job(
@@ -38,5 +48,5 @@ FILTER = Job(
     f" SELECT shop, number, amount * 2 AS doubled FROM chaos_orders WHERE amount >= {LIMIT};",
     "chaos_large_orders",
     (Feed(TOPIC, lambda random, number: f"shop{random.randrange(40):02}", lambda n: {"AMOUNT": amount(n)}),),
-    _truth,
+    doubled(TOPIC),
 )

@@ -10,9 +10,12 @@ from typing import TypeVar
 from tests.chaos.records import Result, Sent
 from tests.chaos.verdict import Verdict
 
-__all__ = ["Feed", "Job", "amount", "read"]
+__all__ = ["Feed", "Job", "Truth", "amount", "read"]
 
 T = TypeVar("T")
+
+Truth = Callable[[Verdict, Mapping[str, Sequence[Sent]], Sequence[Result]], None]
+"""Fills a verdict from what was sent, by topic, and the records of the sink."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class Job:
     """One persistent query under test, or several, each of which reads what the one before it writes.
 
     ``declare``: statements of its sources, with ``{p}`` for the number of partitions. ``query``: the one that is
-    tested. ``sink``: its topic. ``feeds``: its stream first. ``truth``: fills a verdict from what was sent, by topic,
-    and the records of the sink. ``queries``: how many there are. ``python``: whether they call functions in Python.
+    tested. ``sink``: its topic. ``feeds``: its stream first. ``queries``: how many there are. ``python``: whether they
+    call functions in Python.
     """
 
     name: str
@@ -47,7 +50,7 @@ class Job:
     query: str
     sink: str
     feeds: tuple[Feed, ...]
-    truth: Callable[[Verdict, Mapping[str, Sequence[Sent]], Sequence[Result]], None]
+    truth: Truth
     queries: int = 1
     python: bool = False
 

@@ -6,16 +6,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from random import Random
 
+from tests.chaos.jobs.explode import MOST, each
+from tests.chaos.jobs.filter import LIMIT, doubled, large
+from tests.chaos.jobs.group import counted
 from tests.chaos.jobs.job import Feed, Job, amount, read
 from tests.chaos.passed import Passed, check_passed
 from tests.chaos.records import Result, Sent
-from tests.chaos.steps import Step, check_steps
 from tests.chaos.verdict import Verdict
 
-__all__ = ["PYTHON", "PYTHON_ITEMS", "PYTHON_LETTERS", "PYTHON_TOTALS", "items", "place_of", "total_of"]
-
-LIMIT = 34
-MOST = 3
+__all__ = ["PYTHON", "PYTHON_ITEMS", "PYTHON_LETTERS", "PYTHON_TOTALS", "place_of", "total_of"]
 
 
 def _key(random: Random, number: int) -> str:
@@ -31,20 +30,6 @@ def _amount(number: int) -> Mapping[str, object]:
 SCANS = "chaos_scans"
 
 
-def _read(result: Result) -> Passed:
-    columns = result.columns()
-    number = int(columns["NUMBER"])
-    if columns["DOUBLED"] != 2 * amount(number):
-        raise ValueError(f"DOUBLED must be {2 * amount(number)}")
-    return Passed(number, result.key_text(), result.place)
-
-
-def _passed(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
-    due = {r.number: r for r in sent[SCANS] if amount(r.number) >= LIMIT}
-    verdict.due = len(due)
-    check_passed(verdict, due, read(verdict, results, _read))
-
-
 PYTHON = Job(
     "python",
     "functions in Python in SELECT and WHERE",
@@ -56,7 +41,7 @@ PYTHON = Job(
     " SELECT shop, number, chaos_twice(amount) AS doubled FROM chaos_scans WHERE chaos_large(amount);",
     "chaos_scanned",
     (Feed(SCANS, _key, _amount),),
-    _passed,
+    doubled(SCANS),
     python=True,
 )
 
@@ -69,19 +54,6 @@ TILLS = "chaos_tills"
 def total_of(shop: str) -> str:
     """The group of a shop: four have one."""
     return f"row{shop[5]}"
-
-
-def _step(result: Result) -> Step:
-    columns = result.columns()
-    return Step(result.key_text(), int(columns["N"]), int(columns["TOTAL"]), result.place, int(columns["MOST"]))
-
-
-def _totals(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
-    groups = defaultdict(list)
-    for record in sent[TILLS]:
-        groups[total_of(record.key)].append(record)
-    verdict.due = len(sent[TILLS])
-    check_steps(verdict, groups, read(verdict, results, _step), amount=amount)
 
 
 PYTHON_TOTALS = Job(
@@ -101,7 +73,7 @@ PYTHON_TOTALS = Job(
     " FROM chaos_tills GROUP BY chaos_row(shop);",
     "chaos_totals",
     (Feed(TILLS, _key, _amount),),
-    _totals,
+    counted(TILLS, total_of),
     python=True,
 )
 
@@ -109,21 +81,6 @@ PYTHON_TOTALS = Job(
 # ---------------------------------------------------------------- a table function
 
 LISTS = "chaos_lists"
-
-
-def items(number: int) -> list[int]:
-    """The items of the list of that number: none to three numbers that no other list has."""
-    return [number * MOST + i for i in range(number % (MOST + 1))]
-
-
-def _item(result: Result) -> Passed:
-    return Passed(int(result.columns()["ITEM"]), result.key_text(), result.place)
-
-
-def _items(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
-    due = {item: r for r in sent[LISTS] for item in items(r.number)}
-    verdict.due = len(due)
-    check_passed(verdict, due, read(verdict, results, _item))
 
 
 PYTHON_ITEMS = Job(
@@ -135,10 +92,10 @@ PYTHON_ITEMS = Job(
     f"    for i in range(number % {MOST + 1}):\n        yield number * {MOST} + i\n"
     "$$;",
     "CREATE STREAM chaos_items WITH (KAFKA_TOPIC='chaos_items') AS"
-    " SELECT shop, number, chaos_each(number) AS item FROM chaos_lists;",
+    " SELECT shop, number, chaos_each(number) AS good FROM chaos_lists;",
     "chaos_items",
     (Feed(LISTS, _key, lambda n: {}),),
-    _items,
+    each(LISTS),
     python=True,
 )
 
@@ -159,7 +116,7 @@ def place_of(sent: Sequence[Sent]) -> dict[tuple[int, int], int]:
 
 
 def _letters(verdict: Verdict, sent: Mapping[str, Sequence[Sent]], results: Sequence[Result]) -> None:
-    due = {r.number: r for r in sent[CHECKS] if amount(r.number) >= LIMIT}
+    due = large(sent[CHECKS])
     verdict.due = len(due)
     numbers = place_of(sent[CHECKS])
 
