@@ -1,6 +1,6 @@
 """The command: `python -m bench [start] [many] [latency] [throughput] [churn] [recovery] [keys] [cost] [join-state]
-[formats] [format-latency] [reads] [pauses] [calls] [library] [cluster] [growth] [driver] [server] [functions]
-[nexmark]`.
+[formats] [format-latency] [reads] [pauses] [calls] [many-functions] [library] [cluster] [growth] [driver] [server]
+[functions] [nexmark]`.
 
 Without arguments the first four.
 
@@ -10,6 +10,8 @@ there are only ksqlpy's figures. Flink SQL takes part if --who names it, as in -
 100 MB for it. Jobs that it has no comparable program for are left out, with a line that says why.
 
 `calls` measures calls of a Python function: alone, the first one, the memory of 50 functions, and rows in one task.
+
+`many-functions` measures the memory of --queries queries with a Python function each, beside as many without.
 
 `library` measures programs that use ksqlpy as a library.
 
@@ -48,7 +50,7 @@ from bench.growth import growth
 from bench.jobs import JOBS, Job
 from bench.join_state import join_state
 from bench.library import library
-from bench.many import many, warm_start
+from bench.many import beside_functions, many, warm_start
 from bench.nexmark.run import QUERIES, nexmark
 from bench.python_peers import python_peers
 from bench.reads import reads
@@ -62,7 +64,7 @@ from ksqlpy.runtime.statements.functions import ENABLED
 from ksqlpy.testing.registry import shared_registry
 
 PARTS = ("start", "many", "latency", "throughput")
-ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions", "library", "nexmark")
+ON_CLUSTERS = ("cluster", "growth", "driver", "server", "functions", "library", "many-functions", "nexmark")
 """These start servers of their own."""
 LONG = (
     "churn",
@@ -244,6 +246,8 @@ def _on_clusters(part: str, arguments: argparse.Namespace) -> Iterator[str]:
     if part == "nexmark":
         names = [name for name in QUERIES if arguments.jobs.fullmatch(name) or not arguments.jobs.pattern]
         return nexmark(arguments.records, names, arguments.rounds, arguments.seed)
+    if part == "many-functions":
+        return beside_functions(arguments.queries, arguments.rounds, {"ksqlpy.spark.master": arguments.master})
     counts = [arguments.queries // 4, arguments.queries // 2, arguments.queries]
     return driver(counts, rate=arguments.rate, seconds=arguments.interval * 2.0)
 
