@@ -24,6 +24,7 @@ from ksqlpy.connection import KafkaConnection
 from ksqlpy.deadletters import HEADERS
 from ksqlpy.embedded.folders import scratch_folder
 from ksqlpy.errors import KsqlError, reason_of
+from ksqlpy.formats import text
 from ksqlpy.plan import Plan
 from ksqlpy.runtime import Engine
 from ksqlpy.runtime.commandlog import CommandLog, Entry
@@ -95,7 +96,15 @@ _SCHEMA = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, ts BIGINT,"
     " headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 )
+_NAMES = ("key", "value", "topic", "partition", "offset", "ts", "headers")
 _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp_millis(ts) AS timestamp")
+
+FEW = 100
+"""So many records are a part of the text of a plan without state: Spark then computes it without a job, and in a tenth
+of the time of one. The text of many would take longer to read than their file."""
+
+_SHORT = 100_000
+"""Characters of such a text at most."""
 
 
 def run_query(
@@ -109,23 +118,36 @@ def run_query(
     """
     if not stored:
         return []
-    (folder / "in").mkdir(parents=True, exist_ok=True)
-    file = folder / "in" / f"{len(list((folder / 'in').iterdir()))}.json"
-    file.write_text("\n".join(map(_as_json, stored)), encoding="utf-8")
-    own = engine.session.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "1")
-    own.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
-    if spec.plan.stateful:
-        files = own.readStream.schema(_SCHEMA).json(str(file.parent))
-    else:  # a micro-batch without state is a batch, which needs no checkpoint
-        files = own.read.schema(_SCHEMA).json(str(file))
-    tell_registry(own, spec.registry)
-    records = files.selectExpr(*_COLUMNS, "headers")
+    tell_registry(engine.session, spec.registry)
+    records = None if spec.plan.stateful else _in_text(engine.session, stored)
+    if records is None:
+        records = _in_file(engine.session.newSession(), folder, stored, stream=spec.plan.stateful)
     letters = not isinstance(spec.sink, str)
-    rows = compile_plan(spec.plan, records, Distribution(1, shuffled=False), name=counted_as, letters=letters)
+    given = records.selectExpr(*_COLUMNS, "headers")
+    rows = compile_plan(spec.plan, given, Distribution(1, shuffled=False), name=counted_as, letters=letters)
     output = kafka_output(spec.plan, rows, spec.id, spec.sink, spec.dead_topic, counted_as=counted_as)
     found = _results(output, folder) if spec.plan.stateful else output.collect()
     return [letter for row in found if (letter := engine.take(row, spec.dead_topic))]
+
+
+def _in_text(session: SparkSession, stored: Sequence[Stored]) -> DataFrame | None:
+    """The records, if they are few and short; None for others."""
+    if len(stored) > FEW or sum(len(s.record.value or b"") + len(s.record.key or b"") for s in stored) > _SHORT // 2:
+        return None
+    rows = ", ".join(map(_as_values, stored))
+    return session.sql(f"SELECT * FROM VALUES {rows} AS r({', '.join(_NAMES)})")
+
+
+def _in_file(session: SparkSession, folder: Path, stored: Sequence[Stored], *, stream: bool) -> DataFrame:
+    """The records in the next file of the folder; a stream goes on behind those before."""
+    (folder / "in").mkdir(parents=True, exist_ok=True)
+    file = folder / "in" / f"{len(list((folder / 'in').iterdir()))}.json"
+    file.write_text("\n".join(map(_as_json, stored)), encoding="utf-8")
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "false")
+    if stream:
+        return session.readStream.schema(_SCHEMA).json(str(file.parent))
+    return session.read.schema(_SCHEMA).json(str(file))
 
 
 def _results(output: DataFrame, folder: Path) -> list[Any]:
@@ -158,6 +180,18 @@ def ordered(spec: QuerySpec, engine: MemoryEngine) -> list[Stored]:
             turns[s.record.topic, s.offset] = reached[s.record.topic] = max(s.time, reached.get(s.record.topic, s.time))
         return sorted(found, key=lambda s: (turns[s.record.topic, s.offset], s.record.topic in streams, s.arrival))
     return sorted(found, key=lambda s: s.arrival)
+
+
+def _as_values(stored: Stored) -> str:
+    record = stored.record
+    headers = ", ".join(f"struct({text.string(n)} AS key, {_binary(v)} AS value)" for n, v in record.headers)
+    given = f"array({headers})" if headers else "cast(array() AS array<struct<key: string, value: binary>>)"
+    parts = [_binary(record.key), _binary(record.value), text.string(record.topic)]
+    return f"({', '.join(parts)}, 0, {stored.offset}L, cast('{stored.time}' AS bigint), {given})"
+
+
+def _binary(data: bytes | None) -> str:
+    return "cast(null AS binary)" if data is None else f"X'{data.hex()}'"
 
 
 def _as_json(stored: Stored) -> str:

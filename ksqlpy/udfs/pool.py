@@ -9,6 +9,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -49,6 +50,8 @@ _COMES = 20.0
 _GRACE = 0.2
 _LONGEST_PATH = 100
 _LARGEST = 1 << 25
+_MOST_LINES, _LONGEST_LINE = 20, 1000
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MOST_ARGUMENTS = 1 << 26
 _FAILED, _PRINTED = 1, 2
 _NONSENSE = "the worker answers what it must not"
@@ -419,9 +422,14 @@ class _Forks:
 
     def _log(self) -> None:
         assert self._process.stderr is not None
-        with self._process.stderr as lines:
-            for line in lines:
-                log.warning("Python: %s", line.decode("utf-8", "replace").rstrip()[:1000])
+        second, logged = 0.0, 0
+        with self._process.stderr as output:
+            while line := output.readline(_LONGEST_LINE):  # a function may write for ever without an end of line
+                if time.monotonic() - second > 1:
+                    second, logged = time.monotonic(), 0
+                logged += 1
+                if logged <= _MOST_LINES:
+                    log.warning("Python: %s", _CONTROL.sub(" ", line.decode("utf-8", "replace").rstrip()))
 
 
 def _and(more: int) -> str:

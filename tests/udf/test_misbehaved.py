@@ -12,6 +12,7 @@ from ksqlpy.types import BIGINT, STRING
 from ksqlpy.udfs.definition import Definition
 from ksqlpy.udfs.pool import CallFailed, Settings, Workers
 from ksqlpy.udfs.seldom import Seldom
+from tests.support.waiting import until
 from tests.udf.calling import failure, function
 
 
@@ -88,6 +89,15 @@ def test_of_many_kinds_few_are_told() -> None:
     told = [n for n in range(1000) if seldom.more("F", f"Error{n}") is not None]
     assert len(told) <= 21
     assert seldom.more("G", "Error0") == 0
+
+
+def test_what_is_written_past_pythons_streams_is_cut(caplog: pytest.LogCaptureFixture) -> None:
+    body = "import os\ndef f():\n    for n in range(300): os.write(2, b'a\\x1b[2J' + b'x' * 65536)\n    return 'well'"
+    with contextlib.closing(Workers(Settings(workers=1))) as workers:
+        assert workers.call(function(body), ()) == "well"
+        lines = until(lambda: [r.getMessage() for r in caplog.records])
+    assert lines and lines[0] == f"Python: a [2J{'x' * 995}"
+    assert max(map(len, lines)) <= 1008
 
 
 # ---------------------------------------------------------------- what calls leave behind

@@ -1,12 +1,11 @@
 package ksqlpy.python;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.BufferedReader;
+import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -25,6 +24,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -43,8 +43,10 @@ final class Zygote {
   /** Seconds in which a worker comes. */
   private static final int PATIENCE = 20;
 
-  /** Lines of a process that are logged in a second. */
+  /** Lines of a process that are logged in a second, and bytes of a line. */
   private static final int MOST_LINES = 20;
+
+  private static final int LONGEST_LINE = 1000;
 
   final Process process;
   private final OutputStream input;
@@ -198,21 +200,37 @@ final class Zygote {
     return read.toString();
   }
 
+  /** Gives the lines, of which longer ones are cut: a function may write for ever without an end of line. */
+  static void lines(InputStream from, Consumer<String> take) throws IOException {
+    InputStream buffered = new BufferedInputStream(from);
+    ByteArrayOutputStream line = new ByteArrayOutputStream();
+    int next;
+    do {
+      next = buffered.read();
+      if (next >= 0 && next != '\n') {
+        if (line.size() < LONGEST_LINE) {
+          line.write(next);
+        }
+      } else if (next >= 0 || line.size() > 0) {
+        take.accept(line.toString(StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", " "));
+        line.reset();
+      }
+    } while (next >= 0);
+  }
+
   /** What workers write past Python's own streams, and what goes wrong in the process itself. */
   private void log() {
-    try (BufferedReader lines =
-        new BufferedReader(new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8))) {
-      long second = 0;
-      int logged = 0;
-      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-        if (System.nanoTime() - second > 1_000_000_000L) {
-          second = System.nanoTime();
-          logged = 0;
+    try (InputStream output = process.getErrorStream()) {
+      long[] second = {0, 0}; // when it began, and lines logged since
+      lines(output, line -> {
+        if (System.nanoTime() - second[0] > 1_000_000_000L) {
+          second[0] = System.nanoTime();
+          second[1] = 0;
         }
-        if (logged++ < MOST_LINES) {
-          LOG.warn("Python: {}", line.length() > 1000 ? line.substring(0, 1000) : line);
+        if (second[1]++ < MOST_LINES) {
+          LOG.warn("Python: {}", line);
         }
-      }
+      });
     } catch (IOException e) {
       LOG.debug("the output of Python has ended", e);
     } finally {

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.ByteArrayInputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -109,6 +111,14 @@ final class CallTest {
     }
     assertTrue(Files.size(seen) <= 6, "" + Files.size(seen)); // a second may have passed between two of them
     nextIsWell();
+  }
+
+  @Test
+  void whatIsWrittenPastPythonsStreamsIsCut() throws Exception {
+    byte[] text = ("a\u001b[2J\n\n" + "x".repeat(5000) + "\nend").getBytes(StandardCharsets.UTF_8);
+    List<String> lines = new ArrayList<>();
+    Zygote.lines(new ByteArrayInputStream(text), lines::add);
+    assertEquals(List.of("a [2J", "", "x".repeat(1000), "end"), lines);
   }
 
   @Test
